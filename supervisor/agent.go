@@ -1,0 +1,74 @@
+package supervisor
+
+import (
+	"syscall"
+	"time"
+
+	"orchestrator/supervisor/child"
+)
+
+// Agent says what to run and how to keep it running.
+type Agent struct {
+	Name        string
+	Block       string // what replicas of one agent have in common
+	Place       string // where it was written
+	Description string
+	Role        string
+	Command     []string
+	Dir         string
+	// Environ makes the environment, anew for each start and off the
+	// supervisor's goroutine: it may read files and wait.
+	Environ   func() ([]string, error)
+	Raw       bool // it knows no messages: it is told nothing
+	NoStdin   bool
+	Pty       bool
+	DependsOn []string
+	Autostart bool
+	MaxLine   int // bytes
+	Restart   Restart
+	Stop      Ladder
+	Health    Health
+	Mailbox   Bounds
+	Limits    child.Limits
+	Output    Output
+}
+
+// Process is one run of an agent: a child.Child, or a function in a test.
+type Process interface {
+	PID() int
+	StartedAt() time.Time
+	Stdin() child.Stdin
+	CloseStdin() bool
+	Signal(syscall.Signal)
+	Kill()
+	Unread() int64
+	Usage() (cpuMS, rss int64)
+}
+
+// Ladder is how an agent is stopped, rung by rung.
+type Ladder struct {
+	CloseStdin time.Duration // after the notice and the end of stdin
+	Signal     syscall.Signal
+	Grace      time.Duration // after the signal; then the tree is killed
+}
+
+// Health says when an agent counts as stalled.
+type Health struct {
+	Silence      time.Duration // without output; 0: never
+	WriteTimeout time.Duration // stdin takes nothing
+	Restart      bool          // a stalled agent is restarted, not only marked
+}
+
+// Bounds limit what waits for an agent's stdin.
+type Bounds struct {
+	Messages int
+	Bytes    int64
+}
+
+// Output says where an agent's lines go.
+type Output struct {
+	Dir     string // the agent's own folder is made in it
+	MaxSize int64  // of one file
+	Keep    int    // files a stream
+	Tail    int    // lines in memory
+}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/wire"
+)
+
+// Operation answers a document with a document.
+type Operation func(ctx context.Context, request []byte) (any, error)
+
+// Do makes an Operation of a function.
+func Do[Request, Answer any](f func(context.Context, Request) (Answer, error)) Operation {
+	return func(ctx context.Context, text []byte) (any, error) {
+		request, err := decode[Request](text)
+		if err != nil {
+			return nil, err
+		}
+		return f(ctx, request)
+	}
+}
+
+// Stream answers with lines, one document each, until it returns.
+type Stream func(ctx context.Context, request []byte, send func(any) error) error
+
+// DoLines makes a Stream of a function.
+func DoLines[Request any](f func(context.Context, Request, func(any) error) error) Stream {
+	return func(ctx context.Context, text []byte, send func(any) error) error {
+		request, err := decode[Request](text)
+		if err != nil {
+			return err
+		}
+		return f(ctx, request, send)
+	}
+}
+
+func decode[T any](text []byte) (T, error) {
+	var request T
+	if len(text) == 0 {
+		return request, nil
+	}
+	if err := wire.Decode(text, &request); err != nil {
+		return request, &wire.Error{Code: wire.CodeInvalid, Message: "the request cannot be read: " + err.Error()}
+	}
+	return request, nil
+}
+
+// List answers a query with lines.
+type List func(ctx context.Context, query url.Values, send func(any) error) error
+
+// Door is everything that can be asked.
+type Door struct {
+	Operations map[string]Operation // answered with a document
+	Streams    map[string]Stream    // operations answered with lines
+	Lists      map[string]List
+	MaxBody    int64
+	Log        hclog.Logger
+}
+
+// Handler is the door for net/http.
+func (d *Door) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for name, operation := range d.Operations {
+		mux.HandleFunc("POST /api/v1/operations/"+name, func(w http.ResponseWriter, r *http.Request) {
+			d.document(w, r, operation)
+		})
+	}
+	for name, stream := range d.Streams {
+		mux.HandleFunc("POST /api/v1/operations/"+name, func(w http.ResponseWriter, r *http.Request) {
+			body, err := d.body(w, r)
+			if err != nil {
+				d.refuse(w, r, err)
+				return
+			}
+			d.lines(w, r, func(send func(any) error) error { return stream(r.Context(), body, send) })
+		})
+	}
+	for name, list := range d.Lists {
+		mux.HandleFunc("GET /api/v1/"+name, func(w http.ResponseWriter, r *http.Request) {
+			if err := unhurried(w); err != nil {
+				d.refuse(w, r, err)
+				return
+			}
+			d.lines(w, r, func(send func(any) error) error { return list(r.Context(), r.URL.Query(), send) })
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		d.refuse(w, r, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path)})
+	})
+	return mux
+}
+
+// document answers one operation.
+func (d *Door) document(w http.ResponseWriter, r *http.Request, operation Operation) {
+	body, err := d.body(w, r)
+	if err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	answer, err := operation(r.Context(), body)
+	if err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	d.write(w, http.StatusOK, answer)
+}
+
+// body reads a request within bounds.
+func (d *Door) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.MaxBody))
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
+	}
+	if err != nil {
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "the request did not arrive whole"}
+	}
+	return text, unhurried(w)
+}
+
+// unhurried takes the limit on reading a request away once it is read: while
+// it is answered, the server reads on to notice a caller that leaves, and a
+// limit that passes then would look like one.
+func unhurried(w http.ResponseWriter) error {
+	return http.NewResponseController(w).SetReadDeadline(time.Time{})
+}
+
+// patience is how long a reader of lines may take none before it is left.
+const patience = 30 * time.Second
+
+// lines answers with a stream. Each line leaves as soon as it is there. A
+// refusal before the first line is an ordinary one; after it the stream ends.
+func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
+	control := http.NewResponseController(w)
+	begun := false
+	begin := func() {
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", "application/jsonl")
+			w.WriteHeader(http.StatusOK)
+		}
+	}
+	send := func(document any) error {
+		text, err := wire.Encode(document)
+		if err != nil {
+			return err
+		}
+		begin()
+		if err := control.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+		if _, err := w.Write(append(text, '\n')); err != nil {
+			return err
+		}
+		return control.Flush()
+	}
+	err := run(send)
+	switch {
+	case err != nil && !begun:
+		d.refuse(w, r, err)
+	case err != nil && r.Context().Err() == nil:
+		d.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
+	default:
+		begin()
+	}
+}
+
+// refuse answers with why not. What is not meant for the other side is logged
+// here, once, and said in general terms.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	refusal, known := errors.AsType[*wire.Error](err)
+	if !known {
+		if r.Context().Err() != nil {
+			return // nobody is there any more
+		}
+		d.Log.Error("a request failed", "path", r.URL.Path, "error", err)
+		refusal = &wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"}
+	}
+	d.write(w, status(refusal.Code), wire.Refusal{FormatVersion: wire.FormatVersion, Error: refusal})
+}
+
+func (d *Door) write(w http.ResponseWriter, status int, document any) {
+	text, err := wire.Encode(document)
+	if err != nil {
+		d.Log.Error("an answer could not be encoded", "error", err)
+		http.Error(w, "", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // a caller that is gone has no use for it
+}
+
+func status(code wire.Code) int {
+	switch code {
+	case wire.CodeInvalid:
+		return http.StatusBadRequest
+	case wire.CodeDenied:
+		return http.StatusForbidden
+	case wire.CodeNotFound:
+		return http.StatusNotFound
+	case wire.CodeConflict:
+		return http.StatusConflict
+	case wire.CodeTimeout:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusInternalServerError
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Listen opens the unix socket for this user alone. A socket that nobody
+// answers is a left-over and is replaced; anything else at path is not ours
+// to remove.
+func Listen(path string) (net.Listener, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.Mode()&fs.ModeSocket == 0:
+		return nil, fmt.Errorf("%s is in the way: it is no socket", path)
+	default:
+		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("%s is taken: another program answers there", path)
+		} else if !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, fmt.Errorf("%s is taken: %w", path, err)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
+	return &own{Listener: listener}, nil
+}
+
+// own lets in this user and root.
+type own struct{ net.Listener }
+
+// Accept waits for somebody who may come in.
+func (o *own) Accept() (net.Conn, error) {
+	for {
+		conn, err := o.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if uid, err := peer(conn); err == nil && (uid == os.Geteuid() || uid == 0) {
+			return conn, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+// Serve answers until ctx is over, and then lets those finish who are being
+// answered, for a moment.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger hclog.Logger) error {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), "", 0),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if err := server.Shutdown(last); err != nil {
+		_ = server.Close()
+	}
+	<-failed
+	return nil
+}

@@ -1,0 +1,92 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// find returns the file that command names for a process that starts in dir
+// with env. The PATH is the child's own, not ours.
+func find(command, dir string, env []string) (string, *StartError) {
+	if strings.ContainsRune(command, '/') {
+		path := command
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		return path, executable(path)
+	}
+	path := lookup(env, "PATH")
+	var refused *StartError
+	for _, folder := range filepath.SplitList(path) {
+		if !filepath.IsAbs(folder) {
+			continue // what "." means would depend on who asks
+		}
+		file := filepath.Join(folder, command)
+		switch err := executable(file); {
+		case err == nil:
+			return file, nil
+		case !errors.Is(err, fs.ErrNotExist) && refused == nil:
+			refused = err
+		}
+	}
+	if refused != nil {
+		return "", refused
+	}
+	e := &StartError{
+		Reason: fmt.Sprintf("program not found: %q is not on this agent's PATH (%s)", command, path),
+		Err:    fs.ErrNotExist,
+	}
+	if executable(filepath.Join(dir, command)) == nil {
+		e.Hint = fmt.Sprintf("a file ./%s exists: did you mean %q?", command, "./"+command)
+	}
+	return "", e
+}
+
+// executable says why path cannot be run, or nil.
+func executable(path string) *StartError {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &StartError{Reason: fmt.Sprintf("program not found: %q does not exist", path), Err: err}
+	case err != nil:
+		return &StartError{Reason: fmt.Sprintf("cannot look at %q: %v", path, err), Err: err}
+	case info.IsDir():
+		return &StartError{Reason: fmt.Sprintf("%q is a folder, not a program", path), Err: fs.ErrInvalid}
+	case info.Mode()&0o111 == 0:
+		return &StartError{
+			Reason: fmt.Sprintf("%q may not be executed", path),
+			Hint:   "chmod +x " + path,
+			Err:    fs.ErrPermission,
+		}
+	}
+	return nil
+}
+
+// lookup returns the last value of name in env, as execve's reader would see
+// it.
+func lookup(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// checkDir says why a child cannot start in dir, or nil.
+func checkDir(dir string) *StartError {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &StartError{Reason: fmt.Sprintf("its folder %q does not exist", dir), Err: err}
+	case err != nil:
+		return &StartError{Reason: fmt.Sprintf("cannot use its folder %q: %v", dir, err), Err: err}
+	case !info.IsDir():
+		return &StartError{Reason: fmt.Sprintf("its folder %q is a file", dir), Err: fs.ErrInvalid}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package child
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// Options of a Host.
+type Options struct {
+	// Home marks everything that this host starts, so that a later host with
+	// the same home finds what this one left. An absolute path.
+	Home string
+	// NoCgroup keeps to groups and marks even where a cgroup is delegated.
+	NoCgroup bool
+}
+
+// Host makes children and owns what they share: the threads that fork, the
+// list of leaders, the cgroup. A process has one Host at a time and makes no
+// child without it: whatever else is below the process is taken for an orphan.
+type Host struct {
+	home  string
+	leafs *delegation // nil where no cgroup is delegated
+	forks chan fork
+	group sync.WaitGroup
+
+	// census is held for reading while a child is made and for writing while
+	// orphans are counted and reaped: a leader that nobody has entered yet
+	// must not be taken for an orphan.
+	census sync.RWMutex
+
+	mu      sync.Mutex
+	leaders map[int]*Child // by pid, until reaped
+	closed  bool
+}
+
+// fork is a request to a spawner.
+type fork struct {
+	path string
+	argv []string
+	attr *syscall.ProcAttr
+	done chan<- forked
+}
+
+type forked struct {
+	pid int
+	err error
+}
+
+// spawners is how many threads fork. A second one gains a third on two cores;
+// more only wait for each other in the kernel.
+const spawners = 2
+
+// NewHost makes this process the parent of all that its children leave behind.
+func NewHost(o Options) (*Host, error) {
+	if !filepath.IsAbs(o.Home) {
+		return nil, fmt.Errorf("home %q is not an absolute path", o.Home)
+	}
+	if err := adoptOrphans(); err != nil {
+		return nil, fmt.Errorf("becoming the parent of orphans: %w", err)
+	}
+	h := &Host{home: o.Home, forks: make(chan fork), leaders: make(map[int]*Child)}
+	if !o.NoCgroup {
+		h.leafs = findDelegation()
+	}
+	for range spawners {
+		h.group.Go(h.spawn)
+	}
+	return h, nil
+}
+
+// spawn forks for ever on one thread. The thread must not end before the
+// children do: the kernel sends the parent-death signal when the thread that
+// forked ends, not the process.
+func (h *Host) spawn() {
+	runtime.LockOSThread()
+	for f := range h.forks {
+		pid, _, err := syscall.StartProcess(f.path, f.argv, f.attr)
+		f.done <- forked{pid, err}
+	}
+}
+
+// Close ends every process that is still below this one and no child's: what
+// could not be told apart before. All children must have Ended.
+func (h *Host) Close() []Process {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil
+	}
+	h.closed = true
+	h.mu.Unlock()
+	left := h.clearStrays()
+	close(h.forks)
+	h.group.Wait()
+	h.leafs.close()
+	return left
+}
+
+// Cgroups says where children get leaves of their own, "" where they do not.
+func (h *Host) Cgroups() string {
+	if h.leafs == nil {
+		return ""
+	}
+	return h.leafs.dir
+}
+
+// isLeader says whether pid is a child of this host that is not reaped yet.
+func (h *Host) isLeader(pid int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, ok := h.leaders[pid]
+	return ok
+}
+
+// start forks on a spawner and enters the child among the leaders before
+// anybody can mistake it for an orphan.
+func (h *Host) start(c *Child, path string, argv []string, attr *syscall.ProcAttr) error {
+	done := make(chan forked, 1)
+	h.census.RLock()
+	defer h.census.RUnlock()
+	h.forks <- fork{path: path, argv: argv, attr: attr, done: done}
+	f := <-done
+	if f.err != nil {
+		return f.err
+	}
+	c.pid = f.pid
+	h.mu.Lock()
+	h.leaders[f.pid] = c
+	h.mu.Unlock()
+	return nil
+}
+
+// null is the stdin of children that get none.
+func null() (int, error) {
+	return syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+}

@@ -1,0 +1,179 @@
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+// modeEnv makes the test binary play a part instead of running tests.
+const modeEnv = "CHILD_TEST_PART"
+
+func TestMain(m *testing.M) {
+	Shim()
+	if part := os.Getenv(modeEnv); part != "" {
+		play(part)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// play is what the test binary does as a child: the parts that a shell cannot
+// play.
+func play(part string) {
+	name, arg, _ := strings.Cut(part, " ")
+	switch name {
+	case "flood": // arg bytes without a line end
+		n, _ := strconv.ParseInt(arg, 10, 64)
+		block := bytes.Repeat([]byte("x"), 1<<20)
+		for ; n > 0; n -= int64(len(block)) {
+			if _, err := os.Stdout.Write(block[:min(n, int64(len(block)))]); err != nil {
+				os.Exit(1)
+			}
+		}
+	case "deaf-to-term":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		fmt.Println("ready")
+		select {}
+	case "cat": // stdin to stdout, line by line
+		in := bufio.NewReader(os.Stdin)
+		for {
+			line, err := in.ReadString('\n')
+			fmt.Print(line)
+			if err != nil {
+				return
+			}
+		}
+	case "limits":
+		var files, memory syscall.Rlimit
+		_ = syscall.Getrlimit(unix.RLIMIT_NOFILE, &files)
+		_ = syscall.Getrlimit(unix.RLIMIT_AS, &memory)
+		fmt.Printf("files=%d memory=%d\n", files.Cur, memory.Cur)
+	case "echo-terminal": // turns the echo of its terminal on
+		t, err := unix.IoctlGetTermios(0, unix.TCGETS)
+		if err == nil {
+			t.Lflag |= unix.ECHO
+			_ = unix.IoctlSetTermios(0, unix.TCSETS, t)
+		}
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
+	default:
+		fmt.Fprintln(os.Stderr, "no such part:", part)
+		os.Exit(99)
+	}
+}
+
+// hosts are the two ways in which trees are known; every torture is run in
+// both. Where no cgroup is delegated the first is the second.
+var hosts = map[string]Options{
+	"cgroup": {},
+	"marks":  {NoCgroup: true},
+}
+
+// onHosts runs test with each kind of host.
+func onHosts(t *testing.T, test func(t *testing.T, h *Host)) {
+	for name, options := range hosts {
+		t.Run(name, func(t *testing.T) {
+			options.Home = t.TempDir()
+			h, err := NewHost(options)
+			require.NoError(t, err)
+			defer func() { require.Empty(t, h.Close(), "processes left below the test") }()
+			test(t, h)
+		})
+	}
+}
+
+// told is what a child's listener heard.
+type told struct {
+	*Child
+	out, err bytes.Buffer
+	lines    atomic.Int64
+	exited   chan Exit
+	ended    chan Ending
+	heard    chan int // the size of each chunk, as long as there is room
+}
+
+// start runs a command with everything about it recorded.
+func start(t *testing.T, h *Host, spec Spec) *told {
+	t.Helper()
+	c := &told{exited: make(chan Exit, 1), ended: make(chan Ending, 1), heard: make(chan int, 1024)}
+	spec.Run = uuid.NewString()
+	spec.Dir = t.TempDir()
+	if spec.Env == nil {
+		spec.Env = os.Environ()
+	}
+	if spec.Output == nil {
+		spec.Output = func(s Stream, chunk []byte) {
+			if s == Stdout {
+				c.out.Write(chunk)
+			} else {
+				c.err.Write(chunk)
+			}
+			c.lines.Add(int64(bytes.Count(chunk, []byte("\n"))))
+			select {
+			case c.heard <- len(chunk):
+			default:
+			}
+		}
+	}
+	spec.Exited = func(e Exit) { c.exited <- e }
+	spec.Ended = func(e Ending) { c.ended <- e }
+	var err error
+	c.Child, err = h.Start(spec)
+	require.NoError(t, err)
+	return c
+}
+
+// part is the command that plays a part of this test binary.
+func part(name string) Spec {
+	return Spec{Command: []string{self()}, Env: append(os.Environ(), modeEnv+"="+name)}
+}
+
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return path
+}
+
+func sh(script string) Spec { return Spec{Command: []string{"/bin/sh", "-c", script}} }
+
+// end waits until nothing of the child is left.
+func (c *told) end(t *testing.T) (Exit, Ending) {
+	t.Helper()
+	return receive(t, c.exited), receive(t, c.ended)
+}
+
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "nothing came")
+		panic("unreachable")
+	}
+}
+
+// firstWords waits for the child's first output.
+func (c *told) firstWords(t *testing.T) { receive(t, c.heard) }
+
+// alive says whether a process exists and is no zombie.
+func alive(pid int) bool {
+	s, err := readStat(pid)
+	return err == nil && !s.dead()
+}

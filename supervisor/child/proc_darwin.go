@@ -1,0 +1,127 @@
+package child
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What macOS lacks is written down here, at the place where it would be: no
+// subreaper, no pidfd, no parent-death signal, no environment of others. A
+// child's group is ended before its number is given back; members of the group
+// are not known by name, children in sessions of their own are not found, and
+// nothing tells of an earlier life.
+
+type delegation struct{ dir string }
+
+type leaf struct{ fd int }
+
+func findDelegation() *delegation                          { return nil }
+func (d *delegation) leaf(string, int64) (*leaf, error)    { return nil, nil }
+func (d *delegation) close()                               {}
+func (l *leaf) boundsMemory() bool                         { return false }
+func (l *leaf) kill()                                      {}
+func (l *leaf) remove()                                    {}
+func adoptOrphans() error                                  { return nil }
+func widen(int, int)                                       {}
+func (h *Host) clearStrays() []Process                     { return nil }
+func (h *Host) ClearEarlier() (ended, survivors []Process) { return nil, nil }
+func (c *Child) Usage() (cpuMS, rss int64)                 { return 0, 0 }
+func (c *Child) Unread() int64                             { return 0 }
+func signalGroup(pid int, sig syscall.Signal)              { _ = unix.Kill(-pid, sig) }
+
+func (p *pump) pipeName() string { return "" }
+func holders(string) []Process   { return nil }
+
+func cloexecPipe(ends *[2]int) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := unix.Pipe(ends[:]); err != nil {
+		return err
+	}
+	unix.CloseOnExec(ends[0])
+	unix.CloseOnExec(ends[1])
+	return nil
+}
+
+func (c *Child) attributes() *syscall.SysProcAttr {
+	if c.spec.Pty {
+		return &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	}
+	return &syscall.SysProcAttr{Setpgid: true}
+}
+
+// sight watches a leader through a kqueue, which costs a thread each: the
+// runtime's poller does not take processes.
+type sight struct{ fd int }
+
+func (s *sight) open(pid int) error {
+	fd, err := unix.Kqueue()
+	if err != nil {
+		return os.NewSyscallError("kqueue", err)
+	}
+	unix.CloseOnExec(fd)
+	s.fd = fd
+	var event unix.Kevent_t
+	unix.SetKevent(&event, pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
+	event.Fflags = unix.NOTE_EXIT | noteExitStatus
+	_, err = unix.Kevent(fd, []unix.Kevent_t{event}, nil, nil)
+	if err == unix.ESRCH {
+		return nil // dead already: await finds out at once
+	}
+	return err
+}
+
+// noteExitStatus asks for the wait status with the news of the exit.
+const noteExitStatus = 0x04000000
+
+func (s *sight) await(pid int) Exit {
+	events := make([]unix.Kevent_t, 1)
+	patience := unix.NsecToTimespec(time.Second.Nanoseconds())
+	status := syscall.WaitStatus(0)
+	for {
+		n, err := unix.Kevent(s.fd, nil, events, &patience)
+		if n == 1 {
+			status = syscall.WaitStatus(events[0].Data)
+			break
+		}
+		if err != nil && err != unix.EINTR || unix.Kill(pid, 0) == unix.ESRCH {
+			break
+		}
+	}
+	exit := Exit{At: time.Now(), Code: status.ExitStatus()}
+	if status.Signaled() {
+		exit.Code, exit.Signal = -1, status.Signal()
+	}
+	return exit
+}
+
+func (s *sight) signal(pid int, sig syscall.Signal) { _ = unix.Kill(pid, sig) }
+
+func (s *sight) close() { closeAll(s.fd) }
+
+// clear ends the group. The leader is a zombie still, so its number is safe.
+func (c *Child) clear() Ending {
+	if !c.isForced() {
+		signalGroup(c.pid, unix.SIGTERM)
+		signalGroup(c.pid, unix.SIGCONT)
+		for end := time.Now().Add(lull); time.Now().Before(end) && unix.Kill(-c.pid, 0) == nil; {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	signalGroup(c.pid, unix.SIGKILL)
+	return Ending{}
+}
+
+func waitFor(pid int) time.Duration {
+	var usage unix.Rusage
+	for {
+		_, err := unix.Wait4(pid, nil, 0, &usage)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,200 @@
+package supervisor
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"orchestrator/wire"
+)
+
+const (
+	// backlog bounds what waits for a follower, for each agent.
+	backlog = 256 << 10
+	// patience is how long an agent waits for a follower that it may wait for
+	// and that takes nothing at all.
+	patience = time.Second
+)
+
+// Follower hears some agents as they speak. Each agent has a backlog of its
+// own, taken in turn, so that one that floods does not hide the others.
+//
+// A follower that waits is waited for: an agent whose backlog is full stands
+// still until it moves, and only when it has not moved for a second are lines
+// left out. One that does not wait loses lines at once. What is left out is
+// counted, and told in the next line that is not.
+type Follower struct {
+	waits bool
+
+	mu     sync.Mutex
+	queues map[string]*queue
+	ready  []*queue // those with something in them, oldest first
+	wake   chan struct{}
+	moved  chan struct{} // closed when something was taken
+	stuck  bool
+	closed bool
+}
+
+// queue is the backlog of one agent.
+type queue struct {
+	agent  string
+	page   page
+	missed int64
+	listed bool
+}
+
+// Line is what a follower hears.
+type Line struct {
+	At     time.Time
+	Agent  string
+	Stream string
+	Text   []byte // valid until the next call of Next
+	Missed int64
+	Event  *wire.Event // when the orchestrator speaks
+}
+
+func newFollower(waits bool) *Follower {
+	return &Follower{
+		waits:  waits,
+		queues: make(map[string]*queue),
+		wake:   make(chan struct{}, 1),
+		moved:  make(chan struct{}),
+	}
+}
+
+// push adds a page, waiting for room if this follower is waited for.
+func (f *Follower) push(agent string, p *page) {
+	for {
+		f.mu.Lock()
+		q := f.queue(agent)
+		if f.closed || len(q.page.text) < backlog {
+			f.put(q, p)
+			f.mu.Unlock()
+			return
+		}
+		if !f.waits || f.stuck {
+			q.missed += int64(len(p.lines))
+			f.mu.Unlock()
+			return
+		}
+		moved := f.moved
+		f.mu.Unlock()
+		f.await(moved)
+	}
+}
+
+// await gives the follower a moment to take something.
+func (f *Follower) await(moved <-chan struct{}) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-moved:
+	case <-timer.C:
+		f.mu.Lock()
+		f.stuck = true
+		f.mu.Unlock()
+	}
+}
+
+// pushNow adds a page without waiting, also past the backlog: what the
+// orchestrator says is little and is not left out before twice of it.
+func (f *Follower) pushNow(agent string, p *page) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := f.queue(agent)
+	if len(q.page.text) >= 2*backlog {
+		q.missed += int64(len(p.lines))
+		return
+	}
+	f.put(q, p)
+}
+
+func (f *Follower) queue(agent string) *queue {
+	q := f.queues[agent]
+	if q == nil {
+		q = &queue{agent: agent}
+		f.queues[agent] = q
+	}
+	return q
+}
+
+func (f *Follower) put(q *queue, p *page) {
+	if f.closed {
+		return
+	}
+	for i := range p.lines {
+		m := p.lines[i]
+		m.missed, q.missed = q.missed, 0
+		q.page.add(m, p.line(i))
+	}
+	if !q.listed && len(q.page.lines) > 0 {
+		q.listed = true
+		f.ready = append(f.ready, q)
+	}
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for lines of one agent and calls see for each. It returns false
+// when the follower was closed and has nothing left, or ctx is over.
+func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) bool {
+	for {
+		if agent, ok := f.take(&spare.page); ok {
+			for i := range spare.page.lines {
+				m := &spare.page.lines[i]
+				see(Line{At: m.at, Agent: agent, Stream: m.stream, Text: spare.page.line(i), Missed: m.missed, Event: m.event})
+			}
+			return true
+		}
+		f.mu.Lock()
+		closed := f.closed
+		f.mu.Unlock()
+		if closed {
+			return false
+		}
+		select {
+		case <-f.wake:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// Backlog is a buffer that the caller of Next keeps for it.
+type Backlog struct{ page page }
+
+// take swaps the backlog whose turn it is for an empty page.
+func (f *Follower) take(spare *page) (agent string, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.ready) == 0 {
+		return "", false
+	}
+	q := f.ready[0]
+	f.ready = f.ready[1:]
+	if len(f.ready) == 0 {
+		f.ready = nil
+	}
+	q.listed = false
+	spare.clear()
+	*spare, q.page = q.page, *spare
+	f.stuck = false
+	close(f.moved)
+	f.moved = make(chan struct{})
+	return q.agent, true
+}
+
+// close ends the follower: what it has is still taken, nothing is added.
+func (f *Follower) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	close(f.moved)
+	f.moved = make(chan struct{})
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}

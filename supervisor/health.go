@@ -1,0 +1,104 @@
+package supervisor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// mailbox makes the mailbox of a run that has begun.
+func (s *Supervisor) mailbox(a *agent, m *maker, c Process) *mailbox {
+	if c.Stdin() == nil || a.Raw {
+		return &mailbox{over: c.Stdin() == nil, close: func() { c.CloseStdin() }}
+	}
+	box := &mailbox{
+		bounds:  a.Mailbox,
+		timeout: a.Health.WriteTimeout,
+		to:      c.Stdin(),
+		close:   func() { c.CloseStdin() },
+		stalled: func(yes bool) { s.post(func() { s.stdinStalled(a, m.run, yes) }) },
+		broken: func(err error) {
+			s.post(func() {
+				s.event(a, wire.Event{Kind: wire.EventStdinClosed, Run: m.run, Text: "reads no more: " + err.Error()})
+			})
+		},
+	}
+	if m.speech.echoes != nil {
+		box.wrote = m.speech.echoes.wrote
+	}
+	return box
+}
+
+// stdinStalled is the turn after an agent's stdin took nothing for too long,
+// or takes again.
+func (s *Supervisor) stdinStalled(a *agent, run string, yes bool) {
+	if a.run != run || a.child == nil {
+		return
+	}
+	if !yes {
+		s.recovered(a, "reads its stdin again")
+		return
+	}
+	messages, _, _ := a.mail.waiting()
+	s.stalled(a, fmt.Sprintf("does not read its stdin: %d bytes unread, %d messages waiting", a.child.Unread(), messages))
+}
+
+// watchSilence looks at an agent's silence when it could be too long.
+func (s *Supervisor) watchSilence(a *agent) {
+	limit := a.Health.Silence
+	if limit <= 0 || a.child == nil {
+		return
+	}
+	run := a.run
+	a.watch = s.deadlines.add(time.Now().Add(limit-a.voice.silence()), func() {
+		if a.voice.silence() < a.Health.Silence {
+			s.watchSilence(a)
+			return
+		}
+		woken := func() {
+			s.post(func() {
+				if a.run == run && a.child != nil {
+					s.recovered(a, "speaks again")
+					s.watchSilence(a)
+				}
+			})
+		}
+		a.voice.onSound.Store(&woken)
+		s.stalled(a, fmt.Sprintf("has said nothing for %s", short(a.voice.silence())))
+	})
+}
+
+// stalled marks an agent that runs without working, and restarts it if it is
+// to be.
+func (s *Supervisor) stalled(a *agent, why string) {
+	if a.state != wire.StateRunning {
+		return
+	}
+	a.set(wire.StateStalled, why)
+	if a.Health.Restart {
+		s.event(a, wire.Event{Kind: wire.EventStalled, Text: why + ", is restarted"})
+		s.halt(a, halt{reason: "stalled: " + why, again: true, crash: true})
+		return
+	}
+	s.event(a, wire.Event{Kind: wire.EventStalled, Text: why})
+}
+
+func (s *Supervisor) recovered(a *agent, how string) {
+	if a.state == wire.StateStalled {
+		a.set(wire.StateRunning, "")
+		s.event(a, wire.Event{Kind: wire.EventRecovered, Text: how})
+	}
+}
+
+// again restarts an agent that was stopped because it had stalled. That counts
+// as if it had crashed.
+func (s *Supervisor) again(a *agent) {
+	v := a.history.again(a.Restart, "stalled", a.lastUp, time.Now(), rand.Float64())
+	if !v.again {
+		s.fail(a, v.why)
+		return
+	}
+	s.restartIn(a, v.delay, "", v.attempt)
+}

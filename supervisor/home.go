@@ -1,0 +1,130 @@
+package supervisor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Home is the state directory of one orchestrator. Whoever holds it is the
+// only one; the kernel takes the lock back when its process is gone, however
+// that happened.
+type Home struct {
+	Dir  string
+	lock *os.File
+}
+
+// BusyError says that another orchestrator holds the home.
+type BusyError struct {
+	Dir   string
+	PID   int
+	Since time.Time
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("an orchestrator already runs here (pid %d, since %s)", e.PID, e.Since.Local().Format("15:04:05"))
+}
+
+// OpenHome makes the state directory if need be, closes it to others, and
+// takes its lock.
+func OpenHome(dir string) (*Home, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil { // it may be older than we are
+		return nil, fmt.Errorf("closing the state directory to others: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, busy(dir, lock)
+		}
+		return nil, fmt.Errorf("locking the state directory: %w", err)
+	}
+	h := &Home{Dir: dir, lock: lock}
+	if err := h.sign(); err != nil {
+		h.Close()
+		return nil, fmt.Errorf("writing the state directory: %w", err)
+	}
+	return h, nil
+}
+
+// sign leaves the holder's name in the lock, and keeps the directory out of
+// version control.
+func (h *Home) sign() error {
+	if err := h.lock.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(h.lock, "%d %d\n", os.Getpid(), time.Now().Unix()); err != nil {
+		return err
+	}
+	ignore := filepath.Join(h.Dir, ".gitignore")
+	if _, err := os.Stat(ignore); errors.Is(err, os.ErrNotExist) {
+		return os.WriteFile(ignore, []byte("*\n"), 0o600)
+	}
+	return nil
+}
+
+// busy reads who holds the lock.
+func busy(dir string, lock *os.File) error {
+	e := &BusyError{Dir: dir}
+	text := make([]byte, 64)
+	n, _ := lock.Read(text)
+	if words := strings.Fields(string(text[:n])); len(words) == 2 {
+		e.PID, _ = strconv.Atoi(words[0])
+		since, _ := strconv.ParseInt(words[1], 10, 64)
+		e.Since = time.Unix(since, 0)
+	}
+	return e
+}
+
+// Close gives the home back.
+func (h *Home) Close() { _ = h.lock.Close() }
+
+// longestSocket is what a socket's path may be long, with room to spare: the
+// kernel's limit is 108 bytes, 104 on macOS.
+const longestSocket = 100
+
+// SocketPath is where the control door of a state directory is: in it, or,
+// where that is too long for a socket, in a folder of the user's that is named
+// after it.
+func SocketPath(stateDir string) string {
+	path := filepath.Join(stateDir, "api.sock")
+	if len(path) <= longestSocket {
+		return path
+	}
+	sum := sha256.Sum256([]byte(stateDir))
+	name := hex.EncodeToString(sum[:8])
+	if run := os.Getenv("XDG_RUNTIME_DIR"); run != "" && len(run) < longestSocket-40 {
+		return filepath.Join(run, "orchestrator", name, "api.sock")
+	}
+	return filepath.Join("/tmp", fmt.Sprintf("orchestrator-%d", os.Getuid()), name, "api.sock")
+}
+
+// MakeSocketDir makes the folder of a socket, ours alone. One that somebody
+// else made is refused.
+func MakeSocketDir(socket string) error {
+	dir := filepath.Dir(socket)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() || !info.IsDir() {
+		return fmt.Errorf("%s belongs to somebody else", dir)
+	}
+	return os.Chmod(dir, 0o700)
+}

@@ -1,0 +1,355 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// good is how long an agent must be up before the request to start it is
+// answered with yes.
+const good = time.Second
+
+// want has an agent run from now on, and before it those it depends on.
+func (s *Supervisor) want(a *agent, freely bool) {
+	a.wanted, a.freely = true, freely
+	if !freely {
+		for _, name := range a.DependsOn {
+			if d := s.agents[name]; d != nil && !d.wanted {
+				s.want(d, false)
+			}
+		}
+	}
+	s.tryStart(a)
+}
+
+// tryStart starts an agent that should run and does not, if what it depends on
+// is there.
+func (s *Supervisor) tryStart(a *agent) {
+	if s.stopping != nil || !a.wanted || a.removed || a.state.Live() || a.state == wire.StateStarting || a.state == wire.StateBackoff {
+		return
+	}
+	if missing := s.missing(a); missing != "" {
+		if a.state != wire.StateWaiting {
+			a.set(wire.StateWaiting, "for "+missing)
+			s.event(a, wire.Event{Kind: wire.EventWaiting, Text: "waits for " + missing})
+		}
+		a.reason = "for " + missing
+		if s.hopeless(a) {
+			a.answerStart(false, "waits for "+missing+", which is not going to run")
+		}
+		return
+	}
+	s.launch(a)
+}
+
+// missing names the first agent that a still waits for.
+func (s *Supervisor) missing(a *agent) string {
+	if a.freely {
+		return ""
+	}
+	for _, name := range a.DependsOn {
+		d := s.agents[name]
+		if d != nil && d.state != wire.StateRunning && d.state != wire.StateStalled && d.state != wire.StateExited {
+			return name
+		}
+	}
+	return ""
+}
+
+// wakeWaiting starts those that waited for something that has changed.
+func (s *Supervisor) wakeWaiting() {
+	for _, a := range s.order {
+		if a.state == wire.StateWaiting {
+			s.tryStart(a)
+		}
+	}
+}
+
+func (a *agent) set(state wire.State, reason string) { a.state, a.reason = state, reason }
+
+// launch makes the agent's process, off this goroutine: reading secrets and
+// forking take their time.
+func (s *Supervisor) launch(a *agent) {
+	if a.next != nil {
+		s.adopt(a, *a.next)
+	}
+	a.set(wire.StateStarting, "")
+	a.run = uuid.NewString()
+	a.exit = nil
+	spec, run := a.Agent, a.run
+	s.makers.Go(func() error {
+		m := &maker{spec: spec, run: run, told: make(chan struct{})}
+		c, err := m.make(s, a)
+		s.post(func() {
+			s.started(a, m, c, err)
+			close(m.told)
+		})
+		return nil
+	})
+}
+
+// maker makes one run of an agent and passes on what its child reports: not
+// before the start itself was told.
+type maker struct {
+	spec   Agent
+	run    string
+	speech *speech
+	told   chan struct{}
+}
+
+func (m *maker) make(s *Supervisor, a *agent) (Process, error) {
+	env, err := m.spec.Environ()
+	if err != nil {
+		return nil, err
+	}
+	m.speech = a.voice.begin(m.run, m.spec.MaxLine)
+	if m.spec.Pty {
+		m.speech.echoes = newEchoes()
+	}
+	return s.options.Start(child.Spec{
+		Command: m.spec.Command,
+		Dir:     m.spec.Dir,
+		Env:     append(env, "ORC_AGENT_ID="+m.spec.Name),
+		Run:     m.run,
+		NoStdin: m.spec.NoStdin,
+		Pty:     m.spec.Pty,
+		Limits:  m.spec.Limits,
+		Output: func(stream child.Stream, chunk []byte) {
+			<-m.told
+			m.speech.hear(stream, chunk)
+		},
+		Exited: func(exit child.Exit) {
+			<-m.told
+			s.post(func() { s.exited(a, exit) })
+		},
+		Ended: func(ending child.Ending) {
+			m.speech.end()
+			s.post(func() { s.ended(a, ending) })
+		},
+	})
+}
+
+// started is the turn after an attempt to make a process.
+func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
+	if err != nil {
+		s.startFailed(a, err)
+		return
+	}
+	a.child = c
+	a.starts++
+	a.mail = s.mailbox(a, m, c)
+	a.set(wire.StateRunning, "")
+	s.idle = false
+	text := fmt.Sprintf("pid %d", c.PID())
+	if a.starts > 1 {
+		text += fmt.Sprintf(", start %d", a.starts)
+	}
+	s.event(a, wire.Event{Kind: wire.EventStarted, Text: text, Facts: wire.Facts{PID: c.PID(), Attempt: a.starts}})
+	s.watchSilence(a)
+	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() { a.answerStart(true, fmt.Sprintf("runs, pid %d", c.PID())) })
+	if a.halt != nil || s.stopping != nil {
+		s.beginHalt(a)
+		return
+	}
+	s.wakeWaiting()
+}
+
+// startFailed follows an attempt that made no process. What the machine is
+// short of may come back; anything else needs a person.
+func (s *Supervisor) startFailed(a *agent, err error) {
+	var refused *child.StartError
+	temporary := errors.As(err, &refused) && refused.Temporary
+	text := err.Error()
+	if refused != nil && refused.Hint != "" {
+		text += "; " + refused.Hint
+	}
+	switch {
+	case a.halt != nil || s.stopping != nil:
+		s.stopped(a, child.Ending{})
+	case temporary:
+		s.restartIn(a, a.Restart.MaxDelay, text, 0)
+	default:
+		s.fail(a, text)
+	}
+}
+
+// exited is the turn after the leader died. Its tree may still be there.
+func (s *Supervisor) exited(a *agent, exit child.Exit) {
+	a.exit = &exit
+	up := exit.At.Sub(a.child.StartedAt())
+	a.lastExit, a.lastUp = exit.String(), up
+	a.set(wire.StateStopping, exit.String()+", its tree is being cleared")
+	s.deadlines.drop(a.watch)
+	s.deadlines.drop(a.due)
+	s.deadlines.drop(a.proof)
+	facts := wire.Facts{PID: a.child.PID(), UpMS: up.Milliseconds()}
+	if exit.Signal != 0 {
+		facts.Signal = child.SignalName(exit.Signal)
+	} else {
+		facts.ExitCode = &exit.Code
+	}
+	if a.halt == nil { // a stop that was asked for is told whole, by stopped
+		s.event(a, wire.Event{Kind: wire.EventExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Facts: facts})
+	}
+}
+
+// ended is the turn after nothing of the run is left. It decides what follows.
+func (s *Supervisor) ended(a *agent, ending child.Ending) {
+	exit := *a.exit
+	s.clearUp(a, ending)
+	if a.halt != nil || s.stopping != nil {
+		s.stopped(a, ending)
+		return
+	}
+	v := a.history.after(a.Restart, exit.Code, exit.String(), a.lastUp, exit.At, rand.Float64())
+	switch {
+	case v.again:
+		s.restartIn(a, v.delay+s.spread(exit.At), "", v.attempt)
+	case v.why != "":
+		s.fail(a, v.why)
+	default:
+		a.wanted = false
+		a.set(wire.StateExited, exit.String())
+		a.answerStart(exit.Code == 0, exit.String())
+		s.wakeWaiting()
+		s.checkIdle()
+	}
+}
+
+// clearUp lets go of a run and tells what it left.
+func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
+	if len(ending.LeftOver) > 0 && a.halt == nil {
+		s.event(a, wire.Event{
+			Kind:  wire.EventLeftOver,
+			Text:  "ended " + leftOvers(ending.LeftOver),
+			Facts: wire.Facts{LeftOver: views(ending.LeftOver), Count: int64(len(ending.LeftOver))},
+		})
+	}
+	if ending.HeldOpen {
+		s.event(a, wire.Event{
+			Kind:  wire.EventHeldOpen,
+			Text:  "its output was held open from outside its tree and cut off" + heldBy(ending.HeldBy),
+			Facts: wire.Facts{LeftOver: views(ending.HeldBy)},
+		})
+	}
+	if len(ending.Survivors) > 0 {
+		s.options.Log.Error("processes do not die", "agent", a.Name, "processes", names(ending.Survivors))
+		s.event(a, wire.Event{
+			Kind:  wire.EventLeftOver,
+			Text:  "could not end " + leftOvers(ending.Survivors),
+			Facts: wire.Facts{LeftOver: views(ending.Survivors)},
+		})
+	}
+	a.mail.drop()
+	_, _, refused := a.mail.waiting()
+	a.refused += refused
+	a.child, a.mail, a.exit = nil, nil, nil
+}
+
+// restartIn has an agent start again after a delay.
+func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attempt int) {
+	a.set(wire.StateBackoff, why)
+	text := "restart in " + short(delay)
+	if attempt > 0 {
+		text = fmt.Sprintf("restart %d of %d in %s", attempt, a.Restart.Burst, short(delay))
+	}
+	if why != "" {
+		text = why + "; " + text
+	}
+	s.event(a, wire.Event{
+		Kind:  wire.EventRestarting,
+		Text:  text,
+		Facts: wire.Facts{Attempt: attempt, Burst: a.Restart.Burst, DelayMS: delay.Milliseconds()},
+	})
+	a.due = s.deadlines.add(time.Now().Add(delay), func() {
+		a.set(wire.StateStopped, "")
+		a.restarts++
+		s.tryStart(a)
+	})
+	if attempt > 0 {
+		a.answerStart(false, a.lastExit)
+	}
+}
+
+// fail gives an agent up.
+func (s *Supervisor) fail(a *agent, why string) {
+	a.wanted = false
+	a.set(wire.StateFailed, why)
+	s.failed = true
+	s.event(a, wire.Event{Kind: wire.EventGaveUp, Text: why})
+	a.answerStart(false, why)
+	a.answerStop(false, why)
+	if s.options.AbortOnFailure {
+		s.stop(a.Name + " failed")
+		return
+	}
+	s.checkIdle()
+}
+
+// gaveUp says why there were too many restarts.
+func gaveUp(endings []string, r Restart) string {
+	return fmt.Sprintf("it ended %d times within %s (%s), the limit is %d restarts",
+		len(endings), r.Window, strings.Join(endings, ", "), r.Burst)
+}
+
+// checkIdle notices when every agent has ended for good. Those that wait for
+// one that will not come have, too.
+func (s *Supervisor) checkIdle() {
+	if s.stopping != nil || s.idle {
+		return
+	}
+	for _, a := range s.order {
+		if a.wanted && (a.state != wire.StateWaiting || !s.hopeless(a)) {
+			return
+		}
+	}
+	s.idle = true
+	for _, a := range s.order {
+		s.failed = s.failed || a.state == wire.StateWaiting
+	}
+	s.event(nil, wire.Event{Kind: wire.EventIdle, Text: "all agents have ended"})
+	if s.options.ExitWhenIdle {
+		s.stop("all agents have ended")
+	}
+}
+
+// hopeless says whether a waits for an agent that is not going to run.
+func (s *Supervisor) hopeless(a *agent) bool {
+	d := s.agents[s.missing(a)]
+	return d != nil && (!d.wanted || d.state == wire.StateWaiting && s.hopeless(d))
+}
+
+// answerStart answers those who asked for the start.
+func (a *agent) answerStart(ok bool, text string) {
+	outcome := wire.AgentOutcome{Name: a.Name, OK: ok, Text: text}
+	if a.child != nil {
+		outcome.PID = a.child.PID()
+	}
+	if !ok && len(a.onStart) > 0 {
+		for _, line := range a.voice.last(20) {
+			if line.Stream != wire.StreamOwn {
+				outcome.LastWords = append(outcome.LastWords, line.Text)
+			}
+		}
+	}
+	for _, answer := range a.onStart {
+		answer(outcome)
+	}
+	a.onStart = nil
+}
+
+// answerStop answers those who asked for the stop.
+func (a *agent) answerStop(ok bool, text string) {
+	for _, answer := range a.onStop {
+		answer(wire.AgentOutcome{Name: a.Name, OK: ok, Text: text})
+	}
+	a.onStop = nil
+}

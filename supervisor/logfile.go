@@ -1,0 +1,153 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// retryAfter is how long a log file that could not be written is left alone.
+const retryAfter = 5 * time.Second
+
+// logFile is where one stream of one run goes: whole lines, each with its
+// time, in files of bounded size named RUN-PART.out or .err, so that their
+// names sort by age. Nothing is made before there is something to write.
+//
+// When the disk refuses, lines are counted instead of written, nothing waits,
+// and after a while it is tried again; a line is in the file whole or not at
+// all. It is used by one goroutine.
+type logFile struct {
+	dir    string
+	prefix string // the run
+	suffix string // .out or .err
+	limits Output
+
+	file    *os.File
+	part    int
+	size    int64
+	lost    int64 // lines since the first refusal
+	retryAt time.Time
+}
+
+// name of the current file.
+func (f *logFile) name() string {
+	return filepath.Join(f.dir, fmt.Sprintf("%s-%02d%s", f.prefix, max(1, f.part), f.suffix))
+}
+
+// write appends whole lines. While it fails it returns the error once, when
+// the trouble begins; lost counts on.
+func (f *logFile) write(text []byte, lines int64, now time.Time) error {
+	if f.lost > 0 && now.Before(f.retryAt) {
+		f.lost += lines
+		return nil
+	}
+	err := f.ready(int64(len(text)))
+	if err == nil && f.lost > 0 {
+		err = f.append(fmt.Appendf(nil, "%s [%d lines before this one could not be written]\n", stamp(now), f.lost))
+	}
+	if err == nil {
+		err = f.append(text)
+	}
+	switch {
+	case err == nil:
+		f.lost = 0
+		return nil
+	case f.lost > 0:
+		err = nil // said before
+	}
+	f.lost += lines
+	f.retryAt = now.Add(retryAfter)
+	return err
+}
+
+// append writes all of text or leaves the file as it was.
+func (f *logFile) append(text []byte) error {
+	if _, err := f.file.Write(text); err != nil {
+		_ = f.file.Truncate(f.size)
+		return err
+	}
+	f.size += int64(len(text))
+	return nil
+}
+
+// ready opens the file, or turns to the next one when this one is full.
+func (f *logFile) ready(more int64) error {
+	if f.file != nil && (f.size == 0 || f.size+more <= f.limits.MaxSize) {
+		return nil
+	}
+	f.close()
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return err
+	}
+	f.part++
+	file, err := os.OpenFile(f.name(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		f.part--
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		_ = file.Close()
+		return err
+	}
+	f.file, f.size = file, info.Size()
+	f.prune()
+	return nil
+}
+
+// prune removes the oldest files of this stream beyond what is kept.
+func (f *logFile) prune() {
+	names := logNames(f.dir, f.suffix)
+	for len(names) > f.limits.Keep {
+		_ = os.Remove(filepath.Join(f.dir, names[0])) // one that stays is removed next time
+		names = names[1:]
+	}
+}
+
+func (f *logFile) close() {
+	if f.file != nil {
+		_ = f.file.Close()
+		f.file = nil
+	}
+}
+
+// logNames lists the log files of a stream in a folder, oldest first.
+func logNames(dir, suffix string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), suffix) {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// nextRun is the number of the run after all that have files in dir.
+func nextRun(dir string) int {
+	last := 0
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 1 // the trouble shows when the file is made
+	}
+	for _, entry := range entries {
+		var run, part int
+		if n, _ := fmt.Sscanf(entry.Name(), "%d-%d", &run, &part); n == 2 {
+			last = max(last, run)
+		}
+	}
+	return last + 1
+}
+
+// stampLayout is how log files spell a time; its length is fixed.
+const stampLayout = "2006-01-02T15:04:05.000Z"
+
+func stamp(at time.Time) string { return at.UTC().Format(stampLayout) }

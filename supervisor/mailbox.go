@@ -1,0 +1,181 @@
+package supervisor
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"orchestrator/supervisor/child"
+)
+
+// Why a message was not taken.
+var (
+	ErrMailboxFull = errors.New("its mailbox is full")
+	ErrNoStdin     = errors.New("it takes no messages")
+)
+
+// mailbox is what waits for the stdin of one run of an agent. Putting never
+// waits. One goroutine writes while there is something to write, whole lines,
+// many in one write; a line of which a part was written is always finished
+// before anything else happens to the stream.
+type mailbox struct {
+	bounds  Bounds
+	timeout time.Duration
+	to      child.Stdin
+	close   func()       // ends the stream
+	wrote   func([]byte) // sees each line before it is written; may be nil
+	stalled func(bool)   // stdin took nothing for timeout; it takes again
+	broken  func(error)  // the agent closed its stdin
+
+	mu      sync.Mutex
+	queue   [][]byte
+	bytes   int64
+	taken   int // messages that the writer has in hand
+	writing bool
+	ending  bool // close when the queue is empty
+	over    bool // nothing can be written any more
+	refused int64
+}
+
+// batch bounds what is written at once.
+const batch = 64 << 10
+
+// put adds a message, which must be a whole line.
+func (m *mailbox) put(line []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.over || m.ending:
+		m.refused++
+		return ErrNoStdin
+	case len(m.queue)+m.taken >= m.bounds.Messages, m.bytes+int64(len(line)) > m.bounds.Bytes && m.bytes > 0:
+		m.refused++
+		return ErrMailboxFull
+	}
+	m.queue = append(m.queue, line)
+	m.bytes += int64(len(line))
+	m.write()
+	return nil
+}
+
+// end closes stdin when all that waits has been written.
+func (m *mailbox) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.ending && !m.over {
+		m.ending = true
+		m.write()
+	}
+}
+
+// drop forgets what waits and returns how many messages that were. The child
+// is gone.
+func (m *mailbox) drop() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.queue) + m.taken
+	m.over, m.queue, m.bytes = true, nil, 0
+	return n
+}
+
+// write makes sure that a writer is at work. The lock is held.
+func (m *mailbox) write() {
+	if !m.writing {
+		m.writing = true
+		go m.run()
+	}
+}
+
+// run writes until there is nothing left. It ends with the queue, or with the
+// stream.
+func (m *mailbox) run() {
+	var text []byte
+	for {
+		text = m.take(text[:0])
+		if len(text) == 0 {
+			return
+		}
+		if err := m.writeAll(text); err != nil {
+			m.fail(err)
+			return
+		}
+	}
+}
+
+// take moves messages from the queue into text. With nothing to take it ends
+// the writer.
+func (m *mailbox) take(text []byte) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.taken = 0
+	for len(m.queue) > 0 && (len(text) == 0 || len(text)+len(m.queue[0]) <= batch) {
+		if m.wrote != nil {
+			m.wrote(m.queue[0])
+		}
+		text = append(text, m.queue[0]...)
+		m.bytes -= int64(len(m.queue[0]))
+		m.queue[0] = nil
+		m.queue = m.queue[1:]
+		m.taken++
+	}
+	if len(text) == 0 {
+		m.queue = nil
+		m.writing = false
+		if m.ending && !m.over {
+			m.over = true
+			m.close()
+		}
+	}
+	return text
+}
+
+// writeAll writes text, saying so when the agent does not take it in time, and
+// goes on from where it stood: half a line must not be followed by another.
+func (m *mailbox) writeAll(text []byte) error {
+	m.mu.Lock()
+	timeout := m.timeout
+	m.mu.Unlock()
+	if err := m.to.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	n, err := m.to.Write(text)
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	m.stalled(true)
+	if err := m.to.SetWriteDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if _, err := m.to.Write(text[n:]); err != nil {
+		return err
+	}
+	m.stalled(false)
+	return nil
+}
+
+// fail gives the stream up.
+func (m *mailbox) fail(err error) {
+	m.mu.Lock()
+	known := m.over
+	m.writing, m.over = false, true
+	m.refused += int64(len(m.queue) + m.taken)
+	m.queue, m.bytes, m.taken = nil, 0, 0
+	m.mu.Unlock()
+	if !known && !errors.Is(err, os.ErrClosed) {
+		m.broken(err)
+	}
+}
+
+// adopt takes on changed limits.
+func (m *mailbox) adopt(bounds Bounds, timeout time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bounds, m.timeout = bounds, timeout
+}
+
+func (m *mailbox) waiting() (messages int, bytes, refused int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.queue) + m.taken, m.bytes, m.refused
+}

@@ -1,0 +1,230 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A play is a supervisor whose agents are functions, in a bubble of fake time.
+type play struct {
+	*Supervisor
+	t      *testing.T
+	cancel context.CancelFunc
+	result chan error
+
+	mu     sync.Mutex
+	parts  map[string]part
+	starts map[string][]time.Time
+	live   map[string]*player
+	order  []string // "+a" started, "-a" ended
+}
+
+// part is what an agent does. What it returns is its exit code.
+type part func(*player) int
+
+// player is one run of a part: a Process as the supervisor sees it.
+type player struct {
+	spec    child.Spec
+	pid     int
+	began   time.Time
+	ours    net.Conn // the supervisor's end of stdin
+	in      *bufio.Reader
+	theirs  net.Conn
+	signals chan syscall.Signal
+	killed  chan struct{}
+	kill    sync.Once
+	left    []child.Process
+}
+
+func (p *player) PID() int             { return p.pid }
+func (p *player) StartedAt() time.Time { return p.began }
+func (p *player) Stdin() child.Stdin   { return p.ours }
+func (p *player) CloseStdin() bool     { return p.ours.Close() == nil }
+func (p *player) Unread() int64        { return 0 }
+func (p *player) Usage() (int64, int64) {
+	return 0, 0
+}
+func (p *player) Signal(sig syscall.Signal) { p.signals <- sig }
+func (p *player) Kill()                     { p.kill.Do(func() { close(p.killed) }) }
+
+// say prints a line.
+func (p *player) say(text string) { p.spec.Output(child.Stdout, []byte(text+"\n")) }
+
+// read returns the next line of stdin, "" at its end.
+func (p *player) read() string {
+	line, _ := p.in.ReadString('\n')
+	return strings.TrimSuffix(line, "\n")
+}
+
+// perform makes a play in the test's bubble. Parts are given by agent name.
+func perform(t *testing.T, options Options, agents []Agent, parts map[string]part) *play {
+	p := &play{t: t, parts: parts, starts: make(map[string][]time.Time), live: make(map[string]*player), result: make(chan error, 1)}
+	options.Name, options.Log, options.Start = "play", hclog.NewNullLogger(), p.start
+	if options.Shutdown == 0 {
+		options.Shutdown = 30 * time.Second
+	}
+	for i := range agents {
+		defaults(t, &agents[i])
+	}
+	p.Supervisor = New(options, agents)
+	ctx, cancel := context.WithCancel(t.Context())
+	p.cancel = cancel
+	go func() { p.result <- p.Run(ctx) }()
+	return p
+}
+
+// defaults are those of the configuration language.
+func defaults(t *testing.T, a *Agent) {
+	a.Command, a.Dir, a.Autostart, a.MaxLine = []string{a.Name}, "/", true, 1<<20
+	a.Environ = func() ([]string, error) { return nil, nil }
+	if a.Restart.Policy == "" {
+		a.Restart.Policy = OnFailure
+	}
+	if a.Restart.Delay == 0 {
+		a.Restart = Restart{
+			Policy: a.Restart.Policy, Delay: 500 * time.Millisecond, Factor: 2, MaxDelay: 30 * time.Second,
+			ResetAfter: time.Minute, Burst: 5, Window: 2 * time.Minute, Permanent: []int{64, 78, 126, 127},
+		}
+	}
+	a.Stop = Ladder{CloseStdin: 3 * time.Second, Signal: syscall.SIGTERM, Grace: 30 * time.Second}
+	if a.Health.WriteTimeout == 0 {
+		a.Health.WriteTimeout = 10 * time.Second
+	}
+	if a.Mailbox.Messages == 0 {
+		a.Mailbox = Bounds{Messages: 1024, Bytes: 32 << 20}
+	}
+	a.Output = Output{Dir: t.TempDir(), MaxSize: 1 << 20, Keep: 8, Tail: 200}
+}
+
+// start makes a run, as a child.Host would.
+func (p *play) start(spec child.Spec) (Process, error) {
+	name := spec.Command[0]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do := p.parts[name]
+	if do == nil {
+		return nil, &child.StartError{Reason: "program not found: " + name}
+	}
+	ours, theirs := net.Pipe()
+	r := &player{
+		spec: spec, pid: 1000 + len(p.order), began: time.Now(), ours: ours, theirs: theirs,
+		in: bufio.NewReader(theirs), signals: make(chan syscall.Signal, 8), killed: make(chan struct{}),
+	}
+	p.starts[name] = append(p.starts[name], r.began)
+	p.live[name] = r
+	p.order = append(p.order, "+"+name)
+	go p.run(name, r, do)
+	return r, nil
+}
+
+// run plays the part until it ends or is killed.
+func (p *play) run(name string, r *player, do part) {
+	code := make(chan int, 1)
+	go func() { code <- do(r) }()
+	exit := child.Exit{}
+	select {
+	case exit.Code = <-code:
+	case <-r.killed:
+		exit.Code, exit.Signal = -1, syscall.SIGKILL
+	}
+	exit.At = time.Now()
+	p.mu.Lock()
+	p.order = append(p.order, "-"+name)
+	p.mu.Unlock()
+	r.spec.Exited(exit)
+	_ = r.ours.Close()
+	_ = r.theirs.Close()
+	r.spec.Ended(child.Ending{LeftOver: r.left})
+}
+
+// end waits for the end of Run.
+func (p *play) end() error {
+	err := <-p.result
+	p.cancel()
+	return err
+}
+
+// stop ends the play in order.
+func (p *play) stop() error {
+	p.cancel()
+	return p.end()
+}
+
+// state of an agent now.
+func (p *play) view(name string) wire.AgentView {
+	synctest.Wait()
+	status, err := p.Status(p.t.Context())
+	require.NoError(p.t, err)
+	i := slices.IndexFunc(status.Agents, func(v wire.AgentView) bool { return v.Name == name })
+	require.GreaterOrEqual(p.t, i, 0)
+	return status.Agents[i]
+}
+
+// told lists "agent kind: text" of all events so far.
+func (p *play) told() []string {
+	synctest.Wait()
+	events, _ := p.journal.after(0)
+	var lines []string
+	for _, e := range events {
+		lines = append(lines, e.Agent+" "+e.Kind+": "+e.Text)
+	}
+	return lines
+}
+
+func (p *play) count(kind string) int {
+	n := 0
+	for _, line := range p.told() {
+		if strings.Contains(line, " "+kind+":") {
+			n++
+		}
+	}
+	return n
+}
+
+// Parts.
+func untilEOF(p *player) int {
+	for p.read() != "" {
+	}
+	return 0
+}
+
+func untilSignal(p *player) int {
+	go func() { // its stdin is read all the same
+		for p.read() != "" {
+		}
+	}()
+	<-p.signals
+	return 143
+}
+
+func deafTo(p *player) int {
+	<-p.killed
+	return 0
+}
+
+func after(d time.Duration, code int) part {
+	return func(p *player) int {
+		select {
+		case <-time.After(d):
+		case <-p.signals:
+		}
+		return code
+	}
+}

@@ -1,0 +1,505 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// gaps are the times between starts.
+func (p *play) gaps(name string) []time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var gaps []time.Duration
+	for i := 1; i < len(p.starts[name]); i++ {
+		gaps = append(gaps, p.starts[name][i].Sub(p.starts[name][i-1]))
+	}
+	return gaps
+}
+
+// Torture row 10: crashes at once, after 1.2 s, after 61 s.
+func TestRestartDelays(t *testing.T) {
+	for _, test := range []struct {
+		up, watch time.Duration
+		gaps      []time.Duration
+		gaveUp    bool
+	}{
+		{0, time.Minute, []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}, true},
+		{1200 * time.Millisecond, time.Minute, []time.Duration{1700 * time.Millisecond, 2200 * time.Millisecond, 3200 * time.Millisecond, 5200 * time.Millisecond, 9200 * time.Millisecond}, true},
+		{61 * time.Second, 250 * time.Second, []time.Duration{61500 * time.Millisecond, 61500 * time.Millisecond, 61500 * time.Millisecond, 61500 * time.Millisecond}, false},
+	} {
+		t.Run(test.up.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": after(test.up, 1)})
+				<-time.After(test.watch)
+				require.Equal(t, test.gaps, p.gaps("a"))
+				require.Equal(t, test.gaveUp, p.view("a").State == wire.StateFailed)
+				require.Equal(t, test.gaveUp, p.count(wire.EventGaveUp) == 1)
+				require.NoError(t, p.stop())
+			})
+		})
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	r := Restart{Policy: OnFailure, Delay: time.Second, Factor: 2, MaxDelay: 5 * time.Second, Jitter: 0.2, ResetAfter: time.Minute, Burst: 5, Window: time.Hour, Permanent: []int{64}}
+	now := time.Now()
+	decide := func(policy Policy, code int, chance float64) verdict {
+		r := r
+		r.Policy = policy
+		return new(history).after(r, code, fmt.Sprintf("exit %d", code), 0, now, chance)
+	}
+	require.Equal(t, verdict{}, decide(OnFailure, 0, 0))
+	require.Equal(t, verdict{}, decide(Never, 0, 0))
+	require.Contains(t, decide(Never, 1, 0).why, "policy is never")
+	require.Contains(t, decide(Always, 64, 0).why, "permanent")
+	require.Equal(t, verdict{again: true, delay: 800 * time.Millisecond, attempt: 1}, decide(Always, 0, 0))
+	require.Equal(t, verdict{again: true, delay: time.Second, attempt: 1}, decide(OnFailure, 1, 0.5))
+	require.Equal(t, verdict{again: true, delay: time.Second, attempt: 1}, decide(OnFailure, -1, 0.5), "ended by a signal")
+	require.Equal(t, 5*time.Second, r.delay(20, 0.5), "capped")
+}
+
+// Torture row 20: the arithmetic sees only monotonic time, so setting the
+// clock moves nothing. A time with a monotonic reading says so in its String.
+func TestClockIsMonotonic(t *testing.T) {
+	s := New(Options{}, nil)
+	a := s.enter(Agent{Name: "a", Restart: Restart{Burst: 5}})
+	s.restartIn(a, time.Minute, "", 1)
+	require.Contains(t, a.due.at.String(), "m=+")
+	v := a.history.again(Restart{Burst: 5, Window: time.Hour, Delay: time.Second, Factor: 1, MaxDelay: time.Second}, "", 0, time.Now(), 0.5)
+	require.True(t, v.again)
+	require.Contains(t, a.history.restarts[0].String(), "m=+")
+	require.Contains(t, s.began.String(), "m=+")
+}
+
+func TestPermanentAndNever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "b", Restart: Restart{Policy: Never}}, {Name: "c"}},
+			map[string]part{"a": after(0, 78), "b": after(0, 1), "c": after(0, 0)})
+		<-time.After(time.Minute)
+		require.Equal(t, wire.StateFailed, p.view("a").State)
+		require.Equal(t, wire.StateFailed, p.view("b").State)
+		require.Equal(t, wire.StateExited, p.view("c").State)
+		require.Empty(t, p.gaps("a"))
+		require.Equal(t, 1, p.count(wire.EventIdle))
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestDependenciesStartFirstAndStopLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents := []Agent{{Name: "web", DependsOn: []string{"api", "db"}}, {Name: "api", DependsOn: []string{"db"}}, {Name: "db"}}
+		p := perform(t, Options{}, agents, map[string]part{"web": untilEOF, "api": untilEOF, "db": untilEOF})
+		synctest.Wait()
+		require.NoError(t, p.stop())
+		require.Equal(t, []string{"+db", "+api", "+web", "-web", "-api", "-db"}, p.order)
+	})
+}
+
+func TestWaitsForDependencyThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents := []Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}}
+		p := perform(t, Options{ExitWhenIdle: true}, agents, map[string]part{"web": untilEOF})
+		require.ErrorIs(t, p.end(), ErrAgentsFailed)
+		require.Empty(t, p.order, "web must not have started")
+	})
+}
+
+// The ladder: the notice, the end of stdin, the signal, the kill.
+func TestStopLadder(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		part   part
+		took   time.Duration
+		forced bool
+	}{
+		{"reads its stdin", untilEOF, 0, false},
+		{"needs the signal", untilSignal, 3 * time.Second, false},
+		{"needs the kill", deafTo, 30 * time.Second, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": test.part})
+				synctest.Wait()
+				began := time.Now()
+				require.NoError(t, p.stop())
+				require.Equal(t, test.took, time.Since(began))
+				told := strings.Join(p.told(), "\n")
+				require.Equal(t, test.forced, strings.Contains(told, "had to be killed"), told)
+				require.Contains(t, told, "nothing left running")
+			})
+		})
+	}
+}
+
+func TestShutdownNotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "raw", Raw: true}}, map[string]part{
+			"a": func(r *player) int {
+				for line := r.read(); line != ""; line = r.read() {
+					lines = append(lines, line)
+				}
+				return 0
+			},
+			"raw": func(r *player) int { return len(r.read()) },
+		})
+		synctest.Wait()
+		require.NoError(t, p.stop())
+		require.Len(t, lines, 1)
+		var notice struct {
+			Type, ID, Timestamp string
+			Payload             struct {
+				GracePeriod int64
+				Reason      string
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(lines[0]), &notice))
+		require.Equal(t, "notify:shutdown", notice.Type)
+		require.EqualValues(t, 30000, notice.Payload.GracePeriod, "33 s, cut to the budget")
+		require.Equal(t, "Orchestrator stopping", notice.Payload.Reason)
+		require.Equal(t, "exit 0", p.agents["raw"].lastExit, "a raw agent is told nothing")
+	})
+}
+
+// One budget for all: at its end everything is killed, however deep the
+// dependencies go.
+func TestShutdownBudgetIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents := []Agent{{Name: "c", DependsOn: []string{"b"}}, {Name: "b", DependsOn: []string{"a"}}, {Name: "a"}}
+		p := perform(t, Options{Shutdown: 10 * time.Second}, agents, map[string]part{"a": deafTo, "b": deafTo, "c": deafTo})
+		synctest.Wait()
+		began := time.Now()
+		require.NoError(t, p.stop())
+		require.Equal(t, 10*time.Second, time.Since(began))
+	})
+}
+
+func TestSecondSignalKills(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "b", DependsOn: []string{"a"}}}, map[string]part{"a": deafTo, "b": deafTo})
+		synctest.Wait()
+		began := time.Now()
+		p.Stop("first")
+		p.Kill("second")
+		require.NoError(t, p.end())
+		require.Zero(t, time.Since(began))
+	})
+}
+
+func TestLeftOversAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a", Restart: Restart{Policy: Never}}}, map[string]part{"a": func(r *player) int {
+			r.left = []child.Process{{PID: 7, Program: "node", Held: true}}
+			return 1
+		}})
+		require.Contains(t, strings.Join(p.told(), "\n"), "a agent.left_over: ended 1 left-over (7 node holding its output open)")
+		require.NoError(t, p.stop())
+	})
+}
+
+// Torture row 11: fifty agents crash together.
+func TestStormIsOneMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var agents []Agent
+		parts := make(map[string]part)
+		crash := make(chan struct{})
+		for i := range 50 {
+			name := fmt.Sprintf("a%02d", i)
+			agents = append(agents, Agent{Name: name})
+			var again atomic.Bool
+			parts[name] = func(r *player) int {
+				if !again.Swap(true) {
+					<-crash
+					return 1
+				}
+				return untilEOF(r)
+			}
+		}
+		p := perform(t, Options{}, agents, parts)
+		synctest.Wait()
+		close(crash)
+		<-time.After(10 * time.Second)
+		require.Equal(t, 1, p.count(wire.EventStorm))
+		first, last := time.Time{}, time.Time{}
+		for name := range parts {
+			at := p.starts[name][1]
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+			if at.After(last) {
+				last = at
+			}
+		}
+		require.Greater(t, last.Sub(first), 500*time.Millisecond, "the restarts are not spread")
+		require.NoError(t, p.stop())
+	})
+}
+
+// Torture row 8, the part about time: an agent that reads nothing is marked
+// within its write timeout, whole lines only ever reach it, and the others do
+// not feel it.
+func TestDeafAgentIsMarkedAndRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wake := make(chan struct{})
+		heard := make(chan string, 4096)
+		reader := func(r *player) int {
+			for line := r.read(); line != ""; line = r.read() {
+				heard <- line
+			}
+			return 0
+		}
+		p := perform(t, Options{}, []Agent{{Name: "deaf"}, {Name: "fine"}}, map[string]part{
+			"deaf": func(r *player) int { <-wake; return reader(r) },
+			"fine": func(r *player) int {
+				for r.read() != "" {
+				}
+				return 0
+			},
+		})
+		synctest.Wait()
+		var want []string
+		for i := range 1000 {
+			line := fmt.Sprintf("%04d %s", i, strings.Repeat("x", 1000))
+			want = append(want, line)
+			require.NoError(t, p.Tell(t.Context(), "deaf", []byte(line+"\n")))
+			require.NoError(t, p.Tell(t.Context(), "fine", []byte(line+"\n")))
+		}
+		long := strings.Repeat("y", 200_000)
+		require.NoError(t, p.Tell(t.Context(), "deaf", []byte(long+"\n")))
+		synctest.Wait()
+		require.Zero(t, p.view("fine").Mailbox.Messages, "the agent that reads has read")
+		<-time.After(10 * time.Second)
+		require.Equal(t, wire.StateStalled, p.view("deaf").State)
+		require.Equal(t, wire.StateRunning, p.view("fine").State)
+		close(wake)
+		for _, line := range append(want, long) {
+			require.Equal(t, line, <-heard)
+		}
+		require.Equal(t, wire.StateRunning, p.view("deaf").State)
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestMailboxIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a", Mailbox: Bounds{Messages: 3, Bytes: 100}}}, map[string]part{"a": deafTo})
+		synctest.Wait()
+		tell := func(n int) error { return p.Tell(t.Context(), "a", []byte(strings.Repeat("x", n)+"\n")) }
+		require.NoError(t, tell(10))
+		require.NoError(t, tell(60))
+		require.ErrorIs(t, tell(60), ErrMailboxFull, "too many bytes")
+		require.NoError(t, tell(1))
+		require.ErrorIs(t, tell(1), ErrMailboxFull, "too many messages")
+		require.EqualValues(t, 2, p.view("a").Mailbox.Refused)
+		require.Equal(t, wire.StateStalled, p.view("a").State)
+		var unknown *wire.Error
+		require.ErrorAs(t, p.Tell(t.Context(), "b", nil), &unknown)
+		require.Equal(t, wire.CodeNotFound, unknown.Code)
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a", Health: Health{Silence: 10 * time.Second}}}, map[string]part{"a": func(r *player) int {
+			<-time.After(8 * time.Second)
+			r.say("one")
+			<-time.After(15 * time.Second)
+			r.say("two")
+			<-r.signals
+			return 0
+		}})
+		<-time.After(17 * time.Second)
+		require.Equal(t, wire.StateRunning, p.view("a").State)
+		<-time.After(2 * time.Second)
+		require.Equal(t, wire.StateStalled, p.view("a").State)
+		<-time.After(5 * time.Second)
+		require.Equal(t, wire.StateRunning, p.view("a").State)
+		<-time.After(10 * time.Second)
+		require.Equal(t, wire.StateStalled, p.view("a").State)
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestStalledAgentIsRestarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a", Health: Health{Silence: time.Second, Restart: true}}}, map[string]part{"a": untilSignal})
+		<-time.After(10 * time.Second)
+		require.Equal(t, []time.Duration{4500 * time.Millisecond, 5 * time.Second}, p.gaps("a"), "silence, ladder, delay")
+		<-time.After(5 * time.Minute)
+		require.Equal(t, wire.StateFailed, p.view("a").State, "a stall for ever ends in giving up")
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestStartTellsOfAnEarlyEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "good"}, {Name: "bad", Restart: Restart{Policy: Never}}, {Name: "lost"}}, map[string]part{
+			"good": untilEOF,
+			"bad": func(r *player) int {
+				r.say("no module named requests")
+				<-time.After(300 * time.Millisecond)
+				return 1
+			},
+		})
+		synctest.Wait()
+		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{})
+		require.NoError(t, err)
+		outcomes, err := p.Start(t.Context(), wire.AgentsRequest{})
+		require.NoError(t, err)
+		require.Len(t, outcomes, 3)
+		require.True(t, outcomes[0].OK)
+		require.EqualValues(t, 1000, outcomes[0].TookMS)
+		require.False(t, outcomes[1].OK)
+		require.Equal(t, []string{"no module named requests"}, outcomes[1].LastWords[:1])
+		require.False(t, outcomes[2].OK)
+		require.Contains(t, outcomes[2].Text, "program not found")
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestTemporaryStartFailureIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF})
+		synctest.Wait()
+		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{Agents: []string{"a"}})
+		require.NoError(t, err)
+		real := p.options.Start
+		tries := 0
+		p.options.Start = func(spec child.Spec) (Process, error) {
+			if tries++; tries < 3 {
+				return nil, &child.StartError{Reason: "too many open files", Temporary: true}
+			}
+			return real(spec)
+		}
+		_, err = p.Start(t.Context(), wire.AgentsRequest{})
+		require.NoError(t, err)
+		require.Equal(t, 3, tries)
+		require.Equal(t, wire.StateRunning, p.view("a").State)
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestEnvironmentThatFailsIsPermanent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents := []Agent{{Name: "a"}}
+		p := perform(t, Options{ExitWhenIdle: true}, agents, map[string]part{"a": untilEOF})
+		synctest.Wait()
+		_, err := ask(t.Context(), p.Supervisor, func() any {
+			p.agents["a"].Environ = func() ([]string, error) { return nil, errors.New("secret model_key: no such file") }
+			return nil
+		})
+		require.NoError(t, err)
+		outcomes, err := p.Restart(t.Context(), wire.AgentsRequest{Agents: []string{"a"}})
+		if err == nil {
+			require.Contains(t, outcomes[0].Text, "secret model_key")
+		}
+		require.ErrorIs(t, p.end(), ErrAgentsFailed)
+	})
+}
+
+// Torture row 19: of twenty agents one changes; nineteen are not touched.
+func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var agents []Agent
+		parts := map[string]part{"new": untilEOF}
+		for i := range 20 {
+			name := fmt.Sprintf("a%02d", i)
+			agents = append(agents, Agent{Name: name})
+			parts[name] = untilEOF
+		}
+		p := perform(t, Options{}, agents, parts)
+		synctest.Wait()
+		before, err := p.Status(t.Context())
+		require.NoError(t, err)
+		changed, fresh, live := agents[7], Agent{Name: "new"}, agents[3]
+		changed.Description = "changed"
+		live.Description = "live"
+		defaults(t, &fresh)
+		_, err = p.Apply(t.Context(), []Change{
+			{Action: ActionRestart, Name: "a07", Agent: changed},
+			{Action: ActionStart, Name: "new", Agent: fresh},
+			{Action: ActionStop, Name: "a19"},
+			{Action: ActionLive, Name: "a03", Agent: live},
+		})
+		require.NoError(t, err)
+		now, err := p.Status(t.Context())
+		require.NoError(t, err)
+		require.Len(t, now.Agents, 20)
+		for i, v := range now.Agents[:19] {
+			require.Equal(t, v.Name != "a07", v.PID == before.Agents[i].PID, v.Name)
+		}
+		require.Equal(t, "changed", now.Agents[7].Description)
+		require.Equal(t, "live", now.Agents[3].Description)
+		require.Equal(t, "new", now.Agents[19].Name)
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestRequestsAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, nil, nil)
+		synctest.Wait()
+		require.NoError(t, p.stop())
+		_, err := p.Status(context.Background())
+		require.ErrorIs(t, err, ErrOver)
+	})
+}
+
+func TestUnknownAgentIsRefusedByName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a-0", Block: "a"}, {Name: "a-1", Block: "a"}}, map[string]part{"a-0": untilEOF, "a-1": untilEOF})
+		synctest.Wait()
+		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{Agents: []string{"b"}})
+		require.EqualError(t, err, `there is no agent "b"`)
+		outcomes, err := p.StopAgents(t.Context(), wire.AgentsRequest{Agents: []string{"a"}})
+		require.NoError(t, err)
+		require.Len(t, outcomes, 2, "a block means its replicas")
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestLogsOverRunsAndLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents := []Agent{{Name: "a"}}
+		n := 0
+		p := perform(t, Options{}, agents, map[string]part{"a": func(r *player) int {
+			n++
+			r.say(fmt.Sprintf("run %d", n))
+			r.spec.Output(child.Stderr, []byte("no end"))
+			<-r.signals
+			return 0
+		}})
+		<-time.After(time.Second)
+		_, err := p.Restart(t.Context(), wire.AgentsRequest{})
+		require.NoError(t, err)
+		logs := func(q LogQuery) (texts []string) {
+			require.NoError(t, p.Logs(t.Context(), q, func(l wire.LogLine) error { texts = append(texts, l.Text); return nil }))
+			return texts
+		}
+		require.Equal(t, []string{"run 1", "run 2"}, logs(LogQuery{Last: 10, Stream: wire.StreamOut}))
+		require.Equal(t, []string{"run 2"}, logs(LogQuery{Last: 1, Stream: wire.StreamOut}))
+		require.Equal(t, []string{"run 1", "run 2"}, logs(LogQuery{Last: 1000, Stream: wire.StreamOut}), "from the files")
+		require.NoError(t, p.stop())
+		names, err := filepath.Glob(filepath.Join(agents[0].Output.Dir, "a", "*"))
+		require.NoError(t, err)
+		require.Len(t, names, 4, "a file a run, stderr apart")
+		text, err := os.ReadFile(names[0])
+		require.NoError(t, err)
+		require.Equal(t, " no end\n", string(text)[len(stampLayout):])
+	})
+}

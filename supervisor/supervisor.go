@@ -1,0 +1,297 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sync/errgroup"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// Options of a Supervisor.
+type Options struct {
+	Name     string
+	Version  string
+	Config   string // the file, for people
+	StateDir string
+	Start    func(child.Spec) (Process, error) // makes a process
+	Log      hclog.Logger
+	Shutdown time.Duration // one budget for the whole ordered stop
+	// ExitWhenIdle ends Run when every agent has ended for good.
+	ExitWhenIdle bool
+	// AbortOnFailure ends Run when the first agent fails for good.
+	AbortOnFailure bool
+}
+
+// ErrAgentsFailed is what Run returns when it ended in order, but not every
+// agent had ended well.
+var ErrAgentsFailed = errors.New("agents failed")
+
+// ErrOver answers whoever asks a supervisor that has ended.
+var ErrOver = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator has stopped"}
+
+// Supervisor runs agents. Its methods may be called from anywhere; what they
+// do happens in Run.
+type Supervisor struct {
+	options Options
+	journal *journal
+	began   time.Time
+	done    chan struct{} // closed when Run has ended
+	makers  errgroup.Group
+
+	inbox struct {
+		mu    sync.Mutex
+		turns []func()
+		wake  chan struct{}
+	}
+
+	// What follows belongs to Run.
+	agents    map[string]*agent
+	order     []*agent
+	everyone  []*Follower // those who follow all agents, also future ones
+	deadlines deadlines
+	storm     storm
+	idle      bool      // said that all have ended
+	stopping  *stopping // nil until the stop begins
+	failed    bool      // an agent failed for good since the last start of it
+}
+
+// agent is an Agent as it runs. It belongs to Run.
+type agent struct {
+	Agent
+	voice *voice
+
+	state    wire.State
+	reason   string
+	wanted   bool // it should run
+	freely   bool // without the agents it depends on
+	removed  bool // no longer in the configuration
+	next     *Agent
+	run      string
+	child    Process
+	mail     *mailbox
+	exit     *child.Exit // of the current run, when the leader is dead
+	lastExit string
+	lastUp   time.Duration
+	starts   int
+	restarts int
+	refused  int64 // messages, in earlier runs
+	history  history
+	halt     *halt     // nil unless it is being stopped by order
+	due      *deadline // the next restart, or the next rung of the stop
+	watch    *deadline // the next look at its silence
+	proof    *deadline // when a start counts as good
+	onStart  []func(wire.AgentOutcome)
+	onStop   []func(wire.AgentOutcome)
+}
+
+// New makes a supervisor of some agents. Nothing starts before Run.
+func New(o Options, agents []Agent) *Supervisor {
+	s := &Supervisor{
+		options: o,
+		journal: newJournal(),
+		began:   time.Now(),
+		done:    make(chan struct{}),
+		agents:  make(map[string]*agent),
+	}
+	s.inbox.wake = make(chan struct{}, 1)
+	for _, spec := range agents {
+		s.enter(spec)
+	}
+	return s
+}
+
+// enter adds an agent that does not run yet.
+func (s *Supervisor) enter(spec Agent) *agent {
+	a := &agent{Agent: spec, state: wire.StateStopped}
+	a.voice = newVoice(spec.Name, spec.Output, func(e wire.Event) {
+		s.post(func() { s.event(a, e) })
+	})
+	for _, f := range s.everyone {
+		a.voice.follow(f, 0)
+	}
+	s.agents[spec.Name] = a
+	s.order = append(s.order, a)
+	return a
+}
+
+// Run starts what is to be started by itself and works until everything has
+// been stopped: by ctx, by Stop, or by an option.
+func (s *Supervisor) Run(ctx context.Context) error {
+	defer close(s.done)
+	defer s.journal.close()
+	s.event(nil, wire.Event{
+		Kind:  wire.EventUp,
+		Text:  fmt.Sprintf("%s is up, %d agents", s.options.Name, len(s.order)),
+		Facts: wire.Facts{PID: os.Getpid(), Count: int64(len(s.order))},
+	})
+	for _, a := range s.order {
+		if a.Autostart {
+			s.want(a, a.freely)
+		}
+	}
+	s.checkIdle()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	cancelled := ctx.Done()
+	for s.stopping == nil || !s.stopping.over {
+		if at, ok := s.deadlines.next(); ok {
+			timer.Reset(time.Until(at))
+		} else {
+			timer.Reset(time.Hour)
+		}
+		select {
+		case <-s.inbox.wake:
+			for _, turn := range s.take() {
+				turn()
+			}
+		case <-timer.C:
+			for d := s.deadlines.pop(time.Now()); d != nil; d = s.deadlines.pop(time.Now()) {
+				d.do()
+			}
+		case <-cancelled:
+			cancelled = nil
+			s.stop(reasonOf(ctx))
+		}
+	}
+	return s.end()
+}
+
+// reasonOf is why ctx ended, in words.
+func reasonOf(ctx context.Context) string {
+	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
+		return cause.Error()
+	}
+	return "Orchestrator stopping"
+}
+
+// end collects the goroutines that made children, says the last word, and
+// sums up.
+func (s *Supervisor) end() error {
+	_ = s.makers.Wait()
+	s.stopping.summary(s)
+	for _, a := range s.order {
+		a.voice.close()
+	}
+	for _, f := range s.everyone {
+		f.close()
+	}
+	if s.failed && (s.options.ExitWhenIdle || s.options.AbortOnFailure) {
+		return ErrAgentsFailed
+	}
+	return nil
+}
+
+// post has a turn done by Run. It never waits.
+func (s *Supervisor) post(turn func()) {
+	s.inbox.mu.Lock()
+	s.inbox.turns = append(s.inbox.turns, turn)
+	s.inbox.mu.Unlock()
+	select {
+	case s.inbox.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the inbox.
+func (s *Supervisor) take() []func() {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	turns := s.inbox.turns
+	s.inbox.turns = nil
+	return turns
+}
+
+// ask has a question answered by Run.
+func ask[T any](ctx context.Context, s *Supervisor, question func() T) (T, error) {
+	answer := make(chan T, 1)
+	s.post(func() { answer <- question() })
+	return await(ctx, s, answer)
+}
+
+// await waits for what a turn will send.
+func await[T any](ctx context.Context, s *Supervisor, answer <-chan T) (T, error) {
+	var none T
+	select {
+	case v := <-answer:
+		return v, nil
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	case <-s.done:
+		select {
+		case v := <-answer: // answered in the last turn
+			return v, nil
+		default:
+			return none, ErrOver
+		}
+	}
+}
+
+// event records what happened and tells it to those who follow.
+func (s *Supervisor) event(a *agent, e wire.Event) {
+	now := time.Now()
+	if a != nil {
+		e.Agent = a.Name
+		if e.Run == "" {
+			e.Run = a.run
+		}
+	}
+	kept := s.journal.add(e, now)
+	if a != nil {
+		a.voice.say(kept, now)
+		return
+	}
+	p := sentence(kept, now)
+	for _, f := range s.everyone {
+		f.pushNow("", p)
+	}
+}
+
+// select finds agents by name or block, in order; none named means all.
+func (s *Supervisor) choose(names []string) ([]*agent, error) {
+	if len(names) == 0 {
+		return slices.Clone(s.order), nil
+	}
+	var chosen []*agent
+	for _, name := range names {
+		found := false
+		for _, a := range s.order {
+			if (a.Name == name || a.Block == name) && !a.removed {
+				found = true
+				if !slices.Contains(chosen, a) {
+					chosen = append(chosen, a)
+				}
+			}
+		}
+		if !found {
+			return nil, s.unknown(name)
+		}
+	}
+	return chosen, nil
+}
+
+func (s *Supervisor) unknown(name string) error {
+	var names []string
+	for _, a := range s.order {
+		names = append(names, a.Name)
+	}
+	known := strings.Join(names[:min(len(names), 20)], ", ")
+	if len(names) > 20 {
+		known += fmt.Sprintf(" and %d more", len(names)-20)
+	}
+	return &wire.Error{
+		Code:    wire.CodeNotFound,
+		Message: fmt.Sprintf("there is no agent %q", name),
+		Details: map[string]any{"agent": name},
+		Hint:    "agents: " + known,
+	}
+}

@@ -1,0 +1,277 @@
+package supervisor
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// voice is what an agent says, over all its runs: to files, to the tail in
+// memory, to whoever follows. What it costs is paid by the agent's own
+// goroutines, a chunk at a time.
+type voice struct {
+	agent string
+	tell  func(wire.Event) // something about the output that people should know
+
+	lines, bytes, cut, unlogged atomic.Int64
+	heardAt                     atomic.Int64 // of the last output, since epoch
+	epoch                       time.Time
+	onSound                     atomic.Pointer[func()] // called once at the next output
+
+	mu        sync.Mutex
+	tail      tail
+	output    Output
+	file      string // the current stdout file
+	followers []*Follower
+}
+
+func newVoice(agent string, output Output, tell func(wire.Event)) *voice {
+	return &voice{agent: agent, tell: tell, epoch: time.Now(), output: output, tail: tail{limit: output.Tail}}
+}
+
+// speech is one run of a voice.
+type speech struct {
+	*voice
+	run     string
+	echoes  *echoes // nil where the agent has no terminal
+	streams [2]speechStream
+}
+
+// speechStream is used by one goroutine.
+type speechStream struct {
+	name  string
+	lines *wire.Lines
+	file  logFile
+}
+
+// begin starts the speech of a new run.
+func (v *voice) begin(run string, maxLine int) *speech {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	dir := filepath.Join(v.output.Dir, v.agent)
+	prefix := fmt.Sprintf("%06d", nextRun(dir))
+	s := &speech{voice: v, run: run}
+	for i, suffix := range []string{".out", ".err"} {
+		s.streams[i] = speechStream{
+			name:  []string{wire.StreamOut, wire.StreamErr}[i],
+			lines: wire.NewLines(maxLine),
+			file:  logFile{dir: dir, prefix: prefix, suffix: suffix, limits: v.output},
+		}
+	}
+	v.file = s.streams[0].file.name()
+	v.heardAt.Store(int64(time.Since(v.epoch)))
+	return s
+}
+
+// adopt takes on changed limits; a folder counts from the next run on.
+func (v *voice) adopt(output Output) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.output = output
+	v.tail.limit = output.Tail
+}
+
+// pages are lent to the chunk that is being heard.
+var pages = sync.Pool{New: func() any { return new(page) }}
+
+// hear takes a chunk of one stream.
+func (s *speech) hear(stream child.Stream, chunk []byte) {
+	now := time.Now()
+	s.sound()
+	s.bytes.Add(int64(len(chunk)))
+	t := &s.streams[stream]
+	p := pages.Get().(*page)
+	defer pages.Put(p)
+	p.clear()
+	t.lines.Feed(chunk)
+	for line, ok := t.lines.Next(); ok; line, ok = t.lines.Next() {
+		s.line(p, t, line, now)
+	}
+	s.pass(p, t, now)
+}
+
+// end hears the lines that the streams ended with and closes the files. No
+// hear runs or follows.
+func (s *speech) end() {
+	now := time.Now()
+	for i := range s.streams {
+		t := &s.streams[i]
+		var p page
+		if line, ok := t.lines.Rest(); ok {
+			s.line(&p, t, line, now)
+		}
+		s.pass(&p, t, now)
+		t.file.close()
+	}
+}
+
+// line puts one line on the page. An oversized one is there as its head.
+func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time) {
+	if s.echoes.drop(line.Text, now) {
+		return
+	}
+	m := mark{at: now, stream: t.name}
+	if !line.Cut {
+		p.add(m, line.Text)
+		return
+	}
+	s.cut.Add(1)
+	p.add(m, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", size(line.Size)))
+	s.tell(wire.Event{
+		Kind:  wire.EventLineCut,
+		Run:   s.run,
+		Text:  fmt.Sprintf("a line of %s on %s is over the limit: dropped up to its end, first %d bytes kept", size(line.Size), t.name, len(line.Text)),
+		Facts: wire.Facts{Count: line.Size},
+	})
+}
+
+// pass hands a page to all who want it.
+func (s *speech) pass(p *page, t *speechStream, now time.Time) {
+	if len(p.lines) == 0 {
+		return
+	}
+	s.lines.Add(int64(len(p.lines)))
+	s.log(p, t, now)
+	s.mu.Lock()
+	s.tail.keep(p)
+	followers := s.followers
+	s.mu.Unlock()
+	for _, f := range followers {
+		f.push(s.agent, p)
+	}
+}
+
+// log writes a page to the stream's file.
+func (s *speech) log(p *page, t *speechStream, now time.Time) {
+	time := stamp(now)
+	text := buffers.Get().(*[]byte)
+	defer buffers.Put(text)
+	out := (*text)[:0]
+	for i := range p.lines {
+		out = append(out, time...)
+		out = append(out, ' ')
+		out = append(out, p.line(i)...)
+		out = append(out, '\n')
+	}
+	*text = out
+	lost, part := t.file.lost, t.file.part
+	err := t.file.write(out, int64(len(p.lines)), now)
+	if t.file.part != part && t.name == wire.StreamOut {
+		s.mu.Lock()
+		s.voice.file = t.file.name()
+		s.mu.Unlock()
+	}
+	s.unlogged.Add(max(0, t.file.lost-lost))
+	switch {
+	case err != nil:
+		s.tell(wire.Event{
+			Kind: wire.EventUnlogged,
+			Run:  s.run,
+			Text: fmt.Sprintf("cannot write its %s to a file: %v; lines are counted until it works again, nothing else stops", t.name, err),
+		})
+	case lost > 0 && t.file.lost == 0:
+		s.tell(wire.Event{
+			Kind:  wire.EventUnlogged,
+			Run:   s.run,
+			Text:  fmt.Sprintf("its %s is written again, %d lines are missing", t.name, lost),
+			Facts: wire.Facts{Count: lost},
+		})
+	}
+}
+
+// buffers hold a page as it is written to a file.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// sound notes that there was output.
+func (v *voice) sound() {
+	v.heardAt.Store(int64(time.Since(v.epoch)))
+	if woken := v.onSound.Load(); woken != nil && v.onSound.CompareAndSwap(woken, nil) {
+		(*woken)()
+	}
+}
+
+// silence is how long there has been no output.
+func (v *voice) silence() time.Duration {
+	return time.Since(v.epoch) - time.Duration(v.heardAt.Load())
+}
+
+// say puts words of the orchestrator among the agent's. It never waits.
+func (v *voice) say(e *wire.Event, at time.Time) {
+	p := sentence(e, at)
+	v.mu.Lock()
+	v.tail.keep(p)
+	followers := v.followers
+	v.mu.Unlock()
+	for _, f := range followers {
+		f.pushNow(v.agent, p)
+	}
+}
+
+// sentence is a page with what the orchestrator says.
+func sentence(e *wire.Event, at time.Time) *page {
+	p := new(page)
+	p.add(mark{at: at, stream: wire.StreamOwn, event: e}, []byte(e.Text))
+	return p
+}
+
+// follow adds a follower, handing it the last n lines first.
+func (v *voice) follow(f *Follower, n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n > 0 {
+		var p page
+		v.tail.each(n, func(m mark, text []byte) { p.add(m, text) })
+		f.pushNow(v.agent, &p)
+	}
+	v.followers = append(slices.Clone(v.followers), f)
+}
+
+func (v *voice) unfollow(f *Follower) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i := slices.Index(v.followers, f)
+	if i >= 0 {
+		v.followers = slices.Delete(slices.Clone(v.followers), i, i+1)
+	}
+}
+
+// close ends all who follow.
+func (v *voice) close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, f := range v.followers {
+		f.close()
+	}
+	v.followers = nil
+}
+
+// last returns the last n lines as they are in memory.
+func (v *voice) last(n int) []wire.LogLine {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var lines []wire.LogLine
+	v.tail.each(n, func(m mark, text []byte) { lines = append(lines, logLine(v.agent, m, text)) })
+	return lines
+}
+
+func logLine(agent string, m mark, text []byte) wire.LogLine {
+	return wire.LogLine{At: stamp(m.at), Agent: agent, Stream: m.stream, Text: string(text), Missed: m.missed}
+}
+
+// size spells a number of bytes.
+func size(n int64) string {
+	const mebi, kibi = 1 << 20, 1 << 10
+	switch {
+	case n >= mebi:
+		return fmt.Sprintf("%.1f MiB", float64(n)/mebi)
+	case n >= kibi:
+		return fmt.Sprintf("%.1f KiB", float64(n)/kibi)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

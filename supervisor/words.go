@@ -1,0 +1,63 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// short spells a duration for people: 0.4s, 31.2s, 12m, 1h02m.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// leftOvers tells processes: "2 left-overs (41290 node, 41311 esbuild)".
+func leftOvers(processes []child.Process) string {
+	noun := "left-overs"
+	if len(processes) == 1 {
+		noun = "left-over"
+	}
+	return fmt.Sprintf("%d %s (%s)", len(processes), noun, names(processes))
+}
+
+// names lists processes, the first few of many.
+func names(processes []child.Process) string {
+	const few = 8
+	var words []string
+	for _, p := range processes[:min(len(processes), few)] {
+		word := fmt.Sprintf("%d %s", p.PID, wire.Visible(p.Program))
+		if p.Held {
+			word += " holding its output open"
+		}
+		words = append(words, word)
+	}
+	if len(processes) > few {
+		words = append(words, fmt.Sprintf("and %d more", len(processes)-few))
+	}
+	return strings.Join(words, ", ")
+}
+
+func heldBy(processes []child.Process) string {
+	if len(processes) == 0 {
+		return ""
+	}
+	return " (by " + names(processes) + ")"
+}
+
+// views are processes as documents show them.
+func views(processes []child.Process) []wire.LeftOver {
+	var list []wire.LeftOver
+	for _, p := range processes {
+		list = append(list, wire.LeftOver{PID: p.PID, Program: p.Program, HeldOpen: p.Held})
+	}
+	return list
+}

@@ -1,0 +1,212 @@
+package wire
+
+// FormatVersion stands in every document for programs. The minor number grows
+// with new keys, the major one when something breaks.
+const FormatVersion = "1.0"
+
+// State is what an agent is doing as a process.
+type State string
+
+// The states of an agent.
+const (
+	StateStopped  State = "stopped"  // not asked to run, or ended by order
+	StateWaiting  State = "waiting"  // for the agents it depends on
+	StateStarting State = "starting" // its process is being made
+	StateRunning  State = "running"
+	StateStalled  State = "stalled"  // runs, but takes or says nothing
+	StateBackoff  State = "backoff"  // ended, starts again after a delay
+	StateStopping State = "stopping" // was asked to end
+	StateExited   State = "exited"   // ended by itself, and well
+	StateFailed   State = "failed"   // ended badly, or never started; not tried again
+)
+
+// Live says whether an agent in this state has a process.
+func (s State) Live() bool {
+	return s == StateRunning || s == StateStalled || s == StateStopping
+}
+
+// Status answers the operation status.
+type Status struct {
+	FormatVersion string      `json:"format_version"`
+	Name          string      `json:"name"`
+	Version       string      `json:"version"`
+	PID           int         `json:"pid"`
+	State         string      `json:"state"` // running | stopping
+	Config        string      `json:"config"`
+	StateDir      string      `json:"state_dir"`
+	StartedAt     string      `json:"started_at"`
+	UpMS          int64       `json:"up_ms"`
+	Agents        []AgentView `json:"agents"`
+}
+
+// AgentView is one agent as an operator sees it.
+type AgentView struct {
+	Name        string      `json:"name"`
+	Block       string      `json:"block"`
+	Description string      `json:"description"`
+	State       State       `json:"state"`
+	Reason      string      `json:"reason"` // why it is in this state, in words
+	Command     []string    `json:"command"`
+	Dir         string      `json:"dir"`
+	Role        string      `json:"role"`
+	DependsOn   []string    `json:"depends_on"`
+	PID         int         `json:"pid,omitzero"`
+	Run         string      `json:"run,omitzero"`
+	StartedAt   string      `json:"started_at,omitzero"`
+	UpMS        int64       `json:"up_ms"`
+	Starts      int         `json:"starts"`
+	Restarts    int         `json:"restarts"`
+	NextStartMS int64       `json:"next_start_ms,omitzero"`
+	LastExit    string      `json:"last_exit"`
+	Output      OutputView  `json:"output"`
+	Mailbox     MailboxView `json:"mailbox"`
+	CPUMS       int64       `json:"cpu_ms"`
+	RSSBytes    int64       `json:"rss_bytes"`
+}
+
+// OutputView counts what an agent has said in all its runs, and what of it
+// could not be kept.
+type OutputView struct {
+	Lines    int64  `json:"lines"`
+	Bytes    int64  `json:"bytes"`
+	Cut      int64  `json:"cut_lines"`      // longer than the limit
+	Unlogged int64  `json:"unlogged_lines"` // the log file took no more
+	File     string `json:"file"`           // where stdout of the current run goes
+}
+
+// MailboxView is what waits for an agent's stdin.
+type MailboxView struct {
+	Messages int   `json:"messages"`
+	Bytes    int64 `json:"bytes"`
+	Refused  int64 `json:"refused"` // came when the mailbox was full
+	Unread   int64 `json:"unread"`  // bytes in the pipe that the agent has not read
+}
+
+// Streams of a LogLine.
+const (
+	StreamOut = "stdout"
+	StreamErr = "stderr"
+	StreamOwn = "own" // the orchestrator about the agent
+)
+
+// LogLine is one line of an agent's output.
+type LogLine struct {
+	At     string `json:"at"`
+	Agent  string `json:"agent"`
+	Stream string `json:"stream"`
+	Text   string `json:"text"`
+	// Missed counts lines before this one that the reader was too slow for.
+	Missed int64 `json:"missed,omitzero"`
+}
+
+// Event is one thing that happened, as a person would tell it and as a program
+// would read it.
+type Event struct {
+	Seq   int64  `json:"seq"`
+	At    string `json:"at"`
+	Kind  string `json:"kind"`
+	Agent string `json:"agent,omitzero"`
+	Run   string `json:"run,omitzero"`
+	Text  string `json:"text"`
+	Facts Facts  `json:"facts,omitzero"`
+}
+
+// Facts are the figures of an Event; which are set depends on its kind.
+type Facts struct {
+	PID      int        `json:"pid,omitzero"`
+	ExitCode *int       `json:"exit_code,omitzero"`
+	Signal   string     `json:"signal,omitzero"`
+	UpMS     int64      `json:"up_ms,omitzero"`
+	TookMS   int64      `json:"took_ms,omitzero"`
+	Attempt  int        `json:"attempt,omitzero"`
+	Burst    int        `json:"burst,omitzero"`
+	DelayMS  int64      `json:"delay_ms,omitzero"`
+	Count    int64      `json:"count,omitzero"`
+	LeftOver []LeftOver `json:"left_over,omitzero"`
+	Gap      int64      `json:"gap,omitzero"`
+}
+
+// LeftOver is a process that outlived the agent that started it.
+type LeftOver struct {
+	PID      int    `json:"pid"`
+	Program  string `json:"program"`
+	HeldOpen bool   `json:"held_open,omitzero"` // it kept the agent's output open
+}
+
+// The kinds of Event.
+const (
+	EventUp          = "orchestrator.started"
+	EventReloaded    = "orchestrator.reloaded"
+	EventStopping    = "orchestrator.stopping"
+	EventDown        = "orchestrator.stopped"
+	EventIdle        = "orchestrator.idle"
+	EventCleared     = "orchestrator.cleared" // left-overs of an earlier life
+	EventStorm       = "orchestrator.storm"
+	EventGap         = "orchestrator.gap" // events that a reader asked for are gone
+	EventWaiting     = "agent.waiting"
+	EventStarted     = "agent.started"
+	EventExited      = "agent.exited"
+	EventRestarting  = "agent.restarting"
+	EventGaveUp      = "agent.gave_up"
+	EventStopAsked   = "agent.stopping"
+	EventStopped     = "agent.stopped"
+	EventLeftOver    = "agent.left_over"
+	EventHeldOpen    = "agent.held_open"
+	EventStalled     = "agent.stalled"
+	EventRecovered   = "agent.recovered"
+	EventLineCut     = "agent.line_cut"
+	EventUnlogged    = "agent.unlogged"
+	EventMailboxFull = "agent.mailbox_full"
+	EventStdinClosed = "agent.stdin_closed"
+)
+
+// AgentsRequest is the payload of start-agent, stop-agent and restart-agent.
+type AgentsRequest struct {
+	Agents []string `json:"agents"` // names, or blocks: all replicas; empty: all
+	NoDeps bool     `json:"no_deps,omitzero"`
+}
+
+// AgentsReply answers them, one entry an agent.
+type AgentsReply struct {
+	FormatVersion string         `json:"format_version"`
+	Agents        []AgentOutcome `json:"agents"`
+}
+
+// AgentOutcome is what became of one agent that was asked to change.
+type AgentOutcome struct {
+	Name      string   `json:"name"`
+	OK        bool     `json:"ok"`
+	Text      string   `json:"text"`
+	PID       int      `json:"pid,omitzero"`
+	TookMS    int64    `json:"took_ms"`
+	LastWords []string `json:"last_words,omitzero"` // what it printed before it failed
+}
+
+// ReloadRequest is the payload of reload.
+type ReloadRequest struct {
+	DryRun bool `json:"dry_run,omitzero"`
+}
+
+// ReloadReply says what a reload does, or did.
+type ReloadReply struct {
+	FormatVersion string         `json:"format_version"`
+	DryRun        bool           `json:"dry_run"`
+	Changes       []ReloadChange `json:"changes"`
+	Errors        int            `json:"errors"`
+	Problems      string         `json:"problems,omitzero"` // the mistakes in the file, to be shown as they are
+}
+
+// ReloadChange is one change of the file and what it needs.
+type ReloadChange struct {
+	Agent   string `json:"agent"`
+	Action  string `json:"action"` // start | stop | restart | live | refused
+	Detail  string `json:"detail"`
+	Place   string `json:"place"`
+	OK      bool   `json:"ok"`
+	Outcome string `json:"outcome"`
+}
+
+// DownRequest is the payload of down.
+type DownRequest struct {
+	Force bool `json:"force,omitzero"` // kill at once
+}

@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// AppendVisible appends text to dst so that it is safe on a terminal: every
+// control character, every byte that is no UTF-8 and every character that
+// turns the direction of writing is spelled out, as in \x1b or \u202e. Tabs
+// stay. Colours, the one harmless control sequence that honest programs print,
+// are left out; they would only be noise when spelled.
+//
+// It is for the last step before a screen. What is stored stays as it came.
+func AppendVisible(dst, text []byte) []byte {
+	for i := 0; i < len(text); {
+		if c := text[i]; c >= ' ' && c < 0x7f || c == '\t' {
+			dst = append(dst, c)
+			i++
+			continue
+		}
+		if n := colour(text[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		switch {
+		case r == utf8.RuneError && size <= 1, r < ' ', r == 0x7f:
+			dst = fmt.Appendf(dst, `\x%02x`, text[i])
+			size = 1
+		case treacherous(r):
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		default:
+			dst = append(dst, text[i:i+size]...)
+		}
+		i += size
+	}
+	return dst
+}
+
+// Visible is AppendVisible for strings.
+func Visible(text string) string {
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c < ' ' && c != '\t' || c >= 0x7f {
+			return string(AppendVisible(nil, []byte(text)))
+		}
+	}
+	return text
+}
+
+// colour measures an SGR sequence (ESC [ digits and semicolons m) at the start
+// of text; 0 if there is none.
+func colour(text []byte) int {
+	if len(text) < 3 || text[0] != 0x1b || text[1] != '[' {
+		return 0
+	}
+	for i := 2; i < len(text) && i < 32; i++ {
+		switch c := text[i]; {
+		case c == 'm':
+			return i + 1
+		case c != ';' && c != ':' && (c < '0' || c > '9'):
+			return 0
+		}
+	}
+	return 0
+}
+
+// treacherous names the characters that make a line show something else than
+// it says: C1 controls, bidirectional overrides, line separators, and spaces
+// of no width. Joiners are spared: emoji and several scripts need them.
+func treacherous(r rune) bool {
+	switch {
+	case r >= 0x80 && r <= 0x9f,
+		r >= 0x202a && r <= 0x202e,
+		r >= 0x2066 && r <= 0x2069:
+		return true
+	}
+	switch r {
+	case 0x061c, 0x180e, 0x200b, 0x200e, 0x200f, 0x2028, 0x2029, 0x2060, 0xfeff:
+		return true
+	}
+	return false
+}
