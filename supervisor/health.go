@@ -97,7 +97,7 @@ func (s *Supervisor) recovered(a *agent, how string) {
 func (s *Supervisor) again(a *agent) {
 	v := a.history.again(a.Restart, "stalled", a.lastUp, time.Now(), rand.Float64())
 	if !v.again {
-		s.fail(a, v.why)
+		s.fail(a, v.why, -1)
 		return
 	}
 	s.restartIn(a, v.delay, "", v.attempt)

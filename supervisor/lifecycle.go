@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -162,6 +163,12 @@ func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
 	s.wakeWaiting()
 }
 
+// The exit codes of programs that did not start, as shells have them.
+const (
+	notRunnable = 126
+	notFound    = 127
+)
+
 // startFailed follows an attempt that made no process. What the machine is
 // short of may come back; anything else needs a person.
 func (s *Supervisor) startFailed(a *agent, err error) {
@@ -176,8 +183,10 @@ func (s *Supervisor) startFailed(a *agent, err error) {
 		s.stopped(a, child.Ending{})
 	case temporary:
 		s.restartIn(a, a.Restart.MaxDelay, text, 0)
+	case errors.Is(err, fs.ErrNotExist):
+		s.fail(a, text, notFound)
 	default:
-		s.fail(a, text)
+		s.fail(a, text, notRunnable)
 	}
 }
 
@@ -214,7 +223,7 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	case v.again:
 		s.restartIn(a, v.delay+s.spread(exit.At), "", v.attempt)
 	case v.why != "":
-		s.fail(a, v.why)
+		s.fail(a, v.why, exit.Code)
 	default:
 		a.wanted = false
 		a.set(wire.StateExited, exit.String())
@@ -279,12 +288,12 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 	}
 }
 
-// fail gives an agent up.
-func (s *Supervisor) fail(a *agent, why string) {
+// fail gives an agent up. Its last exit code is what a shell would say.
+func (s *Supervisor) fail(a *agent, why string, code int) {
 	a.wanted = false
 	a.set(wire.StateFailed, why)
 	s.failed = true
-	s.event(a, wire.Event{Kind: wire.EventGaveUp, Text: why})
+	s.event(a, wire.Event{Kind: wire.EventGaveUp, Text: why, Facts: wire.Facts{ExitCode: &code}})
 	a.answerStart(false, why)
 	a.answerStop(false, why)
 	if s.options.AbortOnFailure {

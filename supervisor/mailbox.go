@@ -36,27 +36,32 @@ type mailbox struct {
 	ending  bool // close when the queue is empty
 	over    bool // nothing can be written any more
 	refused int64
+	room    chan struct{} // closed when something was taken; nil while nobody waits
 }
 
 // batch bounds what is written at once.
 const batch = 64 << 10
 
-// put adds a message, which must be a whole line.
-func (m *mailbox) put(line []byte) error {
+// put adds a message, which must be a whole line. When the mailbox is full it
+// also returns what is closed when that may have changed.
+func (m *mailbox) put(line []byte) (moved <-chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case m.over || m.ending:
 		m.refused++
-		return ErrNoStdin
+		return nil, ErrNoStdin
 	case len(m.queue)+m.taken >= m.bounds.Messages, m.bytes+int64(len(line)) > m.bounds.Bytes && m.bytes > 0:
 		m.refused++
-		return ErrMailboxFull
+		if m.room == nil {
+			m.room = make(chan struct{})
+		}
+		return m.room, ErrMailboxFull
 	}
 	m.queue = append(m.queue, line)
 	m.bytes += int64(len(line))
 	m.write()
-	return nil
+	return nil, nil
 }
 
 // end closes stdin when all that waits has been written.
@@ -76,6 +81,7 @@ func (m *mailbox) drop() int {
 	defer m.mu.Unlock()
 	n := len(m.queue) + m.taken
 	m.over, m.queue, m.bytes = true, nil, 0
+	m.makeRoom()
 	return n
 }
 
@@ -119,6 +125,7 @@ func (m *mailbox) take(text []byte) []byte {
 		m.queue = m.queue[1:]
 		m.taken++
 	}
+	m.makeRoom()
 	if len(text) == 0 {
 		m.queue = nil
 		m.writing = false
@@ -161,9 +168,18 @@ func (m *mailbox) fail(err error) {
 	m.writing, m.over = false, true
 	m.refused += int64(len(m.queue) + m.taken)
 	m.queue, m.bytes, m.taken = nil, 0, 0
+	m.makeRoom()
 	m.mu.Unlock()
 	if !known && !errors.Is(err, os.ErrClosed) {
 		m.broken(err)
+	}
+}
+
+// makeRoom wakes those who wait for room. The lock is held.
+func (m *mailbox) makeRoom() {
+	if m.room != nil {
+		close(m.room)
+		m.room = nil
 	}
 }
 

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"orchestrator/wire"
@@ -101,25 +102,48 @@ func (s *Supervisor) each(ctx context.Context, names []string, do func(*agent, f
 
 // Tell puts a message into an agent's mailbox: one whole line, with its end.
 func (s *Supervisor) Tell(ctx context.Context, name string, line []byte) error {
-	type answer struct{ err error }
-	got, err := ask(ctx, s, func() answer {
+	_, err := s.tell(ctx, name, line)
+	return err
+}
+
+// TellWaiting is Tell for those who would rather wait than be refused because
+// the mailbox is full.
+func (s *Supervisor) TellWaiting(ctx context.Context, name string, line []byte) error {
+	for {
+		moved, err := s.tell(ctx, name, line)
+		if !errors.Is(err, ErrMailboxFull) {
+			return err
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// tell is Tell; when the mailbox is full it also returns what says that there
+// may be room again.
+func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan struct{}, error) {
+	type told struct {
+		moved <-chan struct{}
+		err   error
+	}
+	got, err := ask(ctx, s, func() told {
 		a := s.agents[name]
 		switch {
 		case a == nil:
-			return answer{s.unknown(name)}
+			return told{err: s.unknown(name)}
 		case a.mail == nil || a.Raw:
-			return answer{ErrNoStdin}
+			return told{err: ErrNoStdin}
 		}
-		err := a.mail.put(line)
-		if err == ErrMailboxFull && a.state == wire.StateRunning {
-			s.stalled(a, "its mailbox is full")
-		}
-		return answer{err}
+		moved, err := a.mail.put(line)
+		return told{moved, err}
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return got.err
+	return got.moved, got.err
 }
 
 // EndInput closes an agent's stdin when all that waits for it is written.

@@ -14,6 +14,9 @@ import (
 // ends without them.
 const afterKill = 10 * time.Second
 
+// stoppingNotice is the reason that agents are given when everything stops.
+const stoppingNotice = "Orchestrator stopping"
+
 // halt is the ordered stop of one agent.
 type halt struct {
 	reason string
@@ -48,7 +51,7 @@ func (s *Supervisor) halt(a *agent, h halt) {
 // beginHalt enters the ladder: the notice, and the end of stdin.
 func (s *Supervisor) beginHalt(a *agent) {
 	if a.halt == nil {
-		a.halt = &halt{reason: "Orchestrator stopping", at: time.Now()}
+		a.halt = &halt{reason: stoppingNotice, at: time.Now()}
 	}
 	if a.halt.begun || a.exit != nil {
 		return // dead already: what follows is told when its tree is empty
@@ -66,7 +69,7 @@ func (s *Supervisor) beginHalt(a *agent) {
 		grace := s.within(a.Stop.CloseStdin + a.Stop.Grace)
 		notice := wire.Shutdown(uuid.NewString(), time.Now(), grace, a.halt.reason)
 		if line, err := wire.Encode(notice); err == nil {
-			_ = a.mail.put(append(line, '\n')) // one that takes nothing is signalled all the same
+			_, _ = a.mail.put(append(line, '\n')) // one that takes nothing is signalled all the same
 		}
 	}
 	a.mail.end()
@@ -210,7 +213,7 @@ func (s *Supervisor) stop(reason string) {
 func (s *Supervisor) haltFor(a *agent) {
 	if t := s.stopping; !t.asked[a] {
 		t.asked[a] = true
-		s.halt(a, halt{reason: t.reason})
+		s.halt(a, halt{reason: stoppingNotice})
 	}
 }
 
@@ -256,15 +259,15 @@ func (s *Supervisor) killAll() {
 
 // summary is the last event: what was stopped and how.
 func (t *stopping) summary(s *Supervisor) {
-	text := fmt.Sprintf("stopped %d agents in %s", t.stopped, short(time.Since(t.at)))
+	text := fmt.Sprintf("stopped %s in %s", count(t.stopped, "agent"), short(time.Since(t.at)))
 	if t.leftOvers > 0 {
-		text += fmt.Sprintf(", ended %d left-over processes", t.leftOvers)
+		text += ", ended " + count(t.leftOvers, "left-over process")
 	}
 	if len(t.forced) > 0 {
 		text += fmt.Sprintf(", %d had to be killed", len(t.forced))
 	}
 	if t.left > 0 || len(t.survivors) > 0 {
-		text += fmt.Sprintf(", %d agents and %d processes could not be ended", t.left, len(t.survivors))
+		text += fmt.Sprintf(", %s and %s could not be ended", count(t.left, "agent"), count(len(t.survivors), "process"))
 	} else {
 		text += ", nothing left running"
 	}

@@ -305,7 +305,6 @@ func TestMailboxIsBounded(t *testing.T) {
 		require.NoError(t, tell(1))
 		require.ErrorIs(t, tell(1), ErrMailboxFull, "too many messages")
 		require.EqualValues(t, 2, p.view("a").Mailbox.Refused)
-		require.Equal(t, wire.StateStalled, p.view("a").State)
 		var unknown *wire.Error
 		require.ErrorAs(t, p.Tell(t.Context(), "b", nil), &unknown)
 		require.Equal(t, wire.CodeNotFound, unknown.Code)

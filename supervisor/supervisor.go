@@ -131,7 +131,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	defer s.journal.close()
 	s.event(nil, wire.Event{
 		Kind:  wire.EventUp,
-		Text:  fmt.Sprintf("%s is up, %d agents", s.options.Name, len(s.order)),
+		Text:  fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
 		Facts: wire.Facts{PID: os.Getpid(), Count: int64(len(s.order))},
 	})
 	for _, a := range s.order {
@@ -171,7 +171,7 @@ func reasonOf(ctx context.Context) string {
 	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
 		return cause.Error()
 	}
-	return "Orchestrator stopping"
+	return "asked to"
 }
 
 // end collects the goroutines that made children, says the last word, and

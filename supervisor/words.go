@@ -20,13 +20,20 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
+// count is a number with its noun.
+func count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // leftOvers tells processes: "2 left-overs (41290 node, 41311 esbuild)".
 func leftOvers(processes []child.Process) string {
-	noun := "left-overs"
-	if len(processes) == 1 {
-		noun = "left-over"
-	}
-	return fmt.Sprintf("%d %s (%s)", len(processes), noun, names(processes))
+	return fmt.Sprintf("%s (%s)", count(len(processes), "left-over"), names(processes))
 }
 
 // names lists processes, the first few of many.

@@ -69,7 +69,7 @@ func play(part string) {
 			_ = unix.IoctlSetTermios(0, unix.TCSETS, t)
 		}
 		fmt.Println("ready")
-		time.Sleep(time.Hour)
+		select {}
 	default:
 		fmt.Fprintln(os.Stderr, "no such part:", part)
 		os.Exit(99)

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// app is one run of the program: its streams, its surroundings and the flags
+// that every verb has. Each verb is a method that makes its command.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	environ        []string
+	dir            string // the working directory
+	args           []string
+	parsed         bool // the flags are known; until then the arguments are looked at
+	flags          flags
+
+	// socketPath says where the orchestrator of a state directory listens.
+	socketPath func(stateDir string) string
+}
+
+// run does what the arguments ask and returns the exit code.
+func (a *app) run(args []string) (code int) {
+	a.args = args
+	defer a.caught(&code)
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	return a.report(root.Execute())
+}
+
+// json says whether a program reads the answer. It looks at the arguments as
+// well, because a command line too wrong to be parsed is answered in JSON too.
+func (a *app) json() bool {
+	if a.parsed || a.flags.json {
+		return a.flags.json
+	}
+	for _, arg := range a.args {
+		switch arg {
+		case "--":
+			return false
+		case "--json", "--json=true":
+			return true
+		}
+	}
+	return false
+}
+
+// env returns a variable of the environment; one that is empty is as good as
+// none.
+func (a *app) env(name string) string {
+	for i := len(a.environ) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(a.environ[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// print writes a part of the answer. The error says that nobody reads it.
+func (a *app) print(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.stdout, format, args...)
+	return err
+}
+
+// talk writes what is not the answer: where things are, what is awaited.
+// Programs and those who asked for quiet do not hear it.
+func (a *app) talk(format string, args ...any) {
+	if a.flags.quiet || a.json() {
+		return
+	}
+	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+}
+
+// document writes the answer of a verb for programs.
+func (a *app) document(v any) error {
+	text, err := wire.Encode(v)
+	if err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	return a.print("%s\n", text)
+}

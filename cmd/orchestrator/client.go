@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// door is the client side of a running orchestrator's socket.
+type door struct {
+	target target
+	client *http.Client
+	ended  func(context.Context) error // why a context is over
+}
+
+// door opens the door of the orchestrator that is meant. Nothing is sent yet.
+func (a *app) door() (*door, error) {
+	t, err := a.target()
+	if err != nil {
+		return nil, err
+	}
+	if a.flags.verbose {
+		a.talk("Speaking to %s", t.socket)
+	}
+	return a.doorOf(t), nil
+}
+
+func (a *app) doorOf(t target) *door {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, "unix", t.socket)
+	}
+	transport := &http.Transport{DialContext: dial, DisableCompression: true, DisableKeepAlives: true}
+	return &door{target: t, client: &http.Client{Transport: transport}, ended: a.ended}
+}
+
+// ask calls an operation and returns its answer as it came. What programs are
+// shown is this text, so that keys we do not know yet reach them too.
+func (d *door) ask(ctx context.Context, operation string, request any) ([]byte, error) {
+	body, err := d.call(ctx, operation, request)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return nil, d.failed(ctx, err)
+	}
+	return bytes.TrimSpace(text), nil
+}
+
+// call starts an operation; its answer is read from the body.
+func (d *door) call(ctx context.Context, operation string, request any) (io.ReadCloser, error) {
+	text, err := wire.Encode(request)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the request: %w", err)
+	}
+	return d.do(ctx, http.MethodPost, "/api/v1/operations/"+operation, bytes.NewReader(text))
+}
+
+// get reads a list or a stream.
+func (d *door) get(ctx context.Context, what string, query url.Values) (io.ReadCloser, error) {
+	return d.do(ctx, http.MethodGet, "/api/v1/"+what+"?"+query.Encode(), nil)
+}
+
+func (d *door) do(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("making the request: %w", err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := d.client.Do(request)
+	if err != nil {
+		return nil, d.failed(ctx, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		return nil, d.refused(response)
+	}
+	return response.Body, nil
+}
+
+// failed says why the orchestrator could not be spoken to.
+func (d *door) failed(ctx context.Context, err error) error {
+	if over := d.ended(ctx); over != nil {
+		return over
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return &failure{
+			exit: exitDenied, code: wire.CodeDenied,
+			message: "Not allowed to speak to the orchestrator at " + d.target.socket,
+			hint:    "It belongs to another user: only the one who started it may",
+		}
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return d.notRunning()
+	}
+	return &failure{
+		exit: exitNotRunning, code: codeNotRunning,
+		message: "The orchestrator for " + d.target.subject + " does not answer",
+		because: []string{rootCause(err).Error()},
+		hint:    "Look whether it still runs: orchestrator status",
+	}
+}
+
+func (d *door) notRunning() *failure {
+	return &failure{
+		exit: exitNotRunning, code: codeNotRunning,
+		message: "No orchestrator is running for " + d.target.subject,
+		hint:    "Start it: orchestrator up",
+		details: map[string]any{"socket": d.target.socket},
+	}
+}
+
+// rootCause is an error without the layers of the HTTP client, which would
+// show people an address that nobody typed.
+func rootCause(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// refused turns a refusal of the door into a failure.
+func (d *door) refused(response *http.Response) *failure {
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	var refusal wire.Refusal
+	if err := wire.Decode(text, &refusal); err != nil || refusal.Error == nil {
+		return &failure{
+			exit: exitNotRunning, code: codeNotRunning,
+			message: fmt.Sprintf("What listens at %s is no orchestrator (HTTP %s)", d.target.socket, response.Status),
+		}
+	}
+	e := refusal.Error
+	return &failure{exit: exitOf(e.Code), code: e.Code, message: e.Message, hint: e.Hint, details: e.Details}
+}
+
+// exitOf is the exit code of a refusal.
+func exitOf(code wire.Code) int {
+	switch code {
+	case wire.CodeInvalid:
+		return exitUsage
+	case wire.CodeDenied:
+		return exitDenied
+	case wire.CodeConflict:
+		return exitConflict
+	case wire.CodeNotFound:
+		return exitNotFound
+	case wire.CodeTimeout:
+		return exitTimeout
+	case wire.CodeInternal:
+		return exitBug
+	}
+	return exitNo
+}
+
+// lines reads a stream of JSON lines until it ends, and closes it. The lines
+// are as long as the orchestrator lets an agent's line be, so no limit of ours.
+// A last line without its end was torn and is no document.
+func (d *door) lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		defer body.Close()
+		reader := bufio.NewReader(body)
+		for {
+			line, err := reader.ReadBytes('\n')
+			if line = bytes.TrimSpace(line); len(line) > 0 && err == nil {
+				if !yield(line, nil) {
+					return
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(nil, d.failed(ctx, err))
+				return
+			}
+		}
+	}
+}
+
+// gone waits until nobody answers at the socket any more.
+func (d *door) gone(ctx context.Context) error {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		conn, err := net.Dial("unix", d.target.socket)
+		if err != nil {
+			return nil
+		}
+		_ = conn.Close()
+		select {
+		case <-ctx.Done():
+			return d.ended(ctx)
+		case <-again.C:
+		}
+	}
+}
+
+// decode reads a document of the door.
+func decode[T any](text []byte) (T, error) {
+	var document T
+	if err := wire.Decode(text, &document); err != nil {
+		return document, fmt.Errorf("reading the orchestrator's answer: %w", err)
+	}
+	return document, nil
+}

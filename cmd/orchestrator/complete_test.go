@@ -1,0 +1,184 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/config"
+)
+
+func testApp() *app {
+	return &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, socketPath: func(dir string) string { return dir }}
+}
+
+// eachVerb calls do for every verb that people see.
+func eachVerb(verb *cobra.Command, do func(*cobra.Command)) {
+	for _, sub := range verb.Commands() {
+		if !sub.Hidden {
+			do(sub)
+			eachVerb(sub, do)
+		}
+	}
+}
+
+// Every verb says what it does, shows how, and explains each of its flags.
+func TestEveryVerbIsExplained(t *testing.T) {
+	root := testApp().rootCommand()
+	eachVerb(root, func(verb *cobra.Command) {
+		name := verb.CommandPath()
+		require.NotEmpty(t, verb.Short, "%s: Short", name)
+		require.NotRegexp(t, `\.$`, verb.Short, "%s: Short is no sentence", name)
+		require.Contains(t, verb.Example, name, "%s: Example", name)
+		verb.Flags().VisitAll(func(flag *pflag.Flag) {
+			require.NotEmpty(t, flag.Usage, "%s --%s", name, flag.Name)
+		})
+	})
+	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) { require.NotEmpty(t, flag.Usage, flag.Name) })
+}
+
+func TestOverviewHasEveryVerb(t *testing.T) {
+	root := testApp().rootCommand()
+	shown := overview(root, false)
+	for _, name := range verbNames(root) {
+		require.Regexp(t, `(?m)^.{10}`+name+` `, shown)
+	}
+}
+
+func TestEveryTopicHasAPage(t *testing.T) {
+	pages, err := filepath.Glob("help/*.md")
+	require.NoError(t, err)
+	var names []string
+	for _, page := range pages {
+		names = append(names, strings.TrimSuffix(filepath.Base(page), ".md"))
+	}
+	require.ElementsMatch(t, topicNames(), names)
+}
+
+// The page on exit codes has a row for every code, of both kinds, that the
+// program knows.
+func TestEveryExitCodeIsExplained(t *testing.T) {
+	page, err := topics.ReadFile("help/exit-codes.md")
+	require.NoError(t, err)
+	exits, codes := 0, 0
+	for name, value := range constants(t) {
+		switch {
+		case strings.HasPrefix(name, "exit"):
+			exits++
+			require.Contains(t, string(page), "\n| "+value+" | ", name)
+		case strings.HasPrefix(name, "code"):
+			codes++
+			require.Contains(t, string(page), "\n| `"+strings.Trim(value, `"`)+"` | ", name)
+		}
+	}
+	require.Greater(t, exits, 10)
+	require.Greater(t, codes, 4)
+}
+
+// constants are the constants of this package with their values as written.
+func constants(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, file := range sources(t) {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(tree, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if ok && len(spec.Values) == 1 {
+				if value, ok := spec.Values[0].(*ast.BasicLit); ok {
+					found[spec.Names[0].Name] = value.Value
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func sources(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+}
+
+// The page on the environment has every variable that this package reads.
+func TestEveryVariableIsExplained(t *testing.T) {
+	page, err := topics.ReadFile("help/environment.md")
+	require.NoError(t, err)
+	read := regexp.MustCompile(`a\.env\("([A-Z_]+)"\)`)
+	for _, file := range sources(t) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, match := range read.FindAllStringSubmatch(string(text), -1) {
+			require.Contains(t, string(page), "`"+match[1]+"`", file)
+		}
+	}
+}
+
+// What the manual tells people to type can be typed.
+func TestCommandsOfTheManualExist(t *testing.T) {
+	pages, err := filepath.Glob("help/*.md")
+	require.NoError(t, err)
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, line := range typedCommands(string(text)) {
+			line, _, _ = strings.Cut(line, " -- ")
+			verb, rest, err := testApp().rootCommand().Find(strings.Fields(line))
+			require.NoError(t, err, "%s: orchestrator %s", page, line)
+			require.True(t, verb.HasParent() && !(verb.HasSubCommands() && len(rest) > 0), "%s: orchestrator %s", page, line)
+			require.NoError(t, verb.ParseFlags(rest), "%s: orchestrator %s", page, line)
+		}
+	}
+}
+
+// The samples of the page on the file, put together, are a valid file.
+func TestTheManualsConfigurationIsValid(t *testing.T) {
+	page, err := topics.ReadFile("help/config.md")
+	require.NoError(t, err)
+	var samples []string
+	for i, part := range strings.Split(string(page), "```") {
+		if i%2 == 1 {
+			samples = append(samples, part)
+		}
+	}
+	require.Len(t, samples, 7)
+	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:4], "") + "}\n"
+	file := filepath.Join(t.TempDir(), "orchestrator.hcl")
+	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[4:], "")), 0o600))
+
+	_, problems := config.Load(file, config.Options{})
+	var shown strings.Builder
+	require.NoError(t, problems.Render(&shown, false))
+	require.Empty(t, problems, shown.String())
+}
+
+// typedCommands finds the commands in a page: lines of samples, and what
+// stands between backquotes.
+func typedCommands(page string) []string {
+	inline := regexp.MustCompile("`orchestrator\\s+([a-z][^`|]*)`")
+	sample := regexp.MustCompile(`(?m)^orchestrator ([a-z].*)$`)
+	var found []string
+	for i, part := range strings.Split(page, "```") {
+		pattern := inline
+		if i%2 == 1 {
+			pattern = sample
+		}
+		for _, match := range pattern.FindAllStringSubmatch(part, -1) {
+			found = append(found, match[1])
+		}
+	}
+	return found
+}

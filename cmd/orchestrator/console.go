@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// console shows what agents say and what happens to them: a line each, the
+// name in front, everything escaped. It is the one that agents may wait for.
+type console struct {
+	follower *supervisor.Follower
+	out      *bufio.Writer
+	paint    paint
+	json     bool
+	quiet    bool
+	tty      bool
+	width    int    // of the widest name so far
+	gone     func() // nobody reads any more
+	line     []byte
+}
+
+// widest is how wide the column of names may become.
+const widest = 24
+
+func (a *app) console(t *team, f upFlags) *console {
+	c := &console{
+		follower: t.super.Listen(),
+		out:      bufio.NewWriterSize(a.stdout, 64<<10),
+		paint:    a.paint(a.stdout),
+		json:     a.flags.json || f.logFormat.value == "json",
+		quiet:    a.flags.quiet,
+		tty:      isTerminal(a.stdout),
+		gone:     func() { t.super.Stop("nobody reads the output") },
+	}
+	if t.config != nil {
+		for i := range t.config.Agents {
+			c.width = min(widest, max(c.width, len(t.config.Agents[i].Name)))
+		}
+	}
+	return c
+}
+
+// run shows lines until the team has ended.
+func (c *console) run() {
+	var spare supervisor.Backlog
+	reading := true
+	for c.follower.Next(context.Background(), &spare, c.show) {
+		if err := c.out.Flush(); err != nil && reading {
+			reading = false
+			c.gone()
+			c.out.Reset(io.Discard)
+		}
+	}
+}
+
+func (c *console) show(l supervisor.Line) {
+	switch {
+	case c.json:
+		c.document(l)
+	case l.Event != nil:
+		c.event(l)
+	case !c.quiet:
+		if l.Missed > 0 {
+			c.put(l.At, l.Agent, c.paint.warn("!"), c.paint.dim(fmt.Sprintf("%d lines are not shown here, see: orchestrator logs %s", l.Missed, l.Agent)))
+		}
+		mark := "|"
+		if l.Stream == wire.StreamErr {
+			mark = c.paint.warn(":")
+		}
+		c.put(l.At, l.Agent, mark, "")
+		c.line = wire.AppendVisible(c.line[:0], l.Text)
+		_, _ = c.out.Write(c.line)
+		_ = c.out.WriteByte('\n')
+	}
+}
+
+// put writes the front of a line, and its text if there is one.
+func (c *console) put(at time.Time, agent, mark, text string) {
+	c.width = min(widest, max(c.width, len(agent)))
+	_, _ = c.out.WriteString(c.paint.dim(at.Local().Format(time.TimeOnly)))
+	if agent != "" {
+		_, _ = fmt.Fprintf(c.out, " %s %s ", c.paint.agent(agent, fmt.Sprintf("%-*s", c.width, agent)), mark)
+	} else {
+		_ = c.out.WriteByte(' ')
+	}
+	if text != "" {
+		_, _ = c.out.WriteString(text + "\n")
+	}
+}
+
+// document writes a line for programs: an event, or a line of an agent.
+func (c *console) document(l supervisor.Line) {
+	var text []byte
+	var err error
+	if l.Event != nil {
+		text, err = wire.Encode(l.Event)
+	} else if !c.quiet {
+		text, err = wire.Encode(wire.LogLine{At: wire.Timestamp(l.At), Agent: l.Agent, Stream: l.Stream, Text: string(l.Text), Missed: l.Missed})
+	}
+	if err == nil && len(text) > 0 {
+		_, _ = c.out.Write(append(text, '\n'))
+	}
+}
+
+// event shows what happened: one line, and for what a person should act on a
+// second one that says how.
+func (c *console) event(l supervisor.Line) {
+	e := l.Event
+	text := wire.Visible(e.Text)
+	switch e.Kind {
+	case wire.EventUp, wire.EventStopAsked:
+		return // said by the lines around it
+	case wire.EventStopping:
+		if c.tty {
+			text += ". Ctrl-C again kills"
+		}
+		c.put(l.At, "", "", c.paint.strong("orchestrator is "+text))
+	case wire.EventDown:
+		c.put(l.At, "", "", c.paint.strong("orchestrator "+text))
+	case wire.EventStorm, wire.EventReloaded, wire.EventIdle, wire.EventCleared:
+		c.put(l.At, "", "", c.paint.warn(text))
+	case wire.EventStarted:
+		c.put(l.At, e.Agent, c.paint.good(">"), "started, "+text)
+	case wire.EventWaiting, wire.EventRecovered:
+		c.put(l.At, e.Agent, c.paint.dim("."), text)
+	case wire.EventStopped:
+		c.put(l.At, e.Agent, c.paint.dim("."), "stopped: "+text)
+	case wire.EventExited:
+		c.exited(l, text)
+	case wire.EventGaveUp:
+		c.put(l.At, e.Agent, c.paint.bad("x"), c.paint.bad("gave up: ")+text)
+		c.put(l.At, e.Agent, c.paint.bad("x"), c.paint.dim("what it said: orchestrator logs "+e.Agent+"     try again: orchestrator agent start "+e.Agent))
+	default:
+		c.put(l.At, e.Agent, c.paint.warn("!"), text)
+	}
+}
+
+func (c *console) exited(l supervisor.Line, text string) {
+	if code := l.Event.Facts.ExitCode; code != nil && *code == 0 {
+		c.put(l.At, l.Agent, c.paint.dim("."), text)
+		return
+	}
+	c.put(l.At, l.Agent, c.paint.bad("!"), text)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+// eventFlags are what events can be asked for.
+type eventFlags struct {
+	follow bool
+	since  string
+	kind   string
+	agent  string
+}
+
+func (a *app) eventsCommand() *cobra.Command {
+	var f eventFlags
+	verb := &cobra.Command{
+		Use:   "events",
+		Short: "What happened: starts, exits, restarts, stops",
+		Long: `Shows what happened, oldest first: a number that only grows, the time, whom it is
+about, its kind, and what it was.
+
+A program that wants to miss nothing remembers the last number and goes on from
+there with --since. If what it asks for is gone, the first event is of the kind
+orchestrator.gap and says how many are missing.`,
+		Example: `  orchestrator events                        what is kept
+  orchestrator events -f --type 'agent.*'     starts, exits and the like, as they happen
+  orchestrator events --since 412 --json      all after number 412
+  orchestrator events --since 10m --agent coder`,
+		Args:              words(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return a.events(f) },
+	}
+	set := verb.Flags()
+	set.BoolVarP(&f.follow, "follow", "f", false, "go on with new events until Ctrl-C")
+	set.StringVar(&f.since, "since", "", "events after `SEQ|TIME`: a number, 10m ago, 14:33, \"2026-11-20 14:33\"")
+	set.StringVar(&f.kind, "type", "", "only kinds that match `GLOB`, such as 'agent.*'")
+	set.StringVar(&f.agent, "agent", "", "only events about `AGENT`")
+	_ = verb.RegisterFlagCompletionFunc("agent", a.completeAgents)
+	_ = verb.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]cobra.Completion{"agent.*", "orchestrator.*"}, cobra.ShellCompDirectiveNoFileComp))
+	return verb
+}
+
+func (a *app) events(f eventFlags) error {
+	query, err := f.query(time.Now())
+	if err != nil {
+		return err
+	}
+	show := eventPrinter{app: a, paint: a.paint(a.stdout), now: time.Now(), who: len("orchestrator"), kind: len(wire.EventRestarting)}
+	return a.stream("events", query, f.follow, show.line)
+}
+
+func (f *eventFlags) query(now time.Time) (url.Values, error) {
+	query := url.Values{}
+	if seq, err := strconv.ParseUint(f.since, 10, 63); err == nil {
+		query.Set("since", strconv.FormatUint(seq, 10))
+	} else if f.since != "" {
+		at, err := when("since", f.since, now)
+		if err != nil {
+			return nil, err
+		}
+		query.Set("after", wire.Timestamp(at))
+	}
+	if f.kind != "" {
+		query.Set("type", f.kind)
+	}
+	if f.agent != "" {
+		query.Set("agent", f.agent)
+	}
+	if f.follow {
+		query.Set("follow", "true")
+	}
+	return query, nil
+}
+
+// eventPrinter shows events in columns that only grow.
+type eventPrinter struct {
+	app       *app
+	paint     paint
+	now       time.Time
+	headed    bool
+	at        int // the widths so far
+	who, kind int
+}
+
+func (e *eventPrinter) line(raw []byte) error {
+	if e.app.flags.json {
+		return e.app.print("%s\n", raw)
+	}
+	event, err := decode[wire.Event](raw)
+	if err != nil {
+		return err
+	}
+	at := clock(event.At, e.now, "15:04:05.000")
+	e.at = max(e.at, len(at))
+	if !e.headed && !e.app.flags.quiet {
+		e.headed = true
+		if err := e.row("SEQ", "TIME", "", "WHO", "KIND", "WHAT"); err != nil {
+			return err
+		}
+	}
+	who := event.Agent
+	if who == "" {
+		who = "orchestrator"
+	}
+	return e.row(strconv.FormatInt(event.Seq, 10), at, event.Agent,
+		wire.Visible(who), wire.Visible(event.Kind), wire.Visible(event.Text))
+}
+
+func (e *eventPrinter) row(seq, at, agent, who, kind, what string) error {
+	e.at = max(e.at, len(at))
+	e.who, e.kind = max(e.who, displayWidth(who)), max(e.kind, displayWidth(kind))
+	whose := pad(who, e.who)
+	if agent != "" {
+		whose = e.paint.agent(agent, whose)
+	}
+	line := strings.Repeat(" ", max(0, 6-len(seq))) + seq + "  " + e.paint.dim(pad(at, e.at)) + "  " + whose + "  " + pad(kind, e.kind) + "  " + what
+	return e.app.print("%s\n", strings.TrimRight(line, " "))
+}

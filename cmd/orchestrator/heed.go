@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/pprof"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"orchestrator/wire"
+)
+
+// heeding is a team that heeds signals. Its context ends with the first one
+// that means stop, or with --timeout.
+type heeding struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	quit   chan struct{}
+	group  sync.WaitGroup
+	forced int // the exit code after a second signal, or a timeout
+}
+
+// heed starts to listen for signals; its goroutine ends with end.
+func (a *app) heed(t *team) *heeding {
+	h := &heeding{quit: make(chan struct{})}
+	h.ctx, h.cancel = context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	// A full disk or a closed pipe is an error of the write that meets it, not
+	// the end of the program. Taking the signals, rather than ignoring them,
+	// leaves agents with the default.
+	deaf := make(chan os.Signal, 1)
+	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
+	notify(a.env("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
+	h.group.Go(func() {
+		defer signal.Stop(signals)
+		defer signal.Stop(deaf)
+		h.listen(a, t, signals)
+	})
+	return h
+}
+
+func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
+	var timeout <-chan time.Time
+	if limit := a.flags.timeout.Duration; limit > 0 {
+		timeout = time.After(limit)
+	}
+	stops := 0
+	for {
+		select {
+		case <-h.quit:
+			return
+		case <-timeout:
+			h.forced = exitTimeout
+			notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
+			h.cancel(errors.New("the time given by --timeout is over"))
+		case s := <-signals:
+			switch s {
+			case syscall.SIGHUP:
+				h.group.Go(func() { a.reloadBySignal(h.ctx, t) })
+			case syscall.SIGUSR1:
+				t.report(h.ctx)
+			case syscall.SIGUSR2: // log files are turned by their size
+			default:
+				if stops++; stops == 1 {
+					notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
+					h.cancel(errors.New(unix.SignalName(s.(syscall.Signal))))
+					continue
+				}
+				h.forced = 128 + int(s.(syscall.Signal))
+				t.super.Kill("a second signal")
+			}
+		}
+	}
+}
+
+// end stops listening and says with which exit code the team was forced to
+// end; 0 if it was not.
+func (h *heeding) end() int {
+	close(h.quit)
+	h.group.Wait()
+	h.cancel(nil)
+	return h.forced
+}
+
+// reloadBySignal is reload for those who cannot be answered: what came of it
+// is in the log.
+func (a *app) reloadBySignal(ctx context.Context, t *team) {
+	socket := a.env("NOTIFY_SOCKET")
+	notify(socket, fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic()))
+	defer notify(socket, "READY=1")
+	reply, err := t.reload(ctx, wire.ReloadRequest{})
+	switch {
+	case err != nil:
+		t.log.Error("reload failed", "error", err)
+	case reply.Errors == 0:
+		t.log.Info("reloaded", "changes", len(reply.Changes))
+	}
+}
+
+// report writes what everything is doing to a file, for whoever wonders.
+func (t *team) report(ctx context.Context) {
+	name := filepath.Join(t.home.Dir, "report-"+time.Now().UTC().Format("20060102T150405")+".txt")
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		t.log.Error("cannot write the report", "error", err)
+		return
+	}
+	defer file.Close()
+	if status, err := t.super.Status(ctx); err == nil {
+		text, _ := wire.Encode(status)
+		_, _ = file.Write(append(text, "\n\n"...))
+	}
+	_ = pprof.Lookup("goroutine").WriteTo(file, 1)
+	t.log.Info("wrote a report", "file", name)
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+// starters are first projects: a folder a language. The program of each is
+// kept as text, so that it is not taken for a part of this one.
+//
+//go:embed starter
+var starters embed.FS
+
+// created answers init for programs.
+type created struct {
+	FormatVersion string        `json:"format_version"`
+	Files         []createdFile `json:"created"`
+	Next          []string      `json:"next"`
+}
+
+type createdFile struct {
+	File  string `json:"file"`
+	Lines int    `json:"lines"`
+
+	text []byte
+}
+
+func (a *app) initCommand() *cobra.Command {
+	lang := choice{value: "sh", of: []string{"sh", "go", "ts", "py"}}
+	var force bool
+	verb := &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a first orchestrator.hcl and an agent",
+		Long: `Writes the smallest orchestrator.hcl that runs, and one small agent for it. Files
+that exist are never overwritten without --force.`,
+		Example: "  orchestrator init\n  orchestrator init --lang py shop",
+		Args:    words(0, 1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := ""
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return a.initialize(dir, lang.value, force)
+		},
+	}
+	verb.Flags().Var(&lang, "lang", "language of the agent: sh, go, ts or py")
+	verb.Flags().BoolVar(&force, "force", false, "overwrite files that exist")
+	_ = verb.RegisterFlagCompletionFunc("lang", lang.complete)
+	return verb
+}
+
+func (a *app) initialize(dir, lang string, force bool) error {
+	files, err := starter(lang)
+	if err != nil {
+		return err
+	}
+	root := a.path(dir)
+	if !force {
+		for _, file := range files {
+			if _, err := os.Lstat(filepath.Join(root, file.File)); err == nil {
+				return &failure{
+					exit: exitConflict, code: wire.CodeConflict,
+					message: filepath.Join(dir, file.File) + " already exists",
+					because: []string{"Nothing was written."},
+					hint:    "Overwrite it: orchestrator init --force",
+				}
+			}
+		}
+	}
+	for _, file := range files {
+		if err := writeNew(filepath.Join(root, file.File), file.text); err != nil {
+			return &failure{exit: exitNo, code: codeFailed, message: "Cannot write " + filepath.Join(dir, file.File), because: []string{rootOf(err)}}
+		}
+	}
+	return a.showCreated(dir, files)
+}
+
+// starter reads the files of one language.
+func starter(lang string) ([]createdFile, error) {
+	var files []createdFile
+	base := path.Join("starter", lang)
+	err := fs.WalkDir(starters, base, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := starters.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		file := strings.TrimSuffix(strings.TrimPrefix(name, base+"/"), ".txt")
+		files = append(files, createdFile{File: file, Lines: strings.Count(string(text), "\n"), text: text})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the first project in %s: %w", lang, err)
+	}
+	// The file that people will edit comes before the folders below it.
+	slices.SortStableFunc(files, func(a, b createdFile) int {
+		return strings.Count(a.File, "/") - strings.Count(b.File, "/")
+	})
+	return files, nil
+}
+
+func writeNew(file string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o666)
+}
+
+func (a *app) showCreated(dir string, files []createdFile) error {
+	next := []string{"orchestrator up"}
+	if dir != "" && filepath.Clean(dir) != "." {
+		next = []string{"cd " + shellWord(dir), "orchestrator up"}
+	}
+	then := []string{"orchestrator status", "orchestrator logs -f", "orchestrator down"}
+	if a.flags.json {
+		return a.document(created{FormatVersion: wire.FormatVersion, Files: files, Next: append(next, then...)})
+	}
+	rows := make([][]cell, 0, len(files))
+	for _, file := range files {
+		rows = append(rows, []cell{text("  created " + filepath.Join(dir, file.File)), figure(count(file.Lines, "line"))})
+	}
+	if err := a.print("%s", table(rows)); err != nil || a.flags.quiet {
+		return err
+	}
+	return a.print("Next:  %s\nThen, elsewhere:  %s\n", strings.Join(next, " && "), strings.Join(then, "     "))
+}
+
+// shellWord is a word that can be pasted into a shell.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./+,:@%", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// rootOf is what went wrong with a file, without the name that the message
+// already has.
+func rootOf(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The laws of the house. Each fails by name, with the place.
+
+// module is the name that our own packages begin with.
+const module = "orchestrator"
+
+// mayImport says which packages of ours a package may know. A pattern ending
+// in /... is a package and all below it.
+var mayImport = map[string][]string{
+	"wire":                {},
+	"supervisor/child":    {},
+	"supervisor/config":   {},
+	"handlers/...":        {"wire", "handlers/..."},
+	"supervisor/eventlog": {"wire"},
+	"supervisor/api":      {"wire"},
+	"agents/...":          {"wire", "agents/..."},
+	"supervisor":          {"wire", "handlers", "supervisor/child"},
+	"cmd/...":             {"wire", "handlers", "supervisor", "supervisor/child", "supervisor/config", "supervisor/eventlog", "supervisor/api", "agents/..."},
+	"fixtures/...":        {"wire", "agents/...", "fixtures/..."},
+}
+
+// onlyIn says where packages of others may be known.
+var onlyIn = map[string][]string{
+	"github.com/hashicorp/hcl":           {"supervisor/config"},
+	"github.com/zclconf/go-cty":          {"supervisor/config"},
+	"github.com/go-json-experiment/json": {"wire"},
+	"github.com/creack/pty":              {"supervisor/child"},
+	"github.com/spf13/cobra":             {"cmd/..."},
+	"net/http":                           {"supervisor/api", "agents/...", "cmd/..."},
+	"database/sql":                       {"supervisor/eventlog"},
+	"os/exec":                            {"supervisor/child", "agents/...", "fixtures/bench"}, // bench measures it, as the floor
+}
+
+// pure packages get time and chance as values and touch nothing.
+var (
+	pure      = []string{"wire", "handlers/..."}
+	impure    = []string{"os", "net", "net/http", "log", "context", "sync", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "syscall", "io/fs"}
+	clockCall = regexp.MustCompile(`^time\.(Now|Sleep|After|AfterFunc|NewTimer|NewTicker|Tick|Since|Until)$`)
+)
+
+// goFile is one file of ours.
+type goFile struct {
+	path   string // from the top
+	folder string
+	test   bool
+	lines  int
+	fset   *token.FileSet
+	syntax *ast.File
+}
+
+func goFiles(t *testing.T) []goFile {
+	const top = "../.."
+	var files []goFile
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && path != top && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		short, err := filepath.Rel(top, path)
+		if err != nil {
+			return err
+		}
+		fset := token.NewFileSet()
+		syntax, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		files = append(files, goFile{
+			path: short, folder: filepath.ToSlash(filepath.Dir(short)), test: strings.HasSuffix(path, "_test.go"),
+			lines: fset.File(syntax.Pos()).LineCount(), fset: fset, syntax: syntax,
+		})
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, len(files), 50, "the walk found nothing to judge")
+	return files
+}
+
+func (f *goFile) at(node ast.Node) string {
+	return f.path + ":" + strconv.Itoa(f.fset.Position(node.Pos()).Line)
+}
+
+func (f *goFile) imports() map[string]ast.Node {
+	found := make(map[string]ast.Node)
+	for _, spec := range f.syntax.Imports {
+		if path, err := strconv.Unquote(spec.Path.Value); err == nil {
+			found[path] = spec
+		}
+	}
+	return found
+}
+
+func matches(patterns []string, folder string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		base, deep := strings.CutSuffix(pattern, "/...")
+		return folder == base || deep && strings.HasPrefix(folder, base+"/")
+	})
+}
+
+// judge calls see for every file of ours and reports what it returns.
+func judge(t *testing.T, see func(f *goFile, guilty func(node ast.Node, crime string))) {
+	t.Helper()
+	for _, f := range goFiles(t) {
+		see(&f, func(node ast.Node, crime string) { t.Errorf("%s: %s", f.at(node), crime) })
+	}
+}
+
+func TestLawImports(t *testing.T) {
+	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
+		if f.test {
+			return
+		}
+		var may []string
+		found := false
+		for pattern, list := range mayImport {
+			if matches([]string{pattern}, f.folder) {
+				may, found = list, true
+			}
+		}
+		if !found {
+			guilty(f.syntax.Name, "package "+f.folder+" has no place in the house: add it to mayImport, with a reason")
+		}
+		for path, node := range f.imports() {
+			if ours, ok := strings.CutPrefix(path, module+"/"); ok && !matches(may, ours) {
+				guilty(node, f.folder+" must not know "+ours)
+			}
+			for other, places := range onlyIn {
+				if (path == other || strings.HasPrefix(path, other+"/")) && !matches(places, f.folder) {
+					guilty(node, path+" belongs in "+strings.Join(places, ", ")+" alone")
+				}
+			}
+		}
+	})
+}
+
+func TestLawPurity(t *testing.T) {
+	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
+		if f.test || !matches(pure, f.folder) {
+			return
+		}
+		for path, node := range f.imports() {
+			if slices.Contains(impure, path) {
+				guilty(node, f.folder+" is pure and must not know "+path)
+			}
+		}
+		ast.Inspect(f.syntax, func(node ast.Node) bool {
+			if call := called(node); clockCall.MatchString(call) {
+				guilty(node, f.folder+" is pure and must not call "+call)
+			}
+			return true
+		})
+	})
+}
+
+func TestLawPackageComments(t *testing.T) {
+	said, folders := make(map[string]int), make(map[string]*goFile)
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		folders[f.folder] = &f
+		if f.syntax.Doc != nil {
+			said[f.folder]++
+		}
+	}
+	for folder := range folders {
+		require.Equal(t, 1, said[folder], "%s wants one package comment", folder)
+	}
+}
+
+func TestLawNoInit(t *testing.T) {
+	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
+		for _, declaration := range f.syntax.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv == nil && function.Name.Name == "init" {
+				guilty(function, "no init: main is the only place that knows everything")
+			}
+		}
+	})
+}
+
+// sleepers are the functions of tests that may sleep: those that poll for
+// something that nothing announces.
+var sleepers = []string{"waitFor"}
+
+func TestLawNoSleepInTests(t *testing.T) {
+	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
+		if !f.test {
+			return
+		}
+		for _, declaration := range f.syntax.Decls {
+			function, ok := declaration.(*ast.FuncDecl)
+			if !ok || slices.Contains(sleepers, function.Name.Name) {
+				continue
+			}
+			ast.Inspect(function, func(node ast.Node) bool {
+				switch called(node) {
+				case "time.Sleep":
+					guilty(node, "no sleeping in tests")
+				case "t.Skip", "t.Skipf", "t.SkipNow":
+					guilty(node, "no skipping: what cannot be tested fails")
+				case "require.Eventually", "assert.Eventually":
+					guilty(node, "Eventually leaks and races: wait for what announces itself, or poll with waitFor")
+				}
+				return true
+			})
+		}
+	})
+}
+
+// Sizes: a file is one idea, a function fits on a screen.
+func TestLawSizes(t *testing.T) {
+	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
+		if f.test {
+			return
+		}
+		if f.lines > 400 {
+			guilty(f.syntax.Name, "more than 400 lines: split it")
+		}
+		for _, declaration := range f.syntax.Decls {
+			function, ok := declaration.(*ast.FuncDecl)
+			if ok && f.fset.Position(function.End()).Line-f.fset.Position(function.Pos()).Line >= 60 {
+				guilty(function, function.Name.Name+" has more than 60 lines")
+			}
+		}
+	})
+}
+
+// TestLawTop: what lies at the top is fixed.
+func TestLawTop(t *testing.T) {
+	allowed := []string{"cmd", "supervisor", "wire", "handlers", "agents", "fixtures", "go.mod", "go.sum", "orchestrator.hcl", "README.md", "LICENSE"}
+	entries, err := filepath.Glob("../../*")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if name := filepath.Base(entry); !strings.HasPrefix(name, ".") {
+			require.Contains(t, allowed, name)
+		}
+	}
+}
+
+// called spells the function that a node calls, as package.Name.
+func called(node ast.Node) string {
+	call, ok := node.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	if base, ok := selector.X.(*ast.Ident); ok {
+		return base.Name + "." + selector.Sel.Name
+	}
+	return ""
+}

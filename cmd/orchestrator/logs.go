@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+// logFlags are what logs can be asked for.
+type logFlags struct {
+	follow       bool
+	last         string
+	since, until string
+	grep         string
+	stream       choice
+	raw          bool
+}
+
+func (a *app) logsCommand() *cobra.Command {
+	f := logFlags{stream: choice{of: []string{wire.StreamOut, wire.StreamErr, wire.StreamOwn}}}
+	verb := &cobra.Command{
+		Use:   "logs [AGENT…]",
+		Short: "What agents print",
+		Long: `Shows what agents print, oldest first: the time, the agent and the line. A line
+of stdout is marked "|", one of stderr ":", and what the orchestrator has to say
+about the agent "!". Control characters are made visible, so no agent can
+play tricks on your terminal; --raw shows the bytes as they came.
+
+Without names it is the lines of all agents. With --since or --until every line
+of that time is shown, otherwise the last 200 of each agent.`,
+		Example: `  orchestrator logs coder             its last 200 lines
+  orchestrator logs -f                 everything, as it comes
+  orchestrator logs --since 10m --grep 'panic|error'
+  orchestrator logs coder --json | jq -r .text`,
+		ValidArgsFunction: a.completeAgents,
+		RunE:              func(_ *cobra.Command, names []string) error { return a.logs(names, f) },
+	}
+	set := verb.Flags()
+	set.BoolVarP(&f.follow, "follow", "f", false, "go on with new lines until Ctrl-C")
+	set.StringVarP(&f.last, "lines", "n", "", "only the last `N` lines of each agent, or all (200 without --since and --until)")
+	set.StringVar(&f.since, "since", "", "lines after `TIME`: 10m ago, 14:33, \"2026-11-20 14:33\"")
+	set.StringVar(&f.until, "until", "", "lines before `TIME`")
+	set.StringVar(&f.grep, "grep", "", "only lines that match the regular expression `RE`")
+	set.Var(&f.stream, "stream", "only one stream: stdout, stderr or own")
+	set.BoolVar(&f.raw, "raw", false, "the text as it came, without time and name; not on a terminal")
+	_ = verb.RegisterFlagCompletionFunc("stream", f.stream.complete)
+	return verb
+}
+
+func (a *app) logs(names []string, f logFlags) error {
+	query, err := f.query(names, time.Now())
+	if err != nil {
+		return err
+	}
+	match, err := regexp.Compile(f.grep)
+	if err != nil {
+		return misused(fmt.Sprintf("--grep is no regular expression: %v", err), `Quote what is meant literally: --grep '\[1\]'`)
+	}
+	if err := a.checkRaw(f.raw); err != nil {
+		return err
+	}
+	show := logPrinter{app: a, raw: f.raw, match: match, paint: a.paint(a.stdout), now: time.Now()}
+	return a.stream("logs", query, f.follow, show.line)
+}
+
+// checkRaw keeps raw bytes of agents off terminals.
+func (a *app) checkRaw(raw bool) error {
+	switch {
+	case raw && a.flags.json:
+		return misused("--raw and --json exclude each other", "Leave one out: the text in the JSON is as it came")
+	case raw && isTerminal(a.stdout):
+		return misused("--raw is not for a terminal: agents could do anything to it", "Send it elsewhere: orchestrator logs --raw > FILE")
+	}
+	return nil
+}
+
+// query is what the door is asked. No n means all.
+func (f *logFlags) query(names []string, now time.Time) (url.Values, error) {
+	query := url.Values{}
+	for _, name := range names {
+		query.Add("agent", name)
+	}
+	switch n, err := strconv.Atoi(f.last); {
+	case f.last == "" && f.since == "" && f.until == "" && f.grep == "":
+		query.Set("n", "200")
+	case f.last == "" || f.last == "all":
+	case err != nil || n < 0:
+		return nil, misused(fmt.Sprintf("-n cannot be %q", f.last), "It is a number of lines, or all")
+	default:
+		query.Set("n", strconv.Itoa(n))
+	}
+	if f.since != "" {
+		at, err := when("since", f.since, now)
+		if err != nil {
+			return nil, err
+		}
+		query.Set("after", wire.Timestamp(at))
+	}
+	if f.until != "" {
+		at, err := when("until", f.until, now)
+		if err != nil {
+			return nil, err
+		}
+		query.Set("until", wire.Timestamp(at))
+	}
+	if f.stream.value != "" {
+		query.Set("stream", f.stream.value)
+	}
+	if f.follow {
+		query.Set("follow", "true")
+	}
+	return query, nil
+}
+
+// logPrinter shows log lines, each agent's name as wide as the widest so far.
+type logPrinter struct {
+	app   *app
+	raw   bool
+	match *regexp.Regexp
+	paint paint
+	now   time.Time
+	wide  int
+}
+
+func (l *logPrinter) line(raw []byte) error {
+	line, err := decode[wire.LogLine](raw)
+	if err != nil {
+		return err
+	}
+	if line.Missed > 0 && !l.app.flags.json {
+		l.app.talk("%s of %s were missed here: this reader is too slow", count(int(line.Missed), "line"), wire.Visible(line.Agent))
+	}
+	switch {
+	case !l.match.MatchString(line.Text):
+		return nil
+	case l.app.flags.json:
+		return l.app.print("%s\n", raw)
+	case l.raw:
+		return l.app.print("%s\n", line.Text)
+	}
+	name := wire.Visible(line.Agent)
+	l.wide = max(l.wide, displayWidth(name))
+	return l.app.print("%s %s %s %s\n",
+		l.paint.dim(clock(line.At, l.now, time.TimeOnly)),
+		l.paint.agent(name, pad(name, l.wide)),
+		l.mark(line.Stream), wire.Visible(line.Text))
+}
+
+// mark is the sign between a name and a line.
+func (l *logPrinter) mark(stream string) string {
+	switch stream {
+	case wire.StreamErr:
+		return l.paint.warn(":")
+	case wire.StreamOwn:
+		return l.paint.bad("!")
+	}
+	return l.paint.dim("|")
+}

@@ -1,0 +1,30 @@
+// Command orchestrator runs a team of agents from one file and answers
+// questions about it.
+//
+// This package is the command line: verbs, flags, what is printed where, and
+// the wiring of the parts in the one process that runs the team (up). Every
+// other verb is a client: it reads the configuration or speaks HTTP over the
+// orchestrator's socket. Nothing is decided here that an agent or another
+// client would have to know.
+package main
+
+import (
+	"os"
+
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/child"
+)
+
+func main() {
+	child.Shim()
+	dir, _ := os.Getwd()
+	a := &app{
+		stdin:      os.Stdin,
+		stdout:     os.Stdout,
+		stderr:     os.Stderr,
+		environ:    os.Environ(),
+		dir:        dir,
+		socketPath: supervisor.SocketPath,
+	}
+	os.Exit(a.run(os.Args[1:]))
+}

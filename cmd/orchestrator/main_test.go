@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary the programs that the scripts run.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"orchestrator":        main,
+		"broken-orchestrator": brokenOrchestrator,
+		"stand-in":            standIn,
+	})
+}
+
+// brokenOrchestrator is the program with a bug in it.
+func brokenOrchestrator() {
+	a := &app{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: ".",
+		socketPath: func(string) string { panic("the socket has no path\nand this is a second line") },
+	}
+	os.Exit(a.run(os.Args[1:]))
+}
+
+// TestScripts runs the scripts that speak to no orchestrator, or to one whose
+// answers are canned (stand-in).
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+func runScripts(t *testing.T, dir string) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 dir,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(env *testscript.Env) error {
+			// The search for a file ends in the script's own folder.
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("ORC_CONFIG", "")
+			env.Setenv("ORC_HOST", "")
+			env.Setenv("ORC_SOCKET", "")
+			env.Setenv("NO_COLOR", "")
+			env.Setenv("TERM", "xterm")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":    exits,
+			"document": document,
+			"wait-for": waitFor,
+		},
+	})
+}
+
+// exits runs a command and checks its exit code: exits CODE COMMAND…
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = failed.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// document checks that the last command answered a program: one document and
+// nothing else on stdout, silence on stderr.
+func document(ts *testscript.TestScript, neg bool, _ []string) {
+	if neg {
+		ts.Fatalf("usage: document")
+	}
+	if said := ts.ReadFile("stderr"); said != "" {
+		ts.Fatalf("stderr is not empty: %s", said)
+	}
+	decoder := json.NewDecoder(bytes.NewBufferString(ts.ReadFile("stdout")))
+	var answer map[string]any
+	ts.Check(decoder.Decode(&answer))
+	if answer["format_version"] != "1.0" {
+		ts.Fatalf("format_version is %v", answer["format_version"])
+	}
+	if err := decoder.Decode(&answer); !errors.Is(err, io.EOF) {
+		ts.Fatalf("more than one document")
+	}
+}
+
+// waitFor runs a command again and again until its output matches, which is
+// the only way that scripts wait: wait-for PATTERN COMMAND…
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: wait-for PATTERN COMMAND…")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		_ = ts.Exec(args[1], args[2:]...)
+		if pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("%q did not appear within 20s", args[0])
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// overview is what "orchestrator" alone prints: every verb in its place.
+func overview(root *cobra.Command, p paint) string {
+	groups := []struct {
+		title string
+		verbs []string
+	}{
+		{"Start", []string{"init", "validate", "fmt"}},
+		{"Run", []string{"up", "run", "reload", "down"}},
+		{"Look", []string{"status", "logs", "events"}},
+		{"Agents", []string{"agent", "ps"}},
+		{"", []string{"version", "completion", "help"}},
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.\n", root.Short)
+	for _, group := range groups {
+		b.WriteByte('\n')
+		title := group.title
+		for _, name := range group.verbs {
+			verb, _, err := root.Find([]string{name})
+			if err != nil || verb == root {
+				continue
+			}
+			fmt.Fprintf(&b, "%s %s%s\n", p.strong(pad(title, 9)), pad(name, 13), verb.Short)
+			title = ""
+		}
+	}
+	b.WriteString(`
+  orchestrator init          write a first orchestrator.hcl here
+  orchestrator up            run it
+  orchestrator help TOPIC    ` + strings.Join(topicNames(), ", ") + "\n")
+	return b.String()
+}

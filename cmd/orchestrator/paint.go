@@ -1,0 +1,81 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"orchestrator/wire"
+)
+
+// paint colours words; false leaves them as they are. Colour never says
+// anything that the words do not.
+type paint bool
+
+func (p paint) ink(code, text string) string {
+	if !p || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (p paint) bad(text string) string    { return p.ink("1;31", text) }
+func (p paint) good(text string) string   { return p.ink("32", text) }
+func (p paint) warn(text string) string   { return p.ink("33", text) }
+func (p paint) strong(text string) string { return p.ink("1", text) }
+func (p paint) dim(text string) string    { return p.ink("2", text) }
+
+// state is the colour of an agent's state.
+func (p paint) state(s wire.State, text string) string {
+	switch s {
+	case wire.StateRunning:
+		return p.good(text)
+	case wire.StateStarting, wire.StateWaiting, wire.StateStopping, wire.StateBackoff:
+		return p.warn(text)
+	case wire.StateFailed, wire.StateStalled:
+		return p.bad(text)
+	}
+	return p.dim(text)
+}
+
+// agent is the colour of a name in a stream of lines: the same name has the
+// same colour every time.
+func (p paint) agent(name, text string) string {
+	hues := [...]string{"36", "35", "34", "32", "33", "96", "95", "94"}
+	sum := 0
+	for _, c := range []byte(name) {
+		sum = (sum*31 + int(c)) & 0xffff
+	}
+	return p.ink(hues[sum%len(hues)], text)
+}
+
+// paint says whether a stream takes colour: --color, then NO_COLOR and TERM,
+// then whether it is a terminal.
+func (a *app) paint(w io.Writer) paint {
+	switch {
+	case a.flags.color.value == "always":
+		return true
+	case a.flags.color.value == "never" || a.env("NO_COLOR") != "" || a.env("TERM") == "dumb":
+		return false
+	}
+	return paint(isTerminal(w))
+}
+
+// isTerminal says whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// columns returns the width of the terminal behind a stream, or fallback.
+func columns(stream any, fallback int) int {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return fallback
+	}
+	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return fallback
+}

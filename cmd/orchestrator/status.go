@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+// calmRows is how many agents status shows one by one. In a larger team those
+// that simply run are only counted, unless --all asks for them.
+const calmRows = 50
+
+func (a *app) statusCommand() *cobra.Command {
+	var watch, all bool
+	verb := &cobra.Command{
+		Use:   "status",
+		Short: "What every agent is doing",
+		Long: `Shows the running orchestrator and its agents: the state of each, since when,
+how often it was restarted, what it uses, and why it is not running if it is not.
+
+In a team of more than 50 agents those that simply run are counted, not listed.`,
+		Example: `  orchestrator status            once
+  orchestrator status -w         again every second, until Ctrl-C
+  orchestrator status --json     everything, for a program`,
+		Args:              words(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			ctx, stop := a.begin()
+			defer stop()
+			door, err := a.door()
+			if err != nil {
+				return err
+			}
+			if watch {
+				return a.watchStatus(ctx, door, all)
+			}
+			_, text, err := a.status(ctx, door)
+			if err != nil {
+				return err
+			}
+			return a.showStatus(text, all)
+		},
+	}
+	verb.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every second")
+	verb.Flags().BoolVarP(&all, "all", "a", false, "list every agent, also in a large team")
+	return verb
+}
+
+// status asks for the state of everything: as a document, and as it came.
+func (a *app) status(ctx context.Context, d *door) (wire.Status, []byte, error) {
+	done := a.patience("the orchestrator to answer")
+	text, err := d.ask(ctx, "status", struct{}{})
+	done()
+	if err != nil {
+		return wire.Status{}, nil, err
+	}
+	status, err := decode[wire.Status](text)
+	return status, text, err
+}
+
+// watchStatus shows the status every second. Where the screen cannot be
+// cleared the next one follows below.
+func (a *app) watchStatus(ctx context.Context, d *door, all bool) error {
+	clear := ""
+	if isTerminal(a.stdout) && bool(a.paint(a.stdout)) {
+		clear = "\x1b[H\x1b[2J"
+	}
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for first := true; ; first = false {
+		_, text, err := a.status(ctx, d)
+		if err == nil {
+			switch {
+			case a.json():
+			case clear != "":
+				err = a.print("%s", clear)
+			case !first:
+				err = a.print("\n")
+			}
+		}
+		if err == nil {
+			err = a.showStatus(text, all)
+		}
+		if err != nil {
+			return unlessLeft(err)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return unlessLeft(a.ended(ctx))
+		}
+	}
+}
+
+func (a *app) showStatus(text []byte, all bool) error {
+	if a.flags.json {
+		return a.print("%s\n", text)
+	}
+	status, err := decode[wire.Status](text)
+	if err != nil {
+		return err
+	}
+	if a.flags.quiet {
+		return a.showNames(status.Agents)
+	}
+	p := a.paint(a.stdout)
+	doing := ""
+	if status.State != "running" {
+		doing = "  " + p.warn(wire.Visible(status.State))
+	}
+	err = a.print("%s%s  up %s  pid %d  %s\n", p.strong(wire.Visible(status.Name)), doing,
+		shortMS(status.UpMS), status.PID, count(len(status.Agents), "agent"))
+	if err != nil || len(status.Agents) == 0 {
+		return err
+	}
+	return a.showAgents(status.Agents, all)
+}
+
+func (a *app) showNames(agents []wire.AgentView) error {
+	for _, agent := range agents {
+		if err := a.print("%s\n", wire.Visible(agent.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showAgents prints the table of agents.
+func (a *app) showAgents(agents []wire.AgentView, all bool) error {
+	calm := 0
+	if !all && len(agents) > calmRows {
+		shown := slices.DeleteFunc(slices.Clone(agents), func(v wire.AgentView) bool { return v.State == wire.StateRunning })
+		calm, agents = len(agents)-len(shown), shown
+	}
+	p := a.paint(a.stdout)
+	rows := [][]cell{{text("AGENT"), text("STATE"), figure("PID"), figure("UP"), figure("RESTARTS"), figure("CPU"), figure("RSS"), text("NOTE")}}
+	for _, agent := range agents {
+		rows = append(rows, agentRow(agent, p))
+	}
+	if len(rows) > 1 {
+		if err := a.print("%s", table(rows)); err != nil {
+			return err
+		}
+	}
+	if calm > 0 {
+		return a.print("%d more are running: orchestrator status --all\n", calm)
+	}
+	return nil
+}
+
+func agentRow(v wire.AgentView, p paint) []cell {
+	state := cell{text: wire.Visible(string(v.State)), ink: func(s string) string { return p.state(v.State, s) }}
+	row := []cell{text(wire.Visible(v.Name)), state}
+	if v.PID != 0 {
+		row = append(row, figure(fmt.Sprint(v.PID)), figure(shortMS(v.UpMS)))
+	} else {
+		row = append(row, figure("-"), figure("-"))
+	}
+	row = append(row, figure(fmt.Sprint(v.Restarts)))
+	if v.PID != 0 {
+		row = append(row, figure(shortMS(v.CPUMS)), figure(shortBytes(v.RSSBytes)))
+	} else {
+		row = append(row, figure("-"), figure("-"))
+	}
+	return append(row, text(note(v)))
+}
+
+// note is what is worth saying about an agent in the table.
+func note(v wire.AgentView) string {
+	said := wire.Visible(v.Reason)
+	if v.State == wire.StateBackoff && v.NextStartMS > 0 {
+		if said != "" {
+			said += ", "
+		}
+		said += "starts in " + shortMS(v.NextStartMS)
+	}
+	return said
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"orchestrator/supervisor/config"
+)
+
+// target is the orchestrator that a verb speaks to.
+type target struct {
+	socket  string
+	subject string // what it belongs to, for messages: a file, a folder or a socket
+}
+
+// target finds the orchestrator that is meant. What is typed counts more than
+// the environment: --host, --state-dir, --config, then $ORC_HOST, $ORC_SOCKET
+// (which every agent has), then the configuration found from here.
+func (a *app) target() (target, error) {
+	f := a.flags
+	switch {
+	case f.host != "":
+		return a.hostTarget(f.host)
+	case f.stateDir != "":
+		return target{socket: a.socketPath(a.path(f.stateDir)), subject: f.stateDir}, nil
+	case f.config != "":
+	case a.env("ORC_HOST") != "":
+		return a.hostTarget(a.env("ORC_HOST"))
+	case a.env("ORC_SOCKET") != "":
+		return a.hostTarget(a.env("ORC_SOCKET"))
+	}
+	file, err := a.findConfig()
+	if err != nil {
+		return target{}, err
+	}
+	return target{socket: a.socketPath(a.stateDir(file)), subject: file}, nil
+}
+
+func (a *app) hostTarget(host string) (target, error) {
+	socket, err := socketOf(host)
+	return target{socket: a.path(socket), subject: host}, err
+}
+
+// socketOf reads a --host.
+func socketOf(host string) (string, error) {
+	if path, ok := strings.CutPrefix(host, "unix://"); ok {
+		return path, nil
+	}
+	if strings.Contains(host, "://") {
+		return "", misused(
+			fmt.Sprintf("%q is no socket: an orchestrator is spoken to over its unix socket", host),
+			"Write it as: --host unix:///home/ann/shop/.orchestrator/api.sock",
+		)
+	}
+	return host, nil
+}
+
+// findConfig returns the configuration file that is meant, and says so when
+// it is not in the working directory.
+func (a *app) findConfig() (string, error) {
+	file, err := config.Find(a.dir, a.flags.config, a.environ)
+	if nowhere, ok := errors.AsType[*config.NotFound](err); ok {
+		return "", noConfig(nowhere)
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking for the configuration: %w", err)
+	}
+	given := a.flags.config != "" || a.env("ORC_CONFIG") != ""
+	if !given && filepath.Dir(file) != filepath.Clean(a.dir) {
+		a.talk("Using %s", file)
+	}
+	return file, nil
+}
+
+func noConfig(nowhere *config.NotFound) *failure {
+	return &failure{
+		exit: exitNo, code: codeNoConfig, message: "There is " + nowhere.Error(),
+		hint:    "Write a first one: orchestrator init     Or name one: orchestrator -c FILE …",
+		details: map[string]any{"looked_in": nowhere.Looked},
+	}
+}
+
+// stateDir is where the orchestrator of a file keeps its state. A client must
+// find it even while somebody edits the file, so mistakes in it are passed
+// over here and the default is taken.
+func (a *app) stateDir(file string) string {
+	if a.flags.stateDir != "" {
+		return a.path(a.flags.stateDir)
+	}
+	if c, _ := config.Load(file, a.options()); c != nil {
+		return c.Orchestrator.StateDir
+	}
+	return filepath.Join(filepath.Dir(file), ".orchestrator")
+}
+
+// options are what the configuration is read with.
+func (a *app) options() config.Options {
+	files := make([]string, len(a.flags.varFiles))
+	for i, file := range a.flags.varFiles {
+		files[i] = a.path(file)
+	}
+	o := config.Options{Vars: a.flags.vars, VarFiles: files, Environ: a.environ}
+	if a.flags.stateDir != "" {
+		o.StateDir = a.path(a.flags.stateDir)
+	}
+	return o
+}
+
+// path is a path as seen from the working directory.
+func (a *app) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.dir, name)
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// upFlags are how a team is run.
+type upFlags struct {
+	detach         bool
+	noDeps         bool
+	exitWhenIdle   bool
+	abortOnFailure bool
+	logFormat      choice
+}
+
+func (a *app) upCommand() *cobra.Command {
+	f := upFlags{logFormat: choice{value: "auto", of: []string{"auto", "console", "json"}}}
+	verb := &cobra.Command{
+		Use:   "up [AGENT…]",
+		Short: "Start the agents and watch them",
+		Long: `Starts the agents of the configuration, those that others depend on first, and
+shows what they say until you stop it. Named agents start alone, with what they
+depend on. Nothing is started when anything in the file is wrong.
+
+Ctrl-C (or SIGTERM) stops everything in order; a second one kills. SIGHUP reads
+the file again, as "orchestrator reload" does. The exit code is 0 after an
+ordered stop, 130 or 143 when it had to be forced.`,
+		Example: `  orchestrator up
+  orchestrator up web worker         only these, and what they depend on
+  orchestrator up -d                 in the background, once all have started
+  orchestrator up --exit-when-idle   ends with the last agent: 1 if one failed`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeAgents,
+		RunE:              func(_ *cobra.Command, args []string) error { return a.up(f, args) },
+	}
+	set := verb.Flags()
+	set.BoolVarP(&f.detach, "detach", "d", false, "run in the background; returns when every agent has started")
+	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without those they depend on")
+	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended; exit 1 if one failed")
+	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
+	set.Var(&f.logFormat, "log-format", "lines as console text or as json; auto is console")
+	return verb
+}
+
+func (a *app) up(f upFlags, names []string) error {
+	file, err := a.findConfig()
+	if err != nil {
+		return err
+	}
+	t := &team{}
+	load := func() (*config.Config, config.Problems) {
+		options := a.options()
+		options.Run = t.runCommand
+		return config.Load(file, options)
+	}
+	c, problems := load()
+	if problems.Errors() > 0 {
+		return a.invalid(problems, "Nothing was started.")
+	}
+	if len(problems) > 0 {
+		_ = a.showProblems(problems, "", exitOK)
+	}
+	if err := supported(c); err != nil {
+		return err
+	}
+	if err := knowAgents(c, names); err != nil {
+		return err
+	}
+	if f.detach {
+		return a.detach(c)
+	}
+	log := a.logger(c)
+	if err := t.hold(c.Orchestrator.StateDir, a.socketPath(c.Orchestrator.StateDir), log); err != nil {
+		return cannotHold(err, c.Orchestrator.StateDir)
+	}
+	defer t.release()
+	t.config, t.load, t.base = c, load, agentBase(a.environ)
+	t.super = supervisor.New(supervisor.Options{
+		Name: c.Orchestrator.Name, Version: version, Config: file, StateDir: c.Orchestrator.StateDir,
+		Start: t.start, Log: log, Shutdown: c.Orchestrator.Shutdown,
+		ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
+	}, only(t.specs(c), names, f.noDeps))
+	a.talk("%s  %s  %s", versionLine(), c.Orchestrator.Name, file)
+	if isTerminal(a.stdin) && isTerminal(a.stdout) {
+		a.talk("Ctrl-C stops everything in order, twice kills.")
+	}
+	return a.work(t, f)
+}
+
+// work runs a team until its end, with its door open and its words shown.
+func (a *app) work(t *team, f upFlags) error {
+	show := a.console(t, f)
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		show.run()
+	}()
+	open, shut := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- api.Serve(open, t.listener, t.door(16<<20).Handler(), t.log) }()
+	signals := a.heed(t)
+	err := t.super.Run(signals.ctx)
+	forced := signals.end()
+	<-shown
+	shut()
+	if serving := <-served; serving != nil {
+		t.log.Error("the socket failed", "error", serving)
+	}
+	switch {
+	case forced != 0:
+		return answered(forced)
+	case errors.Is(err, supervisor.ErrAgentsFailed):
+		return answered(exitNo)
+	}
+	return err
+}
+
+// supported refuses what the file may say and this version does not do: better
+// no start than one without what was asked for.
+func supported(c *config.Config) error {
+	if len(c.HTTP.Listen) == 0 {
+		return nil
+	}
+	return &failure{
+		exit: exitNo, code: codeFailed,
+		message: "http.listen is not served by this version" + at(c.Place("http.listen")),
+		because: []string{"The orchestrator is spoken to over its unix socket alone. Nothing was started."},
+		hint:    "Take http.listen out of the file, or set it to []",
+	}
+}
+
+func at(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " (" + place + ")"
+}
+
+// knowAgents refuses names that are no agents.
+func knowAgents(c *config.Config, names []string) error {
+	var known []string
+	for i := range c.Agents {
+		known = append(known, c.Agents[i].Name, c.Agents[i].Block)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return &failure{
+				exit: exitNotFound, code: wire.CodeNotFound,
+				message: fmt.Sprintf("There is no agent %q in %s%s", name, filepath.Base(c.File), didYouMean(name, known)),
+				because: []string{"Nothing was started."},
+			}
+		}
+	}
+	return nil
+}
+
+// only makes the named agents the ones that start by themselves.
+func only(specs []supervisor.Agent, names []string, noDeps bool) []supervisor.Agent {
+	if len(names) == 0 {
+		return specs
+	}
+	for i := range specs {
+		s := &specs[i]
+		s.Autostart = slices.Contains(names, s.Name) || slices.Contains(names, s.Block)
+		if s.Autostart && noDeps {
+			s.DependsOn = nil
+		}
+	}
+	return specs
+}
+
+// agentBase is the environment that agents may inherit: ours, without what is
+// meant for us alone.
+func agentBase(environ []string) []string {
+	var base []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		switch name {
+		case "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES":
+		default:
+			base = append(base, entry)
+		}
+	}
+	return base
+}
+
+// logger is the orchestrator's own log, on stderr.
+func (a *app) logger(c *config.Config) hclog.Logger {
+	level, format := c.Log.Level, c.Log.Format
+	if word := a.env("ORC_LOG"); word != "" {
+		level = word
+	}
+	if word := a.env("ORC_LOG_FORMAT"); word != "" {
+		format = word
+	}
+	color := hclog.ColorOff
+	if a.paint(a.stderr) {
+		color = hclog.ForceColor
+	}
+	return hclog.New(&hclog.LoggerOptions{
+		Name:       "orchestrator",
+		Level:      logLevel(level),
+		Output:     a.stderr,
+		JSONFormat: format == "json" || format == "auto" && !isTerminal(a.stderr),
+		Color:      color,
+		TimeFn:     time.Now,
+	})
+}
+
+func logLevel(word string) hclog.Level {
+	if level := hclog.LevelFromString(word); level != hclog.NoLevel {
+		return level
+	}
+	return hclog.Info
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+// version is what this program calls itself.
+const version = "0.1.0"
+
+// build is a program as version --json describes it.
+type build struct {
+	FormatVersion string `json:"format_version"`
+	Version       string `json:"version"`
+	Go            string `json:"go"`
+	OS            string `json:"os"`
+	Arch          string `json:"arch"`
+	Commit        string `json:"commit"`
+	Modified      bool   `json:"modified"` // built from a changed checkout
+}
+
+func thisBuild() build {
+	b := build{FormatVersion: wire.FormatVersion, Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			switch setting.Key {
+			case "vcs.revision":
+				b.Commit = setting.Value
+			case "vcs.modified":
+				b.Modified = setting.Value == "true"
+			}
+		}
+	}
+	return b
+}
+
+// versionLine is the build in one line.
+func versionLine() string {
+	b := thisBuild()
+	commit := ""
+	if b.Commit != "" {
+		commit = ", commit " + b.Commit[:min(7, len(b.Commit))]
+		if b.Modified {
+			commit += " changed"
+		}
+	}
+	return fmt.Sprintf("orchestrator %s (%s, %s/%s%s)", b.Version, b.Go, b.OS, b.Arch, commit)
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "version",
+		Short:             "Which orchestrator this is",
+		Example:           "  orchestrator version\n  orchestrator version --json",
+		Args:              words(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			if a.flags.json {
+				return a.document(thisBuild())
+			}
+			return a.print("%s\n", versionLine())
+		},
+	}
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// team is the orchestrator at work in this process: its parts, joined.
+type team struct {
+	log      hclog.Logger
+	home     *supervisor.Home
+	host     *child.Host
+	super    *supervisor.Supervisor
+	listener net.Listener
+
+	// Of a team that has a file.
+	mu     sync.Mutex // one reload at a time
+	config *config.Config
+	load   func() (*config.Config, config.Problems)
+	base   []string // the environment that agents inherit from
+}
+
+// hold takes what an orchestrator needs for itself before anything runs: the
+// state directory, the tree below this process, the socket. What an earlier
+// life left running is ended here.
+func (t *team) hold(stateDir, socket string, log hclog.Logger) error {
+	home, err := supervisor.OpenHome(stateDir)
+	if err != nil {
+		return err
+	}
+	t.home, t.log = home, log
+	if err := t.open(socket); err != nil {
+		t.release()
+		return err
+	}
+	return nil
+}
+
+func (t *team) open(socket string) error {
+	var err error
+	t.host, err = child.NewHost(child.Options{Home: t.home.Dir})
+	if err != nil {
+		return err
+	}
+	ended, survivors := t.host.ClearEarlier()
+	if len(ended) > 0 {
+		t.log.Warn("ended what an earlier orchestrator had left running", "processes", programs(ended))
+	}
+	if len(survivors) > 0 {
+		t.log.Error("processes of an earlier orchestrator do not die", "processes", programs(survivors))
+	}
+	if err := supervisor.MakeSocketDir(socket); err != nil {
+		return fmt.Errorf("making the folder of the socket: %w", err)
+	}
+	t.listener, err = api.Listen(socket)
+	if err != nil {
+		return fmt.Errorf("opening the socket: %w", err)
+	}
+	return nil
+}
+
+// release gives everything back. Nothing of it is used afterwards.
+func (t *team) release() {
+	if t.listener != nil {
+		_ = t.listener.Close() // which removes the socket
+	}
+	if t.host != nil {
+		if left := t.host.Close(); len(left) > 0 {
+			t.log.Warn("ended processes that no agent could be found for", "processes", programs(left))
+		}
+	}
+	t.home.Close()
+}
+
+func programs(processes []child.Process) string {
+	var words []string
+	for _, p := range processes {
+		words = append(words, fmt.Sprintf("%d %s", p.PID, p.Program))
+	}
+	return strings.Join(words, ", ")
+}
+
+// runCommand runs the command of a secret, as a child like any other.
+func (t *team) runCommand(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
+	return t.host.Run(ctx, command, dir, env)
+}
+
+// start makes a process for the supervisor.
+func (t *team) start(spec child.Spec) (supervisor.Process, error) {
+	c, err := t.host.Start(spec)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// door joins what can be asked to who answers it.
+func (t *team) door(maxBody int64) *api.Door {
+	s := t.super
+	agents := func(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOutcome, error)) api.Operation {
+		return api.Do(func(ctx context.Context, r wire.AgentsRequest) (wire.AgentsReply, error) {
+			outcomes, err := do(ctx, r)
+			return wire.AgentsReply{FormatVersion: wire.FormatVersion, Agents: outcomes}, err
+		})
+	}
+	return &api.Door{
+		MaxBody: maxBody,
+		Log:     t.log,
+		Operations: map[string]api.Operation{
+			"status":        api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) { return s.Status(ctx) }),
+			"start-agent":   agents(s.Start),
+			"stop-agent":    agents(s.StopAgents),
+			"restart-agent": agents(s.Restart),
+			"reload":        api.Do(t.reload),
+		},
+		Streams: map[string]api.Stream{"down": api.DoLines(t.down)},
+		Lists:   map[string]api.List{"events": t.events, "logs": t.logs},
+	}
+}
+
+// down stops everything and tells of it until the end.
+func (t *team) down(ctx context.Context, r wire.DownRequest, send func(any) error) error {
+	q := supervisor.EventQuery{Since: t.super.Seq(), Follow: true}
+	if r.Force {
+		t.super.Kill("killed by hand")
+	} else {
+		t.super.Stop("stopped by hand")
+	}
+	return t.super.Events(ctx, q, func(e wire.Event) error { return send(e) })
+}
+
+func (t *team) events(ctx context.Context, query url.Values, send func(any) error) error {
+	q := supervisor.EventQuery{
+		After:  query.Get("after"),
+		Kind:   query.Get("type"),
+		Agents: query["agent"],
+		Follow: query.Get("follow") == "true",
+	}
+	since, err := number(query, "since", 0)
+	if err != nil {
+		return err
+	}
+	q.Since = since
+	return t.super.Events(ctx, q, func(e wire.Event) error { return send(e) })
+}
+
+func (t *team) logs(ctx context.Context, query url.Values, send func(any) error) error {
+	n, err := number(query, "n", 1<<30)
+	if err != nil {
+		return err
+	}
+	q := supervisor.LogQuery{
+		Agents: query["agent"],
+		Last:   int(min(n, 1<<30)),
+		Stream: query.Get("stream"),
+		After:  query.Get("after"),
+		Until:  query.Get("until"),
+		Follow: query.Get("follow") == "true",
+	}
+	return t.super.Logs(ctx, q, func(l wire.LogLine) error { return send(l) })
+}
+
+// number reads a number of a query.
+func number(query url.Values, name string, otherwise int64) (int64, error) {
+	text := query.Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("%s is %q, and should be a number from 0", name, text)}
+	}
+	return n, nil
+}
+
+// reload applies the file as it is now. A mistake in it changes nothing.
+func (t *team) reload(ctx context.Context, r wire.ReloadRequest) (wire.ReloadReply, error) {
+	reply := wire.ReloadReply{FormatVersion: wire.FormatVersion, DryRun: r.DryRun}
+	if t.load == nil {
+		return reply, &wire.Error{Code: wire.CodeConflict, Message: "this orchestrator runs one command and has no file to reload"}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next, problems := t.load()
+	if reply.Errors = problems.Errors(); reply.Errors > 0 {
+		var text bytes.Buffer
+		_ = problems.Render(&text, false)
+		reply.Problems = text.String()
+		t.log.Error("the changed configuration is not valid, nothing was changed", "problems", reply.Problems)
+		return reply, nil
+	}
+	changes := config.Compare(t.config, next)
+	for _, c := range changes {
+		detail := c.Detail
+		if detail == "" {
+			detail = strings.Join(c.Attributes, ", ")
+		}
+		reply.Changes = append(reply.Changes, wire.ReloadChange{
+			Agent: c.Agent, Action: string(c.Action), Detail: detail, Place: c.Place, OK: c.Action != config.ActionRefused,
+		})
+	}
+	if r.DryRun {
+		return reply, nil
+	}
+	return reply, t.apply(ctx, next, changes, &reply)
+}
+
+// apply makes the changes that can be made and notes what became of them.
+func (t *team) apply(ctx context.Context, next *config.Config, changes []config.Change, reply *wire.ReloadReply) error {
+	specs := make(map[string]supervisor.Agent)
+	for _, spec := range t.specs(next) {
+		specs[spec.Name] = spec
+	}
+	var todo []supervisor.Change
+	for _, c := range changes {
+		switch {
+		case c.Action == config.ActionRefused:
+			t.log.Warn("a change needs a restart of the orchestrator", "change", strings.Join(c.Attributes, ", "), "place", c.Place)
+		case c.Agent != "":
+			todo = append(todo, supervisor.Change{Action: supervisor.Action(c.Action), Name: c.Agent, Agent: specs[c.Agent]})
+		}
+	}
+	t.log.SetLevel(logLevel(next.Log.Level))
+	outcomes, err := t.super.Apply(ctx, todo)
+	if err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		for i := range reply.Changes {
+			if c := &reply.Changes[i]; c.Agent == o.Name {
+				c.OK, c.Outcome = o.OK, o.Text
+			}
+		}
+	}
+	t.config = next
+	return nil
+}
+
+// specs are the agents of a configuration as the supervisor takes them.
+func (t *team) specs(c *config.Config) []supervisor.Agent {
+	var specs []supervisor.Agent
+	for i := range c.Agents {
+		a := &c.Agents[i]
+		specs = append(specs, supervisor.Agent{
+			Name:        a.Name,
+			Block:       a.Block,
+			Place:       a.Place,
+			Description: a.Description,
+			Role:        a.Role,
+			Command:     a.Command,
+			Dir:         a.Dir,
+			Environ:     func() ([]string, error) { return c.Environ(a, t.base) },
+			Raw:         a.Protocol == "raw",
+			NoStdin:     a.Stdin == "null",
+			Pty:         a.Pty,
+			DependsOn:   a.DependsOn,
+			Autostart:   a.Autostart,
+			MaxLine:     int(c.Protocol.MaxLine),
+			Restart: supervisor.Restart{
+				Policy: supervisor.Policy(a.Restart.Policy), Delay: a.Restart.Delay, Factor: a.Restart.Factor,
+				MaxDelay: a.Restart.MaxDelay, Jitter: a.Restart.Jitter, ResetAfter: a.Restart.ResetAfter,
+				Burst: a.Restart.Burst, Window: a.Restart.Window, Permanent: a.Restart.Permanent,
+			},
+			Stop:    supervisor.Ladder{CloseStdin: a.Stop.CloseStdin, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
+			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
+			Mailbox: supervisor.Bounds{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
+			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory},
+			Output:  supervisor.Output{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
+		})
+	}
+	return specs
+}
+
+func signalNumber(name string) syscall.Signal {
+	if sig := unix.SignalNum(name); sig != 0 {
+		return sig
+	}
+	return syscall.SIGTERM
+}
+
+// cannotHold explains why hold failed.
+func cannotHold(err error, stateDir string) error {
+	if busy, ok := errors.AsType[*supervisor.BusyError](err); ok {
+		return &failure{
+			exit: exitConflict, code: wire.CodeConflict,
+			message: "An orchestrator already runs here" + busyDetail(busy),
+			hint:    "Look at it: orchestrator status     Stop it: orchestrator down     Another one: --state-dir DIR",
+			details: map[string]any{"pid": busy.PID, "state_dir": stateDir},
+		}
+	}
+	return &failure{
+		exit: exitNo, code: codeFailed, message: "Cannot start in " + stateDir + ": " + err.Error(),
+		because: []string{"Nothing was started."},
+	}
+}
+
+func busyDetail(busy *supervisor.BusyError) string {
+	if busy.PID == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (pid %d, since %s)", busy.PID, busy.Since.Local().Format("15:04"))
+}

@@ -1,0 +1,41 @@
+# A small team that shows what an orchestrator is for. Run it with
+#
+#   go run ./cmd/orchestrator up
+#
+# and stop it with Ctrl-C. The whole language: orchestrator help config
+
+orchestrator {
+  name     = "demo"
+  shutdown = "10s"
+}
+
+# Says a line now and then. The others start after it.
+agent "ticker" {
+  description = "a steady worker"
+  command     = ["go", "run", "./fixtures/ticker", "-times", "0", "-every", "1s"]
+
+  restart {
+    policy = "always"
+  }
+}
+
+# Crashes twice before it does its work: watch the delays grow.
+agent "phoenix" {
+  description = "crashes twice, then works"
+  command     = ["go", "run", "./fixtures/phoenix"]
+  depends_on  = ["ticker"]
+}
+
+# Ends, and leaves a stubborn grandchild behind. It does not stay for long.
+agent "family" {
+  description = "leaves a process behind"
+  command     = ["go", "run", "./fixtures/family"]
+  depends_on  = ["ticker"]
+}
+
+# Two agents from one block. They are told when it is time to go.
+agent "listener" {
+  description = "hears the end coming"
+  command     = ["go", "run", "./fixtures/listener"]
+  replicas    = 2
+}

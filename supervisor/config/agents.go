@@ -1,0 +1,277 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// maxReplicas keeps a typing mistake from filling the machine.
+const maxReplicas = 10_000
+
+var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// block is an agent block and the agents it stands for.
+type block struct {
+	at     hcl.Range // of its label
+	names  []string
+	broken bool // its name or replicas are wrong, so others may not miss it
+}
+
+// dependency is one element of a depends_on, still to be resolved.
+type dependency struct {
+	agent int // index into Config.Agents, -1 of a block without replicas
+	owner string
+	name  string
+	value value
+}
+
+// agentBlocks reads every agent block into agents. The names of all are found
+// first, so that agents can depend on blocks further down.
+func (r *reader) agentBlocks(blocks hcl.Blocks, start Agent) {
+	var valid hcl.Blocks
+	seen := map[string]hcl.Range{}
+	for _, b := range blocks {
+		if !r.unique(seen, b) {
+			continue
+		}
+		valid = append(valid, b)
+		named := &block{at: b.LabelRanges[0], broken: !r.checkName(b, "An agent")}
+		r.agents[b.Labels[0]] = named
+		n, ok := r.replicas(b)
+		named.broken = named.broken || !ok
+		for i := range n {
+			named.names = append(named.names, replicaName(b.Labels[0], i, n))
+		}
+	}
+	r.checkReplicaNames(valid)
+	var waits []dependency
+	for _, b := range valid {
+		waits = append(waits, r.agentBlock(b, start)...)
+	}
+	r.resolve(waits)
+}
+
+func replicaName(name string, i, n int) string {
+	if n == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, i)
+}
+
+func (r *reader) checkName(b *hcl.Block, who string) bool {
+	if agentName.MatchString(b.Labels[0]) {
+		return true
+	}
+	r.report(b.LabelRanges[0], Problem{
+		Code: "config/bad-name", Summary: "Bad name",
+		Detail: who + " is named with up to 63 letters, digits, dots, - and _, the first a letter or digit.",
+	})
+	return false
+}
+
+// replicas is read before the rest of a block, which is read once for each.
+func (r *reader) replicas(b *hcl.Block) (int, bool) {
+	schema := &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "replicas"}}}
+	content, _, _ := b.Body.PartialContent(schema) // the full reading reports
+	n := 1
+	if content == nil || content.Attributes["replicas"] == nil {
+		return n, true
+	}
+	v, ok := r.value(content.Attributes["replicas"].Expr, "replicas", r.scope)
+	if !ok {
+		return n, false
+	}
+	n = -1
+	if whole(&n, 0, maxReplicas)(v); n < 0 {
+		return 1, false
+	}
+	return n, true
+}
+
+// checkReplicaNames refuses coder-1 of three coders beside an agent "coder-1".
+func (r *reader) checkReplicaNames(blocks hcl.Blocks) {
+	owner := map[string]string{}
+	for _, b := range blocks {
+		named := r.agents[b.Labels[0]]
+		for _, name := range named.names {
+			if other, taken := owner[name]; taken {
+				r.report(b.LabelRanges[0], Problem{
+					Code: "config/duplicate-agent", Summary: "Duplicate agent",
+					Detail: fmt.Sprintf("Agents %q and %q would both run as %q.", other, b.Labels[0], name),
+				})
+				named.broken = true
+				break
+			}
+			owner[name] = b.Labels[0]
+			if !named.broken && !agentName.MatchString(name) {
+				r.report(b.LabelRanges[0], Problem{
+					Code: "config/bad-name", Summary: "Bad name",
+					Detail: fmt.Sprintf("The replica %q would have a name of more than 63 characters.", name),
+				})
+				named.broken = true
+			}
+		}
+	}
+}
+
+// agentBlock reads a block once for each replica. A block of none is read all
+// the same, so that its mistakes are not found on the day it is scaled up.
+func (r *reader) agentBlock(b *hcl.Block, start Agent) []dependency {
+	names := r.agents[b.Labels[0]].names
+	if len(names) == 0 {
+		_, waits := r.agent(b, start, b.Labels[0], 0)
+		for i := range waits {
+			waits[i].agent = -1
+		}
+		return waits
+	}
+	var all []dependency
+	before := r.problems.Errors()
+	for i, name := range names {
+		if r.problems.Errors() > before {
+			break // the others have the same mistakes, thousands of times
+		}
+		a, waits := r.agent(b, start, name, i)
+		for j := range waits {
+			waits[j].agent = len(r.config.Agents)
+		}
+		r.config.Agents = append(r.config.Agents, a)
+		all = append(all, waits...)
+	}
+	return all
+}
+
+// agent reads one replica.
+func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []dependency) {
+	a.Name, a.Block, a.Index, a.Place = name, b.Labels[0], index, place(b.DefRange)
+	self := cty.ObjectVal(map[string]cty.Value{
+		"name":  cty.StringVal(name),
+		"index": cty.NumberIntVal(int64(index)),
+	})
+	sc := r.scope.with("self", self)
+	path := "agent." + a.Block
+	r.config.places[path] = a.Place
+	var waits []dependency
+	set := r.read(b.Body, sc, section{
+		title:      fmt.Sprintf("Agent %q", a.Block),
+		path:       path,
+		attributes: r.agentAttributes(&a, &waits, sc),
+		children: append(r.behaviour(path, &a, sc), child{kind: "capabilities", read: func(b *hcl.Block) {
+			r.capabilities(b, path+".capabilities", &a.Capabilities, sc)
+		}}),
+	})
+	r.checkAgent(b, &a, set)
+	return a, waits
+}
+
+func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []attribute {
+	return []attribute{
+		attr("command", argv(&a.Command)),
+		attr("description", text(&a.Description)),
+		attr("dir", r.folder(&a.Dir)),
+		{name: "env", raw: func(found *hcl.Attribute) { a.env = r.environment(found.Expr, sc) }},
+		attr("env_file", r.envFiles(&a.EnvFile)),
+		attr("inherit_env", inheritEnv(&a.InheritEnv)),
+		attr("protocol", choice(&a.Protocol, "native", "raw")),
+		attr("stdin", choice(&a.Stdin, "pipe", "null")),
+		attr("role", choice(&a.Role, "worker", "planner", "reviewer")),
+		attr("actor", word(&a.Actor)),
+		attr("pty", truth(&a.Pty)),
+		{name: "replicas", raw: func(*hcl.Attribute) {}},
+		attr("depends_on", func(v value) { *waits = dependencies(v, a.Name) }),
+		attr("autostart", truth(&a.Autostart)),
+		attr("on_exit", choice(&a.OnExit, "auto", "fail", "requeue")),
+	}
+}
+
+// checkAgent is what more than one attribute decides.
+func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
+	if _, ok := set["command"]; !ok {
+		r.report(b.DefRange, Problem{
+			Code: "config/missing-attribute", Summary: "Missing attribute",
+			Detail: fmt.Sprintf("Agent %q has no command.", a.Block),
+			Hint:   `Give it one, such as command = ["node", "coder.mjs"].`,
+		})
+	}
+	if a.Pty && a.Stdin == "null" {
+		r.report(set["pty"], Problem{
+			Code: "config/pty-without-stdin", Summary: "A terminal needs stdin",
+			Detail: `pty = true makes the terminal the agent's stdin, so stdin cannot be "null".`,
+		})
+	}
+	if x := a.Restart; x.Delay > x.MaxDelay {
+		r.report(b.DefRange, Problem{
+			Severity: SeverityWarning, Code: "config/delay-above-max", Summary: "Restart delay is above its maximum",
+			Detail: fmt.Sprintf("Agent %q would wait for max_delay (%v), never for delay (%v).", a.Block, x.MaxDelay, x.Delay),
+		})
+	}
+}
+
+// folder is a path to a folder that is there.
+func (r *reader) folder(into *string) func(value) {
+	return func(v value) {
+		var dir string
+		path(&dir, r.config.absolute)(v)
+		if dir == "" {
+			return
+		}
+		info, err := os.Stat(dir)
+		switch {
+		case err != nil:
+			v.reject("bad-dir", "Folder cannot be used", fmt.Sprintf("%s: %v.", v.quoted(), folderCause(err)), "")
+		case !info.IsDir():
+			v.reject("bad-dir", "Folder cannot be used", v.quoted()+" is not a folder.", "")
+		default:
+			*into = dir
+		}
+	}
+}
+
+// inheritEnv is true, false or a list of names.
+func inheritEnv(into *InheritEnv) func(value) {
+	return func(v value) {
+		if v.cty.Type() == cty.Bool {
+			*into = InheritEnv{All: v.cty.True()}
+			return
+		}
+		if v.cty.Type().IsPrimitiveType() {
+			v.wrongKind("true, false or a list of names")
+			return
+		}
+		var names []string
+		words(&names)(v)
+		*into = InheritEnv{Names: names}
+	}
+}
+
+func (r *reader) capabilities(b *hcl.Block, path string, c *Capabilities, sc *scope) {
+	repos := map[string]hcl.Range{}
+	r.read(b.Body, sc, section{title: "Block capabilities", path: path, attributes: []attribute{
+		attr("languages", words(&c.Languages)),
+		attr("tools", words(&c.Tools)),
+		attr("environments", words(&c.Environments)),
+		attr("tags", words(&c.Tags)),
+		attr("names", words(&c.Names)),
+		attr("max_concurrent_tasks", whole(&c.MaxConcurrentTasks, 1, math.MaxInt32)),
+	}, children: []child{{kind: "repo", label: "name", many: true, read: func(b *hcl.Block) {
+		if !r.unique(repos, b) {
+			return
+		}
+		repo := Repo{Name: b.Labels[0], Path: "."}
+		r.read(b.Body, sc, section{
+			title: fmt.Sprintf("Repo %q", repo.Name),
+			path:  path + ".repo." + repo.Name,
+			attributes: []attribute{
+				attr("path", word(&repo.Path)),
+				attr("languages", words(&repo.Languages)),
+				attr("tools", words(&repo.Tools)),
+			},
+		})
+		c.Repos = append(c.Repos, repo)
+	}}}})
+}

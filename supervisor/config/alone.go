@@ -1,0 +1,18 @@
+package config
+
+import "path/filepath"
+
+// Alone is the configuration of one command that has no file: everything at
+// its default, the state in stateDir, and no second try when it ends.
+func Alone(dir, stateDir, name string, command []string) *Config {
+	c := standard(filepath.Join(dir, "orchestrator.hcl"))
+	c.Orchestrator.Name, c.Orchestrator.StateDir = name, stateDir
+	c.Store.Path = within(stateDir, c.Store.Path)
+	a := standardAgent()
+	a.Name, a.Block, a.Place = name, name, "the command line"
+	a.Command, a.Dir = command, dir
+	a.Restart.Policy = "never"
+	a.Output.Dir = within(stateDir, a.Output.Dir)
+	c.Agents = []Agent{a}
+	return c
+}

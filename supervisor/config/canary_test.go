@@ -1,0 +1,119 @@
+package config
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every line below is wrong, and each has its hands on the canary.
+var canaries = []string{
+	`shutdown = %s`,
+	`shutdown = upper(%s)`,
+	`state_dir = [%s]`,
+	`name = { a = 1 }[%s]`,
+	`name = { for k in [%s, %s] : k => k }`,
+	`name = tonumber(%s)`,
+	`name = format("%%d", %s)`,
+	`name = jsondecode(%s)`,
+	`name = file(%s)`,
+	`name = env(%s)`,
+	`name = %s + 1`,
+	`name = %s ? 1 : 2`,
+	`name = lookup({}, %s)`,
+}
+
+func TestNoProblemShowsASensitiveValue(t *testing.T) {
+	const canary = "canary-7f3a91"
+	sources := map[string]string{
+		"env()":    `env("CANARY")`,
+		"default":  `env("NOT_SET", "canary-7f3a91")`,
+		"file()":   `trimspace(file("canary.txt"))`,
+		"variable": `var.token`,
+		"flag":     `var.given`,
+	}
+	for name, expression := range sources {
+		for _, line := range canaries {
+			text := `
+variable "token" {
+  sensitive = true
+  default   = "canary-7f3a91"
+}
+variable "given" {
+  sensitive = true
+}
+orchestrator {
+  ` + replaceAll(line, "%s", expression) + `
+}
+agent "a" {
+  command    = ["x"]
+  dir        = ` + expression + `
+  env_file   = [` + expression + `]
+  depends_on = [` + expression + `]
+  role       = ` + expression + `
+  protocol   = "${` + expression + `}x"
+  limits {
+    memory = ` + expression + `
+  }
+}
+http {
+  listen = [` + expression + `]
+}
+`
+			file := write(t, "orchestrator.hcl", text, "canary.txt", canary+"\n")
+			_, problems := Load(file, Options{Environ: []string{"CANARY=" + canary}, Vars: []string{"given=" + canary}})
+			require.Greater(t, problems.Errors(), 5, "%s in %s", name, line)
+			machine, err := json.Marshal(problems)
+			require.NoError(t, err)
+			if name == "default" {
+				continue // its text is part of every line of this file
+			}
+			require.NotContains(t, rendered(problems), canary, "%s in %s", name, line)
+			require.NotContains(t, string(machine), canary)
+			require.NotContains(t, problems.Err().Error(), canary)
+		}
+	}
+}
+
+func replaceAll(s, old, by string) string {
+	out := ""
+	for i := 0; i < len(s); i++ {
+		if i+len(old) <= len(s) && s[i:i+len(old)] == old {
+			out += by
+			i += len(old) - 1
+			continue
+		}
+		if s[i] == '%' && i+1 < len(s) && s[i+1] == '%' {
+			i++
+		}
+		out += string(s[i])
+	}
+	return out
+}
+
+func TestMistakeBesideASensitiveLiteral(t *testing.T) {
+	file := write(t, "orchestrator.hcl", `
+variable "token" {
+  sensitive = true
+  type      = string
+  default   = ["canary-7f3a91"]
+}
+variable "other" { sensitive = true }
+`, "vars.hcl", "other = \"canary-7f3a91\nunfinished")
+	_, problems := Load(file, Options{
+		VarFiles: []string{filepath.Join(filepath.Dir(file), "vars.hcl")},
+		Vars:     []string{"tokn=canary-7f3a91", "canary-7f3a91"},
+	})
+	require.NotEmpty(t, problems)
+	require.NotContains(t, rendered(problems), "canary-7f3a91")
+}
+
+func TestEnvFileErrorsNameLinesOnly(t *testing.T) {
+	file := write(t, "orchestrator.hcl", inAgent(`env_file = ["a.env"]`), "a.env", "GOOD=1\ncanary-7f3a91\n")
+	_, problems := Load(file, Options{})
+	require.Len(t, problems, 1)
+	require.Contains(t, problems[0].Detail, "line 2 is not NAME=value")
+	require.NotContains(t, rendered(problems), "canary-7f3a91")
+}

@@ -1,0 +1,153 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Action is what a difference between two configurations means for something
+// that runs.
+type Action string
+
+// The actions.
+const (
+	ActionLive    Action = "live"    // takes effect without a stop
+	ActionStart   Action = "start"   // the agent is new
+	ActionStop    Action = "stop"    // the agent is gone
+	ActionRestart Action = "restart" // the agent is drained and started again
+	ActionRefused Action = "refused" // the orchestrator itself has to be restarted
+)
+
+// Change is one difference. Agent is empty when it is not about an agent.
+type Change struct {
+	Agent      string
+	Action     Action
+	Attributes []string // such as "restart.delay"
+	Place      string
+	Detail     string
+}
+
+// Compare says what applying next means while prev runs: first what is not
+// about agents, then each agent that differs in the order of next, then those
+// that are gone. A nil configuration is one without anything in it.
+func Compare(prev, next *Config) []Change {
+	var changes []Change
+	if prev != nil && next != nil {
+		changes = compareSettings(prev, next)
+	}
+	old, now := prev.byName(), next.byName()
+	if next != nil {
+		for i := range next.Agents {
+			a := &next.Agents[i]
+			if c, ok := compareAgent(old[a.Name], a, prev.scaled(a.Block)); ok {
+				changes = append(changes, c)
+			}
+		}
+	}
+	if prev != nil {
+		for i := range prev.Agents {
+			if a := &prev.Agents[i]; now[a.Name] == nil {
+				changes = append(changes, stopped(a, next.scaled(a.Block)))
+			}
+		}
+	}
+	return changes
+}
+
+func (c *Config) byName() map[string]*Agent {
+	agents := map[string]*Agent{}
+	if c == nil {
+		return agents
+	}
+	for i := range c.Agents {
+		agents[c.Agents[i].Name] = &c.Agents[i]
+	}
+	return agents
+}
+
+// scaled names the attribute behind an agent that comes or goes while the
+// other configuration knows its block.
+func (c *Config) scaled(block string) []string {
+	if c != nil && c.places["agent."+block] != "" {
+		return []string{"replicas"}
+	}
+	return nil
+}
+
+func compareSettings(prev, next *Config) []Change {
+	var changes []Change
+	for _, s := range settingTable {
+		if same(s.of(prev), s.of(next)) {
+			continue
+		}
+		c := Change{Action: s.needs, Attributes: []string{s.name}, Place: next.Place(s.name)}
+		if c.Place == "" {
+			c.Place = prev.Place(s.name)
+		}
+		c.Detail = s.name + " takes effect at once"
+		if s.needs == ActionRefused {
+			c.Detail = s.name + " cannot change while the orchestrator runs; restart it"
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+func compareAgent(old, now *Agent, scaled []string) (Change, bool) {
+	c := Change{Agent: now.Name, Place: now.Place}
+	if old == nil {
+		c.Action, c.Attributes, c.Detail = ActionStart, scaled, "is new"
+		if scaled != nil {
+			c.Detail = "is one more replica"
+		}
+		return c, true
+	}
+	var breaking []string
+	for _, t := range agentTable {
+		if same(t.of(old), t.of(now)) {
+			continue
+		}
+		c.Attributes = append(c.Attributes, t.name)
+		if t.needs == ActionRestart {
+			breaking = append(breaking, t.name)
+		}
+	}
+	switch {
+	case len(c.Attributes) == 0:
+		return Change{}, false
+	case len(breaking) > 0:
+		c.Action = ActionRestart
+		c.Detail = strings.Join(breaking, ", ") + changeVerb(breaking) + " only at a start; it is drained and started again"
+	default:
+		c.Action = ActionLive
+		c.Detail = strings.Join(c.Attributes, ", ") + changeVerb(c.Attributes) + " at once"
+	}
+	return c, true
+}
+
+func changeVerb(names []string) string {
+	if len(names) == 1 {
+		return " takes effect"
+	}
+	return " take effect"
+}
+
+func stopped(a *Agent, scaled []string) Change {
+	c := Change{Agent: a.Name, Action: ActionStop, Attributes: scaled, Place: a.Place, Detail: "is not declared any more"}
+	if scaled != nil {
+		c.Detail = "is a replica too many"
+	}
+	return c
+}
+
+// same compares values of attributes; an empty list is as good as none.
+func same(a, b any) bool {
+	if x, ok := a.([]string); ok {
+		return slices.Equal(x, b.([]string))
+	}
+	if x, ok := a.([]int); ok {
+		return slices.Equal(x, b.([]int))
+	}
+	return reflect.DeepEqual(a, b)
+}

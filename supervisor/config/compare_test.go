@@ -1,0 +1,171 @@
+package config
+
+import (
+	"go/parser"
+	"go/token"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// documented is the reload table of the package comment.
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	rows := map[string]string{}
+	for line := range strings.Lines(f.Doc.Text()) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, "\t") && fields[1] != "attribute" {
+			rows[fields[0]] = fields[1]
+		}
+	}
+	return rows
+}
+
+func needs(rows map[string]string, name string) string {
+	if row, ok := rows[name]; ok {
+		return row
+	}
+	block, _, _ := strings.Cut(name, ".")
+	return rows[block+".*"]
+}
+
+func TestReloadTableIsTheDocumentedOne(t *testing.T) {
+	rows := documented(t)
+	require.Len(t, rows, 32)
+	for _, a := range agentTable {
+		require.Equal(t, needs(rows, a.name), string(a.needs), a.name)
+	}
+	for _, s := range settingTable {
+		require.Equal(t, needs(rows, s.name), string(s.needs), s.name)
+	}
+	require.Equal(t, "scale", rows["replicas"])
+}
+
+// mutate changes each leaf of a value in turn and calls try after each change.
+func mutate(v reflect.Value, path string, try func(path string)) {
+	for i := range v.NumField() {
+		field, name := v.Field(i), path+v.Type().Field(i).Name
+		if !field.CanSet() {
+			continue
+		}
+		if field.Kind() == reflect.Struct && !strings.HasPrefix(name, "Capabilities") && name != "InheritEnv" {
+			mutate(field, name+".", try)
+			continue
+		}
+		before := reflect.ValueOf(field.Interface())
+		switch field.Kind() {
+		case reflect.String:
+			field.SetString(field.String() + "x")
+		case reflect.Bool:
+			field.SetBool(!field.Bool())
+		case reflect.Int, reflect.Int64:
+			field.SetInt(field.Int() + 1)
+		case reflect.Float64:
+			field.SetFloat(field.Float() + 1)
+		case reflect.Slice:
+			field.Set(reflect.Append(field, reflect.Zero(field.Type().Elem())))
+		case reflect.Struct:
+			mutate(field, name+".", try)
+			continue
+		}
+		try(name)
+		field.Set(before)
+	}
+}
+
+func TestCompareSeesEveryField(t *testing.T) {
+	prev := load(t, "testdata/minimal.hcl", Options{})
+	next := load(t, "testdata/minimal.hcl", Options{})
+	known := map[string]bool{"Name": true, "Block": true, "Index": true, "Place": true}
+	rows, seen := documented(t), 0
+	check := func(path string) {
+		if known[path] {
+			return
+		}
+		changes := Compare(prev, next)
+		require.Len(t, changes, 1, path)
+		require.Len(t, changes[0].Attributes, 1, path)
+		require.Equal(t, needs(rows, changes[0].Attributes[0]), string(changes[0].Action), path)
+		seen++
+	}
+	mutate(reflect.ValueOf(&next.Agents[0]).Elem(), "", check)
+	for _, block := range []any{&next.Orchestrator, &next.HTTP, &next.Log, &next.Store, &next.Protocol, &next.Scheduler, &next.Bus} {
+		mutate(reflect.ValueOf(block).Elem(), "", check)
+	}
+	require.Greater(t, seen, 60)
+	require.Empty(t, Compare(prev, next))
+}
+
+func compared(t *testing.T, before, after string, o ...Options) []Change {
+	t.Helper()
+	o = append(o, Options{}, Options{})
+	return Compare(load(t, config(t, before), o[0]), load(t, config(t, after), o[len(o)-2]))
+}
+
+func agentLike(name, line string) string {
+	return "agent \"" + name + "\" {\n command = [\"x\"]\n dir = \"/\"\n output {\n dir = \"/log\"\n}\n" + line + "\n}\n"
+}
+
+const settled = "orchestrator {\n name = \"n\"\n state_dir = \"/s\"\n}\n"
+
+func TestCompareAgents(t *testing.T) {
+	before := settled + agentLike("a", "replicas = 2") + agentLike("b", "") + agentLike("c", "")
+	after := settled + agentLike("a", "replicas = 3") + agentLike("b", "description = \"d\"\nprotocol = \"raw\"") + agentLike("d", "")
+	require.Equal(t, []Change{
+		{Agent: "a-2", Action: ActionStart, Attributes: []string{"replicas"}, Place: "orchestrator.hcl:5", Detail: "is one more replica"},
+		{Agent: "b", Action: ActionRestart, Attributes: []string{"description", "protocol"}, Place: "orchestrator.hcl:13",
+			Detail: "protocol takes effect only at a start; it is drained and started again"},
+		{Agent: "d", Action: ActionStart, Place: "orchestrator.hcl:22", Detail: "is new"},
+		{Agent: "c", Action: ActionStop, Place: "orchestrator.hcl:21", Detail: "is not declared any more"},
+	}, compared(t, before, after))
+}
+
+func TestCompareRefused(t *testing.T) {
+	changes := compared(t, settled+"http {\n rate = 1\n}\n", settled+"http {\n rate = 2\n}\nlog {\n level = \"debug\"\n}\n")
+	require.Len(t, changes, 2)
+	require.Equal(t, ActionRefused, changes[0].Action)
+	require.Empty(t, changes[0].Agent)
+	require.Equal(t, "orchestrator.hcl:6", changes[0].Place)
+	require.Equal(t, ActionLive, changes[1].Action)
+}
+
+func TestCompareEnv(t *testing.T) {
+	const secrets = "secret \"k\" {\n file = \"/k\"\n}\nsecret \"other\" {\n file = \"/o\"\n}\nvariable \"v\" { default = \"1\" }\n" + settled
+	env := func(text string) string { return secrets + agentLike("a", "env = "+text) }
+	plain := env(`{ K = secret.k, A = "x" }`)
+	for name, c := range map[string]struct {
+		before, after string
+		changed       bool
+	}{
+		"spaces and comments":     {plain, env("{\n # why\n K = secret.k,\n A = \"x\" }"), false},
+		"a value":                 {plain, env(`{ K = secret.k, A = "y" }`), true},
+		"another secret":          {plain, env(`{ K = secret.other, A = "x" }`), true},
+		"the secret's definition": {plain, strings.Replace(plain, `"/k"`, `"/k2"`, 1), true},
+		"a secret not used":       {plain, strings.Replace(plain, `"/o"`, `"/o2"`, 1), false},
+		"a variable beside it": {env(`{ K = "${var.v}${secret.k}" }`),
+			strings.Replace(env(`{ K = "${var.v}${secret.k}" }`), `"1"`, `"2"`, 1), true},
+		"the same value said otherwise": {env(`{ A = "xy" }`), env(`{ A = "x${"y"}" }`), false},
+		"null":                          {env(`{ A = null }`), env(`{}`), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changes := compared(t, c.before, c.after)
+			if !c.changed {
+				require.Empty(t, changes)
+				return
+			}
+			require.Len(t, changes, 1)
+			require.Equal(t, []string{"env"}, changes[0].Attributes)
+			require.Equal(t, ActionRestart, changes[0].Action)
+		})
+	}
+}
+
+func TestCompareWithNothing(t *testing.T) {
+	c := load(t, "testdata/minimal.hcl", Options{})
+	require.Equal(t, ActionStart, Compare(nil, c)[0].Action)
+	require.Equal(t, ActionStop, Compare(c, nil)[0].Action)
+	require.Empty(t, Compare(nil, nil))
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// dependencies reads a depends_on; the names are resolved when all are known.
+func dependencies(v value, owner string) []dependency {
+	items, ok := v.items("a list of agents")
+	if !ok {
+		return nil
+	}
+	var waits []dependency
+	for _, item := range items {
+		name, ok := item.asText()
+		if !ok {
+			return nil
+		}
+		waits = append(waits, dependency{owner: owner, name: name, value: item})
+	}
+	return waits
+}
+
+// resolve turns names of blocks into those of agents, and finds cycles.
+func (r *reader) resolve(waits []dependency) {
+	known := make([]string, 0, len(r.agents))
+	isAgent := map[string]bool{}
+	for name, b := range r.agents {
+		if !b.broken {
+			known = append(known, name)
+		}
+		for _, agent := range b.names {
+			isAgent[agent] = true
+		}
+	}
+	places := map[string]map[string]hcl.Range{} // agent -> what it waits for -> where that is said
+	for _, w := range waits {
+		var names []string
+		switch b := r.agents[w.name]; {
+		case b != nil:
+			names = b.names
+		case isAgent[w.name]:
+			names = []string{w.name}
+		default:
+			w.value.reject("unknown-agent", "Unknown agent",
+				fmt.Sprintf("Agent %q depends on %s, which is not declared.", w.owner, w.value.quoted()),
+				w.declared(known))
+			continue
+		}
+		if w.agent < 0 {
+			continue
+		}
+		a := &r.config.Agents[w.agent]
+		a.DependsOn = joined(a.DependsOn, names)
+		if places[a.Name] == nil {
+			places[a.Name] = map[string]hcl.Range{}
+		}
+		for _, name := range names {
+			places[a.Name][name] = w.value.expr.Range()
+		}
+	}
+	r.cycles(places)
+}
+
+// declared suggests an agent, and names them all where they are few.
+func (w dependency) declared(known []string) string {
+	const few = 8
+	hint := w.value.suggest(w.name, known)
+	if len(known) > few {
+		return hint
+	}
+	slices.Sort(known)
+	return strings.TrimSpace(hint + " Declared agents: " + strings.Join(known, ", ") + ".")
+}
+
+// joined adds names to a list. The usual case of one dependency shares the
+// block's own list: with thousands of replicas copies would add up.
+func joined(list, names []string) []string {
+	if len(list) == 0 {
+		return slices.Clip(names)
+	}
+	have := map[string]bool{}
+	for _, name := range list {
+		have[name] = true
+	}
+	list = slices.Clip(list)
+	for _, name := range names {
+		if !have[name] {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// cycles reports every dependency that closes a circle, with the way around.
+func (r *reader) cycles(places map[string]map[string]hcl.Range) {
+	const (
+		unseen = iota
+		onPath
+		done
+	)
+	needs := map[string][]string{}
+	for _, a := range r.config.Agents {
+		needs[a.Name] = a.DependsOn
+	}
+	state := map[string]int{}
+	var path []string
+	var visit func(name string)
+	visit = func(name string) {
+		state[name] = onPath
+		path = append(path, name)
+		for _, need := range needs[name] {
+			switch state[need] {
+			case unseen:
+				visit(need)
+			case onPath:
+				around := append(slices.Clone(path[slices.Index(path, need):]), need)
+				r.report(places[name][need], Problem{
+					Code: "config/dependency-cycle", Summary: "Dependency cycle",
+					Detail: fmt.Sprintf("Agents cannot wait for each other: %s.", strings.Join(around, " -> ")),
+				})
+			}
+		}
+		path = path[:len(path)-1]
+		state[name] = done
+	}
+	for _, a := range r.config.Agents {
+		if state[a.Name] == unseen {
+			visit(a.Name)
+		}
+	}
+}

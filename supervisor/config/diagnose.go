@@ -1,0 +1,99 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// diagnose turns what the HCL library says into problems. The codes are ours,
+// and so is the wording wherever the library speaks of itself rather than of
+// the file. known are the names the body may hold, nil outside of bodies.
+func (r *reader) diagnose(diags hcl.Diagnostics, code string, known *section) {
+	for _, d := range diags {
+		at := hcl.Range{}
+		if d.Subject != nil {
+			at = *d.Subject
+		}
+		p := Problem{Code: code, Summary: d.Summary, Detail: d.Detail}
+		if d.Severity == hcl.DiagWarning {
+			p.Severity = SeverityWarning
+		}
+		reword(&p, d)
+		if known != nil {
+			r.rewordBody(&p, d, at, known)
+		}
+		around := at
+		if d.Context != nil && code == "config/syntax" {
+			around = *d.Context
+		}
+		r.reportWithin(around, at, p)
+	}
+}
+
+// argumentPrefix is what the library puts before a function's own words.
+var argumentPrefix = regexp.MustCompile(`^Invalid value for "[^"]*" parameter: `)
+
+func reword(p *Problem, d *hcl.Diagnostic) {
+	switch d.Summary {
+	case "Attribute redefined", "Duplicate argument", "Duplicate attribute definition":
+		p.Code = "config/duplicate-attribute"
+	case "Call to unknown function":
+		p.Code = "config/unknown-function"
+	case "Invalid function argument", "Error in function call":
+		p.Code = "config/bad-argument"
+		p.Detail = argumentPrefix.ReplaceAllString(p.Detail, "")
+		if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); ok && call.CalledFunctionName() == "env" {
+			p.Code = "config/missing-env"
+		}
+	}
+	p.Detail, p.Hint = splitHint(p.Detail)
+}
+
+// splitHint moves the library's own suggestion to where ours stand.
+func splitHint(detail string) (rest, hint string) {
+	if i := strings.Index(detail, "Did you mean "); i >= 0 {
+		return strings.TrimSpace(detail[:i]), detail[i:]
+	}
+	return detail, ""
+}
+
+// rewordBody names what a body does not know. The library offers only names
+// that are not yet set, so the suggestion is made here.
+func (r *reader) rewordBody(p *Problem, d *hcl.Diagnostic, at hcl.Range, known *section) {
+	switch {
+	case d.Summary == "Unsupported argument", d.Summary == "Extraneous JSON object property":
+		name := r.nameAt(at)
+		p.Code, p.Summary = "config/unknown-attribute", "Unknown attribute"
+		p.Detail = fmt.Sprintf("%s has no attribute %q.", known.title, name)
+		p.Hint = didYouMean(name, known.names())
+		if known.hasChild(name) {
+			p.Hint = fmt.Sprintf("It is a block: write %s { … } without =.", name)
+		}
+	case d.Summary == "Unsupported block type":
+		name := r.nameAt(at)
+		p.Code, p.Summary = "config/unknown-block", "Unknown block"
+		p.Detail = fmt.Sprintf("%s has no block %q.", known.title, name)
+		p.Hint = didYouMean(name, known.names())
+		if known.hasAttribute(name) {
+			p.Hint = fmt.Sprintf("It is an attribute: write %s = …", name)
+		}
+	case strings.HasPrefix(d.Summary, "Extraneous label"), strings.HasPrefix(d.Summary, "Missing name for"),
+		d.Summary == "Missing block label":
+		p.Code = "config/bad-label"
+	default:
+		p.Code = "config/bad-body"
+	}
+}
+
+// nameAt is the identifier, or JSON key, that stands at a place.
+func (r *reader) nameAt(at hcl.Range) string {
+	src, ok := r.sources[at.Filename]
+	if !ok || at.Start.Byte > at.End.Byte || at.End.Byte > len(src.text) {
+		return ""
+	}
+	return strings.Trim(string(src.text[at.Start.Byte:at.End.Byte]), `"`)
+}

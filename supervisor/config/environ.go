@@ -1,0 +1,203 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Environ is the environment for one start of an agent: base as far as the
+// agent inherits it, then its env files, then its env, where null removes.
+// Files and secrets are read anew at each call. Variables of base named ORC_*
+// are the orchestrator's own and are dropped, but for ORC_VAR_*. An error
+// names the agent, the variable and the cause, and never a value.
+func (c *Config) Environ(a *Agent, base []string) ([]string, error) {
+	e := &assembly{values: map[string]string{}}
+	for _, pair := range base {
+		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) {
+			e.set(name, value)
+		}
+	}
+	for _, file := range a.EnvFile {
+		settings, err := readEnvFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("agent %q: environment file %s: %w", a.Name, file, err)
+		}
+		e.apply(settings)
+	}
+	settings, err := c.envOf(a, base)
+	if err != nil {
+		return nil, fmt.Errorf("agent %q: %w", a.Name, err)
+	}
+	e.apply(settings)
+	return e.list(), nil
+}
+
+func (i InheritEnv) passes(name string) bool {
+	if strings.HasPrefix(name, "ORC_") && !strings.HasPrefix(name, "ORC_VAR_") {
+		return false
+	}
+	return i.All || slices.Contains(i.Names, name)
+}
+
+// assembly is an environment in the making. The order of the first setting
+// stays, so that two starts look alike.
+type assembly struct {
+	order  []string
+	values map[string]string
+}
+
+func (e *assembly) set(name, value string) {
+	if _, ok := e.values[name]; !ok {
+		e.order = append(e.order, name)
+	}
+	e.values[name] = value
+}
+
+func (e *assembly) apply(settings []envSetting) {
+	for _, s := range settings {
+		if s.value != nil {
+			e.set(s.name, *s.value)
+			continue
+		}
+		if _, ok := e.values[s.name]; ok {
+			delete(e.values, s.name)
+			e.order = slices.DeleteFunc(e.order, func(name string) bool { return name == s.name })
+		}
+	}
+}
+
+func (e *assembly) list() []string {
+	list := make([]string, 0, len(e.order))
+	for _, name := range e.order {
+		list = append(list, name+"="+e.values[name])
+	}
+	return list
+}
+
+// envOf works out an agent's env with the secrets it mentions.
+func (c *Config) envOf(a *Agent, base []string) ([]envSetting, error) {
+	if a.env.whole == nil {
+		return nil, nil
+	}
+	l := &lender{config: c, base: base, lent: map[string]string{}}
+	if a.env.pairs == nil {
+		v, err := l.work(a.env.whole, a.env.scope)
+		if err != nil {
+			return nil, fmt.Errorf("env: %w", err)
+		}
+		return settingsOf(v)
+	}
+	var settings []envSetting
+	for _, pair := range a.env.pairs {
+		key, err := l.work(pair.Key, a.env.scope)
+		if err != nil {
+			return nil, fmt.Errorf("env: %w", err)
+		}
+		name, err := envKey(key)
+		if err != nil {
+			return nil, fmt.Errorf("env: %w", err)
+		}
+		text, err := l.text(pair.Value, a.env.scope)
+		if err != nil {
+			return nil, fmt.Errorf("variable %s: %w", name, err)
+		}
+		settings = append(settings, envSetting{name: name, value: text})
+	}
+	return settings, nil
+}
+
+func settingsOf(v cty.Value) ([]envSetting, error) {
+	bare, _ := v.UnmarkDeep()
+	if bare.IsNull() || !bare.CanIterateElements() {
+		return nil, nil
+	}
+	var settings []envSetting
+	for it := bare.ElementIterator(); it.Next(); {
+		key, element := it.Element()
+		name, err := envKey(key)
+		if err != nil {
+			return nil, err
+		}
+		text, err := envValue(element)
+		if err != nil {
+			return nil, fmt.Errorf("variable %s: %w", name, err)
+		}
+		settings = append(settings, envSetting{name: name, value: text})
+	}
+	return settings, nil
+}
+
+// lender reads secrets for one start, each at most once.
+type lender struct {
+	config *Config
+	base   []string
+	lent   map[string]string
+}
+
+// text is a variable's value, nil to remove the variable. A secret on its own
+// goes around the expression library, which normalizes text: a key arrives
+// byte for byte.
+func (l *lender) text(expr hcl.Expression, sc *scope) (*string, error) {
+	if t, ok := expr.(*hclsyntax.ScopeTraversalExpr); ok && len(t.Traversal) == 2 && t.Traversal.RootName() == "secret" {
+		if name, ok := step(t.Traversal); ok {
+			if err := l.lend(name); err != nil {
+				return nil, err
+			}
+			s := l.lent[name]
+			return &s, nil
+		}
+	}
+	v, err := l.work(expr, sc)
+	if err != nil {
+		return nil, err
+	}
+	return envValue(v)
+}
+
+// lend reads a secret if this start has not read it yet.
+func (l *lender) lend(name string) error {
+	if _, ok := l.lent[name]; ok {
+		return nil
+	}
+	s, err := l.config.secrets[name].read(l.config, l.base)
+	if err != nil {
+		return fmt.Errorf("secret %q: %w", name, err)
+	}
+	l.lent[name] = s
+	return nil
+}
+
+// work evaluates an expression with the secrets it mentions. What the library
+// says of a failure may quote a value, so only its summary is passed on.
+func (l *lender) work(expr hcl.Expression, sc *scope) (cty.Value, error) {
+	names, all := mentioned(expr, "secret")
+	if all {
+		for name := range l.config.secrets {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+	}
+	object := map[string]cty.Value{}
+	for _, name := range names {
+		if err := l.lend(name); err != nil {
+			return cty.NilVal, err
+		}
+		if !utf8.ValidString(l.lent[name]) {
+			return cty.NilVal, fmt.Errorf("secret %q: %w", name, errNotUTF8)
+		}
+		object[name] = cty.StringVal(l.lent[name]).Mark(sensitive)
+	}
+	v, diags := work(expr, sc.with("secret", cty.ObjectVal(object)))
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			return cty.NilVal, fmt.Errorf("%s", strings.ToLower(d.Summary))
+		}
+	}
+	return v, nil
+}

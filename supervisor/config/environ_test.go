@@ -1,0 +1,152 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var base = []string{"PATH=/bin", "HOME=/home/ann", "ORC_TOKEN=t", "ORC_VAR_x=1", "LANG=C", "KEY=from-environ"}
+
+// environ is the environment of the only agent of a file.
+func environ(t *testing.T, c *Config) []string {
+	t.Helper()
+	env, err := c.Environ(&c.Agents[0], base)
+	require.NoError(t, err)
+	return env
+}
+
+func TestInheritEnv(t *testing.T) {
+	for value, want := range map[string][]string{
+		`true`:                        {"PATH=/bin", "HOME=/home/ann", "ORC_VAR_x=1", "LANG=C", "KEY=from-environ"},
+		`false`:                       {},
+		`["LANG", "ORC_TOKEN", "NO"]`: {"LANG=C"},
+	} {
+		c := load(t, config(t, inAgent("inherit_env = "+value)), Options{})
+		require.Equal(t, want, environ(t, c), value)
+	}
+}
+
+func TestEnvWinsAndNullRemoves(t *testing.T) {
+	c := load(t, write(t, "orchestrator.hcl", inAgent(`
+inherit_env = ["PATH", "HOME", "LANG"]
+env_file    = ["a.env", "b.env"]
+env = {
+  LANG = null
+  BOTH = "env"
+  N    = 3
+  SELF = "${self.name}-${self.index}"
+}`), "a.env", "A=1\nBOTH=file\nHOME=/file\n", "b.env", "A=2\n"), Options{})
+	require.Equal(t, []string{"PATH=/bin", "HOME=/file", "A=2", "BOTH=env", "N=3", "SELF=a-0"}, environ(t, c))
+}
+
+func TestComputedEnv(t *testing.T) {
+	c := load(t, config(t, `
+secret "k" {
+  env = "KEY"
+}
+agent "a" {
+  command     = ["x"]
+  inherit_env = false
+  env         = merge({ A = "1" }, { K = "pre-${secret.k}" }, { E = env("E", "d") })
+}`), Options{})
+	require.ElementsMatch(t, []string{"A=1", "K=pre-from-environ", "E=d"}, environ(t, c))
+}
+
+func TestSecretsAreReadAtEachStart(t *testing.T) {
+	file := write(t, "orchestrator.hcl", `
+secret "file" {
+  file = "key.txt"
+}
+secret "home" {
+  file = "~/key.txt"
+}
+secret "env" {
+  env = "KEY"
+}
+secret "command" {
+  command = ["cat", "key.txt"]
+}
+agent "a" {
+  command     = ["x"]
+  inherit_env = false
+  env = {
+    F = secret.file
+    H = secret.home
+    E = secret["env"]
+    C = "<${secret.command}>"
+  }
+}`, "key.txt", "one\n\n")
+	dir := filepath.Dir(file)
+	c := load(t, file, Options{Environ: []string{"HOME=" + dir}})
+	require.Equal(t, []string{"F=one\n", "H=one\n", "E=from-environ", "C=<one\n>"}, environ(t, c))
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "key.txt"), []byte("two"), 0o600))
+	require.Equal(t, []string{"F=two", "H=two", "E=from-environ", "C=<two>"}, environ(t, c))
+}
+
+func TestASecretArrivesByteForByte(t *testing.T) {
+	decomposed := "e\u0301\xff"
+	file := write(t, "orchestrator.hcl", `
+secret "k" {
+  file = "k"
+}
+agent "a" {
+  command     = ["x"]
+  inherit_env = false
+  env         = { K = secret.k }
+}`, "k", decomposed)
+	require.Equal(t, []string{"K=" + decomposed}, environ(t, load(t, file, Options{})))
+}
+
+func TestEnvironErrors(t *testing.T) {
+	for name, c := range map[string]struct{ source, value, want string }{
+		"file":    {`file = "/no/such/key"`, "secret.k", "file /no/such/key: there is no such file"},
+		"env":     {`env = "NO_SUCH"`, "secret.k", `environment variable "NO_SUCH" is not set`},
+		"command": {`command = ["false"]`, "secret.k", `command "false": exit status 1`},
+		"missing": {`command = ["/no/such/program"]`, "secret.k", `no such file`},
+		"nul":     {`command = ["printf", "canary\\000x"]`, "secret.k", "NUL byte"},
+		"kind":    {`command = ["printf", "canary"]`, "secret.k + 1", "invalid operand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := load(t, config(t, "secret \"k\" {\n "+c.source+"\n}\nagent \"a\" {\n command = [\"x\"]\n env = { MODEL_KEY = "+c.value+" }\n}"), Options{})
+			_, err := config.Environ(&config.Agents[0], os.Environ())
+			require.ErrorContains(t, err, `agent "a": variable MODEL_KEY: `)
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "canary")
+		})
+	}
+}
+
+func TestEnvFileThatWentBad(t *testing.T) {
+	file := write(t, "orchestrator.hcl", inAgent(`env_file = ["a.env"]`), "a.env", "A=1")
+	c := load(t, file, Options{})
+	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "a.env"), []byte("A=1\nB='canary"), 0o600))
+	_, err := c.Environ(&c.Agents[0], nil)
+	require.ErrorContains(t, err, "a.env: line 2 has a quote that does not end")
+	require.NotContains(t, err.Error(), "canary")
+}
+
+func TestEnvLines(t *testing.T) {
+	for line, want := range map[string]string{
+		`A=1`:                "1",
+		`A = 1 # note`:       "1",
+		`A=a#b`:              "a#b",
+		`A=`:                 "",
+		`A=# only`:           "",
+		`A='a b # \n'`:       `a b # \n`,
+		`A="a\nb\"\\ \x" #c`: "a\nb\"\\ \\x",
+		`A=x=y`:              "x=y",
+	} {
+		s, err := parseEnvLine(line)
+		require.NoError(t, err, line)
+		require.Equal(t, "A", s.name)
+		require.Equal(t, want, *s.value, line)
+	}
+	for _, line := range []string{"A", "=x", "1A=x", "A B=x", `A="x`, `A="x" y`, "A='x"} {
+		_, err := parseEnvLine(line)
+		require.Error(t, err, line)
+	}
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The names a configuration may have, in the order they are looked for.
+var fileNames = []string{"orchestrator.hcl", "orchestrator.hcl.json"}
+
+// NotFound says that there is no configuration, and where one was looked for.
+type NotFound struct {
+	Looked []string // folders, nearest first
+}
+
+func (e *NotFound) Error() string {
+	where := "nowhere"
+	if n := len(e.Looked); n > 0 {
+		where = e.Looked[0]
+		if n > 1 {
+			where += " or its parents up to " + e.Looked[n-1]
+		}
+	}
+	return fmt.Sprintf("no %s in %s", fileNames[0], where)
+}
+
+// Find returns the configuration file to use: explicit if it is not empty,
+// else $ORC_CONFIG of environ, else orchestrator.hcl (or orchestrator.hcl.json)
+// in dir, then in each parent up to the first that holds .git, or the home
+// folder, or the root. A folder given explicitly stands for the file in it.
+// Whether an explicit file can be read is for Load to say.
+func Find(dir, explicit string, environ []string) (string, error) {
+	if explicit == "" {
+		explicit, _ = lookup(environ, "ORC_CONFIG")
+	}
+	if explicit != "" {
+		return given(dir, explicit)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("finding the configuration: %w", err)
+	}
+	home, _ := lookup(environ, "HOME")
+	notFound := &NotFound{}
+	for at := dir; ; at = filepath.Dir(at) {
+		if file, ok := configIn(at); ok {
+			return file, nil
+		}
+		notFound.Looked = append(notFound.Looked, at)
+		_, err := os.Lstat(filepath.Join(at, ".git"))
+		top := err == nil || at == filepath.Dir(at) || (home != "" && at == filepath.Clean(home))
+		if top {
+			return "", notFound
+		}
+	}
+}
+
+func given(dir, explicit string) (string, error) {
+	if !filepath.IsAbs(explicit) {
+		explicit = filepath.Join(dir, explicit)
+	}
+	info, err := os.Stat(explicit)
+	if err != nil || !info.IsDir() {
+		return explicit, nil
+	}
+	if file, ok := configIn(explicit); ok {
+		return file, nil
+	}
+	return "", &NotFound{Looked: []string{explicit}}
+}
+
+func configIn(dir string) (string, bool) {
+	for _, name := range fileNames {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// lookup finds a variable in a list such as os.Environ returns; the last of
+// several wins, as it does for a started program.
+func lookup(environ []string, name string) (string, bool) {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,37 @@
+package config
+
+import (
+	"bytes"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+)
+
+// Format lays a configuration out in the one way there is: indentation and
+// aligned equals signs. Comments and line breaks stay. A file that does not
+// parse comes back as it was, with its problems, and so does JSON, which has
+// no layout of ours.
+func Format(src []byte, filename string) ([]byte, Problems) {
+	r := &reader{sources: map[string]*source{}}
+	if _, ok := r.parse(src, filename, false); !ok {
+		return src, r.problems.sorted()
+	}
+	if filepath.Ext(filename) == ".json" {
+		return src, nil
+	}
+	return settledLayout(src), nil
+}
+
+// settledLayout formats until nothing moves. Aligning comments can need a
+// second pass after the equals signs before them have moved.
+func settledLayout(src []byte) []byte {
+	const enough = 4
+	for range enough {
+		out := hclwrite.Format(src)
+		if bytes.Equal(out, src) {
+			break
+		}
+		src = out
+	}
+	return src
+}

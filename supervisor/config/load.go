@@ -1,0 +1,119 @@
+package config
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Options are what a file is read with, besides itself.
+type Options struct {
+	Vars     []string // name=value, the strongest
+	VarFiles []string // files of name = value; a later one wins
+	Environ  []string // as os.Environ returns it
+	// NoEnv reads no environment: env() and secrets have values that are not
+	// known, and nothing is said about attributes that depend on them. It is
+	// for checking a file on another machine than the one it is for.
+	NoEnv bool
+	// StateDir replaces the file's state_dir.
+	StateDir string
+	// Run runs the command of a secret and returns what it prints. The
+	// package starts no process itself: whoever starts agents knows how.
+	Run func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
+}
+
+// Load reads a configuration file and everything it mentions but secrets. The
+// Config is nil when the problems hold an error.
+func Load(file string, o Options) (*Config, Problems) {
+	name := filepath.Base(file)
+	r := &reader{options: o, sources: map[string]*source{}, agents: map[string]*block{}}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		r.report(hcl.Range{Filename: name}, unreadable(file, err))
+		return nil, r.problems
+	}
+	r.config = standard(absolute)
+	r.config.environ, r.config.run = o.Environ, o.Run
+	r.config.home, _ = lookup(o.Environ, "HOME")
+	r.functions = r.functionTable()
+
+	if body, ok := r.open(absolute, name, false); ok {
+		r.file(body)
+	}
+	for i := range r.problems {
+		r.problems[i] = r.masked(r.problems[i])
+	}
+	problems := r.problems.sorted()
+	if problems.Errors() > 0 {
+		return nil, problems
+	}
+	return r.config, problems
+}
+
+// parts are the blocks of a file, sorted into the order they are read in.
+type parts struct {
+	variables, locals, secrets, settings, sessions, defaults, agents hcl.Blocks
+}
+
+// file reads a whole file. Each step may use what the steps before it found.
+func (r *reader) file(body hcl.Body) {
+	p := r.parts(body)
+	r.scope = &scope{functions: r.functions, roots: map[string]cty.Value{
+		"path": cty.ObjectVal(map[string]cty.Value{"config": cty.StringVal(r.config.Dir)}),
+	}}
+	r.scope = r.scope.with("var", r.variables(p.variables))
+	r.scope = r.scope.with("local", r.locals(p.locals))
+	r.secrets(p.secrets)
+	for _, b := range p.settings {
+		r.setting(b)
+	}
+	r.settle()
+	start := r.defaults(p.defaults)
+	r.agentBlocks(p.agents, start)
+	for _, b := range p.sessions {
+		r.session(b)
+	}
+	r.sessionMembers()
+}
+
+// parts sorts the blocks of a file; settings are those that stand once.
+func (r *reader) parts(body hcl.Body) parts {
+	var p parts
+	into := func(list *hcl.Blocks) func(*hcl.Block) {
+		return func(b *hcl.Block) { *list = append(*list, b) }
+	}
+	s := section{title: "The file", children: []child{
+		{kind: "variable", label: "name", many: true, read: into(&p.variables)},
+		{kind: "locals", many: true, read: into(&p.locals)},
+		{kind: "secret", label: "name", many: true, read: into(&p.secrets)},
+		{kind: "orchestrator", read: into(&p.settings)},
+		{kind: "http", read: into(&p.settings)},
+		{kind: "log", read: into(&p.settings)},
+		{kind: "store", read: into(&p.settings)},
+		{kind: "protocol", read: into(&p.settings)},
+		{kind: "scheduler", read: into(&p.settings)},
+		{kind: "bus", read: into(&p.settings)},
+		{kind: "session", label: "name", many: true, read: into(&p.sessions)},
+		{kind: "defaults", read: into(&p.defaults)},
+		{kind: "agent", label: "name", many: true, read: into(&p.agents)},
+	}}
+	r.read(body, nil, s)
+	return p
+}
+
+// unique reports a label that is taken, and returns whether it is free.
+func (r *reader) unique(seen map[string]hcl.Range, b *hcl.Block) bool {
+	name := b.Labels[0]
+	if first, taken := seen[name]; taken {
+		r.report(b.LabelRanges[0], Problem{
+			Code:    "config/duplicate-" + b.Type,
+			Summary: "Duplicate " + b.Type,
+			Detail:  "The name " + quotedList([]string{name}) + " is taken at " + place(first) + ".",
+		})
+		return false
+	}
+	seen[name] = b.LabelRanges[0]
+	return true
+}

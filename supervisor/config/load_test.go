@@ -1,0 +1,322 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// write makes a folder with the given files and returns the first one's path.
+func write(t testing.TB, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		file := filepath.Join(dir, files[i])
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(files[i+1]), 0o600))
+	}
+	return filepath.Join(dir, files[0])
+}
+
+func config(t testing.TB, text string) string { return write(t, "orchestrator.hcl", text) }
+
+// load loads a file that has nothing wrong with it.
+func load(t testing.TB, file string, o Options) *Config {
+	t.Helper()
+	o.Run = func(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+		cmd.Dir, cmd.Env = dir, env
+		return cmd.Output()
+	}
+	c, problems := Load(file, o)
+	require.Empty(t, problems, "%s", rendered(problems))
+	return c
+}
+
+func rendered(ps Problems) string {
+	var b bytes.Buffer
+	if err := ps.Render(&b, false); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+// bare drops what two files never share: where things stand.
+func bare(c *Config) Config {
+	b := *c
+	b.File, b.places, b.run = "", nil, nil
+	b.Agents = slices.Clone(c.Agents)
+	for i := range b.Agents {
+		b.Agents[i].Place, b.Agents[i].env = "", environment{}
+	}
+	return b
+}
+
+func TestDefaultsAreWhatTheLanguageSays(t *testing.T) {
+	spelled := load(t, "testdata/defaults.hcl", Options{})
+	minimal := load(t, "testdata/minimal.hcl", Options{})
+	require.Equal(t, bare(minimal), bare(spelled))
+}
+
+func TestDefaultsFileHoldsEveryAttribute(t *testing.T) {
+	text, err := os.ReadFile("testdata/defaults.hcl")
+	require.NoError(t, err)
+	c := load(t, "testdata/defaults.hcl", Options{})
+	for _, s := range settingTable {
+		if s.name == "session" || s.name == "http.certificate" || s.name == "http.key" {
+			continue // these have no default to state
+		}
+		require.NotEmpty(t, c.Place(s.name), s.name)
+	}
+	for _, a := range agentTable {
+		name := a.name[strings.LastIndex(a.name, ".")+1:]
+		require.Regexp(t, `(?m)^\s*`+name+`\b`, string(text))
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	_, problems := Load("testdata/mistakes.hcl", Options{Vars: []string{"modle=x"}})
+	golden(t, "testdata/mistakes.golden", rendered(problems))
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+func TestLoadReadsEverything(t *testing.T) {
+	c := load(t, write(t, "orchestrator.hcl", `
+variable "team" {
+  type    = list(string)
+  default = ["a", "b"]
+}
+locals {
+  second = "${local.first}!"
+  first  = join("-", var.team)
+}
+orchestrator {
+  name     = local.second
+  shutdown = "1m"
+}
+http {
+  listen = ["127.0.0.1:0", "[::1]:80", "localhost:81"]
+}
+defaults {
+  inherit_env = ["PATH", "HOME"]
+  restart {
+    delay = "1s"
+    burst = 1
+  }
+  output {
+    dir = "/var/log/x"
+  }
+}
+agent "coder" {
+  command    = ["code", self.name, self.index]
+  replicas   = 2
+  depends_on = self.index > 0 ? ["coder-0", "base"] : ["base"]
+  restart {
+    burst = 9
+  }
+  capabilities {
+    tags = ["t"]
+    repo "api" {
+      tools = ["go"]
+    }
+  }
+}
+agent "base" {
+  command     = ["base"]
+  dir         = "sub"
+  inherit_env = false
+}
+agent "tail" {
+  command    = ["tail"]
+  depends_on = ["coder"]
+}
+session "s" {
+  member "coder-0" { type = "developer" }
+}
+`, "sub/x", ""), Options{})
+	require.Equal(t, "a-b!", c.Orchestrator.Name)
+	require.Equal(t, time.Minute, c.Orchestrator.Shutdown)
+	require.Equal(t, filepath.Join(c.Dir, ".orchestrator", "events.db"), c.Store.Path)
+	require.Equal(t, []Session{{
+		Name: "s", Validation: "standard", MaxIterations: 3, OnMax: "human_review",
+		Members: []Member{{Name: "coder-0", Type: "developer"}},
+	}}, c.Sessions)
+
+	require.Len(t, c.Agents, 4)
+	one := c.Agents[1]
+	require.Equal(t, []string{"code", "coder-1", "1"}, one.Command)
+	require.Equal(t, "coder", one.Block)
+	require.Equal(t, 1, one.Index)
+	require.Equal(t, "orchestrator.hcl:27", one.Place)
+	require.Equal(t, []string{"coder-0", "base"}, one.DependsOn)
+	require.Equal(t, InheritEnv{Names: []string{"PATH", "HOME"}}, one.InheritEnv)
+	require.Equal(t, time.Second, one.Restart.Delay)
+	require.Equal(t, 9, one.Restart.Burst)
+	require.Equal(t, 2.0, one.Restart.Factor)
+	require.Equal(t, "/var/log/x", one.Output.Dir)
+	require.Equal(t, []Repo{{Name: "api", Path: ".", Tools: []string{"go"}}}, one.Capabilities.Repos)
+	require.Equal(t, InheritEnv{}, c.Agents[2].InheritEnv)
+	require.Equal(t, filepath.Join(c.Dir, "sub"), c.Agents[2].Dir)
+	require.Equal(t, []string{"coder-0", "coder-1"}, c.Agents[3].DependsOn)
+	require.Equal(t, "orchestrator.hcl:28", c.Place("agent.coder.command"))
+}
+
+func TestLoadJSON(t *testing.T) {
+	file := write(t, "orchestrator.hcl.json", `{"agent": {"a": {
+		"command": ["x", "${upper(\"y\")}"], "env": {"K": "v"}, "restart": {"delay": "2s"}}}}`)
+	c := load(t, file, Options{})
+	require.Equal(t, []string{"x", "Y"}, c.Agents[0].Command)
+	require.Equal(t, 2*time.Second, c.Agents[0].Restart.Delay)
+	env, err := c.Environ(&c.Agents[0], nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"K=v"}, env)
+}
+
+func TestLoadWithoutFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, file := range []string{filepath.Join(dir, "none.hcl"), dir} {
+		c, problems := Load(file, Options{})
+		require.Nil(t, c)
+		require.Len(t, problems, 1)
+		require.Equal(t, "config/unreadable", problems[0].Code)
+		require.Nil(t, problems[0].Snippet)
+	}
+}
+
+// mistake is one wrong line and what is said of it.
+type mistake struct{ name, text, code, says string }
+
+func inAgent(line string) string {
+	if !strings.Contains(line, "command") {
+		line = "command = [\"x\"]\n" + line
+	}
+	return "agent \"a\" {\n" + line + "\n}\n"
+}
+
+var mistakes = []mistake{
+	{"bare time", "orchestrator {\n shutdown = 10\n}", "bad-duration", `Times need a unit: "10s"?`},
+	{"time as text", "orchestrator {\n shutdown = \"10\"\n}", "bad-duration", `"10s"?`},
+	{"negative time", "orchestrator {\n shutdown = \"-1s\"\n}", "bad-duration", "negative"},
+	{"bare size", inAgent("limits {\n memory = 64\n}"), "bad-size", `"64MiB"?`},
+	{"size with k", inAgent("limits {\n memory = \"64k\"\n}"), "bad-size", `"64KiB"?`},
+	{"huge size", inAgent("limits {\n memory = \"9999999999GiB\"\n}"), "bad-size", "too large"},
+	{"fraction", inAgent("replicas = 1.5"), "bad-number", "whole number"},
+	{"huge number", inAgent("replicas = 1e99999"), "bad-number", "digits"},
+	{"huge integer", inAgent("replicas = 99999999999999999999"), "out-of-range", "between 0 and"},
+	{"factor", inAgent("restart {\n factor = 0.9\n}"), "out-of-range", "between 1"},
+	{"mailbox", inAgent("limits {\n mailbox = 0\n}"), "out-of-range", "between 1"},
+	{"signal", inAgent("stop {\n signal = \"TERM\"\n}"), "unknown-value", `"SIGTERM"?`},
+	{"command as text", inAgent(`command = "x y"`), "command-is-text", `["sh", "-c", "…"]`},
+	{"empty command", inAgent("command = []"), "empty-command", "first word"},
+	{"set twice elsewhere", inAgent("restart {\n burst = 1\n burts = 2\n}"), "unknown-attribute", `"burst"?`},
+	{"block as attribute", inAgent("restart = {}"), "unknown-attribute", "restart { … }"},
+	{"attribute as block", inAgent("command = [\"x\"]\ndir {\n}"), "unknown-block", "dir = …"},
+	{"enum without quotes", inAgent("role = worker"), "unknown-reference", `"worker"`},
+	{"secret elsewhere", "secret \"k\" {\n env = \"K\"\n}\n" + inAgent("description = secret.k"), "secret-outside-env", "only in the env"},
+	{"secret in local", "secret \"k\" {\n env = \"K\"\n}\nlocals {\n a = secret.k\n}", "secret-outside-env", "only in the env"},
+	{"unknown secret", "secret \"key\" {\n env = \"K\"\n}\n" + inAgent("env = { K = secret.kye }"), "unknown-secret", `"key"?`},
+	{"unknown local", "locals {\n one = 1\n}\n" + inAgent("description = local.oen"), "unknown-local", `"one"?`},
+	{"secret with two sources", "secret \"k\" {\n env = \"K\"\n file = \"f\"\n}", "bad-secret", "env and file are set"},
+	{"self outside", "orchestrator {\n name = self.name\n}", "unknown-reference", "inside of an agent"},
+	{"self in replicas", inAgent("replicas = self.index"), "unknown-reference", "not in replicas"},
+	{"cycle", inAgent(`depends_on = ["a"]`), "dependency-cycle", "a -> a"},
+	{"pty", inAgent("pty = true\nstdin = \"null\""), "pty-without-stdin", "terminal"},
+	{"no loopback", "http {\n listen = [\":80\"]\n}", "listener-without-tls", "127.0.0.1:80"},
+	{"env file", inAgent(`env_file = ["none.env"]`), "bad-env-file", "no such file"},
+	{"replica's name", "agent \"a\" {\n command = [\"x\"]\n replicas = 2\n}\nagent \"a-1\" {\n command = [\"x\"]\n}", "duplicate-agent", `"a-1"`},
+	{"no value", "variable \"v\" {}\n" + inAgent("description = var.v"), "missing-variable", "--var v=…"},
+	{"name", "agent \"a b\" {\n command = [\"x\"]\n}", "bad-name", "letters"},
+	{"defaults hold no command", "defaults {\n command = [\"x\"]\n}", "unknown-attribute", "Block defaults"},
+	{"syntax", "agent \"a\" {", "syntax", ""},
+	{"env is text", inAgent(`env = "x"`), "bad-env", "map"},
+	{"label missing", "agent {\n}", "bad-label", ""},
+	{"two blocks", "log {\n}\nlog {\n}", "duplicate-block", "the first is at orchestrator.hcl:1"},
+}
+
+func TestEachMistakeIsOneProblem(t *testing.T) {
+	for _, m := range mistakes {
+		t.Run(m.name, func(t *testing.T) {
+			c, problems := Load(config(t, m.text), Options{})
+			require.Nil(t, c)
+			require.Len(t, problems, 1, "%s", rendered(problems))
+			require.Equal(t, "config/"+m.code, problems[0].Code)
+			require.Contains(t, problems[0].explanation(), m.says)
+			require.NotNil(t, problems[0].Snippet)
+		})
+	}
+}
+
+func TestProblemsOfReplicasAreSaidOnce(t *testing.T) {
+	_, problems := Load(config(t, inAgent("replicas = 5\ndir = \"none\"")), Options{})
+	require.Len(t, problems, 1)
+	_, problems = Load(config(t, inAgent("replicas = 0\ndir = \"none\"")), Options{})
+	require.Len(t, problems, 1)
+}
+
+func TestCheckingWithoutEnvironment(t *testing.T) {
+	file := config(t, `
+secret "k" {
+  env = "K"
+}
+agent "a" {
+  command  = ["x", env("NOT_SET")]
+  replicas = env("N")
+  env      = { K = secret.k, E = env("E") }
+  env_file = ["missing.env"]
+}`)
+	load(t, file, Options{NoEnv: true})
+	_, problems := Load(file, Options{})
+	require.Equal(t, 4, problems.Errors(), "%s", rendered(problems))
+}
+
+func TestMemberFromElsewhereIsAWarning(t *testing.T) {
+	c, problems := Load(config(t, "session \"s\" {\n member \"far\" { type = \"reviewer\" }\n}"), Options{})
+	require.NotNil(t, c)
+	require.NoError(t, problems.Err())
+	require.Equal(t, 1, problems.Warnings())
+}
+
+func TestALongChainOfLocals(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("locals {\n a0 = \"n\"\n")
+	for i := range 5000 {
+		fmt.Fprintf(&b, " a%d = local.a%d\n", i+1, i)
+	}
+	b.WriteString("}\norchestrator {\n name = local.a5000\n}\n")
+	require.Equal(t, "n", load(t, config(t, b.String()), Options{}).Orchestrator.Name)
+}
+
+func TestManyReplicasDependOnMany(t *testing.T) {
+	c := load(t, config(t, fmt.Sprintf(`
+agent "a" {
+  command  = ["x"]
+  replicas = %d
+}
+agent "b" {
+  command    = ["x"]
+  replicas   = 1000
+  depends_on = ["a"]
+}`, 1000)), Options{})
+	require.Len(t, c.Agents[1500].DependsOn, 1000)
+}

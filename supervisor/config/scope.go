@@ -1,0 +1,173 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// sensitive marks values that no message may quote.
+const sensitive = mark("sensitive")
+
+type mark string
+
+// scope is what an expression may mention: roots such as var and local.
+type scope struct {
+	roots     map[string]cty.Value
+	functions map[string]function.Function
+}
+
+func (s *scope) with(root string, v cty.Value) *scope {
+	roots := maps.Clone(s.roots)
+	roots[root] = v
+	return &scope{roots: roots, functions: s.functions}
+}
+
+func (s *scope) context() *hcl.EvalContext {
+	return &hcl.EvalContext{Variables: s.roots, Functions: s.functions}
+}
+
+// evaluate works out an expression. What it mentions is checked first: that
+// gives better messages than the library's, and one instead of two.
+func (r *reader) evaluate(expr hcl.Expression, sc *scope) (cty.Value, bool) {
+	usable, known := r.mentionsKnown(expr, sc)
+	v, diags := work(expr, usable)
+	r.diagnose(diags, "config/bad-expression", nil)
+	if !known || diags.HasErrors() {
+		return cty.DynamicVal, false
+	}
+	return v, true
+}
+
+// work is Expression.Value, but a panic in a library function becomes a
+// mistake of the expression: a file must never take the orchestrator down.
+func work(expr hcl.Expression, sc *scope) (v cty.Value, diags hcl.Diagnostics) {
+	defer func() {
+		if recover() != nil {
+			at := expr.Range()
+			v = cty.DynamicVal
+			diags = hcl.Diagnostics{{
+				Severity: hcl.DiagError,
+				Summary:  "Expression cannot be evaluated",
+				Detail:   "Please write it in a simpler way.",
+				Subject:  &at,
+			}}
+		}
+	}()
+	return expr.Value(sc.context())
+}
+
+// mentionsKnown reports what an expression mentions that is not there. The
+// scope it returns has something in each such place, so that the rest of the
+// expression is looked at, too.
+func (r *reader) mentionsKnown(expr hcl.Expression, sc *scope) (usable *scope, ok bool) {
+	usable, ok = sc, true
+	for _, t := range expr.Variables() {
+		if p, at, bad := unknownMention(t, sc); bad {
+			r.report(at, p)
+			usable, ok = usable.with(t.RootName(), cty.DynamicVal), false
+		}
+	}
+	return usable, ok
+}
+
+// unknownMention says what is wrong with var.modle and the like.
+func unknownMention(t hcl.Traversal, sc *scope) (Problem, hcl.Range, bool) {
+	at := t.SourceRange()
+	root, ok := sc.roots[t.RootName()]
+	if !ok {
+		return unknownRoot(t, sc), at, true
+	}
+	name, ok := step(t)
+	if !ok || !root.IsKnown() || !root.Type().IsObjectType() || root.Type().HasAttribute(name) {
+		return Problem{}, at, false
+	}
+	known := slices.Sorted(maps.Keys(root.Type().AttributeTypes()))
+	kind := rootNames[t.RootName()]
+	p := Problem{
+		Code:    "config/unknown-" + strings.ReplaceAll(kind, " ", "-"),
+		Summary: "Unknown " + kind,
+		Detail:  fmt.Sprintf("There is no %s %q.", kind, name),
+		Hint:    didYouMean(name, known),
+	}
+	if p.Hint == "" && len(known) > 0 && len(known) <= 12 {
+		p.Hint = "There are: " + strings.Join(known, ", ") + "."
+	}
+	return p, at, true
+}
+
+// rootNames is how messages call what stands behind each root.
+var rootNames = map[string]string{
+	"var":    "variable",
+	"local":  "local",
+	"secret": "secret",
+	"self":   "attribute of self",
+	"path":   "path",
+}
+
+func unknownRoot(t hcl.Traversal, sc *scope) Problem {
+	name := t.RootName()
+	switch {
+	case name == "secret":
+		return Problem{
+			Code:    "config/secret-outside-env",
+			Summary: "Secret outside of env",
+			Detail:  "A secret can be used only in the env of an agent, so that it is never stored or shown.",
+		}
+	case name == "self":
+		return Problem{
+			Code:    "config/unknown-reference",
+			Summary: "No self here",
+			Detail:  "self.name and self.index exist only inside of an agent block, and not in replicas.",
+		}
+	}
+	p := Problem{
+		Code:    "config/unknown-reference",
+		Summary: "Unknown reference",
+		Detail:  fmt.Sprintf("There is no %q; an expression may mention %s.", name, quotedList(slices.Sorted(maps.Keys(sc.roots)))),
+	}
+	if p.Hint = didYouMean(name, slices.Collect(maps.Keys(sc.roots))); p.Hint == "" && len(t) == 1 {
+		p.Hint = fmt.Sprintf("For the text itself use quotes: %q.", name)
+	}
+	return p
+}
+
+// step is the first name after the root: of var.model and of var["model"].
+func step(t hcl.Traversal) (string, bool) {
+	if len(t) < 2 {
+		return "", false
+	}
+	switch s := t[1].(type) {
+	case hcl.TraverseAttr:
+		return s.Name, true
+	case hcl.TraverseIndex:
+		if s.Key.Type() == cty.String && s.Key.IsKnown() && !s.Key.IsNull() {
+			return s.Key.AsString(), true
+		}
+	}
+	return "", false
+}
+
+// mentioned are the names an expression takes from a root; all is true when
+// it uses the root as a whole.
+func mentioned(expr hcl.Expression, root string) (names []string, all bool) {
+	for _, t := range expr.Variables() {
+		if t.RootName() != root {
+			continue
+		}
+		name, ok := step(t)
+		if !ok {
+			all = true
+			continue
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, all
+}

@@ -1,0 +1,99 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// secret is where a secret comes from: exactly one of its fields is set.
+type secret struct {
+	file    string // absolute
+	env     string
+	command []string
+}
+
+// definition tells one secret's source from another's.
+func (s secret) definition() string {
+	return fmt.Sprintf("%q %q %q", s.file, s.env, s.command)
+}
+
+// secrets reads the secret blocks. No secret itself is read.
+func (r *reader) secrets(blocks hcl.Blocks) {
+	seen := map[string]hcl.Range{}
+	for _, b := range blocks {
+		if !r.unique(seen, b) {
+			continue
+		}
+		name := b.Labels[0]
+		if !hclsyntax.ValidIdentifier(name) {
+			r.report(b.LabelRanges[0], Problem{
+				Code: "config/bad-name", Summary: "Bad name",
+				Detail: "A secret is called secret.NAME, so its name has letters, digits, - and _ only, and starts with a letter.",
+			})
+		}
+		r.config.secrets[name] = r.secret(b)
+	}
+}
+
+func (r *reader) secret(b *hcl.Block) secret {
+	var s secret
+	set := r.read(b.Body, r.scope, section{
+		title: fmt.Sprintf("Secret %q", b.Labels[0]),
+		path:  "secret." + b.Labels[0],
+		attributes: []attribute{
+			attr("file", path(&s.file, r.config.absolute)),
+			attr("env", word(&s.env)),
+			attr("command", argv(&s.command)),
+		},
+	})
+	if len(set) != 1 {
+		given := "none is set"
+		if len(set) > 1 {
+			given = strings.Join(slices.Sorted(maps.Keys(set)), " and ") + " are set"
+		}
+		r.report(b.DefRange, Problem{
+			Code: "config/bad-secret", Summary: "A secret has one source",
+			Detail: fmt.Sprintf("Secret %q needs exactly one of file, env and command; %s.", b.Labels[0], given),
+		})
+	}
+	return s
+}
+
+// hiddenSecrets is the object called secret while the file is read: every
+// secret is there, and none is known.
+func (c *Config) hiddenSecrets() cty.Value {
+	object := map[string]cty.Value{}
+	for name := range c.secrets {
+		object[name] = cty.UnknownVal(cty.String).Mark(sensitive)
+	}
+	return cty.ObjectVal(object)
+}
+
+// argv is a command: words, the first of them the program.
+func argv(into *[]string) func(value) {
+	return func(v value) {
+		if v.cty.Type() == cty.String {
+			v.reject("command-is-text", "Command is not a list",
+				v.name+` is a list of words, such as ["node", "coder.mjs"]; to run it through a shell use ["sh", "-c", "…"].`, "")
+			return
+		}
+		var list []string
+		words(&list)(v)
+		isEmpty := v.cty.CanIterateElements() && v.cty.LengthInt() == 0
+		if isEmpty || len(list) > 0 && list[0] == "" {
+			v.reject("empty-command", "Empty command", v.name+" needs the program to run as its first word.", "")
+			return
+		}
+		if slices.ContainsFunc(list, func(s string) bool { return strings.ContainsRune(s, 0) }) {
+			v.reject("bad-command", "Bad command", "A word of "+v.name+" holds a NUL byte, which no program can be given.", "")
+			return
+		}
+		*into = list
+	}
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// setting reads one of the blocks that stand once, outside of agents.
+func (r *reader) setting(b *hcl.Block) {
+	c := r.config
+	s := section{title: "Block " + b.Type, path: b.Type}
+	switch b.Type {
+	case "orchestrator":
+		s.attributes = []attribute{
+			attr("name", word(&c.Orchestrator.Name)),
+			attr("state_dir", path(&c.Orchestrator.StateDir, c.absolute)),
+			attr("shutdown", duration(&c.Orchestrator.Shutdown)),
+		}
+	case "http":
+		r.http(b)
+		return
+	case "log":
+		s.attributes = []attribute{
+			attr("level", choice(&c.Log.Level, "trace", "debug", "info", "warn", "error", "off")),
+			attr("format", choice(&c.Log.Format, "auto", "console", "json")),
+		}
+	case "store":
+		s.attributes = []attribute{
+			attr("kind", choice(&c.Store.Kind, "sqlite", "memory")),
+			attr("path", word(&c.Store.Path)),
+			attr("durable", truth(&c.Store.Durable)),
+		}
+	case "protocol":
+		s.attributes = protocolAttributes(&c.Protocol)
+	case "scheduler":
+		s.attributes = []attribute{
+			attr("on_create", truth(&c.Scheduler.OnCreate)),
+			attr("on_online", truth(&c.Scheduler.OnOnline)),
+			attr("assign_offline", truth(&c.Scheduler.AssignOffline)),
+			attr("count_assigned", truth(&c.Scheduler.CountAssigned)),
+			attr("max_attempts", whole(&c.Scheduler.MaxAttempts, 1, math.MaxInt32)),
+		}
+	case "bus":
+		r.bus(b)
+		return
+	}
+	r.read(b.Body, r.scope, s)
+}
+
+func protocolAttributes(p *Protocol) []attribute {
+	return []attribute{
+		attr("max_line", size(&p.MaxLine, kib)),
+		attr("max_depth", whole(&p.MaxDepth, 1, 10_000)),
+		attr("rate", whole(&p.Rate, 1, math.MaxInt32)),
+		attr("burst", whole(&p.Burst, 1, math.MaxInt32)),
+		attr("request_timeout", longer(&p.RequestTimeout)),
+		attr("on_dependency_failure", choice(&p.OnDependencyFailure, "auto", "block", "cancel")),
+		attr("strict_results", truth(&p.StrictResults)),
+	}
+}
+
+func (r *reader) bus(b *hcl.Block) {
+	bus := &r.config.Bus
+	r.read(b.Body, r.scope, section{title: "Block bus", path: "bus", attributes: []attribute{
+		attr("heartbeat", longer(&bus.Heartbeat)),
+		attr("stale", longer(&bus.Stale)),
+		attr("topics", words(&bus.Topics)),
+	}})
+	if bus.Stale <= bus.Heartbeat {
+		r.report(b.DefRange, Problem{
+			Severity: SeverityWarning, Code: "config/always-stale", Summary: "Actors would be stale between heartbeats",
+			Detail: fmt.Sprintf("stale (%v) should be longer than heartbeat (%v).", bus.Stale, bus.Heartbeat),
+		})
+	}
+}
+
+func (r *reader) http(b *hcl.Block) {
+	h := &r.config.HTTP
+	var listeners []value
+	set := r.read(b.Body, r.scope, section{title: "Block http", path: "http", attributes: []attribute{
+		attr("listen", func(v value) {
+			words(&h.Listen)(v)
+			if h.Listen != nil {
+				listeners, _ = v.items("a list of words")
+			}
+		}),
+		attr("hosts", words(&h.Hosts)),
+		attr("max_body", size(&h.MaxBody, kib)),
+		attr("rate", whole(&h.Rate, 1, math.MaxInt32)),
+		attr("certificate", r.existingFile(&h.Certificate)),
+		attr("key", r.existingFile(&h.Key)),
+	}})
+	_, hasCertificate := set["certificate"]
+	_, hasKey := set["key"]
+	if hasCertificate != hasKey {
+		have, miss, at := "certificate", "key", set["certificate"]
+		if hasKey {
+			have, miss, at = "key", "certificate", set["key"]
+		}
+		r.report(at, Problem{
+			Code: "config/half-certificate", Summary: "Certificate and key belong together",
+			Detail: fmt.Sprintf("http has a %s but no %s.", have, miss),
+		})
+	}
+	for i, v := range listeners {
+		v.listener(h.Listen[i], hasCertificate || hasKey)
+	}
+}
+
+// listener checks one address. What others can reach is encrypted, or the
+// credentials of every agent would travel in the open.
+func (v value) listener(address string, encrypted bool) {
+	host, port, err := net.SplitHostPort(address)
+	if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 0 || n > math.MaxUint16 {
+		v.reject("bad-address", "Bad address",
+			fmt.Sprintf("An address is host:port, such as \"127.0.0.1:7433\", not %s.", v.quoted()), "")
+		return
+	}
+	if !encrypted && !isLoopback(host) {
+		v.reject("listener-without-tls", "Listener without certificate",
+			fmt.Sprintf("%s can be reached from other machines, so it needs certificate and key.", v.quoted()),
+			"For this machine alone use \"127.0.0.1:"+port+"\".")
+	}
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// existingFile is a path to a file that is there, unless the file is checked
+// for another machine.
+func (r *reader) existingFile(into *string) func(value) {
+	return func(v value) {
+		var file string
+		path(&file, r.config.absolute)(v)
+		if file == "" {
+			return
+		}
+		info, err := os.Stat(file)
+		if err == nil && info.IsDir() {
+			err = errIsFolder
+		}
+		if err != nil && !r.options.NoEnv {
+			v.reject("unreadable", "File cannot be read", fmt.Sprintf("%s: %v.", v.quoted(), cause(err)), "")
+		}
+		*into = file
+	}
+}
+
+// settle completes what depends on more than one attribute.
+func (r *reader) settle() {
+	c := r.config
+	if r.options.StateDir != "" {
+		c.Orchestrator.StateDir = r.options.StateDir
+	}
+	c.Store.Path = within(c.Orchestrator.StateDir, c.Store.Path)
+	c.Orchestrator.StateDir = filepath.Clean(c.Orchestrator.StateDir)
+}

@@ -1,0 +1,196 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// maxSource bounds a configuration file. The parser is recursive, and a
+// stack that overflows cannot be recovered from.
+const maxSource = 1 << 20
+
+// reader is one load: it collects the mistakes while the parts of a file are
+// read in the order they need one another.
+type reader struct {
+	options   Options
+	config    *Config
+	sources   map[string]*source // by the name shown in problems
+	problems  Problems
+	sensitive []string // values no problem may show
+	functions map[string]function.Function
+	scope     *scope // what stands outside of agents may mention
+	agents    map[string]*block
+
+	memberNames  []string // of all sessions, with their places
+	memberPlaces []hcl.Range
+}
+
+type source struct {
+	text []byte
+	file *hcl.File
+	// hidden sources are never quoted: a variable file may hold a secret that
+	// cannot be told from the rest when the file does not parse.
+	hidden bool
+}
+
+// report records a problem at a place; the rest of p says what it is.
+func (r *reader) report(at hcl.Range, p Problem) {
+	if p.Severity == "" {
+		p.Severity = SeverityError
+	}
+	p.Range = rangeOf(at)
+	p.Snippet = r.snippet(at, at)
+	r.problems = append(r.problems, p)
+}
+
+// reportWithin is report for a mistake that needs the lines before it to be
+// understood.
+func (r *reader) reportWithin(around, at hcl.Range, p Problem) {
+	r.report(at, p)
+	r.problems[len(r.problems)-1].Snippet = r.snippet(around, at)
+}
+
+// snippet quotes whole lines from the start of around to the line at starts on.
+func (r *reader) snippet(around, at hcl.Range) *Snippet {
+	const most = 6 // lines, lest a long list pushes the mistake off the screen
+	src, ok := r.sources[at.Filename]
+	if !ok || src.hidden || at.Start.Line == 0 || at.Start.Byte > len(src.text) {
+		return nil
+	}
+	text := src.text
+	from := lineStart(text, at.Start.Byte)
+	line := at.Start.Line
+	for from > 0 && line > around.Start.Line && at.Start.Line-line < most-1 {
+		from = lineStart(text, from-1)
+		line--
+	}
+	to := len(text)
+	if i := bytes.IndexByte(text[at.Start.Byte:], '\n'); i >= 0 {
+		to = at.Start.Byte + i
+	}
+	code := strings.TrimSuffix(string(text[from:to]), "\r")
+	start := min(at.Start.Byte-from, len(code))
+	return &Snippet{
+		Context:        r.blockAround(at),
+		Code:           code,
+		StartLine:      line,
+		HighlightStart: start,
+		HighlightEnd:   max(start, min(at.End.Byte-from, len(code))),
+	}
+}
+
+func lineStart(text []byte, at int) int {
+	return bytes.LastIndexByte(text[:at], '\n') + 1
+}
+
+// blockAround is the header of the outermost block a place is in, such as
+// `agent "coder"`.
+func (r *reader) blockAround(at hcl.Range) string {
+	src := r.sources[at.Filename]
+	if src.file == nil {
+		return ""
+	}
+	b := src.file.OutermostBlockAtPos(at.Start)
+	if b == nil {
+		return ""
+	}
+	header := b.Type
+	for _, label := range b.Labels {
+		header += fmt.Sprintf(" %q", label)
+	}
+	return header
+}
+
+// open reads and parses a file; what is wrong with it is reported under name.
+func (r *reader) open(path, name string, hidden bool) (hcl.Body, bool) {
+	text, err := readAll(path, maxSource)
+	if err != nil {
+		r.report(hcl.Range{Filename: name}, unreadable(path, err))
+		return nil, false
+	}
+	return r.parse(text, name, hidden)
+}
+
+func unreadable(path string, err error) Problem {
+	return Problem{
+		Code:    "config/unreadable",
+		Summary: "File cannot be read",
+		Detail:  fmt.Sprintf("%s: %v.", path, cause(err)),
+	}
+}
+
+func (r *reader) parse(text []byte, name string, hidden bool) (hcl.Body, bool) {
+	src := &source{text: text, hidden: hidden}
+	r.sources[name] = src
+	isJSON := filepath.Ext(name) == ".json"
+	if p, at, ok := excess(text, name, isJSON); ok {
+		r.report(at, p)
+		return nil, false
+	}
+	var diags hcl.Diagnostics
+	if isJSON {
+		src.file, diags = json.Parse(text, name)
+	} else {
+		src.file, diags = hclsyntax.ParseConfig(text, name, hcl.InitialPos)
+	}
+	r.diagnose(diags, "config/syntax", nil)
+	if diags.HasErrors() || src.file == nil {
+		return nil, false
+	}
+	return src.file.Body, true
+}
+
+// readAll reads a regular file that is not larger than limit.
+func readAll(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errIsFolder
+	case info.Size() > limit:
+		return nil, fmt.Errorf("it is larger than %d KiB", limit/kib)
+	}
+	return os.ReadFile(path)
+}
+
+// masked takes the values that must stay secret out of every text of p. The
+// readers do not quote such values in the first place; this is the net below
+// them, for what libraries say and for literals in the quoted source.
+func (r *reader) masked(p Problem) Problem {
+	const shortest = 4 // shorter values are too likely to be part of a word
+	for _, s := range r.sensitive {
+		if len(s) < shortest {
+			continue
+		}
+		for _, text := range []*string{&p.Summary, &p.Detail, &p.Hint} {
+			*text = strings.ReplaceAll(*text, s, "(sensitive)")
+		}
+		if p.Snippet == nil {
+			continue
+		}
+		// As many bytes as before, or the highlight would move.
+		stars := strings.Repeat("*", len(s))
+		p.Snippet.Code = strings.ReplaceAll(p.Snippet.Code, s, stars)
+	}
+	return p
+}
+
+func rangeOf(at hcl.Range) Range {
+	return Range{
+		Filename: at.Filename,
+		Start:    Position{Line: at.Start.Line, Column: at.Start.Column, Byte: at.Start.Byte},
+		End:      Position{Line: at.End.Line, Column: at.End.Column, Byte: at.End.Byte},
+	}
+}
+
+// place is where something stands, short.
+func place(at hcl.Range) string { return fmt.Sprintf("%s:%d", at.Filename, at.Start.Line) }
