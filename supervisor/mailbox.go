@@ -31,7 +31,8 @@ type mailbox struct {
 	mu      sync.Mutex
 	queue   [][]byte
 	bytes   int64
-	taken   int // messages that the writer has in hand
+	taken   int // messages that the writer has in hand, and their bytes
+	inHand  int64
 	writing bool
 	ending  bool // close when the queue is empty
 	over    bool // nothing can be written any more
@@ -80,7 +81,7 @@ func (m *mailbox) drop() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := len(m.queue) + m.taken
-	m.over, m.queue, m.bytes = true, nil, 0
+	m.over, m.queue, m.bytes, m.inHand = true, nil, 0, 0
 	m.makeRoom()
 	return n
 }
@@ -114,13 +115,14 @@ func (m *mailbox) run() {
 func (m *mailbox) take(text []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.taken = 0
+	m.bytes -= m.inHand // what was taken before is written now
+	m.taken, m.inHand = 0, 0
 	for len(m.queue) > 0 && (len(text) == 0 || len(text)+len(m.queue[0]) <= batch) {
 		if m.wrote != nil {
 			m.wrote(m.queue[0])
 		}
 		text = append(text, m.queue[0]...)
-		m.bytes -= int64(len(m.queue[0]))
+		m.inHand += int64(len(m.queue[0]))
 		m.queue[0] = nil
 		m.queue = m.queue[1:]
 		m.taken++
@@ -167,7 +169,7 @@ func (m *mailbox) fail(err error) {
 	known := m.over
 	m.writing, m.over = false, true
 	m.refused += int64(len(m.queue) + m.taken)
-	m.queue, m.bytes, m.taken = nil, 0, 0
+	m.queue, m.bytes, m.taken, m.inHand = nil, 0, 0, 0
 	m.makeRoom()
 	m.mu.Unlock()
 	if !known && !errors.Is(err, os.ErrClosed) {

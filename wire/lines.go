@@ -19,7 +19,7 @@ var mark = []byte("\xef\xbb\xbf")
 type Line struct {
 	// Text is valid until the next call of the Lines that gave it.
 	Text []byte
-	// Size is the length of the line as it came; more than Text when Cut.
+	// Size is the length of Text, or, when Cut, of the line as it came.
 	Size int64
 	// Cut says that the line was longer than the limit: Text is its head.
 	Cut bool
@@ -104,14 +104,14 @@ func (l *Lines) line(text []byte, ended bool) Line {
 		text = bytes.TrimPrefix(text, mark)
 		l.begun = true
 	}
+	came := int64(len(text))
 	if n := len(text); ended && n > 0 && text[n-1] == '\r' {
 		text = text[:n-1]
 	}
-	line := Line{Text: text, Size: int64(len(text)), Open: !ended}
 	if len(text) > l.max {
-		line.Text, line.Cut = text[:min(Head, len(text))], true
+		return Line{Text: text[:min(Head, len(text))], Size: came, Cut: true, Open: !ended}
 	}
-	return line
+	return Line{Text: text, Size: int64(len(text)), Open: !ended}
 }
 
 // keep carries bytes of an unfinished line, up to the limit.

@@ -1,0 +1,47 @@
+package wire
+
+import (
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                 "plain",
+		"tab\tstays":            "tab\tstays",
+		"":                      "",
+		"naïve 日本 😀 👩‍👩‍👧":      "naïve 日本 😀 👩‍👩‍👧",
+		"\x1b[31mred\x1b[0m":    "red",
+		"\x1b[38;5;9mx":         "x",
+		"\x1b[2Jgone":           `\x1b[2Jgone`,
+		"\x1b]0;title\a":        `\x1b]0;title\x07`,
+		"a\rb\bc\x7f":           `a\x0db\x08c\x7f`,
+		"nul\x00":               `nul\x00`,
+		"bad \xff\xfe utf-8":    `bad \xff\xfe utf-8`,
+		"\u009b31m c1":          `\u009b31m c1`,
+		"abc\u202etxt.exe":      `abc\u202etxt.exe`,
+		"zero\u200bwidth":       `zero\u200bwidth`,
+		"line\u2028separator":   `line\u2028separator`,
+		"\ufffd is a character": "\ufffd is a character",
+		"\x1b[":                 `\x1b[`,
+		"\x1b[123":              `\x1b[123`,
+	} {
+		require.Equal(t, want, Visible(in))
+	}
+}
+
+func FuzzVisible(f *testing.F) {
+	f.Add("a\x1b[31mb\u202e\xff")
+	f.Fuzz(func(t *testing.T, in string) {
+		out := Visible(in)
+		require.True(t, utf8.ValidString(out))
+		for _, r := range out {
+			require.False(t, r != '\t' && unicode.IsControl(r), "%q has the control character %q", out, r)
+			require.False(t, treacherous(r))
+		}
+		require.Equal(t, out, Visible(out), "showing twice changes nothing")
+	})
+}
