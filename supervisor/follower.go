@@ -24,7 +24,8 @@ const (
 // left out. One that does not wait loses lines at once. What is left out is
 // counted, and told in the next line that is not.
 type Follower struct {
-	waits bool
+	waits bool // agents wait for it
+	deaf  bool // to agents: it hears the orchestrator alone
 
 	mu     sync.Mutex
 	queues map[string]*queue
@@ -64,6 +65,9 @@ func newFollower(waits bool) *Follower {
 
 // push adds a page, waiting for room if this follower is waited for.
 func (f *Follower) push(agent string, p *page) {
+	if f.deaf {
+		return
+	}
 	for {
 		f.mu.Lock()
 		q := f.queue(agent)

@@ -13,16 +13,19 @@ type page struct {
 	lines []mark
 }
 
-// mark is one line of a page.
+// mark is one line of a page. What a page holds besides the marked parts is
+// not seen through it.
 type mark struct {
-	at     time.Time
-	end    int // in the page's text; the line before ends where this one starts
-	stream string
-	missed int64       // lines before this one that there was no room for
-	event  *wire.Event // for what the orchestrator says
+	at         time.Time
+	start, end int // in the page's text
+	stream     string
+	missed     int64       // lines before this one that there was no room for
+	event      *wire.Event // for what the orchestrator says
 }
 
+// add copies a line onto the page.
 func (p *page) add(m mark, text ...[]byte) {
+	m.start = len(p.text)
 	for _, part := range text {
 		p.text = append(p.text, part...)
 	}
@@ -31,13 +34,7 @@ func (p *page) add(m mark, text ...[]byte) {
 }
 
 // line returns the text of the i-th line, which lives as long as the page.
-func (p *page) line(i int) []byte {
-	start := 0
-	if i > 0 {
-		start = p.lines[i-1].end
-	}
-	return p.text[start:p.lines[i].end]
-}
+func (p *page) line(i int) []byte { return p.text[p.lines[i].start:p.lines[i].end] }
 
 func (p *page) clear() {
 	clear(p.lines) // let go of events

@@ -152,9 +152,11 @@ func (q *EventQuery) wants(e *wire.Event) bool {
 	return (q.After == "" || e.At > q.After) && (len(q.Agents) == 0 || slices.Contains(q.Agents, e.Agent))
 }
 
-// Listen hears everything from the beginning. It is for before Run.
-func (s *Supervisor) Listen() *Follower {
+// Listen hears what happens from the beginning, and, with lines, what agents
+// say. It is for before Run.
+func (s *Supervisor) Listen(lines bool) *Follower {
 	f := newFollower(true)
+	f.deaf = !lines
 	for _, a := range s.order {
 		a.voice.follow(f, 0)
 	}

@@ -89,12 +89,16 @@ func (s *speech) hear(stream child.Stream, chunk []byte) {
 	p := pages.Get().(*page)
 	defer pages.Put(p)
 	p.clear()
+	front := front(now)
 	t.lines.Feed(chunk)
 	for line, ok := t.lines.Next(); ok; line, ok = t.lines.Next() {
-		s.line(p, t, line, now)
+		s.line(p, t, line, now, front)
 	}
 	s.pass(p, t, now)
 }
+
+// front is what a line begins with in a log file.
+func front(now time.Time) []byte { return append([]byte(stamp(now)), ' ') }
 
 // end hears the lines that the streams ended with and closes the files. No
 // hear runs or follows.
@@ -104,25 +108,32 @@ func (s *speech) end() {
 		t := &s.streams[i]
 		var p page
 		if line, ok := t.lines.Rest(); ok {
-			s.line(&p, t, line, now)
+			s.line(&p, t, line, now, front(now))
 		}
 		s.pass(&p, t, now)
 		t.file.close()
 	}
 }
 
-// line puts one line on the page. An oversized one is there as its head.
-func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time) {
+// line puts one line on the page, as it will stand in the log file: one copy
+// serves the file, the tail and those who follow. An oversized one is there as
+// its head.
+func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time, front []byte) {
 	if s.echoes.drop(line.Text, now) {
 		return
 	}
-	m := mark{at: now, stream: t.name}
-	if !line.Cut {
-		p.add(m, line.Text)
-		return
+	p.text = append(p.text, front...)
+	if line.Cut {
+		s.lineCut(t, line)
+		p.add(mark{at: now, stream: t.name}, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", size(line.Size)))
+	} else {
+		p.add(mark{at: now, stream: t.name}, line.Text)
 	}
+	p.text = append(p.text, '\n')
+}
+
+func (s *speech) lineCut(t *speechStream, line wire.Line) {
 	s.cut.Add(1)
-	p.add(m, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", size(line.Size)))
 	s.tell(wire.Event{
 		Kind:  wire.EventLineCut,
 		Run:   s.run,
@@ -149,19 +160,8 @@ func (s *speech) pass(p *page, t *speechStream, now time.Time) {
 
 // log writes a page to the stream's file.
 func (s *speech) log(p *page, t *speechStream, now time.Time) {
-	time := stamp(now)
-	text := buffers.Get().(*[]byte)
-	defer buffers.Put(text)
-	out := (*text)[:0]
-	for i := range p.lines {
-		out = append(out, time...)
-		out = append(out, ' ')
-		out = append(out, p.line(i)...)
-		out = append(out, '\n')
-	}
-	*text = out
 	lost, part := t.file.lost, t.file.part
-	err := t.file.write(out, int64(len(p.lines)), now)
+	err := t.file.write(p.text, int64(len(p.lines)), now)
 	if t.file.part != part && t.name == wire.StreamOut {
 		s.mu.Lock()
 		s.voice.file = t.file.name()
@@ -184,9 +184,6 @@ func (s *speech) log(p *page, t *speechStream, now time.Time) {
 		})
 	}
 }
-
-// buffers hold a page as it is written to a file.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // sound notes that there was output.
 func (v *voice) sound() {

@@ -30,7 +30,7 @@ const widest = 24
 
 func (a *app) console(t *team, f upFlags) *console {
 	c := &console{
-		follower: t.super.Listen(),
+		follower: t.super.Listen(!a.flags.quiet),
 		out:      bufio.NewWriterSize(a.stdout, 64<<10),
 		paint:    a.paint(a.stdout),
 		json:     a.flags.json || f.logFormat.value == "json",
@@ -61,11 +61,12 @@ func (c *console) run() {
 
 func (c *console) show(l supervisor.Line) {
 	switch {
+	case c.quiet && l.Event != nil && calm(l.Event):
 	case c.json:
 		c.document(l)
 	case l.Event != nil:
 		c.event(l)
-	case !c.quiet:
+	default:
 		if l.Missed > 0 {
 			c.put(l.At, l.Agent, c.paint.warn("!"), c.paint.dim(fmt.Sprintf("%d lines are not shown here, see: orchestrator logs %s", l.Missed, l.Agent)))
 		}
@@ -78,6 +79,19 @@ func (c *console) show(l supervisor.Line) {
 		_, _ = c.out.Write(c.line)
 		_ = c.out.WriteByte('\n')
 	}
+}
+
+// calm says whether an event is no trouble: those who asked for quiet do not
+// hear of it.
+func calm(e *wire.Event) bool {
+	switch e.Kind {
+	case wire.EventExited:
+		return e.Facts.ExitCode != nil && *e.Facts.ExitCode == 0
+	case wire.EventUp, wire.EventStopAsked, wire.EventStopping, wire.EventDown, wire.EventIdle, wire.EventReloaded,
+		wire.EventStarted, wire.EventWaiting, wire.EventRecovered, wire.EventStopped:
+		return true
+	}
+	return false
 }
 
 // put writes the front of a line, and its text if there is one.
@@ -100,7 +114,7 @@ func (c *console) document(l supervisor.Line) {
 	var err error
 	if l.Event != nil {
 		text, err = wire.Encode(l.Event)
-	} else if !c.quiet {
+	} else {
 		text, err = wire.Encode(wire.LogLine{At: wire.Timestamp(l.At), Agent: l.Agent, Stream: l.Stream, Text: string(l.Text), Missed: l.Missed})
 	}
 	if err == nil && len(text) > 0 {

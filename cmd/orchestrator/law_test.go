@@ -201,7 +201,7 @@ func TestLawNoInit(t *testing.T) {
 
 // sleepers are the functions of tests that may sleep: those that poll for
 // something that nothing announces.
-var sleepers = []string{"waitFor"}
+var sleepers = []string{"waitFor", "waitForThat"}
 
 func TestLawNoSleepInTests(t *testing.T) {
 	judge(t, func(f *goFile, guilty func(ast.Node, string)) {

@@ -68,7 +68,7 @@ func (a *app) runOne(command []string, pty bool) error {
 
 // runAlone runs a team of one and makes its exit code ours.
 func (a *app) runAlone(t *team, name string) error {
-	solo := &solo{app: a, name: name, follower: t.super.Listen(), out: bufio.NewWriter(a.stdout), started: make(chan struct{})}
+	solo := &solo{app: a, name: name, follower: t.super.Listen(true), out: bufio.NewWriter(a.stdout), started: make(chan struct{})}
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)

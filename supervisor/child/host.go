@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -31,6 +32,9 @@ type Host struct {
 	// orphans are counted and reaped: a leader that nobody has entered yet
 	// must not be taken for an orphan.
 	census sync.RWMutex
+
+	lookMu   sync.Mutex
+	nextLook *look // has not begun; nil: nobody waits for one
 
 	mu      sync.Mutex
 	leaders map[int]*Child // by pid, until reaped
@@ -108,12 +112,14 @@ func (h *Host) Cgroups() string {
 	return h.leafs.dir
 }
 
-// isLeader says whether pid is a child of this host that is not reaped yet.
-func (h *Host) isLeader(pid int) bool {
+// notLeaders leaves out the children of this host that are not reaped yet.
+func (h *Host) notLeaders(pids []int) []int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, ok := h.leaders[pid]
-	return ok
+	return slices.DeleteFunc(pids, func(pid int) bool {
+		_, leader := h.leaders[pid]
+		return leader
+	})
 }
 
 // start forks on a spawner and enters the child among the leaders before

@@ -18,6 +18,8 @@ type delegation struct{ dir string }
 
 type leaf struct{ fd int }
 
+type look struct{}
+
 func findDelegation() *delegation                          { return nil }
 func (d *delegation) leaf(string, int64) (*leaf, error)    { return nil, nil }
 func (d *delegation) close()                               {}

@@ -59,30 +59,18 @@ func (c *Child) note(ending *Ending, left []Process) {
 // leaf, and what we adopted that bears the mark or belongs to the leader's
 // group or session, with all below it.
 func (c *Child) members() []Process {
-	h := c.host
-	h.census.Lock()
-	defer h.census.Unlock()
 	found := make(map[int]Process)
 	for _, pid := range c.leaf.members() {
 		if pid != c.pid {
 			enter(found, pid)
 		}
 	}
-	h.adopted(func(pid int, s stat) {
-		if c.owns(pid, s) {
-			enter(found, pid)
+	for _, o := range c.host.orphans() {
+		if o.group == c.pid || o.session == c.pid || o.run == c.spec.Run {
+			enter(found, o.pid)
 		}
-	})
-	return inOrder(found)
-}
-
-// owns says whether an adopted process came of this child.
-func (c *Child) owns(pid int, s stat) bool {
-	if s.group == c.pid || s.session == c.pid {
-		return true
 	}
-	_, run := marks(pid)
-	return run == c.spec.Run
+	return inOrder(found)
 }
 
 // enter records a living process and everything below it.
@@ -100,28 +88,62 @@ func enter(found map[int]Process, pid int) {
 	}
 }
 
-// adopted tells see about every living orphan that the kernel gave us, and
-// reaps the dead ones. Only here is a process reaped that Start did not make,
-// and only while census is held, so nobody's child is ever taken away. It
-// looks again whenever it met a dead one: what that one left behind may have
-// become ours after the list was read.
-func (h *Host) adopted(see func(int, stat)) {
+// orphan is a process that the kernel gave us.
+type orphan struct {
+	pid, group, session int
+	run                 string // its mark
+}
+
+// look is one look at all orphans, shared by all who asked before it began.
+type look struct {
+	done    chan struct{}
+	orphans []orphan
+}
+
+// orphans lists those that live, as of now or a moment later. A thousand
+// children that end together share a few looks.
+func (h *Host) orphans() []orphan {
+	h.lookMu.Lock()
+	mine, first := h.nextLook, h.nextLook == nil
+	if first {
+		mine = &look{done: make(chan struct{})}
+		h.nextLook = mine
+	}
+	h.lookMu.Unlock()
+	if !first {
+		<-mine.done
+		return mine.orphans
+	}
+	h.census.Lock()
+	defer h.census.Unlock()
+	h.lookMu.Lock()
+	h.nextLook = nil // whoever asks from here on wants to see what is after this
+	h.lookMu.Unlock()
+	mine.orphans = h.adopted()
+	close(mine.done)
+	return mine.orphans
+}
+
+// adopted lists the living orphans and reaps the dead ones. Only here is a
+// process reaped that Start did not make, and only while census is held, so
+// nobody's child is ever taken away. It looks again whenever it met a dead
+// one: what that one left behind may have become ours after the list was read.
+func (h *Host) adopted() []orphan {
 	for {
 		settled := true
-		for _, pid := range childrenOf(os.Getpid()) {
-			if h.isLeader(pid) {
-				continue
-			}
+		var living []orphan
+		for _, pid := range h.notLeaders(childrenOf(os.Getpid())) {
 			s, err := readStat(pid)
 			if err != nil || s.dead() {
 				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 				settled = false
 				continue
 			}
-			see(pid, s)
+			_, run := marks(pid)
+			living = append(living, orphan{pid: pid, group: s.group, session: s.session, run: run})
 		}
 		if settled {
-			return
+			return living
 		}
 	}
 }
@@ -139,9 +161,9 @@ func (h *Host) clearStrays() []Process {
 	deadline := time.Now().Add(unkillable)
 	for time.Now().Before(deadline) {
 		found := make(map[int]Process)
-		h.census.Lock()
-		h.adopted(func(pid int, _ stat) { enter(found, pid) })
-		h.census.Unlock()
+		for _, o := range h.orphans() {
+			enter(found, o.pid)
+		}
 		left := inOrder(found)
 		if len(left) == 0 {
 			break

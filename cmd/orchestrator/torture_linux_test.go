@@ -1,0 +1,394 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// The tortures: what breaks process supervisors, done to the whole program
+// with real agents. TestTorture0… are the ten that nine well-known supervisors
+// were put through; TestTortureN… is row N of the table of acceptance tests.
+//
+// Rows that no test of this kind can show:
+//
+//   - 20, a clock that is set back: nobody may set the clock of the machine
+//     that the tests run on. TestClockIsMonotonic of package supervisor proves
+//     that all arithmetic is done with monotonic times.
+//   - 8, the part about a thousand messages: TestDeafAgentIsMarkedAndRecovers
+//     of package supervisor. What the whole program can show of it is here.
+
+// quick keeps the ordered stop of agents that do not listen short.
+const quick = `
+defaults {
+  stop {
+    close_stdin = "100ms"
+    grace       = "300ms"
+  }
+}
+`
+
+// markEnv marks everything that comes of a stage.
+const markEnv = "TORTURE_STAGE"
+
+// stage is one orchestrator in a folder of its own, with all that it said.
+type stage struct {
+	t       *testing.T
+	dir     string
+	program string
+	process *exec.Cmd // the one that was started last
+	ended   chan struct{}
+	said    *transcript // on stdout
+	cried   *transcript // on stderr
+}
+
+// newStage makes a folder with a configuration and what belongs to it: names
+// and texts, in turn. Whatever is started on it is gone after the test.
+func newStage(t *testing.T, hcl string, files ...string) *stage {
+	t.Helper()
+	program, err := exec.LookPath("orchestrator") // this binary, see TestMain
+	require.NoError(t, err)
+	s := &stage{t: t, dir: t.TempDir(), program: program}
+	s.write("orchestrator.hcl", hcl)
+	for i := 0; i < len(files); i += 2 {
+		s.write(files[i], files[i+1])
+	}
+	t.Cleanup(s.clear)
+	return s
+}
+
+func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
+func (s *stage) state() string           { return s.path("state") }
+
+func (s *stage) write(name, text string) {
+	s.t.Helper()
+	require.NoError(s.t, os.WriteFile(s.path(name), []byte(text), 0o600))
+}
+
+// environ is the tests' environment with nothing in it that would lead a
+// program out of the stage.
+func (s *stage) environ() []string {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return strings.HasPrefix(name, "ORC_") || name == "NOTIFY_SOCKET"
+	})
+	return append(env, "HOME="+s.dir, "TMPDIR="+s.dir, "XDG_RUNTIME_DIR="+s.dir)
+}
+
+// up starts the orchestrator. It ends by itself, should the tests be killed.
+func (s *stage) up(flags ...string) *stage {
+	s.t.Helper()
+	s.start(exec.Command(s.program, append([]string{"up", "--state-dir", s.state(), "--timeout", "3m"}, flags...)...))
+	return s
+}
+
+// start starts the program of the stage, whatever it is.
+func (s *stage) start(cmd *exec.Cmd) {
+	s.t.Helper()
+	s.said, s.cried, s.ended = &transcript{}, &transcript{}, make(chan struct{})
+	s.launch(cmd)
+}
+
+func (s *stage) launch(cmd *exec.Cmd) {
+	s.t.Helper()
+	cmd.Dir, cmd.Env = s.dir, append(s.environ(), markEnv+"="+s.dir)
+	cmd.Stdout, cmd.Stderr = s.said, s.cried
+	cmd.WaitDelay = 5 * time.Second
+	require.NoError(s.t, cmd.Start())
+	s.process = cmd
+	go func() { // ends with the program, which clear sees to
+		defer close(s.ended)
+		_ = cmd.Wait()
+	}()
+}
+
+// clear ends everything that is left, also after a failure.
+func (s *stage) clear() {
+	if s.process == nil {
+		return
+	}
+	left := s.processes()
+	_ = s.process.Process.Kill()
+	waitForThat(s.t, "an empty stage", func() bool {
+		pids := s.processes()
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		return len(pids) == 0
+	})
+	<-s.ended
+	if strings.Contains(s.cried.all(), "DATA RACE") {
+		s.t.Error("the race detector has found something")
+	}
+	if s.t.Failed() {
+		s.t.Logf("left running: %v\nstdout:\n%.20000s\nstderr:\n%.20000s", left, s.said.all(), s.cried.all())
+	}
+}
+
+// signal is for the orchestrator.
+func (s *stage) signal(sig syscall.Signal) { require.NoError(s.t, s.process.Process.Signal(sig)) }
+
+// await waits for the orchestrator's end and returns its exit code.
+func (s *stage) await() int {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(30 * time.Second):
+		require.Fail(s.t, "the orchestrator does not end")
+	}
+	return s.process.ProcessState.ExitCode()
+}
+
+// stop is the ordered stop, after which nothing may be left.
+func (s *stage) stop() {
+	s.t.Helper()
+	s.signal(syscall.SIGTERM)
+	require.Equal(s.t, exitOK, s.await())
+	require.Empty(s.t, s.processes(), "left running")
+}
+
+// call runs another verb of the program.
+func (s *stage) call(args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var out, err bytes.Buffer
+	cmd := exec.CommandContext(ctx, s.program, append(args, "--state-dir", s.state())...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.environ(), &out, &err
+	if failed := cmd.Run(); failed != nil {
+		_, ended := errors.AsType[*exec.ExitError](failed)
+		require.True(s.t, ended, "%v", failed)
+	}
+	return out.String(), err.String(), cmd.ProcessState.ExitCode()
+}
+
+// ask runs a verb that must be answered with yes.
+func (s *stage) ask(args ...string) string {
+	s.t.Helper()
+	stdout, stderr, code := s.call(args...)
+	require.Equal(s.t, exitOK, code, "%v: %s%s", args, stdout, stderr)
+	return stdout
+}
+
+func (s *stage) status() wire.Status {
+	s.t.Helper()
+	var status wire.Status
+	require.NoError(s.t, json.Unmarshal([]byte(s.ask("status", "--json")), &status))
+	return status
+}
+
+func (s *stage) agent(name string) wire.AgentView {
+	s.t.Helper()
+	for _, view := range s.status().Agents {
+		if view.Name == name {
+			return view
+		}
+	}
+	require.Fail(s.t, "no agent "+name)
+	return wire.AgentView{}
+}
+
+// events are those of a kind, of one agent or of all, as up --json told them.
+func (s *stage) events(kind, agent string) []wire.Event {
+	s.said.mu.Lock()
+	defer s.said.mu.Unlock()
+	var found []wire.Event
+	for _, e := range s.said.events {
+		if e.Kind == kind && (agent == "" || e.Agent == agent) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// waitForEvents waits until there are so many of them.
+func (s *stage) waitForEvents(n int, kind, agent string) []wire.Event {
+	s.t.Helper()
+	waitForThat(s.t, fmt.Sprintf("%d times %s of %q", n, kind, agent), func() bool { return len(s.events(kind, agent)) >= n })
+	return s.events(kind, agent)
+}
+
+// lines are what an agent said, as up --json showed it.
+func (s *stage) lines(agent, stream string) []string {
+	s.said.mu.Lock()
+	defer s.said.mu.Unlock()
+	var found []string
+	for _, l := range s.said.lines {
+		if l.Agent == agent && l.Stream == stream {
+			found = append(found, l.Text)
+		}
+	}
+	return found
+}
+
+func (s *stage) waitForLines(n int, agent string) []string {
+	s.t.Helper()
+	waitForThat(s.t, fmt.Sprintf("%d lines of %s", n, agent), func() bool { return len(s.lines(agent, wire.StreamOut)) >= n })
+	return s.lines(agent, wire.StreamOut)
+}
+
+// waitForPIDs waits for lines that agents wrote into a file, each a pid.
+func (s *stage) waitForPIDs(n int, file string) []int {
+	s.t.Helper()
+	var pids []int
+	waitForThat(s.t, fmt.Sprintf("%d lines in %s", n, file), func() bool {
+		text, _ := os.ReadFile(s.path(file))
+		pids = numbers(s.t, strings.Fields(string(text)))
+		return len(pids) >= n && bytes.HasSuffix(text, []byte("\n"))
+	})
+	return pids
+}
+
+func numbers(t *testing.T, texts []string) []int {
+	t.Helper()
+	var found []int
+	for _, text := range texts {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		found = append(found, n)
+	}
+	return found
+}
+
+// logged are the lines in an agent's log files, without their times. Only
+// whole lines are there.
+func (s *stage) logged(agent, suffix string) []string {
+	s.t.Helper()
+	names, err := filepath.Glob(filepath.Join(s.state(), "logs", agent, "*"+suffix))
+	require.NoError(s.t, err)
+	slices.Sort(names)
+	const stamp = len("2006-01-02T15:04:05.000Z ")
+	var found []string
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		require.NoError(s.t, err)
+		require.True(s.t, len(text) == 0 || bytes.HasSuffix(text, []byte("\n")), "half a line in %s", name)
+		for line := range strings.Lines(string(text)) {
+			require.Greater(s.t, len(line), stamp)
+			_, err := time.Parse(time.RFC3339, line[:stamp-1])
+			require.NoError(s.t, err, "a line without its time in %s", name)
+			found = append(found, line[stamp:len(line)-1])
+		}
+	}
+	return found
+}
+
+// processes are all that came of the stage and live, the orchestrator apart.
+func (s *stage) processes() []int {
+	entries, err := os.ReadDir("/proc")
+	require.NoError(s.t, err)
+	var found []int
+	mark := []byte("\x00" + markEnv + "=" + s.dir + "\x00")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == s.process.Process.Pid {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		if err == nil && bytes.Contains(append([]byte{0}, text...), mark) && alive(pid) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// alive says whether a process exists and is no zombie.
+func alive(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, fields, found := strings.Cut(string(text[bytes.LastIndexByte(text, ')'):]), " ")
+	return found && fields[0] != 'Z' && fields[0] != 'X'
+}
+
+func requireGone(t *testing.T, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		require.False(t, alive(pid), "process %d survived", pid)
+	}
+}
+
+// waitForThat waits for what nothing announces.
+func waitForThat(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("there was no %s within 30s", what)
+		}
+	}
+}
+
+// transcript is what a program said, line by line, and what the lines mean if they
+// are documents of up --json.
+type transcript struct {
+	mu      sync.Mutex
+	open    []byte // a line without its end
+	text    []string
+	events  []wire.Event
+	lines   []wire.LogLine
+	flood   []byte // lines with this in them are counted and not kept
+	flooded int
+	before  []int // how many of them came before each line of text
+}
+
+// Write is for the program.
+func (w *transcript) Write(chunk []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	size := len(chunk)
+	for {
+		line, rest, ended := bytes.Cut(chunk, []byte("\n"))
+		if !ended {
+			w.open = append(w.open, line...)
+			return size, nil
+		}
+		if len(w.open) > 0 {
+			line = append(w.open, line...)
+			w.open = w.open[:0]
+		}
+		w.add(line)
+		chunk = rest
+	}
+}
+
+func (w *transcript) add(line []byte) {
+	if w.flood != nil && bytes.Contains(line, w.flood) {
+		w.flooded++
+		return
+	}
+	w.text = append(w.text, string(line))
+	w.before = append(w.before, w.flooded)
+	var event wire.Event
+	var said wire.LogLine
+	switch {
+	case !bytes.HasPrefix(line, []byte("{")):
+	case json.Unmarshal(line, &event) == nil && event.Kind != "":
+		w.events = append(w.events, event)
+	case json.Unmarshal(line, &said) == nil && said.Stream != "":
+		w.lines = append(w.lines, said)
+	}
+}
+
+// all is everything so far.
+func (w *transcript) all() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(append(slices.Clone(w.text), string(w.open)), "\n")
+}

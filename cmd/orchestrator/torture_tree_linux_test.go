@@ -1,0 +1,258 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// Torture 0, row 4: the leader crashes, a grandchild keeps stdout. The crash is
+// noticed each time, and no grandchild outlives its leader.
+func TestTorture0GrandchildKeepsStdout(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "leaver" {
+  command = ["sh", "-c", "sleep 1000 & echo $!; exit 1"]
+  restart {
+    policy = "always"
+    delay  = "20ms"
+    factor = 1
+    burst  = 1000
+  }
+}
+`).up("--json")
+	s.waitForEvents(4, wire.EventStarted, "leaver")
+	pids := numbers(t, s.waitForLines(4, "leaver"))
+	requireGone(t, pids[:3]...)
+	s.stop()
+}
+
+// Torture 0, row 7: an agent that ignores TERM, INT and HUP does not hold up
+// the end of the orchestrator and does not outlive it.
+func TestTorture0IgnoresSignals(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "deaf" {
+  command = ["sh", "-c", "trap '' TERM INT HUP; echo $$; while :; do sleep 1; done"]
+}
+`).up("--json")
+	pid := numbers(t, s.waitForLines(1, "deaf"))[0]
+	s.stop()
+	requireGone(t, pid)
+	require.Contains(t, s.events(wire.EventStopped, "deaf")[0].Text, "had to be killed")
+	require.Contains(t, s.events(wire.EventDown, "")[0].Text, "1 had to be killed, nothing left running")
+}
+
+// memberIgnoresTERM is a leader that dies of TERM with a process in its group
+// that does not.
+const memberIgnoresTERM = `trap '' TERM
+sleep 1000 &
+echo $!
+trap - TERM
+while :; do sleep 1; done
+`
+
+// Torture 0, row 8: the leader ends on TERM, a child in the same group ignores
+// it.
+func TestTorture0GroupMemberIgnoresTERM(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "leader" {
+  command = ["sh", "leader.sh"]
+}
+`, "leader.sh", memberIgnoresTERM).up("--json")
+	pid := numbers(t, s.waitForLines(1, "leader"))[0]
+	s.stop()
+	requireGone(t, pid)
+}
+
+// Torture 0, row 9: a grandchild in a session of its own.
+func TestTorture0GrandchildDidSetsid(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "leader" {
+  command = ["sh", "-c", "setsid sh -c 'trap \"\" TERM; echo $$ >>pids; exec sleep 1000' & exec sleep 1000"]
+}
+`).up("--json")
+	pid := s.waitForPIDs(1, "pids")[0]
+	s.stop()
+	requireGone(t, pid)
+}
+
+// Torture 0, row 10: the orchestrator is killed. Its agents die with it.
+func TestTorture0OrchestratorKilled(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `
+agent "sleeper" {
+  command  = ["sleep", "1000"]
+  replicas = 5
+}
+`).up("--json")
+	s.waitForEvents(5, wire.EventStarted, "")
+	require.Len(t, s.processes(), 5)
+	s.signal(syscall.SIGKILL)
+	s.await()
+	waitForThat(t, "end of the agents", func() bool { return len(s.processes()) == 0 })
+}
+
+// Row 4: the exit is told before the left-over is ended, the left-over is
+// named as the one who kept the output open, and the restart follows.
+func TestTorture4HeldOpenIsNamed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "leaver" {
+  command = ["sh", "-c", "trap '' TERM; sleep 1000 & echo $!; exit 1"]
+  restart {
+    delay = "20ms"
+  }
+}
+`).up("--json")
+	started := s.waitForEvents(2, wire.EventStarted, "leaver")
+	pid := numbers(t, s.waitForLines(1, "leaver"))[0]
+	exited := s.events(wire.EventExited, "leaver")[0]
+	left := s.events(wire.EventLeftOver, "leaver")[0]
+	require.Equal(t, 1, *exited.Facts.ExitCode)
+	require.Equal(t, []wire.LeftOver{{PID: pid, Program: "sleep", HeldOpen: true}}, left.Facts.LeftOver)
+	restarting := s.events(wire.EventRestarting, "leaver")[0]
+	require.IsIncreasing(t, []int64{started[0].Seq, exited.Seq, left.Seq, restarting.Seq, started[1].Seq})
+	requireGone(t, pid)
+	s.stop()
+}
+
+// Row 5: after the stop of an agent whose leader dies of TERM nothing of its
+// group is left, and what had to be ended is told by number.
+func TestTorture5NoSurvivorOfTheGroup(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "leader" {
+  command = ["sh", "leader.sh"]
+}
+
+agent "other" {
+  command = ["cat"]
+}
+`, "leader.sh", memberIgnoresTERM).up("--json")
+	pid := numbers(t, s.waitForLines(1, "leader"))[0]
+	s.waitForEvents(1, wire.EventStarted, "other")
+	s.ask("agent", "stop", "leader")
+	requireGone(t, pid)
+	require.Contains(t, s.waitForEvents(1, wire.EventStopped, "leader")[0].Facts.LeftOver, wire.LeftOver{PID: pid, Program: "sleep", HeldOpen: true})
+	require.Len(t, s.processes(), 1, "the other agent is not touched")
+	s.stop()
+}
+
+// Row 6: a session of its own, a double fork, nothing left of its stdio: gone
+// after a crash, a restart, a stop and the end of everything.
+func TestTorture6NoSurvivorOfTheTree(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "leader" {
+  command = ["sh", "leader.sh"]
+  restart {
+    delay = "20ms"
+  }
+}
+`, "leader.sh", `
+(setsid sh -c 'trap "" TERM INT HUP; echo $$ >>pids; exec sleep 1000' </dev/null >/dev/null 2>&1 &)
+until [ -e crash ]; do sleep 0.02; done
+rm crash
+exit 1
+`).up("--json")
+	s.waitForPIDs(1, "pids")
+	s.write("crash", "")
+	requireGone(t, s.waitForPIDs(2, "pids")[0])
+	s.ask("agent", "restart", "leader")
+	requireGone(t, s.waitForPIDs(3, "pids")[1])
+	s.ask("agent", "stop", "leader")
+	require.Empty(t, s.processes())
+	s.ask("agent", "start", "leader")
+	pids := s.waitForPIDs(4, "pids")
+	s.ask("down")
+	require.Equal(t, exitOK, s.await())
+	requireGone(t, pids...)
+	require.Empty(t, s.processes())
+}
+
+// Row 7: the orchestrator is killed. Agents die with it; who left their tree
+// is found and ended at the next start, and named.
+func TestTorture7LeftOversOfAKilledOrchestrator(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "leader" {
+  command = ["sh", "leader.sh"]
+}
+
+agent "reader" {
+  command = ["cat"]
+}
+`, "leader.sh", `setsid sh -c 'trap "" TERM INT HUP; echo $$ >>pids; exec sleep 1000' &
+exec sleep 1000
+`).up("--json")
+	s.waitForEvents(1, wire.EventStarted, "reader")
+	first := s.waitForPIDs(1, "pids")[0]
+	s.signal(syscall.SIGKILL)
+	s.await()
+	waitForThat(t, "end of the agents", func() bool { return slices.Equal(s.processes(), []int{first}) })
+	s.up("--json")
+	second := s.waitForPIDs(2, "pids")[1]
+	requireGone(t, first)
+	require.Contains(t, s.cried.all(), fmt.Sprintf("%d sleep", first))
+	s.stop()
+	requireGone(t, second)
+}
+
+// Row 16: ten thousand agents that end at once. Every exit status is exact, no
+// zombie and no descriptor stays.
+func TestTorture16ManyShortAgents(t *testing.T) {
+	t.Parallel()
+	const many = 10_000
+	s := newStage(t, fmt.Sprintf(`
+agent "short" {
+  command   = ["sh", "-c", "exit ${self.index %% 256}"]
+  replicas  = %d
+  autostart = false
+  restart {
+    policy = "never"
+  }
+}
+`, many)).up("--json")
+	s.waitForEvents(1, wire.EventUp, "")
+	before := s.descriptors()
+	_, _, code := s.call("agent", "start", "--all")
+	require.Equal(t, exitNo, code, "most of them fail")
+	for i, view := range s.status().Agents {
+		require.Equal(t, fmt.Sprintf("exit %d", i%256), view.LastExit, view.Name)
+		require.Equal(t, 1, view.Starts, view.Name)
+	}
+	require.Empty(t, s.children(), "zombies")
+	waitForThat(t, "return of the descriptors", func() bool { return s.descriptors() <= before+2 })
+	s.stop()
+}
+
+// descriptors counts the open files of the orchestrator.
+func (s *stage) descriptors() int {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.process.Process.Pid))
+	require.NoError(s.t, err)
+	return len(entries)
+}
+
+// children are the orchestrator's, dead ones too.
+func (s *stage) children() []string {
+	folder := fmt.Sprintf("/proc/%d/task", s.process.Process.Pid)
+	threads, err := os.ReadDir(folder)
+	require.NoError(s.t, err)
+	var found []string
+	for _, thread := range threads {
+		text, err := os.ReadFile(folder + "/" + thread.Name() + "/children")
+		require.NoError(s.t, err)
+		found = append(found, strings.Fields(string(text))...)
+	}
+	return found
+}
