@@ -1,0 +1,276 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// Row 18: three mistakes, all of them told with line and column; nothing is
+// started.
+func TestTorture18EveryMistakeIsTold(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `orchestrator {
+  shutdown = "soon"
+}
+
+agent "first" {
+  comand = ["touch", "first-ran"]
+}
+
+agent "second" {
+  command    = ["touch", "second-ran"]
+  depends_on = ["thrid"]
+}
+`).up()
+	require.Equal(t, exitNo, s.await())
+	for _, place := range []string{"orchestrator.hcl:2:14", "orchestrator.hcl:6:3", "orchestrator.hcl:11:17"} {
+		require.Contains(t, s.cried.all(), place)
+	}
+	require.Contains(t, s.cried.all(), "Nothing was started.")
+	s.requireNothingStarted()
+}
+
+// requireNothingStarted looks for what an orchestrator at work leaves behind.
+func (s *stage) requireNothingStarted() {
+	s.t.Helper()
+	require.Empty(s.t, s.processes())
+	require.Empty(s.t, s.said.all())
+	require.NoDirExists(s.t, s.state())
+	entries, err := os.ReadDir(s.dir)
+	require.NoError(s.t, err)
+	for _, entry := range entries {
+		require.NotContains(s.t, entry.Name(), "-ran")
+	}
+}
+
+// A wrong configuration never starts anything, however small its mistake.
+func TestTortureWrongConfigStartsNothing(t *testing.T) {
+	t.Parallel()
+	const good = `
+agent "good" {
+  command = ["touch", "good-ran"]
+}
+`
+	for name, test := range map[string]struct {
+		hcl, says string
+		args      []string
+		exit      int
+	}{
+		"no HCL":               {hcl: good + "agent {", says: "orchestrator.hcl:5", exit: exitNo},
+		"unknown block":        {hcl: good + `agnet "x" {}`, says: `Did you mean "agent"`, exit: exitNo},
+		"no command":           {hcl: good + `agent "x" {}`, says: "has no command", exit: exitNo},
+		"twice the same":       {hcl: good + good, says: "orchestrator.hcl:6", exit: exitNo},
+		"depends on itself":    {hcl: good + "agent \"x\" {\n  command    = [\"cat\"]\n  depends_on = [\"x\"]\n}\n", says: "orchestrator.hcl:7", exit: exitNo},
+		"no such folder":       {hcl: good + "agent \"x\" {\n  command = [\"cat\"]\n  dir     = \"gone\"\n}\n", says: "orchestrator.hcl:7:13", exit: exitNo},
+		"no environment file":  {hcl: good + "agent \"x\" {\n  command  = [\"cat\"]\n  env_file = [\"gone\"]\n}\n", says: "orchestrator.hcl:7:15", exit: exitNo},
+		"not in this version":  {hcl: good + "http {\n  listen = [\"127.0.0.1:0\"]\n}\n", says: "http.listen", exit: exitNo},
+		"an agent that is not": {hcl: good, args: []string{"god"}, says: `"god"`, exit: exitNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, test.hcl).up(test.args...)
+			require.Equal(t, test.exit, s.await())
+			require.Contains(t, s.cried.all(), test.says)
+			s.requireNothingStarted()
+		})
+	}
+}
+
+// twenty is an orchestrator.hcl with twenty agents, one of which is different.
+func twenty(different string) string {
+	hcl := ""
+	for i := range 20 {
+		command := `["cat"]`
+		if i == 7 {
+			command = different
+		}
+		hcl += fmt.Sprintf("agent \"a%02d\" {\n  command = %s\n}\n", i, command)
+	}
+	return hcl
+}
+
+func (s *stage) pids() map[string]int {
+	s.t.Helper()
+	pids := make(map[string]int)
+	for _, view := range s.status().Agents {
+		require.Equal(s.t, wire.StateRunning, view.State, view.Name)
+		require.True(s.t, alive(view.PID))
+		pids[view.Name] = view.PID
+	}
+	return pids
+}
+
+// Row 19: of twenty agents one is changed; the other nineteen are the same
+// processes after the reload.
+func TestTorture19ReloadTouchesOneOfTwenty(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, twenty(`["cat"]`)).up("--json")
+	s.waitForEvents(20, wire.EventStarted, "")
+	before := s.pids()
+	s.write("orchestrator.hcl", twenty(`["cat", "-"]`))
+	var reply wire.ReloadReply
+	require.NoError(t, json.Unmarshal([]byte(s.ask("reload", "--json")), &reply))
+	require.Len(t, reply.Changes, 1)
+	require.Equal(t, "a07", reply.Changes[0].Agent)
+	after := s.pids()
+	require.Len(t, after, 20)
+	for name, pid := range after {
+		require.Equal(t, name != "a07", pid == before[name], name)
+	}
+	requireGone(t, before["a07"])
+	s.stop()
+}
+
+// A reload with a mistake changes nothing, not even what is right in the file.
+func TestTortureReloadWithMistakeChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, twenty(`["cat"]`)).up("--json")
+	s.waitForEvents(20, wire.EventStarted, "")
+	before := s.pids()
+	s.write("orchestrator.hcl", twenty(`["cat", "-"]`)+"agent \"new\" {\n  command = [\"touch\", \"new-ran\"]\n  pyt     = true\n}\n")
+	_, stderr, code := s.call("reload")
+	require.Equal(t, exitNo, code)
+	require.Contains(t, stderr, "orchestrator.hcl:63:3")
+	require.Contains(t, stderr, "Nothing was changed.")
+	require.Equal(t, before, s.pids())
+	require.NoFileExists(t, s.path("new-ran"))
+	s.stop()
+}
+
+// A second orchestrator on the same state directory is refused, and told who
+// is there. The first one does not notice.
+func TestTortureSecondOrchestrator(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `
+agent "only" {
+  command = ["cat"]
+}
+`).up("--json")
+	s.waitForEvents(1, wire.EventStarted, "only")
+	before := s.pids()
+	for _, args := range [][]string{{"up"}, {"up", "-d"}} {
+		_, stderr, code := s.call(args...)
+		require.Equal(t, exitConflict, code, args)
+		require.Contains(t, stderr, fmt.Sprintf("(pid %d, ", s.process.Process.Pid))
+	}
+	stdout, stderr, code := s.call("up", "--json")
+	require.Equal(t, exitConflict, code)
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, fmt.Sprintf(`"pid":%d`, s.process.Process.Pid))
+	require.Equal(t, before, s.pids())
+	s.stop()
+}
+
+// A socket whose place is taken, by a file or by another program, is one clear
+// error. What is there is left alone, and nothing is started.
+func TestTortureTakenSocket(t *testing.T) {
+	t.Parallel()
+	const hcl = `
+agent "only" {
+  command = ["touch", "only-ran"]
+}
+`
+	refused := func(t *testing.T, s *stage, why string) {
+		s.up()
+		require.Equal(t, exitNo, s.await())
+		require.Equal(t, 1, strings.Count(s.cried.all(), "Error: "))
+		require.Contains(t, s.cried.all(), s.path("state/api.sock")+" is "+why)
+		require.Contains(t, s.cried.all(), "Nothing was started.")
+		require.NoFileExists(t, s.path("only-ran"))
+		require.Empty(t, s.said.all())
+	}
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, hcl)
+		require.NoError(t, os.Mkdir(s.state(), 0o700))
+		s.write("state/api.sock", "precious")
+		refused(t, s, "in the way")
+		text, err := os.ReadFile(s.path("state/api.sock"))
+		require.NoError(t, err)
+		require.Equal(t, "precious", string(text))
+	})
+	t.Run("program", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, hcl)
+		require.NoError(t, os.Mkdir(s.state(), 0o700))
+		foreign, err := net.Listen("unix", s.path("state/api.sock"))
+		require.NoError(t, err)
+		defer foreign.Close()
+		refused(t, s, "taken")
+		conn, err := net.Dial("unix", s.path("state/api.sock"))
+		require.NoError(t, err, "the other program's socket was taken away")
+		require.NoError(t, conn.Close())
+	})
+	t.Run("nobody", func(t *testing.T) { // what a killed orchestrator leaves is no obstacle
+		t.Parallel()
+		s := newStage(t, hcl)
+		require.NoError(t, os.Mkdir(s.state(), 0o700))
+		dead, err := net.Listen("unix", s.path("state/api.sock"))
+		require.NoError(t, err)
+		dead.(*net.UnixListener).SetUnlinkOnClose(false)
+		require.NoError(t, dead.Close())
+		s.up("--json", "--exit-when-idle")
+		require.Equal(t, exitOK, s.await())
+		require.FileExists(t, s.path("only-ran"))
+	})
+}
+
+// What one agent lacks is one clear error of that agent; the others run.
+func TestTortureAgentThatCannotStart(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "fine" {
+  command = ["cat"]
+}
+
+agent "program" {
+  command = ["./no-such-program"]
+}
+
+agent "folder" {
+  command   = ["cat"]
+  dir       = "folder"
+  autostart = false
+}
+
+agent "environment" {
+  command   = ["cat"]
+  env_file  = ["variables"]
+  autostart = false
+}
+`, "variables", "A=b\n")
+	require.NoError(t, os.Mkdir(s.path("folder"), 0o700))
+	s.up("--json")
+	s.waitForEvents(1, wire.EventStarted, "fine")
+	require.NoError(t, os.Remove(s.path("folder")))
+	require.NoError(t, os.Remove(s.path("variables")))
+	for agent, says := range map[string]string{
+		"program":     "program not found: .*no-such-program",
+		"folder":      "its folder .*/folder. does not exist",
+		"environment": "variables.*(no such file|does not exist|not found)",
+	} {
+		if agent != "program" {
+			stdout, _, code := s.call("agent", "start", agent)
+			require.Equal(t, exitNo, code)
+			require.Regexp(t, regexp.MustCompile(says), stdout)
+		}
+		gaveUp := s.waitForEvents(1, wire.EventGaveUp, agent)
+		require.Len(t, gaveUp, 1)
+		require.Regexp(t, regexp.MustCompile(says), gaveUp[0].Text)
+		require.Empty(t, s.events(wire.EventRestarting, agent), "it is tried again, which mends nothing")
+		view := s.agent(agent)
+		require.Equal(t, wire.StateFailed, view.State)
+		require.Regexp(t, regexp.MustCompile(says), view.Reason)
+	}
+	require.Equal(t, wire.StateRunning, s.agent("fine").State)
+	s.stop()
+}

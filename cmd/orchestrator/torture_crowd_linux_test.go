@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"orchestrator/wire"
+)
+
+// Row 8, for the whole program: an agent that never reads its stdin does not
+// hold up the ordered stop, and the others are told, and end, as if it were
+// not there.
+func TestTorture8DeafAgentAmongOthers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `
+defaults {
+  stop {
+    close_stdin = "500ms"
+  }
+}
+
+agent "deaf" {
+  command = ["sleep", "1000"]
+}
+
+agent "reader" {
+  command = ["sh", "-c", "echo ready; while IFS= read -r line; do echo \"heard $line\"; done; echo bye"]
+}
+`).up("--json")
+	s.waitForEvents(1, wire.EventStarted, "deaf")
+	s.waitForLines(1, "reader")
+	s.ask("down")
+	require.Equal(t, exitOK, s.await())
+	require.Empty(t, s.processes())
+	lines := s.lines("reader", wire.StreamOut)
+	require.Len(t, lines, 3)
+	var notice struct{ Type string }
+	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines[1], "heard ")), &notice))
+	require.Equal(t, "notify:shutdown", notice.Type)
+	require.Equal(t, "bye", lines[2])
+	deaf, reader := s.events(wire.EventStopped, "deaf")[0], s.events(wire.EventStopped, "reader")[0]
+	require.Contains(t, reader.Text, "exit 0")
+	require.Contains(t, deaf.Text, "killed by SIGTERM")
+	require.Less(t, reader.Seq, deaf.Seq, "the reader waited for the deaf one")
+}
+
+// Row 8: the stdin of an agent is full up to the last byte, so that the notice
+// of the end cannot even be written. It is stopped all the same.
+func TestTorture8NoticeCannotBeDelivered(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "")
+	run := exec.Command(s.program, "run", "--", "sleep", "1000")
+	run.Stdin = strings.NewReader(strings.Repeat(strings.Repeat("x", 1023)+"\n", 4096))
+	s.start(run)
+	waitForThat(t, "agent with a full stdin", func() bool {
+		pids := s.processes()
+		return len(pids) == 1 && unread(pids[0]) > 48<<10 // not 64: the kernel packs lines into pages as they come
+	})
+	s.signal(syscall.SIGTERM)
+	require.Equal(t, exitOK, s.await())
+	require.Empty(t, s.processes())
+}
+
+// unread is how much is in the pipe that is a process's stdin.
+func unread(pid int) int {
+	stdin, err := os.Open(fmt.Sprintf("/proc/%d/fd/0", pid))
+	if err != nil {
+		return 0 // it is not there yet, or gone
+	}
+	defer stdin.Close()
+	n, _ := unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCINQ)
+	return n
+}
+
+// Where a socket is, somebody answers: run has one, too.
+func TestTortureRunAnswers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "")
+	s.start(exec.Command(s.program, "run", "--", "sleep", "1000"))
+	waitForThat(t, "process of the agent", func() bool { return len(s.processes()) == 1 })
+	sockets, err := filepath.Glob(s.path("orchestrator-run-*/api.sock"))
+	require.NoError(t, err)
+	if len(sockets) > 0 {
+		_, stderr, code := s.call("status", "--host", sockets[0], "--timeout", "5s")
+		require.Equal(t, exitOK, code, stderr)
+	}
+	s.signal(syscall.SIGTERM)
+	require.Equal(t, exitOK, s.await())
+}
+
+// A thousand idle agents run at once, and down leaves none.
+func TestTortureThousandAgents(t *testing.T) {
+	t.Parallel()
+	const many = 1000
+	s := newStage(t, `
+agent "idle" {
+  command  = ["cat"]
+  replicas = 1000
+}
+`).up("--json")
+	s.waitForEvents(many, wire.EventStarted, "")
+	require.Len(t, s.pids(), many)
+	require.Len(t, s.processes(), many)
+	stdout := s.ask("down")
+	require.Contains(t, stdout, "nothing left running")
+	require.Equal(t, exitOK, s.await())
+	require.Empty(t, s.processes())
+	for _, e := range s.events(wire.EventStopped, "") {
+		require.Contains(t, e.Text, "exit 0", e.Agent)
+	}
+}
