@@ -9,7 +9,7 @@ orchestrator {
   shutdown = "10s"
 }
 
-# Says a line now and then. The others start after it.
+# Says a line now and then. phoenix and family start after it.
 agent "ticker" {
   description = "a steady worker"
   command     = ["go", "run", "./fixtures/ticker", "-times", "0", "-every", "1s"]

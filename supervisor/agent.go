@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"syscall"
 	"time"
 
@@ -17,8 +18,8 @@ type Agent struct {
 	Command     []string
 	Dir         string
 	// Environ makes the environment, anew for each start and off the
-	// supervisor's goroutine: it may read files and wait.
-	Environ   func() ([]string, error)
+	// supervisor's goroutine: it may read files and wait, as long as ctx lasts.
+	Environ   func(ctx context.Context) ([]string, error)
 	Raw       bool // it knows no messages: it is told nothing
 	NoStdin   bool
 	Pty       bool

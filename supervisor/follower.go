@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ const (
 type Follower struct {
 	waits bool // agents wait for it
 	deaf  bool // to agents: it hears the orchestrator alone
+	stays bool // also when all that it follows are gone: others may come
 
 	mu     sync.Mutex
 	queues map[string]*queue
@@ -34,6 +36,7 @@ type Follower struct {
 	moved  chan struct{} // closed when something was taken
 	stuck  bool
 	closed bool
+	voices int // that it follows
 }
 
 // queue is the backlog of one agent.
@@ -190,10 +193,31 @@ func (f *Follower) take(spare *page) (agent string, ok bool) {
 	return q.agent, true
 }
 
+// joined and parted count the voices that it follows; without any, one that
+// does not stay has nothing more to come.
+func (f *Follower) joined() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.voices++
+}
+
+func (f *Follower) parted() {
+	f.mu.Lock()
+	f.voices--
+	last := f.voices == 0 && !f.stays
+	f.mu.Unlock()
+	if last {
+		f.close()
+	}
+}
+
 // close ends the follower: what it has is still taken, nothing is added.
 func (f *Follower) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
 	f.closed = true
 	close(f.moved)
 	f.moved = make(chan struct{})
@@ -201,4 +225,48 @@ func (f *Follower) close() {
 	case f.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Listen hears what happens from the beginning, and, with lines, what agents
+// say. It is for before Run.
+func (s *Supervisor) Listen(lines bool) *Follower {
+	f := newFollower(true)
+	f.deaf, f.stays = !lines, true
+	for _, a := range s.order {
+		a.voice.follow(f)
+	}
+	s.followAll = append(s.followAll, f)
+	return f
+}
+
+// follow hears agents from now on. None named means all, also those that a
+// reload will bring, and the orchestrator itself. Nobody waits for it. The
+// caller ends it.
+func (s *Supervisor) follow(ctx context.Context, names []string) (*Follower, func(), error) {
+	f := newFollower(false)
+	f.stays = len(names) == 0
+	end := func() {
+		f.close()
+		s.post(func() {
+			s.followAll = slices.DeleteFunc(s.followAll, func(o *Follower) bool { return o == f })
+			for _, a := range s.order {
+				a.voice.unfollow(f)
+			}
+		})
+	}
+	_, err := ask(ctx, s, func() (any, error) {
+		chosen, err := s.choose(names)
+		for _, a := range chosen {
+			a.voice.follow(f)
+		}
+		if len(names) == 0 {
+			s.followAll = append(s.followAll, f)
+		}
+		return nil, err
+	})
+	if err != nil {
+		end() // the turn may still come
+		return nil, nil, err
+	}
+	return f, end, nil
 }

@@ -38,11 +38,11 @@ func (s *Supervisor) stdinStalled(a *agent, run string, yes bool) {
 		return
 	}
 	if !yes {
-		s.recovered(a, "reads its stdin again")
+		s.recovered(a, &a.deaf, "reads its stdin again")
 		return
 	}
 	messages, _, _ := a.mail.waiting()
-	s.stalled(a, fmt.Sprintf("does not read its stdin: %d bytes unread, %d messages waiting", a.child.Unread(), messages))
+	s.stalled(a, &a.deaf, fmt.Sprintf("does not read its stdin: %d bytes unread, %d messages waiting", a.child.Unread(), messages))
 }
 
 // watchSilence looks at an agent's silence when it could be too long.
@@ -52,6 +52,7 @@ func (s *Supervisor) watchSilence(a *agent) {
 		return
 	}
 	run := a.run
+	s.deadlines.drop(a.watch)
 	a.watch = s.deadlines.add(time.Now().Add(limit-a.voice.silence()), func() {
 		if a.voice.silence() < a.Health.Silence {
 			s.watchSilence(a)
@@ -60,22 +61,24 @@ func (s *Supervisor) watchSilence(a *agent) {
 		woken := func() {
 			s.post(func() {
 				if a.run == run && a.child != nil {
-					s.recovered(a, "speaks again")
+					s.recovered(a, &a.silent, "speaks again")
 					s.watchSilence(a)
 				}
 			})
 		}
 		a.voice.onSound.Store(&woken)
-		s.stalled(a, fmt.Sprintf("has said nothing for %s", short(a.voice.silence())))
+		s.stalled(a, &a.silent, fmt.Sprintf("has said nothing for %s", short(a.voice.silence())))
 	})
 }
 
 // stalled marks an agent that runs without working, and restarts it if it is
-// to be.
-func (s *Supervisor) stalled(a *agent, why string) {
-	if a.state != wire.StateRunning {
+// to be. It may be deaf, or silent, or both; it has recovered when it is
+// neither.
+func (s *Supervisor) stalled(a *agent, cause *string, why string) {
+	if !a.state.Live() || a.halt != nil || a.exit != nil || *cause != "" {
 		return
 	}
+	*cause = why
 	a.set(wire.StateStalled, why)
 	if a.Health.Restart {
 		s.event(a, wire.Event{Kind: wire.EventStalled, Text: why + ", is restarted"})
@@ -85,11 +88,20 @@ func (s *Supervisor) stalled(a *agent, why string) {
 	s.event(a, wire.Event{Kind: wire.EventStalled, Text: why})
 }
 
-func (s *Supervisor) recovered(a *agent, how string) {
-	if a.state == wire.StateStalled {
-		a.set(wire.StateRunning, "")
-		s.event(a, wire.Event{Kind: wire.EventRecovered, Text: how})
+func (s *Supervisor) recovered(a *agent, cause *string, how string) {
+	if *cause == "" {
+		return
 	}
+	*cause = ""
+	if a.state != wire.StateStalled {
+		return
+	}
+	s.event(a, wire.Event{Kind: wire.EventRecovered, Text: how})
+	if rest := a.deaf + a.silent; rest != "" {
+		a.reason = rest
+		return
+	}
+	a.set(wire.StateRunning, "")
 }
 
 // again restarts an agent that was stopped because it had stalled. That counts

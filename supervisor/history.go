@@ -1,12 +1,19 @@
 package supervisor
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
+	"container/heap"
 	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
 	"orchestrator/wire"
 )
@@ -14,12 +21,17 @@ import (
 // LogQuery chooses lines of agents.
 type LogQuery struct {
 	Agents []string // none: all
-	Last   int      // lines of each agent
+	Last   int      // lines of each agent; AllLines: all
 	Stream string   // "": all
 	After  string   // later than this time, spelled as theirs
 	Until  string
 	Follow bool
+
+	past string // of what was said before: not later than this
 }
+
+// AllLines is for LogQuery.Last.
+const AllLines = -1
 
 // logged is where the lines of one agent are found.
 type logged struct {
@@ -30,46 +42,48 @@ type logged struct {
 
 // Logs sends the last lines of agents, oldest first, and then, if asked, those
 // that come. Lines come from the tail in memory where it has enough, else from
-// the files, which also hold what was said to an earlier orchestrator.
+// the files, which also hold what was said to an earlier orchestrator. They are
+// read as they are sent: however much was said, little of it is in memory.
 func (s *Supervisor) Logs(ctx context.Context, q LogQuery, send func(wire.LogLine) error) error {
 	var follower *Follower
 	if q.Follow {
-		f, end, err := s.Follow(ctx, q.Agents, 0, false)
+		f, end, err := s.follow(ctx, q.Agents)
 		if err != nil {
 			return err
 		}
 		defer end()
 		follower = f
+		q.past = stamp(time.Now()) // what is said from now on is heard, and need not be read
 	}
-	type found struct {
-		places []logged
-		err    error
-	}
-	got, err := ask(ctx, s, func() found {
-		chosen, err := s.choose(q.Agents)
-		var places []logged
-		for _, a := range chosen {
-			places = append(places, logged{agent: a.Name, dir: filepath.Join(a.Output.Dir, a.Name), tail: a.voice.last(a.Output.Tail)})
-		}
-		return found{places, err}
-	})
-	if err == nil {
-		err = got.err
-	}
+	places, err := s.places(ctx, q.Agents)
 	if err != nil {
 		return err
 	}
-	var lines []wire.LogLine
-	for _, place := range got.places {
-		lines = append(lines, place.lines(&q)...)
+	histories := make([]iter.Seq2[wire.LogLine, error], len(places))
+	for i := range places {
+		histories[i] = places[i].lines(&q)
 	}
-	slices.SortStableFunc(lines, func(a, b wire.LogLine) int { return strings.Compare(a.At, b.At) })
-	for _, line := range lines {
-		if err := send(line); err != nil {
+	for line, err := range merged(histories) {
+		if err == nil {
+			err = send(line)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return q.follow(ctx, follower, send)
+}
+
+// places says where the lines of agents are.
+func (s *Supervisor) places(ctx context.Context, names []string) ([]logged, error) {
+	return ask(ctx, s, func() ([]logged, error) {
+		chosen, err := s.choose(names)
+		var places []logged
+		for _, a := range chosen {
+			places = append(places, logged{agent: a.Name, dir: filepath.Join(a.Output.Dir, a.Name), tail: a.voice.last(a.Output.Tail)})
+		}
+		return places, err
+	})
 }
 
 // follow sends lines as they come.
@@ -94,62 +108,166 @@ func (q *LogQuery) wants(line *wire.LogLine) bool {
 		(q.After == "" || line.At > q.After) && (q.Until == "" || line.At <= q.Until)
 }
 
-// lines are the last lines of one agent that are wanted.
-func (p *logged) lines(q *LogQuery) []wire.LogLine {
+// wanted are the lines of the tail that are.
+func (p *logged) wanted(q *LogQuery) []wire.LogLine {
 	var lines []wire.LogLine
-	enough := q.After == "" && q.Until == "" && len(p.tail) >= q.Last
-	if enough {
-		lines = p.tail
-	} else {
-		lines = p.read(q)
-		for _, line := range p.tail {
-			if line.Stream == wire.StreamOwn {
-				lines = append(lines, line)
-			}
-		}
-		slices.SortStableFunc(lines, func(a, b wire.LogLine) int { return strings.Compare(a.At, b.At) })
-	}
-	lines = slices.DeleteFunc(slices.Clone(lines), func(l wire.LogLine) bool { return !q.wants(&l) })
-	return lines[max(0, len(lines)-q.Last):]
-}
-
-// read takes lines from the files, the newest files first, until there are
-// enough.
-func (p *logged) read(q *LogQuery) []wire.LogLine {
-	var all []wire.LogLine
-	for suffix, stream := range map[string]string{".out": wire.StreamOut, ".err": wire.StreamErr} {
-		if q.Stream != "" && q.Stream != stream {
-			continue
-		}
-		var lines []wire.LogLine
-		names := logNames(p.dir, suffix)
-		for _, name := range slices.Backward(names) {
-			text, err := os.ReadFile(filepath.Join(p.dir, name))
-			if err != nil {
-				continue // pruned meanwhile
-			}
-			lines = append(parseLog(text, p.agent, stream, q), lines...)
-			if len(lines) >= q.Last {
-				break
-			}
-		}
-		all = append(all, lines[max(0, len(lines)-q.Last):]...)
-	}
-	return all
-}
-
-// parseLog reads the lines of a log file.
-func parseLog(text []byte, agent, stream string, q *LogQuery) []wire.LogLine {
-	var lines []wire.LogLine
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		if len(line) <= len(stampLayout) || line[len(stampLayout)] != ' ' {
-			continue
-		}
-		l := wire.LogLine{At: string(line[:len(stampLayout)]), Agent: agent, Stream: stream, Text: string(line[len(stampLayout)+1:])}
-		if q.wants(&l) {
-			lines = append(lines, l)
+	for i := range p.tail {
+		if l := &p.tail[i]; q.wants(l) && (q.past == "" || l.At <= q.past) {
+			lines = append(lines, *l)
 		}
 	}
 	return lines
+}
+
+// lines are the last lines of one agent that are wanted.
+func (p *logged) lines(q *LogQuery) iter.Seq2[wire.LogLine, error] {
+	tail := p.wanted(q)
+	if q.Last >= 0 && q.After == "" && q.Until == "" && len(p.tail) >= q.Last {
+		return sequence(tail[max(0, len(tail)-q.Last):])
+	}
+	own := slices.DeleteFunc(tail, func(l wire.LogLine) bool { return l.Stream != wire.StreamOwn })
+	all := merged([]iter.Seq2[wire.LogLine, error]{p.read(".out", q), p.read(".err", q), sequence(own)})
+	if q.Last == AllLines {
+		return all
+	}
+	return last(q.Last, all)
+}
+
+func sequence(lines []wire.LogLine) iter.Seq2[wire.LogLine, error] {
+	return func(yield func(wire.LogLine, error) bool) {
+		for _, line := range lines {
+			if !yield(line, nil) {
+				return
+			}
+		}
+	}
+}
+
+// last are the last n lines. They are counted first, so that none needs to be
+// kept meanwhile.
+func last(n int, lines iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error] {
+	return func(yield func(wire.LogLine, error) bool) {
+		skip := -n
+		for range lines {
+			skip++
+		}
+		for line, err := range lines {
+			if skip--; skip >= 0 && err == nil {
+				continue
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+// read reads one stream of the agent from its files.
+func (p *logged) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, error] {
+	stream := wire.StreamOut
+	if suffix == ".err" {
+		stream = wire.StreamErr
+	}
+	return func(yield func(wire.LogLine, error) bool) {
+		if q.Stream != "" && q.Stream != stream {
+			return
+		}
+		for _, name := range logNames(p.dir, suffix) {
+			for line, err := range readLog(filepath.Join(p.dir, name)) {
+				line.Agent, line.Stream = p.agent, stream
+				if err == nil && (!q.wants(&line) || q.past != "" && line.At > q.past) {
+					continue
+				}
+				if !yield(line, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// readLog reads the lines of a log file, and of each the time. One that was
+// removed meanwhile has none.
+func readLog(name string) iter.Seq2[wire.LogLine, error] {
+	return func(yield func(wire.LogLine, error) bool) {
+		file, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(wire.LogLine{}, err)
+			return
+		}
+		defer file.Close()
+		reader := bufio.NewReader(file)
+		for err == nil {
+			var text []byte
+			text, err = reader.ReadBytes('\n')
+			text = bytes.TrimSuffix(text, []byte("\n"))
+			if len(text) > len(stampLayout) && text[len(stampLayout)] == ' ' &&
+				!yield(wire.LogLine{At: string(text[:len(stampLayout)]), Text: string(text[len(stampLayout)+1:])}, nil) {
+				return
+			}
+		}
+		if err != io.EOF {
+			yield(wire.LogLine{}, err)
+		}
+	}
+}
+
+// merged makes one sequence of many, each of which is in order of time.
+func merged(many []iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error] {
+	return func(yield func(wire.LogLine, error) bool) {
+		var heads heads
+		for i, lines := range many {
+			next, stop := iter.Pull2(lines)
+			defer stop()
+			h := &head{number: i, next: next}
+			if h.advance() {
+				heads = append(heads, h)
+			}
+		}
+		heap.Init(&heads)
+		for len(heads) > 0 {
+			h := heads[0]
+			if !yield(h.line, h.err) {
+				return
+			}
+			if h.advance() {
+				heap.Fix(&heads, 0)
+			} else {
+				heap.Pop(&heads)
+			}
+		}
+	}
+}
+
+// head is the first line of a sequence that has not been sent yet.
+type head struct {
+	number int // of the sequence, among equals
+	line   wire.LogLine
+	err    error
+	next   func() (wire.LogLine, error, bool)
+}
+
+func (h *head) advance() (more bool) {
+	h.line, h.err, more = h.next()
+	return more
+}
+
+// heads is a heap, the oldest first.
+type heads []*head
+
+func (h heads) Len() int      { return len(h) }
+func (h heads) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *heads) Push(x any)   { *h = append(*h, x.(*head)) }
+
+func (h heads) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(h[i].line.At, h[j].line.At), cmp.Compare(h[i].number, h[j].number)) < 0
+}
+
+func (h *heads) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }

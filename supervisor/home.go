@@ -112,19 +112,56 @@ func SocketPath(stateDir string) string {
 	return filepath.Join("/tmp", fmt.Sprintf("orchestrator-%d", os.Getuid()), name, "api.sock")
 }
 
-// MakeSocketDir makes the folder of a socket, ours alone. One that somebody
-// else made is refused.
-func MakeSocketDir(socket string) error {
-	dir := filepath.Dir(socket)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// MakeSocketDir makes the folders of a socket that are there for sockets alone,
+// or sees that those that are there are safe: a stranger who owns or may write
+// one of them could put a socket of his own in our place.
+func MakeSocketDir(socket, stateDir string) error {
+	levels := socketDirs(socket, stateDir)
+	if err := os.MkdirAll(filepath.Dir(levels[0]), 0o700); err != nil {
 		return err
 	}
+	for _, dir := range levels {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		if err := ours(dir); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(levels[len(levels)-1], 0o700)
+}
+
+// RemoveSocketDir removes the folder that was made for the one socket, unless
+// there is something in it.
+func RemoveSocketDir(socket, stateDir string) {
+	if levels := socketDirs(socket, stateDir); len(levels) > 1 {
+		_ = os.Remove(levels[len(levels)-1]) // one that stays is used again
+	}
+}
+
+// socketDirs are the folders of a socket that are ours, the upper one first.
+func socketDirs(socket, stateDir string) []string {
+	dir := filepath.Dir(socket)
+	if dir == filepath.Clean(stateDir) {
+		return []string{dir}
+	}
+	return []string{filepath.Dir(dir), dir}
+}
+
+// ours says why a folder is not ours alone to write.
+func ours(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() || !info.IsDir() {
+	owner, known := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder", dir)
+	case !known || int(owner.Uid) != os.Geteuid():
 		return fmt.Errorf("%s belongs to somebody else", dir)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%s may be written by others (chmod go-w closes it to them)", dir)
 	}
-	return os.Chmod(dir, 0o700)
+	return nil
 }

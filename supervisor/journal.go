@@ -1,7 +1,10 @@
 package supervisor
 
 import (
+	"context"
 	"fmt"
+	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -73,4 +76,60 @@ func (j *journal) close() {
 		j.closed = true
 		close(j.grown)
 	}
+}
+
+func (j *journal) latest() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.last
+}
+
+// Seq is the number of the latest event.
+func (s *Supervisor) Seq() int64 { return s.journal.latest() }
+
+// Events sends events as they are and, if asked, as they come, until send
+// fails or ctx is over.
+func (s *Supervisor) Events(ctx context.Context, q EventQuery, send func(wire.Event) error) error {
+	seq := q.Since
+	for {
+		events, grown := s.journal.after(seq)
+		for i := range events {
+			seq = events[i].Seq
+			if !q.wants(&events[i]) {
+				continue
+			}
+			if err := send(events[i]); err != nil {
+				return err
+			}
+		}
+		if !q.Follow || grown == nil {
+			return nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// EventQuery chooses events.
+type EventQuery struct {
+	Since  int64  // those behind this number
+	After  string // those later than this time, spelled as theirs
+	Kind   string // a glob; "": all
+	Agents []string
+	Follow bool
+}
+
+func (q *EventQuery) wants(e *wire.Event) bool {
+	if e.Kind == wire.EventGap {
+		return true
+	}
+	if q.Kind != "" {
+		if ok, err := path.Match(q.Kind, e.Kind); err != nil || !ok {
+			return false
+		}
+	}
+	return (q.After == "" || e.At > q.After) && (len(q.Agents) == 0 || slices.Contains(q.Agents, e.Agent))
 }

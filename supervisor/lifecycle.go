@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,12 +19,13 @@ import (
 // answered with yes.
 const good = time.Second
 
-// want has an agent run from now on, and before it those it depends on.
+// want has an agent run from now on, and before it those it depends on. One of
+// them that has ended well has done what it was there for.
 func (s *Supervisor) want(a *agent, freely bool) {
 	a.wanted, a.freely = true, freely
 	if !freely {
 		for _, name := range a.DependsOn {
-			if d := s.agents[name]; d != nil && !d.wanted {
+			if d := s.agents[name]; d != nil && !d.wanted && d.state != wire.StateExited {
 				s.want(d, false)
 			}
 		}
@@ -34,7 +36,9 @@ func (s *Supervisor) want(a *agent, freely bool) {
 // tryStart starts an agent that should run and does not, if what it depends on
 // is there.
 func (s *Supervisor) tryStart(a *agent) {
-	if s.stopping != nil || !a.wanted || a.removed || a.state.Live() || a.state == wire.StateStarting || a.state == wire.StateBackoff {
+	switch {
+	case s.stopping != nil, !a.wanted, a.removed, a.halt != nil, s.held(a),
+		a.state.Live(), a.state == wire.StateStarting, a.state == wire.StateBackoff:
 		return
 	}
 	if missing := s.missing(a); missing != "" {
@@ -43,9 +47,6 @@ func (s *Supervisor) tryStart(a *agent) {
 			s.event(a, wire.Event{Kind: wire.EventWaiting, Text: "waits for " + missing})
 		}
 		a.reason = "for " + missing
-		if s.hopeless(a) {
-			a.answerStart(false, "waits for "+missing+", which is not going to run")
-		}
 		return
 	}
 	s.launch(a)
@@ -85,10 +86,11 @@ func (s *Supervisor) launch(a *agent) {
 	a.set(wire.StateStarting, "")
 	a.run = uuid.NewString()
 	a.exit = nil
-	spec, run := a.Agent, a.run
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
+	m := &maker{spec: a.Agent, run: a.run, told: make(chan struct{})}
 	s.makers.Go(func() error {
-		m := &maker{spec: spec, run: run, told: make(chan struct{})}
-		c, err := m.make(s, a)
+		c, err := m.make(ctx, s, a)
 		s.post(func() {
 			s.started(a, m, c, err)
 			close(m.told)
@@ -106,8 +108,11 @@ type maker struct {
 	told   chan struct{}
 }
 
-func (m *maker) make(s *Supervisor, a *agent) (Process, error) {
-	env, err := m.spec.Environ()
+func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, error) {
+	env, err := m.spec.Environ(ctx)
+	if err == nil {
+		err = ctx.Err() // nobody wants it any more
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +145,13 @@ func (m *maker) make(s *Supervisor, a *agent) (Process, error) {
 
 // started is the turn after an attempt to make a process.
 func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
+	a.cancel()
 	if err != nil {
 		s.startFailed(a, err)
 		return
 	}
 	a.child = c
+	a.deaf, a.silent = "", ""
 	a.starts++
 	a.mail = s.mailbox(a, m, c)
 	a.set(wire.StateRunning, "")
@@ -155,7 +162,7 @@ func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
 	}
 	s.event(a, wire.Event{Kind: wire.EventStarted, Text: text, Facts: wire.Facts{PID: c.PID(), Attempt: a.starts}})
 	s.watchSilence(a)
-	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() { a.answerStart(true, fmt.Sprintf("runs, pid %d", c.PID())) })
+	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() {}) // settle looks after it
 	if a.halt != nil || s.stopping != nil {
 		s.beginHalt(a)
 		return
@@ -197,7 +204,6 @@ func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	a.lastExit, a.lastUp = exit.String(), up
 	a.set(wire.StateStopping, exit.String()+", its tree is being cleared")
 	s.deadlines.drop(a.watch)
-	s.deadlines.drop(a.due)
 	s.deadlines.drop(a.proof)
 	facts := wire.Facts{PID: a.child.PID(), UpMS: up.Milliseconds()}
 	if exit.Signal != 0 {
@@ -205,8 +211,15 @@ func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	} else {
 		facts.ExitCode = &exit.Code
 	}
-	if a.halt == nil { // a stop that was asked for is told whole, by stopped
+	if a.halt == nil {
 		s.event(a, wire.Event{Kind: wire.EventExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Facts: facts})
+		return
+	}
+	// A stop that was asked for is told whole, by stopped. What the leader left
+	// has the rest of the ladder: wrappers die at once, and what they wrap may
+	// have something to finish.
+	if !a.halt.signalled {
+		s.signalRung(a)
 	}
 }
 
@@ -214,20 +227,26 @@ func (s *Supervisor) exited(a *agent, exit child.Exit) {
 func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	exit := *a.exit
 	s.clearUp(a, ending)
-	if a.halt != nil || s.stopping != nil {
+	a.endedRun = a.run
+	switch {
+	case a.halt != nil || s.stopping != nil:
 		s.stopped(a, ending)
+		return
+	case a.afresh:
+		a.afresh = false
+		a.set(wire.StateStopped, "")
+		s.want(a, a.freely)
 		return
 	}
 	v := a.history.after(a.Restart, exit.Code, exit.String(), a.lastUp, exit.At, rand.Float64())
 	switch {
 	case v.again:
-		s.restartIn(a, v.delay+s.spread(exit.At), "", v.attempt)
+		s.restartIn(a, v.delay+s.spread(a, exit.At), "", v.attempt)
 	case v.why != "":
 		s.fail(a, v.why, exit.Code)
 	default:
 		a.wanted = false
 		a.set(wire.StateExited, exit.String())
-		a.answerStart(exit.Code == 0, exit.String())
 		s.wakeWaiting()
 		s.checkIdle()
 	}
@@ -260,6 +279,7 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	a.mail.drop()
 	_, _, refused := a.mail.waiting()
 	a.refused += refused
+	a.survivors = len(ending.Survivors)
 	a.child, a.mail, a.exit = nil, nil, nil
 }
 
@@ -283,19 +303,15 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 		a.restarts++
 		s.tryStart(a)
 	})
-	if attempt > 0 {
-		a.answerStart(false, a.lastExit)
-	}
 }
 
-// fail gives an agent up. Its last exit code is what a shell would say.
+// fail gives an agent up. code is its last exit code, or what a shell would say
+// of a program that did not start; -1 where neither tells why.
 func (s *Supervisor) fail(a *agent, why string, code int) {
 	a.wanted = false
 	a.set(wire.StateFailed, why)
-	s.failed = true
 	s.event(a, wire.Event{Kind: wire.EventGaveUp, Text: why, Facts: wire.Facts{ExitCode: &code}})
-	a.answerStart(false, why)
-	a.answerStop(false, why)
+	a.lastStop = why
 	if s.options.AbortOnFailure {
 		s.stop(a.Name + " failed")
 		return
@@ -321,9 +337,6 @@ func (s *Supervisor) checkIdle() {
 		}
 	}
 	s.idle = true
-	for _, a := range s.order {
-		s.failed = s.failed || a.state == wire.StateWaiting
-	}
 	s.event(nil, wire.Event{Kind: wire.EventIdle, Text: "all agents have ended"})
 	if s.options.ExitWhenIdle {
 		s.stop("all agents have ended")
@@ -334,31 +347,4 @@ func (s *Supervisor) checkIdle() {
 func (s *Supervisor) hopeless(a *agent) bool {
 	d := s.agents[s.missing(a)]
 	return d != nil && (!d.wanted || d.state == wire.StateWaiting && s.hopeless(d))
-}
-
-// answerStart answers those who asked for the start.
-func (a *agent) answerStart(ok bool, text string) {
-	outcome := wire.AgentOutcome{Name: a.Name, OK: ok, Text: text}
-	if a.child != nil {
-		outcome.PID = a.child.PID()
-	}
-	if !ok && len(a.onStart) > 0 {
-		for _, line := range a.voice.last(20) {
-			if line.Stream != wire.StreamOwn {
-				outcome.LastWords = append(outcome.LastWords, line.Text)
-			}
-		}
-	}
-	for _, answer := range a.onStart {
-		answer(outcome)
-	}
-	a.onStart = nil
-}
-
-// answerStop answers those who asked for the stop.
-func (a *agent) answerStop(ok bool, text string) {
-	for _, answer := range a.onStop {
-		answer(wire.AgentOutcome{Name: a.Name, OK: ok, Text: text})
-	}
-	a.onStop = nil
 }

@@ -1,11 +1,13 @@
 package supervisor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,8 +16,9 @@ import (
 const retryAfter = 5 * time.Second
 
 // logFile is where one stream of one run goes: whole lines, each with its
-// time, in files of bounded size named RUN-PART.out or .err, so that their
-// names sort by age. Nothing is made before there is something to write.
+// time, in files of bounded size named RUN-PART.out or .err, both numbers, so
+// that their names tell their age. Nothing is made before there is something
+// to write.
 //
 // When the disk refuses, lines are counted instead of written, nothing waits,
 // and after a while it is tried again; a line is in the file whole or not at
@@ -99,12 +102,14 @@ func (f *logFile) ready(more int64) error {
 	return nil
 }
 
-// prune removes the oldest files of this stream beyond what is kept.
+// prune removes the oldest files of this stream beyond what is kept, but never
+// the one that is written.
 func (f *logFile) prune() {
 	names := logNames(f.dir, f.suffix)
-	for len(names) > f.limits.Keep {
-		_ = os.Remove(filepath.Join(f.dir, names[0])) // one that stays is removed next time
-		names = names[1:]
+	for _, name := range names[:max(0, len(names)-f.limits.Keep)] {
+		if name := filepath.Join(f.dir, name); name != f.name() {
+			_ = os.Remove(name) // one that stays is removed next time
+		}
 	}
 }
 
@@ -115,7 +120,8 @@ func (f *logFile) close() {
 	}
 }
 
-// logNames lists the log files of a stream in a folder, oldest first.
+// logNames lists the log files of a stream in a folder, oldest first. What is
+// named otherwise is not ours, neither to read nor to remove.
 func logNames(dir, suffix string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -123,12 +129,28 @@ func logNames(dir, suffix string) []string {
 	}
 	var names []string
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), suffix) {
+		if _, _, ok := logAge(entry.Name()); ok && filepath.Ext(entry.Name()) == suffix {
 			names = append(names, entry.Name())
 		}
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, func(a, b string) int {
+		run, part, _ := logAge(a)
+		otherRun, otherPart, _ := logAge(b)
+		return cmp.Or(cmp.Compare(run, otherRun), cmp.Compare(part, otherPart))
+	})
 	return names
+}
+
+// logAge reads the run and the part in a log file's name. They are numbers of
+// any length: as text, part 100 would be older than part 11.
+func logAge(name string) (run, part int, ok bool) {
+	front, back, _ := strings.Cut(strings.TrimSuffix(name, filepath.Ext(name)), "-")
+	run, err := strconv.Atoi(front)
+	if err != nil {
+		return 0, 0, false
+	}
+	part, err = strconv.Atoi(back)
+	return run, part, err == nil
 }
 
 // nextRun is the number of the run after all that have files in dir.
@@ -139,8 +161,7 @@ func nextRun(dir string) int {
 		return 1 // the trouble shows when the file is made
 	}
 	for _, entry := range entries {
-		var run, part int
-		if n, _ := fmt.Sscanf(entry.Name(), "%d-%d", &run, &part); n == 2 {
+		if run, _, ok := logAge(entry.Name()); ok {
 			last = max(last, run)
 		}
 	}

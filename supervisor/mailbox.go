@@ -75,15 +75,13 @@ func (m *mailbox) end() {
 	}
 }
 
-// drop forgets what waits and returns how many messages that were. The child
-// is gone.
-func (m *mailbox) drop() int {
+// drop forgets what waits. The child is gone.
+func (m *mailbox) drop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := len(m.queue) + m.taken
-	m.over, m.queue, m.bytes, m.inHand = true, nil, 0, 0
+	m.refused += int64(len(m.queue) + m.taken)
+	m.over, m.queue, m.bytes, m.taken, m.inHand = true, nil, 0, 0, 0
 	m.makeRoom()
-	return n
 }
 
 // write makes sure that a writer is at work. The lock is held.

@@ -76,7 +76,10 @@ func (p *player) read() string {
 // perform makes a play in the test's bubble. Parts are given by agent name.
 func perform(t *testing.T, options Options, agents []Agent, parts map[string]part) *play {
 	p := &play{t: t, parts: parts, starts: make(map[string][]time.Time), live: make(map[string]*player), result: make(chan error, 1)}
-	options.Name, options.Log, options.Start = "play", hclog.NewNullLogger(), p.start
+	options.Name, options.Log = "play", hclog.NewNullLogger()
+	if options.Start == nil {
+		options.Start = p.start
+	}
 	if options.Shutdown == 0 {
 		options.Shutdown = 30 * time.Second
 	}
@@ -93,7 +96,7 @@ func perform(t *testing.T, options Options, agents []Agent, parts map[string]par
 // defaults are those of the configuration language.
 func defaults(t *testing.T, a *Agent) {
 	a.Command, a.Dir, a.Autostart, a.MaxLine = []string{a.Name}, "/", true, 1<<20
-	a.Environ = func() ([]string, error) { return nil, nil }
+	a.Environ = func(context.Context) ([]string, error) { return nil, nil }
 	if a.Restart.Policy == "" {
 		a.Restart.Policy = OnFailure
 	}
@@ -198,6 +201,74 @@ func (p *play) count(kind string) int {
 	return n
 }
 
+// pending is a request that was made in the background.
+type pending struct {
+	t    *testing.T
+	done chan answered
+}
+
+type answered struct {
+	outcomes []wire.AgentOutcome
+	err      error
+}
+
+// ask makes a request and leaves it waiting.
+func (p *play) ask(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOutcome, error), names ...string) pending {
+	return p.pend(func(ctx context.Context) ([]wire.AgentOutcome, error) {
+		return do(ctx, wire.AgentsRequest{Agents: names})
+	})
+}
+
+// apply makes changes and leaves the wait for what becomes of them.
+func (p *play) apply(changes ...Change) pending {
+	return p.pend(func(ctx context.Context) ([]wire.AgentOutcome, error) {
+		wait, err := p.Apply(ctx, changes)
+		if err != nil {
+			return nil, err
+		}
+		return wait(ctx)
+	})
+}
+
+func (p *play) pend(do func(context.Context) ([]wire.AgentOutcome, error)) pending {
+	r := pending{t: p.t, done: make(chan answered, 1)}
+	go func() {
+		outcomes, err := do(p.t.Context())
+		r.done <- answered{outcomes, err}
+	}()
+	synctest.Wait()
+	return r
+}
+
+// outcomes of a request that must have been answered by now.
+func (r pending) outcomes() []wire.AgentOutcome {
+	r.t.Helper()
+	synctest.Wait()
+	select {
+	case a := <-r.done:
+		require.NoError(r.t, a.err)
+		return a.outcomes
+	default:
+		require.Fail(r.t, "still waiting")
+		return nil
+	}
+}
+
+// sequence is the order of starts and ends so far.
+func (p *play) sequence() []string {
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.order)
+}
+
+// agentOf is an agent with the defaults.
+func agentOf(t *testing.T, name string, dependsOn ...string) Agent {
+	a := Agent{Name: name, DependsOn: dependsOn}
+	defaults(t, &a)
+	return a
+}
+
 // Parts.
 func untilEOF(p *player) int {
 	for p.read() != "" {
@@ -212,6 +283,16 @@ func untilSignal(p *player) int {
 	}()
 	<-p.signals
 	return 143
+}
+
+// slowly takes a while to end after the end of its stdin.
+func slowly(d time.Duration) part {
+	return func(p *player) int {
+		for p.read() != "" {
+		}
+		<-time.After(d)
+		return 0
+	}
 }
 
 func deafTo(p *player) int {

@@ -25,66 +25,79 @@ type Change struct {
 	Agent  Agent // as it is to be; not for ActionStop
 }
 
-// Apply brings the agents to what they should be, all at once. Agents that no
-// change names are not touched. It returns what became of each change.
-func (s *Supervisor) Apply(ctx context.Context, changes []Change) ([]wire.AgentOutcome, error) {
-	byName := make(map[string]Change, len(changes))
-	names := make([]string, 0, len(changes))
-	for _, c := range changes {
-		byName[c.Name] = c
-		names = append(names, c.Name)
-	}
-	if len(changes) == 0 {
-		return nil, nil
-	}
-	if _, err := ask(ctx, s, func() any {
-		for _, c := range changes {
-			if c.Action == ActionStart && s.agents[c.Name] == nil {
-				s.enter(c.Agent)
-			}
+// Apply brings the agents to what they should be, all in one turn. Agents that
+// no change names are not touched. An error means that nothing was done; what
+// becomes of the changes, in their order, is what wait returns.
+func (s *Supervisor) Apply(ctx context.Context, changes []Change) (wait func(context.Context) ([]wire.AgentOutcome, error), err error) {
+	outcomes, err := ask(ctx, s, func() ([]<-chan wire.AgentOutcome, error) {
+		if s.stopping != nil {
+			return nil, errStopping
 		}
-		return nil
-	}); err != nil {
+		return s.apply(changes), nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	outcomes, err := s.each(ctx, names, func(a *agent, answer func(wire.AgentOutcome)) {
-		s.apply(a, byName[a.Name], answer)
-	})
-	s.post(func() {
-		s.event(nil, wire.Event{Kind: wire.EventReloaded, Text: "the configuration was applied", Facts: wire.Facts{Count: int64(len(changes))}})
-	})
-	return outcomes, err
+	return func(ctx context.Context) ([]wire.AgentOutcome, error) { return s.collect(ctx, outcomes) }, nil
 }
 
-// apply makes one change.
-func (s *Supervisor) apply(a *agent, c Change, answer func(wire.AgentOutcome)) {
-	switch c.Action {
-	case ActionLive:
-		s.adopt(a, c.Agent)
-		answer(wire.AgentOutcome{Name: a.Name, OK: true, Text: "goes on"})
-	case ActionStop:
-		a.removed = true
-		a.onStop = append(a.onStop, answer)
-		s.halt(a, halt{reason: "no longer in the configuration"})
-	case ActionStart:
-		s.adopt(a, c.Agent)
-		if !a.Autostart {
-			answer(wire.AgentOutcome{Name: a.Name, OK: true, Text: "waits to be started"})
-			return
+// apply makes the changes. Whatever an agent is doing, each of them is fine:
+// one that is there already is started no second time, one that is gone is no
+// mistake.
+func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
+	outcomes, expect := s.gather()
+	var leaving []*agent
+	for _, c := range changes {
+		a := s.agents[c.Name]
+		if a == nil {
+			a = s.enter(c.Agent)
 		}
-		a.onStart = append(a.onStart, answer)
-		s.startByHand(a, false)
-	case ActionRestart:
-		a.next = &c.Agent
-		a.history.forget()
-		if !a.wanted {
+		switch c.Action {
+		case ActionLive:
 			s.adopt(a, c.Agent)
-			answer(wire.AgentOutcome{Name: a.Name, OK: true, Text: "is not running, heeds it at its next start"})
-			return
+			expect(a, expectation{told: "goes on"})
+		case ActionStop:
+			a.removed, a.wanted = true, false
+			expect(a, expectation{})
+			leaving = append(leaving, a)
+		case ActionStart:
+			a.removed = false
+			s.adopt(a, c.Agent)
+			if !c.Agent.Autostart {
+				expect(a, expectation{told: "waits to be started"})
+				continue
+			}
+			a.wanted = true
+			expect(a, expectation{up: true})
+		case ActionRestart:
+			if !a.wanted {
+				s.adopt(a, c.Agent)
+				expect(a, expectation{told: "is not running, heeds it at its next start"})
+				continue
+			}
+			a.next = &c.Agent
+			a.history.forget()
+			expect(a, expectation{up: true, run: a.run})
+			leaving = append(leaving, a)
 		}
-		a.onStop = append(a.onStop, func(wire.AgentOutcome) { a.onStart = append(a.onStart, answer) })
-		s.halt(a, halt{reason: "its configuration changed", again: true})
 	}
+	s.event(nil, wire.Event{
+		Kind: wire.EventReloaded, Text: "the configuration was applied, " + count(len(changes), "change"),
+		Facts: wire.Facts{Count: int64(len(changes))},
+	})
+	s.begin(s.newProcession(leaving, func(a *agent) {
+		if a.removed {
+			s.halt(a, halt{reason: "no longer in the configuration"})
+		} else {
+			s.halt(a, halt{reason: "its configuration changed", again: true})
+		}
+	}), leaving)
+	for _, a := range slices.Clone(s.order) {
+		if a.wanted && !a.state.Live() {
+			s.tryStart(a)
+		}
+	}
+	return *outcomes
 }
 
 // adopt makes an agent what the configuration now says.
@@ -94,7 +107,7 @@ func (s *Supervisor) adopt(a *agent, spec Agent) {
 	if a.mail != nil {
 		a.mail.adopt(spec.Mailbox, spec.Health.WriteTimeout)
 	}
-	if a.state == wire.StateRunning {
+	if a.child != nil && a.exit == nil && a.halt == nil && a.silent == "" {
 		s.deadlines.drop(a.watch)
 		s.watchSilence(a)
 	}
@@ -105,5 +118,6 @@ func (s *Supervisor) leave(a *agent) {
 	a.voice.close()
 	delete(s.agents, a.Name)
 	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })
+	s.wakeWaiting()
 	s.checkIdle()
 }

@@ -3,20 +3,20 @@ package supervisor
 import (
 	"context"
 	"errors"
-	"time"
 
 	"orchestrator/wire"
 )
 
-// Start starts agents by hand and tells of each whether it stayed up.
-func (s *Supervisor) Start(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
-	return s.each(ctx, r.Agents, func(a *agent, answer func(wire.AgentOutcome)) {
-		if a.state == wire.StateRunning || a.state == wire.StateStalled {
-			answer(wire.AgentOutcome{Name: a.Name, OK: true, PID: a.child.PID(), Text: "runs already"})
-			return
+// errStopping answers requests that come too late.
+var errStopping = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator is stopping"}
+
+// StartAgents starts agents by hand and tells of each whether it stayed up.
+func (s *Supervisor) StartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
+	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
+		for _, a := range agents {
+			expect(a, expectation{up: true})
+			s.startByHand(a, r.NoDeps)
 		}
-		a.onStart = append(a.onStart, answer)
-		s.startByHand(a, r.NoDeps)
 	})
 }
 
@@ -25,8 +25,10 @@ func (s *Supervisor) startByHand(a *agent, freely bool) {
 	a.history.forget()
 	switch {
 	case a.halt != nil:
-		a.halt.again, a.halt.crash = true, false
+		a.halt.again, a.halt.crash, a.halt.fully = true, false, true
 		a.wanted, a.freely = true, freely
+	case a.exit != nil: // dead, and its tree is being cleared
+		a.wanted, a.freely, a.afresh = true, freely, true
 	case a.state == wire.StateBackoff:
 		s.deadlines.drop(a.due)
 		a.set(wire.StateStopped, "")
@@ -36,61 +38,73 @@ func (s *Supervisor) startByHand(a *agent, freely bool) {
 	}
 }
 
-// StopAgents stops agents by hand. They stay stopped.
+// StopAgents stops agents by hand, those that depend on others first. They
+// stay stopped.
 func (s *Supervisor) StopAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
-	return s.each(ctx, r.Agents, func(a *agent, answer func(wire.AgentOutcome)) {
-		if a.state == wire.StateStopped && a.halt == nil {
-			answer(wire.AgentOutcome{Name: a.Name, OK: true, Text: "is stopped already"})
-			return
+	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
+		for _, a := range agents {
+			if !a.wanted && a.child == nil {
+				a.lastStop = "is stopped already"
+			}
+			a.wanted = false
+			expect(a, expectation{})
 		}
-		a.onStop = append(a.onStop, answer)
-		s.halt(a, halt{reason: "stopped by hand"})
+		p := s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: "stopped by hand"}) })
+		s.begin(p, agents)
 	})
 }
 
-// Restart stops agents and starts them again.
-func (s *Supervisor) Restart(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
-	return s.each(ctx, r.Agents, func(a *agent, answer func(wire.AgentOutcome)) {
-		a.history.forget()
-		a.onStop = append(a.onStop, func(wire.AgentOutcome) { a.onStart = append(a.onStart, answer) })
-		s.halt(a, halt{reason: "restarted by hand", again: true})
+// RestartAgents stops agents, those that depend on others first, and starts them
+// again.
+func (s *Supervisor) RestartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
+	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
+		for _, a := range agents {
+			a.history.forget()
+			a.wanted = true
+			expect(a, expectation{up: true, run: a.run})
+		}
+		p := s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: "restarted by hand", again: true, fully: true}) })
+		s.begin(p, agents)
 	})
 }
 
-// each does something to agents and gathers what became of them, in order.
-func (s *Supervisor) each(ctx context.Context, names []string, do func(*agent, func(wire.AgentOutcome))) ([]wire.AgentOutcome, error) {
-	type asked struct {
-		outcomes []<-chan wire.AgentOutcome
-		err      error
-	}
-	began := time.Now()
-	a, err := ask(ctx, s, func() asked {
+// each does something to agents in one turn and gathers what becomes of them,
+// in order.
+func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent, func(*agent, expectation))) ([]wire.AgentOutcome, error) {
+	outcomes, err := ask(ctx, s, func() ([]<-chan wire.AgentOutcome, error) {
 		if s.stopping != nil {
-			return asked{err: &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator is stopping"}}
+			return nil, errStopping
 		}
 		chosen, err := s.choose(names)
 		if err != nil {
-			return asked{err: err}
+			return nil, err
 		}
-		var outcomes []<-chan wire.AgentOutcome
-		for _, one := range chosen {
-			outcome := make(chan wire.AgentOutcome, 1)
-			outcomes = append(outcomes, outcome)
-			do(one, func(o wire.AgentOutcome) {
-				o.TookMS = time.Since(began).Milliseconds()
-				outcome <- o
-			})
-		}
-		return asked{outcomes: outcomes}
+		outcomes, expect := s.gather()
+		do(chosen, expect)
+		return *outcomes, nil
 	})
-	if err == nil {
-		err = a.err
-	}
 	if err != nil {
 		return nil, err
 	}
-	outcomes := make([]wire.AgentOutcome, 0, len(a.outcomes))
-	for _, outcome := range a.outcomes {
+	return s.collect(ctx, outcomes)
+}
+
+// gather returns a way to expect things of agents, and where the outcomes will
+// come from.
+func (s *Supervisor) gather() (*[]<-chan wire.AgentOutcome, func(*agent, expectation)) {
+	outcomes := new([]<-chan wire.AgentOutcome)
+	return outcomes, func(a *agent, e expectation) {
+		outcome := make(chan wire.AgentOutcome, 1)
+		e.answer = func(o wire.AgentOutcome) { outcome <- o }
+		*outcomes = append(*outcomes, outcome)
+		s.expect(a, e)
+	}
+}
+
+// collect waits for outcomes.
+func (s *Supervisor) collect(ctx context.Context, from []<-chan wire.AgentOutcome) ([]wire.AgentOutcome, error) {
+	outcomes := make([]wire.AgentOutcome, 0, len(from))
+	for _, outcome := range from {
 		o, err := await(ctx, s, outcome)
 		if err != nil {
 			return nil, err
@@ -125,25 +139,16 @@ func (s *Supervisor) TellWaiting(ctx context.Context, name string, line []byte) 
 // tell is Tell; when the mailbox is full it also returns what says that there
 // may be room again.
 func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan struct{}, error) {
-	type told struct {
-		moved <-chan struct{}
-		err   error
-	}
-	got, err := ask(ctx, s, func() told {
+	return ask(ctx, s, func() (<-chan struct{}, error) {
 		a := s.agents[name]
 		switch {
 		case a == nil:
-			return told{err: s.unknown(name)}
+			return nil, s.unknown(name)
 		case a.mail == nil || a.Raw:
-			return told{err: ErrNoStdin}
+			return nil, ErrNoStdin
 		}
-		moved, err := a.mail.put(line)
-		return told{moved, err}
+		return a.mail.put(line)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return got.moved, got.err
 }
 
 // EndInput closes an agent's stdin when all that waits for it is written.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,20 +20,22 @@ const stoppingNotice = "Orchestrator stopping"
 
 // halt is the ordered stop of one agent.
 type halt struct {
-	reason string
-	at     time.Time
-	begun  bool // the ladder has been entered
-	forced bool // it had to be killed
-	again  bool // it starts again afterwards
-	crash  bool // and that counts as a restart
+	reason    string
+	at        time.Time
+	begun     bool // the ladder has been entered
+	signalled bool // the second rung has
+	forced    bool // it had to be killed
+	again     bool // it starts again afterwards
+	crash     bool // and that counts as a restart
+	fully     bool // and so do those it depends on
 }
 
 // halt stops an agent that should no longer run, or not as it does.
 func (s *Supervisor) halt(a *agent, h halt) {
 	h.at = time.Now()
-	a.wanted = h.again
+	a.wanted, a.afresh = h.again, false
 	if a.halt != nil { // being stopped already: only what follows may change
-		a.halt.again, a.halt.crash = h.again, h.crash
+		a.halt.again, a.halt.crash, a.halt.fully = h.again, h.crash, h.fully
 		return
 	}
 	switch a.state {
@@ -42,6 +45,7 @@ func (s *Supervisor) halt(a *agent, h halt) {
 		s.stopped(a, child.Ending{})
 	case wire.StateStarting:
 		a.halt = &h // started goes on from here
+		a.cancel()
 	default:
 		a.halt = &h
 		s.beginHalt(a)
@@ -78,6 +82,8 @@ func (s *Supervisor) beginHalt(a *agent) {
 
 // signalRung is the second rung: the signal to the group.
 func (s *Supervisor) signalRung(a *agent) {
+	s.deadlines.drop(a.due)
+	a.halt.signalled = true
 	a.child.Signal(a.Stop.Signal)
 	a.due = s.deadlines.add(time.Now().Add(s.within(a.Stop.Grace)), func() { s.killRung(a) })
 }
@@ -100,17 +106,18 @@ func (s *Supervisor) within(d time.Duration) time.Duration {
 func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	h := a.halt
 	a.halt = nil
+	s.deadlines.drop(a.due)
 	if h == nil { // it ended by itself while everything was being stopped
 		h = &halt{at: time.Now()}
 	}
 	ran := h.begun || a.state == wire.StateStopping
 	a.set(wire.StateStopped, "")
-	text := "stopped"
+	a.lastStop = "stopped"
 	if ran {
-		text = s.stoppedText(a, h, ending)
+		a.lastStop = s.stoppedText(a, h, ending)
 		s.event(a, wire.Event{
 			Kind: wire.EventStopped,
-			Text: text,
+			Text: a.lastStop,
 			Facts: wire.Facts{
 				TookMS:   time.Since(h.at).Milliseconds(),
 				LeftOver: views(ending.LeftOver),
@@ -118,17 +125,29 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 			},
 		})
 	}
-	a.answerStart(false, "was stopped")
-	a.answerStop(len(ending.Survivors) == 0, text) // a restart asks for the start now
-	switch {
-	case s.stopping != nil:
-		s.stopping.ended(s, a, ran, h.forced, ending)
-	case a.removed:
+	if s.stopping != nil {
+		s.stopping.count(a, ran, h.forced, ending)
+	}
+	if a.next != nil {
+		s.adopt(a, *a.next)
+	}
+	if a.removed {
 		s.leave(a)
+	}
+	s.gone(a)
+	s.afterStop(a, h)
+}
+
+// afterStop does what comes after a stop: a start, or nothing.
+func (s *Supervisor) afterStop(a *agent, h *halt) {
+	switch {
+	case s.stopping != nil, a.removed:
 	case h.again && h.crash:
 		s.again(a)
-	case h.again:
+	case h.again && h.fully:
 		s.want(a, a.freely)
+	case h.again:
+		s.tryStart(a)
 	default:
 		s.checkIdle()
 	}
@@ -148,16 +167,12 @@ func (s *Supervisor) stoppedText(a *agent, h *halt, ending child.Ending) string 
 
 // stopping is the ordered stop of everything.
 type stopping struct {
-	reason    string
+	*procession
 	at        time.Time
 	until     time.Time // the end of the one budget
 	killed    bool      // by a second signal, or because the budget was used up
 	over      bool
-	left      int            // agents that are not stopped yet
-	above     map[*agent]int // how many of those that depend on it still run
-	below     map[*agent][]*agent
-	asked     map[*agent]bool
-	forced    []string
+	forced    int
 	leftOvers int
 	stopped   int
 	survivors []child.Process
@@ -180,9 +195,9 @@ func (s *Supervisor) stop(reason string) {
 		return
 	}
 	now := time.Now()
-	t := &stopping{
-		reason: reason, at: now, until: now.Add(s.options.Shutdown), left: len(s.order),
-		above: make(map[*agent]int), below: make(map[*agent][]*agent), asked: make(map[*agent]bool),
+	t := &stopping{at: now, until: now.Add(s.options.Shutdown)}
+	for _, a := range s.order {
+		s.failed = s.failed || a.state == wire.StateFailed || a.state == wire.StateWaiting && s.hopeless(a)
 	}
 	s.stopping = t
 	s.event(nil, wire.Event{
@@ -190,52 +205,28 @@ func (s *Supervisor) stop(reason string) {
 		Text:  fmt.Sprintf("stopping, up to %s: %s", s.options.Shutdown, reason),
 		Facts: wire.Facts{DelayMS: s.options.Shutdown.Milliseconds()},
 	})
-	for _, a := range s.order {
-		for _, name := range a.DependsOn {
-			if d := s.agents[name]; d != nil && d != a {
-				t.above[d]++
-				t.below[a] = append(t.below[a], d)
-			}
-		}
-	}
 	s.deadlines.add(t.until, s.killAll)
-	if t.left == 0 {
+	agents := slices.Clone(s.order)
+	t.procession = s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: stoppingNotice}) })
+	s.begin(t.procession, agents)
+}
+
+// checkOver notices that everything has been stopped.
+func (s *Supervisor) checkOver() {
+	if t := s.stopping; t != nil && len(t.left) == 0 {
 		t.over = true
 	}
-	for _, a := range s.order {
-		if t.above[a] == 0 {
-			s.haltFor(a)
-		}
-	}
 }
 
-// haltFor stops an agent, once, as part of the stop of everything.
-func (s *Supervisor) haltFor(a *agent) {
-	if t := s.stopping; !t.asked[a] {
-		t.asked[a] = true
-		s.halt(a, halt{reason: stoppingNotice})
-	}
-}
-
-// ended counts an agent down and goes on to those that it depended on.
-func (t *stopping) ended(s *Supervisor, a *agent, ran, forced bool, ending child.Ending) {
-	t.left--
+// count adds an agent that has stopped to the summary.
+func (t *stopping) count(a *agent, ran, forced bool, ending child.Ending) {
 	t.leftOvers += len(ending.LeftOver)
 	t.survivors = append(t.survivors, ending.Survivors...)
 	if ran {
 		t.stopped++
 	}
 	if forced {
-		t.forced = append(t.forced, a.Name)
-	}
-	if t.left == 0 {
-		t.over = true
-		return
-	}
-	for _, d := range t.below[a] {
-		if t.above[d]--; t.above[d] == 0 {
-			s.haltFor(d)
-		}
+		t.forced++
 	}
 }
 
@@ -247,13 +238,16 @@ func (s *Supervisor) killAll() {
 	}
 	t.killed, t.until = true, time.Now()
 	s.deadlines.add(time.Now().Add(afterKill), func() { t.over = true })
-	for _, a := range s.order {
-		s.haltFor(a)
-		if a.child != nil {
-			a.halt.forced = a.exit == nil
-			s.deadlines.drop(a.due)
-			a.child.Kill()
+	for _, a := range slices.Clone(s.order) {
+		t.ask(a)
+		if a.child == nil {
+			continue
 		}
+		if a.halt != nil {
+			a.halt.forced = a.exit == nil
+		}
+		s.deadlines.drop(a.due)
+		a.child.Kill()
 	}
 }
 
@@ -263,11 +257,11 @@ func (t *stopping) summary(s *Supervisor) {
 	if t.leftOvers > 0 {
 		text += ", ended " + count(t.leftOvers, "left-over process")
 	}
-	if len(t.forced) > 0 {
-		text += fmt.Sprintf(", %d had to be killed", len(t.forced))
+	if t.forced > 0 {
+		text += fmt.Sprintf(", %d had to be killed", t.forced)
 	}
-	if t.left > 0 || len(t.survivors) > 0 {
-		text += fmt.Sprintf(", %s and %s could not be ended", count(t.left, "agent"), count(len(t.survivors), "process"))
+	if len(t.left) > 0 || len(t.survivors) > 0 {
+		text += fmt.Sprintf(", %s and %s could not be ended", count(len(t.left), "agent"), count(len(t.survivors), "process"))
 	} else {
 		text += ", nothing left running"
 	}

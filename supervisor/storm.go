@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -17,21 +18,21 @@ const (
 	stormShare = 50 * time.Millisecond
 )
 
-// storm counts ends that come together.
+// storm counts agents that end together. One that ends again and again is one.
 type storm struct {
-	ends   []time.Time // within the last second
-	raging bool        // said so
+	ends   map[*agent]time.Time // within the last second
+	raging bool                 // said so
 }
 
 // spread is how much longer the restart of an agent that ended at now waits
 // because others ended with it.
-func (s *Supervisor) spread(now time.Time) time.Duration {
+func (s *Supervisor) spread(a *agent, now time.Time) time.Duration {
 	t := &s.storm
-	old := 0
-	for old < len(t.ends) && now.Sub(t.ends[old]) > time.Second {
-		old++
+	maps.DeleteFunc(t.ends, func(_ *agent, at time.Time) bool { return now.Sub(at) > time.Second })
+	if t.ends == nil {
+		t.ends = make(map[*agent]time.Time)
 	}
-	t.ends = append(t.ends[old:], now)
+	t.ends[a] = now
 	if len(t.ends) < stormSize {
 		t.raging = false
 		return 0

@@ -358,7 +358,7 @@ func TestStartTellsOfAnEarlyEnd(t *testing.T) {
 		synctest.Wait()
 		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{})
 		require.NoError(t, err)
-		outcomes, err := p.Start(t.Context(), wire.AgentsRequest{})
+		outcomes, err := p.StartAgents(t.Context(), wire.AgentsRequest{})
 		require.NoError(t, err)
 		require.Len(t, outcomes, 3)
 		require.True(t, outcomes[0].OK)
@@ -385,7 +385,7 @@ func TestTemporaryStartFailureIsTriedAgain(t *testing.T) {
 			}
 			return real(spec)
 		}
-		_, err = p.Start(t.Context(), wire.AgentsRequest{})
+		_, err = p.StartAgents(t.Context(), wire.AgentsRequest{})
 		require.NoError(t, err)
 		require.Equal(t, 3, tries)
 		require.Equal(t, wire.StateRunning, p.view("a").State)
@@ -395,19 +395,15 @@ func TestTemporaryStartFailureIsTriedAgain(t *testing.T) {
 
 func TestEnvironmentThatFailsIsPermanent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "a"}}
-		p := perform(t, Options{ExitWhenIdle: true}, agents, map[string]part{"a": untilEOF})
+		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF})
 		synctest.Wait()
-		_, err := ask(t.Context(), p.Supervisor, func() any {
-			p.agents["a"].Environ = func() ([]string, error) { return nil, errors.New("secret model_key: no such file") }
-			return nil
-		})
-		require.NoError(t, err)
-		outcomes, err := p.Restart(t.Context(), wire.AgentsRequest{Agents: []string{"a"}})
-		if err == nil {
-			require.Contains(t, outcomes[0].Text, "secret model_key")
-		}
-		require.ErrorIs(t, p.end(), ErrAgentsFailed)
+		changed := agentOf(t, "a")
+		changed.Environ = func(context.Context) ([]string, error) { return nil, errors.New("secret model_key: no such file") }
+		request := p.apply(Change{Action: ActionRestart, Name: "a", Agent: changed})
+		<-time.After(time.Minute)
+		require.Contains(t, request.outcomes()[0].Text, "secret model_key")
+		require.Equal(t, wire.StateFailed, p.view("a").State)
+		require.NoError(t, p.stop())
 	})
 }
 
@@ -429,13 +425,16 @@ func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
 		changed.Description = "changed"
 		live.Description = "live"
 		defaults(t, &fresh)
-		_, err = p.Apply(t.Context(), []Change{
-			{Action: ActionRestart, Name: "a07", Agent: changed},
-			{Action: ActionStart, Name: "new", Agent: fresh},
-			{Action: ActionStop, Name: "a19"},
-			{Action: ActionLive, Name: "a03", Agent: live},
-		})
-		require.NoError(t, err)
+		request := p.apply(
+			Change{Action: ActionRestart, Name: "a07", Agent: changed},
+			Change{Action: ActionStart, Name: "new", Agent: fresh},
+			Change{Action: ActionStop, Name: "a19"},
+			Change{Action: ActionLive, Name: "a03", Agent: live},
+		)
+		<-time.After(time.Minute)
+		for _, o := range request.outcomes() {
+			require.True(t, o.OK, o)
+		}
 		now, err := p.Status(t.Context())
 		require.NoError(t, err)
 		require.Len(t, now.Agents, 20)
@@ -484,7 +483,7 @@ func TestLogsOverRunsAndLives(t *testing.T) {
 			return 0
 		}})
 		<-time.After(time.Second)
-		_, err := p.Restart(t.Context(), wire.AgentsRequest{})
+		_, err := p.RestartAgents(t.Context(), wire.AgentsRequest{})
 		require.NoError(t, err)
 		logs := func(q LogQuery) (texts []string) {
 			require.NoError(t, p.Logs(t.Context(), q, func(l wire.LogLine) error { texts = append(texts, l.Text); return nil }))

@@ -32,8 +32,8 @@ type Options struct {
 	AbortOnFailure bool
 }
 
-// ErrAgentsFailed is what Run returns when it ended in order, but not every
-// agent had ended well.
+// ErrAgentsFailed is what Run returns when it ended by ExitWhenIdle or
+// AbortOnFailure, and not every agent had ended well.
 var ErrAgentsFailed = errors.New("agents failed")
 
 // ErrOver answers whoever asks a supervisor that has ended.
@@ -57,12 +57,15 @@ type Supervisor struct {
 	// What follows belongs to Run.
 	agents    map[string]*agent
 	order     []*agent
-	everyone  []*Follower // those who follow all agents, also future ones
+	followAll []*Follower // those who follow all agents, also future ones
 	deadlines deadlines
 	storm     storm
 	idle      bool      // said that all have ended
 	stopping  *stopping // nil until the stop begins
-	failed    bool      // an agent failed for good since the last start of it
+	failed    bool      // agents had failed when the stop began
+
+	expecting   map[*agent]bool // those of whom somebody expects something
+	processions []*procession
 }
 
 // agent is an Agent as it runs. It belongs to Run.
@@ -70,28 +73,34 @@ type agent struct {
 	Agent
 	voice *voice
 
-	state    wire.State
-	reason   string
-	wanted   bool // it should run
-	freely   bool // without the agents it depends on
-	removed  bool // no longer in the configuration
-	next     *Agent
-	run      string
-	child    Process
-	mail     *mailbox
-	exit     *child.Exit // of the current run, when the leader is dead
-	lastExit string
-	lastUp   time.Duration
-	starts   int
-	restarts int
-	refused  int64 // messages, in earlier runs
-	history  history
-	halt     *halt     // nil unless it is being stopped by order
-	due      *deadline // the next restart, or the next rung of the stop
-	watch    *deadline // the next look at its silence
-	proof    *deadline // when a start counts as good
-	onStart  []func(wire.AgentOutcome)
-	onStop   []func(wire.AgentOutcome)
+	state     wire.State
+	reason    string
+	wanted    bool // it should run
+	freely    bool // without the agents it depends on
+	removed   bool // no longer in the configuration
+	next      *Agent
+	run       string
+	child     Process
+	mail      *mailbox
+	exit      *child.Exit // of the current run, when the leader is dead
+	lastExit  string
+	lastUp    time.Duration
+	lastStop  string // how its last stop went
+	endedRun  string // the last run that has ended
+	survivors int    // of its last run
+	starts    int
+	restarts  int
+	refused   int64 // messages, in earlier runs
+	history   history
+	halt      *halt     // nil unless it is being stopped by order
+	due       *deadline // the next restart, or the next rung of the stop
+	watch     *deadline // the next look at its silence
+	proof     *deadline // when a start counts as good
+	expected  []expectation
+	cancel    context.CancelFunc // of the start that is being made
+	afresh    bool               // it starts again as soon as its tree is empty: somebody asked
+
+	deaf, silent string // why it is stalled, for either cause
 }
 
 // New makes a supervisor of some agents. Nothing starts before Run.
@@ -102,6 +111,8 @@ func New(o Options, agents []Agent) *Supervisor {
 		began:   time.Now(),
 		done:    make(chan struct{}),
 		agents:  make(map[string]*agent),
+
+		expecting: make(map[*agent]bool),
 	}
 	s.inbox.wake = make(chan struct{}, 1)
 	for _, spec := range agents {
@@ -116,8 +127,8 @@ func (s *Supervisor) enter(spec Agent) *agent {
 	a.voice = newVoice(spec.Name, spec.Output, func(e wire.Event) {
 		s.post(func() { s.event(a, e) })
 	})
-	for _, f := range s.everyone {
-		a.voice.follow(f, 0)
+	for _, f := range s.followAll {
+		a.voice.follow(f)
 	}
 	s.agents[spec.Name] = a
 	s.order = append(s.order, a)
@@ -140,6 +151,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		}
 	}
 	s.checkIdle()
+	s.settle()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	cancelled := ctx.Done()
@@ -162,6 +174,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 			cancelled = nil
 			s.stop(reasonOf(ctx))
 		}
+		s.settle()
 	}
 	return s.end()
 }
@@ -177,18 +190,36 @@ func reasonOf(ctx context.Context) string {
 // end collects the goroutines that made children, says the last word, and
 // sums up.
 func (s *Supervisor) end() error {
-	_ = s.makers.Wait()
+	s.awaitMakers()
 	s.stopping.summary(s)
 	for _, a := range s.order {
 		a.voice.close()
 	}
-	for _, f := range s.everyone {
+	for _, f := range s.followAll {
 		f.close()
 	}
 	if s.failed && (s.options.ExitWhenIdle || s.options.AbortOnFailure) {
 		return ErrAgentsFailed
 	}
 	return nil
+}
+
+// awaitMakers waits for the goroutines that make processes. Their contexts are
+// over, so none makes one any more; a file that does not let itself be read
+// must not hold up the end.
+func (s *Supervisor) awaitMakers() {
+	made := make(chan struct{})
+	go func() {
+		_ = s.makers.Wait()
+		close(made)
+	}()
+	patience := time.NewTimer(time.Second)
+	defer patience.Stop()
+	select {
+	case <-made:
+	case <-patience.C:
+		s.options.Log.Warn("an agent's environment is still being read, and is given up")
+	}
 }
 
 // post has a turn done by Run. It never waits.
@@ -212,10 +243,21 @@ func (s *Supervisor) take() []func() {
 }
 
 // ask has a question answered by Run.
-func ask[T any](ctx context.Context, s *Supervisor, question func() T) (T, error) {
-	answer := make(chan T, 1)
-	s.post(func() { answer <- question() })
-	return await(ctx, s, answer)
+func ask[T any](ctx context.Context, s *Supervisor, question func() (T, error)) (T, error) {
+	type answered struct {
+		answer T
+		err    error
+	}
+	answer := make(chan answered, 1)
+	s.post(func() {
+		v, err := question()
+		answer <- answered{v, err}
+	})
+	got, err := await(ctx, s, answer)
+	if err != nil {
+		return got.answer, err
+	}
+	return got.answer, got.err
 }
 
 // await waits for what a turn will send.
@@ -251,15 +293,15 @@ func (s *Supervisor) event(a *agent, e wire.Event) {
 		return
 	}
 	p := sentence(kept, now)
-	for _, f := range s.everyone {
+	for _, f := range s.followAll {
 		f.pushNow("", p)
 	}
 }
 
-// select finds agents by name or block, in order; none named means all.
+// choose finds agents by name or block, in order; none named means all.
 func (s *Supervisor) choose(names []string) ([]*agent, error) {
 	if len(names) == 0 {
-		return slices.Clone(s.order), nil
+		return slices.DeleteFunc(slices.Clone(s.order), func(a *agent) bool { return a.removed }), nil
 	}
 	var chosen []*agent
 	for _, name := range names {

@@ -48,23 +48,28 @@ type speechStream struct {
 	name  string
 	lines *wire.Lines
 	file  logFile
+
+	cutTold time.Time // when people last heard of an oversized line
 }
 
 // begin starts the speech of a new run.
 func (v *voice) begin(run string, maxLine int) *speech {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	dir := filepath.Join(v.output.Dir, v.agent)
-	prefix := fmt.Sprintf("%06d", nextRun(dir))
+	output := v.output
+	v.mu.Unlock()
+	dir := filepath.Join(output.Dir, v.agent)
+	prefix := fmt.Sprintf("%06d", nextRun(dir)) // a look at the disk, so not under the lock
 	s := &speech{voice: v, run: run}
 	for i, suffix := range []string{".out", ".err"} {
 		s.streams[i] = speechStream{
 			name:  []string{wire.StreamOut, wire.StreamErr}[i],
 			lines: wire.NewLines(maxLine),
-			file:  logFile{dir: dir, prefix: prefix, suffix: suffix, limits: v.output},
+			file:  logFile{dir: dir, prefix: prefix, suffix: suffix, limits: output},
 		}
 	}
+	v.mu.Lock()
 	v.file = s.streams[0].file.name()
+	v.mu.Unlock()
 	v.heardAt.Store(int64(time.Since(v.epoch)))
 	return s
 }
@@ -124,7 +129,7 @@ func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time, f
 	}
 	p.text = append(p.text, front...)
 	if line.Cut {
-		s.lineCut(t, line)
+		s.lineCut(t, line, now)
 		p.add(mark{at: now, stream: t.name}, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", size(line.Size)))
 	} else {
 		p.add(mark{at: now, stream: t.name}, line.Text)
@@ -132,8 +137,13 @@ func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time, f
 	p.text = append(p.text, '\n')
 }
 
-func (s *speech) lineCut(t *speechStream, line wire.Line) {
+// lineCut counts an oversized line, and tells of it once a second.
+func (s *speech) lineCut(t *speechStream, line wire.Line, now time.Time) {
 	s.cut.Add(1)
+	if now.Sub(t.cutTold) < time.Second {
+		return
+	}
+	t.cutTold = now
 	s.tell(wire.Event{
 		Kind:  wire.EventLineCut,
 		Run:   s.run,
@@ -217,16 +227,12 @@ func sentence(e *wire.Event, at time.Time) *page {
 	return p
 }
 
-// follow adds a follower, handing it the last n lines first.
-func (v *voice) follow(f *Follower, n int) {
+// follow adds a follower.
+func (v *voice) follow(f *Follower) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if n > 0 {
-		var p page
-		v.tail.each(n, func(m mark, text []byte) { p.add(m, text) })
-		f.pushNow(v.agent, &p)
-	}
 	v.followers = append(slices.Clone(v.followers), f)
+	f.joined()
 }
 
 func (v *voice) unfollow(f *Follower) {
@@ -235,15 +241,16 @@ func (v *voice) unfollow(f *Follower) {
 	i := slices.Index(v.followers, f)
 	if i >= 0 {
 		v.followers = slices.Delete(slices.Clone(v.followers), i, i+1)
+		f.parted()
 	}
 }
 
-// close ends all who follow.
+// close lets go of all who follow: the agent will say nothing more.
 func (v *voice) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, f := range v.followers {
-		f.close()
+		f.parted()
 	}
 	v.followers = nil
 }

@@ -1,9 +1,11 @@
 // Package wire is the language that agents, operators and the orchestrator
 // share: lines, what they mean, and the documents that answer requests.
 //
-// A stream of bytes becomes lines here (Lines), text of strangers becomes safe
-// to show (AppendVisible), and every document that leaves the orchestrator is
-// encoded here (Encode), so that there is one spelling of everything.
+// A stream of bytes becomes lines here (Lines) and a line a message of one of
+// five dialects, or log (Reader); text of strangers becomes safe to show
+// (AppendVisible); every document that leaves the orchestrator is encoded here
+// (Encode), so that there is one spelling of everything; and what became true
+// has a form that lasts (Record).
 //
 // The package is pure: it opens nothing, waits for nothing, knows no clock and
 // no randomness. Whoever has a stream, a time or an id hands it in as a value.

@@ -3,7 +3,7 @@ package wire
 // Code is the kind of an Error, for programs.
 type Code string
 
-// The codes of the control door.
+// The codes. Each door spells them in its own way.
 const (
 	CodeInvalid  Code = "invalid"   // the request makes no sense
 	CodeNotFound Code = "not_found" // what it names is not there
@@ -11,6 +11,8 @@ const (
 	CodeDenied   Code = "denied"    // not for this caller
 	CodeTimeout  Code = "timeout"   // it took too long
 	CodeInternal Code = "internal"  // our own fault
+
+	CodeUnknownType Code = "unknown_type" // a message that nobody knows
 )
 
 // Error is what the other side may know about a refusal: a code for programs,

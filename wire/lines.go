@@ -133,13 +133,14 @@ func (l *Lines) keep(text []byte) {
 	l.carry = head
 }
 
-// grow makes room for size carried bytes. It doubles, but never past what a
-// line may hold, so that a stream without line ends stays within the limit.
+// grow makes room for size carried bytes, but never more than a line may hold,
+// so that a stream without line ends stays within the limit. The steps are
+// wide because what is grown out of is garbage, and counts as long as that.
 func (l *Lines) grow(size int) {
 	if size <= cap(l.carry) {
 		return
 	}
-	room := max(size, min(2*cap(l.carry), l.max+framing))
+	room := max(size, min(4*cap(l.carry), l.max+framing))
 	bigger := make([]byte, len(l.carry), room)
 	copy(bigger, l.carry)
 	l.carry = bigger

@@ -78,7 +78,7 @@ type OutputView struct {
 type MailboxView struct {
 	Messages int   `json:"messages"`
 	Bytes    int64 `json:"bytes"`
-	Refused  int64 `json:"refused"` // came when the mailbox was full
+	Refused  int64 `json:"refused"` // never written: the mailbox was full, or the agent gone
 	Unread   int64 `json:"unread"`  // bytes in the pipe that the agent has not read
 }
 
@@ -156,7 +156,6 @@ const (
 	EventRecovered   = "agent.recovered"
 	EventLineCut     = "agent.line_cut"
 	EventUnlogged    = "agent.unlogged"
-	EventMailboxFull = "agent.mailbox_full"
 	EventStdinClosed = "agent.stdin_closed"
 )
 

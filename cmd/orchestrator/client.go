@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 )
 
@@ -39,8 +40,7 @@ func (a *app) door() (*door, error) {
 
 func (a *app) doorOf(t target) *door {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var dialer net.Dialer
-		return dialer.DialContext(ctx, "unix", t.socket)
+		return api.Dial(ctx, t.socket)
 	}
 	transport := &http.Transport{DialContext: dial, DisableCompression: true, DisableKeepAlives: true}
 	return &door{target: t, client: &http.Client{Transport: transport}, ended: a.ended}
@@ -98,6 +98,13 @@ func (d *door) do(ctx context.Context, method, path string, body io.Reader) (io.
 func (d *door) failed(ctx context.Context, err error) error {
 	if over := d.ended(ctx); over != nil {
 		return over
+	}
+	if stranger, ok := errors.AsType[*api.StrangerError](err); ok {
+		return &failure{
+			exit: exitDenied, code: wire.CodeDenied,
+			message: fmt.Sprintf("Not spoken to: what listens at %s belongs to another user (%d)", d.target.socket, stranger.UID),
+			hint:    "Speak to an orchestrator as the user who started it",
+		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/supervisor"
 	"orchestrator/wire"
@@ -13,16 +13,18 @@ import (
 
 // console shows what agents say and what happens to them: a line each, the
 // name in front, everything escaped. It is the one that agents may wait for.
+//
+// In the background it shows only what happens: what agents say is in their
+// files, and a second copy would fill the disk.
 type console struct {
 	follower *supervisor.Follower
-	out      *bufio.Writer
+	out      outlet
+	log      hclog.Logger
 	paint    paint
 	json     bool
 	quiet    bool
 	tty      bool
-	width    int    // of the widest name so far
-	gone     func() // nobody reads any more
-	line     []byte
+	width    int // of the widest name so far
 }
 
 // widest is how wide the column of names may become.
@@ -30,13 +32,20 @@ const widest = 24
 
 func (a *app) console(t *team, f upFlags) *console {
 	c := &console{
-		follower: t.super.Listen(!a.flags.quiet),
-		out:      bufio.NewWriterSize(a.stdout, 64<<10),
+		follower: t.super.Listen(!a.flags.quiet && !a.isDetached()),
+		log:      t.log,
 		paint:    a.paint(a.stdout),
 		json:     a.flags.json || f.logFormat.value == "json",
 		quiet:    a.flags.quiet,
 		tty:      isTerminal(a.stdout),
-		gone:     func() { t.super.Stop("nobody reads the output") },
+	}
+	c.out = outlet{
+		to:   a.stdout,
+		note: c.note,
+		trouble: func(err error) {
+			t.log.Warn("cannot write to stdout: lines are counted until it works again", "error", err)
+		},
+		gone: func() { t.super.Stop("nobody reads the output") },
 	}
 	if t.config != nil {
 		for i := range t.config.Agents {
@@ -49,17 +58,28 @@ func (a *app) console(t *team, f upFlags) *console {
 // run shows lines until the team has ended.
 func (c *console) run() {
 	var spare supervisor.Backlog
-	reading := true
 	for c.follower.Next(context.Background(), &spare, c.show) {
-		if err := c.out.Flush(); err != nil && reading {
-			reading = false
-			c.gone()
-			c.out.Reset(io.Discard)
-		}
+		c.out.flush()
+	}
+	if missing := c.out.close(); missing > 0 {
+		c.log.Warn("not everything could be written to stdout", "missing_lines", missing)
 	}
 }
 
+// note is the line that stands for lines that could not be written.
+func (c *console) note(missing int64) []byte {
+	text := fmt.Sprintf("%d lines before this one could not be written", missing)
+	if c.json {
+		line, _ := wire.Encode(wire.LogLine{At: wire.Timestamp(time.Now()), Stream: wire.StreamOwn, Text: text, Missed: missing})
+		return append(line, '\n')
+	}
+	return []byte(c.paint.dim(time.Now().Format(time.TimeOnly)) + " " + c.paint.warn(text) + "\n")
+}
+
 func (c *console) show(l supervisor.Line) {
+	if c.out.Len() >= outletFull {
+		c.out.flush()
+	}
 	switch {
 	case c.quiet && l.Event != nil && calm(l.Event):
 	case c.json:
@@ -75,8 +95,7 @@ func (c *console) show(l supervisor.Line) {
 			mark = c.paint.warn(":")
 		}
 		c.put(l.At, l.Agent, mark, "")
-		c.line = wire.AppendVisible(c.line[:0], l.Text)
-		_, _ = c.out.Write(c.line)
+		_, _ = c.out.Write(wire.AppendVisible(c.out.AvailableBuffer(), l.Text))
 		_ = c.out.WriteByte('\n')
 	}
 }
@@ -99,7 +118,7 @@ func (c *console) put(at time.Time, agent, mark, text string) {
 	c.width = min(widest, max(c.width, len(agent)))
 	_, _ = c.out.WriteString(c.paint.dim(at.Local().Format(time.TimeOnly)))
 	if agent != "" {
-		_, _ = fmt.Fprintf(c.out, " %s %s ", c.paint.agent(agent, fmt.Sprintf("%-*s", c.width, agent)), mark)
+		_, _ = fmt.Fprintf(&c.out, " %s %s ", c.paint.agent(agent, fmt.Sprintf("%-*s", c.width, agent)), mark)
 	} else {
 		_ = c.out.WriteByte(' ')
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -14,6 +15,14 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
+
+// detachedEnv tells the program that it is the one in the background. The
+// arguments are the same for both: taking -d out of them would mean to know all
+// the ways in which it can be written.
+const detachedEnv = "ORC_DETACHED"
+
+// isDetached says whether this is the program in the background.
+func (a *app) isDetached() bool { return a.env(detachedEnv) != "" }
 
 // detach starts this program again in the background and returns when every
 // agent has been started, or with the reason why not.
@@ -49,17 +58,20 @@ func (a *app) detach(c *config.Config) error {
 			return a.endedEarly(state, logName, start)
 		case <-again.C:
 		}
-		if status, ok := settled(ctx, door); ok {
+		if status, ok := upNow(ctx, door); ok {
 			return a.detached(status, logName)
 		}
 	}
 }
 
-// background starts this program without -d, on its own, writing to a file.
-// It returns where in the file this start begins.
+// background starts this program on its own, writing to a file. It returns
+// where in the file this start begins.
 func (a *app) background(logName string) (*os.Process, int64, error) {
 	self, err := os.Executable()
 	if err != nil {
+		return nil, 0, err
+	}
+	if err := turn(logName); err != nil {
 		return nil, 0, err
 	}
 	log, err := os.OpenFile(logName, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -76,58 +88,76 @@ func (a *app) background(logName string) (*os.Process, int64, error) {
 		return nil, 0, err
 	}
 	defer nothing.Close()
-	process, err := os.StartProcess(self, append([]string{os.Args[0]}, foreground(a.args)...), &os.ProcAttr{
-		Dir: a.dir, Env: a.environ, Files: []*os.File{nothing, log, log},
+	process, err := os.StartProcess(self, append([]string{os.Args[0]}, a.args...), &os.ProcAttr{
+		Dir: a.dir, Env: append(slices.Clone(a.environ), detachedEnv+"=1"), Files: []*os.File{nothing, log, log},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	return process, info.Size(), err
 }
 
-// foreground are the arguments without the one that asked for the background.
-func foreground(args []string) []string {
-	var rest []string
-	for i, arg := range args {
-		if arg == "--" {
-			return append(rest, args[i:]...)
-		}
-		switch arg {
-		case "-d", "--detach", "--detach=true":
-		default:
-			rest = append(rest, arg)
-		}
+// ownLogSize is how large the log of the program in the background may have
+// become before a start begins a new one. It holds no lines of agents, so that
+// is enough.
+const ownLogSize = 16 << 20
+
+// turn puts a log that has become large aside, in place of the one before it.
+func turn(logName string) error {
+	info, err := os.Stat(logName)
+	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() <= ownLogSize {
+		return nil
 	}
-	return rest
+	if err != nil {
+		return err
+	}
+	return os.Rename(logName, logName+".1")
 }
 
-// settled says whether every agent of an orchestrator has been started, or
-// never will be.
-func settled(ctx context.Context, d *door) (wire.Status, bool) {
+// upNow asks the orchestrator how it is, and says whether that is settled.
+func upNow(ctx context.Context, d *door) (wire.Status, bool) {
 	text, err := d.ask(ctx, "status", struct{}{})
 	if err != nil {
 		return wire.Status{}, false
 	}
 	status, err := decode[wire.Status](text)
-	if err != nil {
-		return status, false
-	}
-	for _, agent := range status.Agents {
-		if agent.State == wire.StateStarting || agent.State == wire.StateWaiting && agent.Starts == 0 && hopeful(status, agent) {
-			return status, false
-		}
-	}
-	return status, true
+	return status, err == nil && settled(status)
 }
 
-// hopeful says whether an agent that waits may still start by itself.
-func hopeful(status wire.Status, agent wire.AgentView) bool {
-	for _, name := range agent.DependsOn {
-		for _, other := range status.Agents {
-			if other.Name == name && (other.State == wire.StateFailed || other.State == wire.StateStopped) {
-				return false
-			}
+// settled says whether every agent has been started, or never will be.
+func settled(status wire.Status) bool {
+	o := outlook{agents: make(map[string]wire.AgentView), hopeful: make(map[string]bool)}
+	for _, agent := range status.Agents {
+		o.agents[agent.Name] = agent
+	}
+	for _, agent := range status.Agents {
+		if agent.State == wire.StateStarting || agent.State == wire.StateWaiting && agent.Starts == 0 && o.hope(agent.Name) {
+			return false
 		}
 	}
 	return true
+}
+
+// outlook is what may still become of agents.
+type outlook struct {
+	agents  map[string]wire.AgentView
+	hopeful map[string]bool // what was found out
+}
+
+// hope says whether an agent may still start by itself: not if one that it
+// waits for, or one that that one waits for, will not.
+func (o *outlook) hope(name string) bool {
+	hopeful, known := o.hopeful[name]
+	if known {
+		return hopeful
+	}
+	hopeful = true
+	switch agent := o.agents[name]; agent.State {
+	case wire.StateFailed, wire.StateStopped:
+		hopeful = false
+	case wire.StateWaiting:
+		hopeful = !slices.ContainsFunc(agent.DependsOn, func(on string) bool { return !o.hope(on) })
+	}
+	o.hopeful[name] = hopeful
+	return hopeful
 }
 
 // detached is the answer when the team runs in the background.
@@ -143,7 +173,7 @@ func (a *app) detached(status wire.Status, logName string) error {
 		if err := a.document(status); err != nil {
 			return err
 		}
-	} else if err := a.print("%s is up, pid %d, %s. Its words: %s\n", status.Name, status.PID, count(len(status.Agents), "agent"), a.short(logName)); err != nil {
+	} else if err := a.print("%s is up, pid %d, %s. What happens is in %s\n", status.Name, status.PID, count(len(status.Agents), "agent"), a.short(logName)); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -152,8 +182,16 @@ func (a *app) detached(status wire.Status, logName string) error {
 	return nil
 }
 
-// endedEarly says what the program in the background said before it ended.
+// endedEarly is the answer when the program in the background has ended. Well
+// is well also where it was quick, as with --exit-when-idle; otherwise what it
+// said is the reason.
 func (a *app) endedEarly(state *os.ProcessState, logName string, start int64) error {
+	if state != nil && state.Success() {
+		if a.flags.json {
+			return a.document(notRunning{FormatVersion: wire.FormatVersion})
+		}
+		return a.print("The orchestrator has ended already, and well. What happened is in %s\n", a.short(logName))
+	}
 	code := exitNo
 	if state != nil && state.ExitCode() > 0 {
 		code = state.ExitCode()
@@ -164,9 +202,6 @@ func (a *app) endedEarly(state *os.ProcessState, logName string, start int64) er
 		words = string(bytes.Join(lines[max(0, len(lines)-20):], []byte("\n")))
 	} else if errors.Is(err, os.ErrNotExist) {
 		words = "Its log is gone."
-	}
-	if code == exitOK {
-		code = exitNo
 	}
 	return &failure{exit: code, code: codeFailed, message: "The orchestrator ended before it was up", because: []string{words}}
 }

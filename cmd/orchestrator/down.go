@@ -42,7 +42,7 @@ asked it wants --yes.`,
 	return verb
 }
 
-// notRunning answers down --if-running for programs.
+// notRunning answers programs that nothing runs, where that is fine.
 type notRunning struct {
 	FormatVersion string `json:"format_version"`
 	Running       bool   `json:"running"`

@@ -23,25 +23,26 @@ type heeding struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	quit   chan struct{}
+	hurry  chan struct{} // closed by the second signal
 	group  sync.WaitGroup
 	forced int // the exit code after a second signal, or a timeout
 }
 
 // heed starts to listen for signals; its goroutine ends with end.
 func (a *app) heed(t *team) *heeding {
-	h := &heeding{quit: make(chan struct{})}
+	h := &heeding{quit: make(chan struct{}), hurry: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
 	// A full disk or a closed pipe is an error of the write that meets it, not
 	// the end of the program. Taking the signals, rather than ignoring them,
-	// leaves agents with the default.
+	// leaves agents with the default. They are never given back: last words may
+	// be on their way out for as long as the program lasts.
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
 	notify(a.env("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
 	h.group.Go(func() {
 		defer signal.Stop(signals)
-		defer signal.Stop(deaf)
 		h.listen(a, t, signals)
 	})
 	return h
@@ -59,8 +60,8 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
 			return
 		case <-timeout:
 			h.forced = exitTimeout
-			notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
 			h.cancel(errors.New("the time given by --timeout is over"))
+			notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
 		case s := <-signals:
 			switch s {
 			case syscall.SIGHUP:
@@ -70,14 +71,47 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
 			case syscall.SIGUSR2: // log files are turned by their size
 			default:
 				if stops++; stops == 1 {
-					notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
 					h.cancel(errors.New(unix.SignalName(s.(syscall.Signal))))
+					notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
 					continue
+				}
+				if stops == 2 {
+					close(h.hurry)
 				}
 				h.forced = 128 + int(s.(syscall.Signal))
 				t.super.Kill("a second signal")
 			}
 		}
+	}
+}
+
+// lastWords is how long the last lines may take to be written when whoever
+// should read them does not.
+const lastWords = 2 * time.Second
+
+// await waits for the last lines of a team that has ended, but not for ever: a
+// reader that stands still must not keep the program, and a second signal ends
+// the wait at once. It says whether they were written.
+func (h *heeding) await(shown <-chan struct{}) bool {
+	enough := time.NewTimer(lastWords)
+	defer enough.Stop()
+	select {
+	case <-shown:
+		return true
+	case <-enough.C:
+	case <-h.hurry:
+	}
+	return false
+}
+
+// awaitReader is await for a team whose lines are the answer: they are read in
+// the reader's own time, until somebody asks for the end.
+func (h *heeding) awaitReader(shown <-chan struct{}) bool {
+	select {
+	case <-shown:
+		return true
+	case <-h.ctx.Done():
+		return h.await(shown)
 	}
 }
 

@@ -40,6 +40,8 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl":           {"supervisor/config"},
 	"github.com/zclconf/go-cty":          {"supervisor/config"},
 	"github.com/go-json-experiment/json": {"wire"},
+	"github.com/ncruces/go-sqlite3":      {"supervisor/eventlog"},
+	"modernc.org/sqlite":                 {}, // the second driver, for tests alone
 	"github.com/creack/pty":              {"supervisor/child"},
 	"github.com/spf13/cobra":             {"cmd/..."},
 	"net/http":                           {"supervisor/api", "agents/...", "cmd/..."},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
-	"orchestrator/wire"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -28,7 +28,8 @@ stdin, and the end of it too; only when stdin is /dev/null does the command's
 stdin stay open. What it prints is printed.
 
 The exit code is the command's own, 128 and the signal's number if one ended it,
-126 or 127 if it could not be started.`,
+126 or 127 if it could not be started; 141 when whoever read its output has gone,
+and 1 when all went well but its output could not be written.`,
 		Example: `  orchestrator run -- ./agent.sh
   echo hello | orchestrator run -- cat
   orchestrator run --pty -- python3`,
@@ -53,7 +54,7 @@ func (a *app) runOne(command []string, pty bool) error {
 	c := config.Alone(a.dir, stateDir, name, command)
 	c.Agents[0].Pty = pty
 	log := a.logger(c)
-	t := &team{}
+	t := newTeam()
 	if err := t.hold(stateDir, a.socketPath(stateDir), log); err != nil {
 		return cannotHold(err, stateDir)
 	}
@@ -68,116 +69,67 @@ func (a *app) runOne(command []string, pty bool) error {
 
 // runAlone runs a team of one and makes its exit code ours.
 func (a *app) runAlone(t *team, name string) error {
-	solo := &solo{app: a, name: name, follower: t.super.Listen(true), out: bufio.NewWriter(a.stdout), started: make(chan struct{})}
+	show := newSolo(a, t, name)
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
-		solo.run()
+		show.run()
 	}()
+	fate := newFate(name, t.super.Listen(false))
+	go fate.hear() // ends with the team
 	feeding, enough := context.WithCancel(context.Background())
 	defer enough()
-	go solo.feed(feeding, t) // a read of a terminal cannot be called back: it ends with the program
+	go feed(feeding, a.stdin, t, fate) // a read of a terminal cannot be called back: it ends with the program
+	shut := t.serve()
 	signals := a.heed(t)
 	err := t.super.Run(signals.ctx)
-	stopped := signals.ctx.Err() != nil
+	<-fate.heard
+	all := signals.awaitReader(shown)
+	if !all {
+		t.log.Warn("the last lines are not shown: nobody takes them")
+	}
 	forced := signals.end()
-	<-shown
+	shut()
+	failed := errors.Is(err, supervisor.ErrAgentsFailed)
 	switch {
 	case forced != 0:
 		return answered(forced)
-	case solo.refused != nil:
-		return solo.refused
-	case stopped, err == nil, !errors.Is(err, supervisor.ErrAgentsFailed):
-		return err
+	case fate.refused != nil:
+		return fate.refused
+	case all && show.unread:
+		return answered(exitBrokenPipe)
+	case failed && fate.exit != exitOK:
+		return answered(fate.exit)
+	case failed, all && show.broken:
+		return answered(exitNo)
 	}
-	return answered(solo.exit)
+	return err
 }
 
-// solo shows the one agent of run: its lines as they are, stdout to stdout and
-// stderr to stderr, and nothing else but trouble.
-type solo struct {
-	app      *app
-	name     string
-	follower *supervisor.Follower
-	out      *bufio.Writer
-	started  chan struct{}
-	ran      bool
-	exit     int
-	refused  error
-}
+// piece is how much of stdin is passed on at once where there is no line end.
+const piece = 64 << 10
 
-func (s *solo) run() {
-	var spare supervisor.Backlog
-	tty := isTerminal(s.app.stdout)
-	for s.follower.Next(context.Background(), &spare, func(l supervisor.Line) { s.show(l, tty) }) {
-		_ = s.out.Flush()
-	}
-}
-
-func (s *solo) show(l supervisor.Line, tty bool) {
-	if l.Event != nil {
-		s.event(l.Event)
-		return
-	}
-	if s.app.flags.json {
-		if text, err := wire.Encode(wire.LogLine{At: wire.Timestamp(l.At), Agent: l.Agent, Stream: l.Stream, Text: string(l.Text), Missed: l.Missed}); err == nil {
-			_, _ = s.out.Write(append(text, '\n'))
-		}
-		return
-	}
-	var to io.Writer = s.out
-	text := l.Text
-	if l.Stream == wire.StreamErr {
-		_ = s.out.Flush()
-		to, tty = s.app.stderr, isTerminal(s.app.stderr)
-	}
-	if tty {
-		text = wire.AppendVisible(nil, text)
-	}
-	_, _ = to.Write(append(text[:len(text):len(text)], '\n'))
-}
-
-func (s *solo) event(e *wire.Event) {
-	switch e.Kind {
-	case wire.EventStarted:
-		s.ran = true
-		close(s.started)
-	case wire.EventExited:
-		s.exit = exitNo
-		if e.Facts.ExitCode != nil {
-			s.exit = *e.Facts.ExitCode
-		} else if sig := signalNumber(e.Facts.Signal); e.Facts.Signal != "" {
-			s.exit = 128 + int(sig)
-		}
-	case wire.EventGaveUp:
-		if !s.ran {
-			s.refused = &failure{exit: *e.Facts.ExitCode, code: codeFailed, message: "Cannot run " + s.name + ": " + e.Text}
-		}
-	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled:
-		s.app.talk("%s: %s", s.name, wire.Visible(e.Text))
-	}
-}
-
-// feed passes stdin on, line by line, and its end too. /dev/null is how
-// programs say that nobody will ever type: then the agent's stdin stays open,
-// so that it can be answered.
-func (s *solo) feed(ctx context.Context, t *team) {
+// feed passes stdin on, line by line, long ones in pieces, and its end too.
+// /dev/null is how programs say that nobody will ever type: then the agent's
+// stdin stays open, so that it can be answered.
+func feed(ctx context.Context, stdin io.Reader, t *team, f *fate) {
 	select {
-	case <-s.started:
+	case <-f.started:
 	case <-ctx.Done():
 		return
 	}
-	if isNull(s.app.stdin) {
+	if isNull(stdin) {
 		return
 	}
-	in := bufio.NewReader(s.app.stdin)
+	in := bufio.NewReaderSize(stdin, piece)
 	for {
-		line, err := in.ReadBytes('\n')
-		if len(line) > 0 && t.super.TellWaiting(ctx, s.name, line) != nil {
+		line, err := in.ReadSlice('\n')
+		// The mailbox keeps what it is given; the reader uses its buffer again.
+		if len(line) > 0 && t.super.TellWaiting(ctx, f.name, bytes.Clone(line)) != nil {
 			return
 		}
-		if err != nil {
-			t.super.EndInput(s.name)
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			t.super.EndInput(f.name)
 			return
 		}
 	}

@@ -3,9 +3,13 @@ package main
 import (
 	"net"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// notifyPatience is how long a service manager may take nothing.
+const notifyPatience = time.Second
 
 // notify tells the service manager that started us, if one did, how we are. A
 // manager that does not listen is no trouble of ours.
@@ -21,6 +25,7 @@ func notify(socket, state string) {
 		return
 	}
 	defer conn.Close()
+	_ = conn.SetWriteDeadline(time.Now().Add(notifyPatience)) // its queue may be full
 	_, _ = conn.Write([]byte(state))
 }
 

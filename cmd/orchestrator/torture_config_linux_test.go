@@ -146,6 +146,65 @@ func TestTortureReloadWithMistakeChangesNothing(t *testing.T) {
 	s.stop()
 }
 
+// A reload keeps to the agents that were named at the start.
+func TestTortureReloadKeepsTheChosen(t *testing.T) {
+	t.Parallel()
+	const hcl = quick + `
+agent "db" {
+  command = ["sh", "-c", ">db-ran; exec cat"]
+}
+
+agent "web" {
+  command    = ["cat"]
+  depends_on = ["db"]
+}
+`
+	s := newStage(t, hcl).up("--json", "web", "--no-deps")
+	s.waitForEvents(1, wire.EventStarted, "web")
+	s.write("orchestrator.hcl", strings.ReplaceAll(hcl, `["cat"]`, `["cat", "-"]`)+`
+agent "more" {
+  command = ["cat"]
+}
+`)
+	require.Contains(t, s.ask("reload"), "1 restarted")
+	s.waitForEvents(2, wire.EventStarted, "web")
+	for _, name := range []string{"db", "more"} {
+		require.Equal(t, wire.StateStopped, s.agent(name).State, name)
+	}
+	require.NoFileExists(t, s.path("db-ran"))
+	s.stop()
+}
+
+// Who gives up waiting for a reload neither undoes nor spoils it.
+func TestTortureReloadIsLeft(t *testing.T) {
+	t.Parallel()
+	const hcl = `
+agent "stubborn" {
+  command = ["sh", "-c", "trap '' TERM; while [ ! -e go ]; do sleep 0.02; done; # %d"]
+
+  stop {
+    close_stdin = "100ms"
+    grace       = "1m"
+  }
+}
+`
+	s := newStage(t, fmt.Sprintf(hcl, 1)).up("--json")
+	s.waitForEvents(1, wire.EventStarted, "stubborn")
+	s.write("orchestrator.hcl", fmt.Sprintf(hcl, 2)+`
+agent "extra" {
+  command = ["cat"]
+}
+`)
+	_, _, code := s.call("reload", "--timeout", "1s")
+	require.Equal(t, exitTimeout, code)
+	s.waitForEvents(1, wire.EventStarted, "extra")
+	require.Equal(t, "Nothing has changed.\n", s.ask("reload"))
+	s.write("go", "")
+	s.waitForEvents(2, wire.EventStarted, "stubborn")
+	require.Len(t, s.events(wire.EventStarted, "extra"), 1)
+	s.stop()
+}
+
 // A second orchestrator on the same state directory is refused, and told who
 // is there. The first one does not notice.
 func TestTortureSecondOrchestrator(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -122,18 +121,14 @@ func TestTorture3EndlessLine(t *testing.T) {
 }
 
 // endlessLine has an agent say one line of so many bytes and looks at what it
-// costs: the memory of the program as it ships, not of this test binary, in
-// which the race detector may take a multiple.
+// costs.
 func endlessLine(t *testing.T, size int64) {
 	s := newStage(t, `
 agent "flooder" {
   command = ["sh", "flooder.sh"]
 }
 `, "flooder.sh", fmt.Sprintf("until [ -e go ]; do sleep 0.02; done\nhead -c %d /dev/zero; echo; echo after\n", size))
-	s.program = filepath.Join(t.TempDir(), "orchestrator")
-	text, err := exec.Command("go", "build", "-o", s.program, ".").CombinedOutput()
-	require.NoError(t, err, "%s", text)
-	s.up("--json")
+	s.ship().up("--json")
 	s.waitForEvents(1, wire.EventStarted, "flooder")
 	before := s.peak()
 	s.write("go", "")

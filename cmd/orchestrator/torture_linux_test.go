@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -64,7 +63,11 @@ func newStage(t *testing.T, hcl string, files ...string) *stage {
 	t.Helper()
 	program, err := exec.LookPath("orchestrator") // this binary, see TestMain
 	require.NoError(t, err)
-	s := &stage{t: t, dir: t.TempDir(), program: program}
+	// Not t.TempDir, whose name is too long for sockets in folders below it.
+	dir, err := os.MkdirTemp("", "orc")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	s := &stage{t: t, dir: dir, program: program}
 	s.write("orchestrator.hcl", hcl)
 	for i := 0; i < len(files); i += 2 {
 		s.write(files[i], files[i+1])
@@ -90,6 +93,16 @@ func (s *stage) environ() []string {
 	})
 	return append(env, "HOME="+s.dir, "TMPDIR="+s.dir, "XDG_RUNTIME_DIR="+s.dir,
 		"GORACE=atexit_sleep_ms=0") // with the race detector every program ends a second late
+}
+
+// ship has the stage play with the program as it ships, not with this test
+// binary, in which the race detector may take a multiple of memory and time.
+func (s *stage) ship() *stage {
+	s.t.Helper()
+	s.program = filepath.Join(s.t.TempDir(), "orchestrator")
+	text, err := exec.Command("go", "build", "-o", s.program, ".").CombinedOutput()
+	require.NoError(s.t, err, "%s", text)
+	return s
 }
 
 // up starts the orchestrator. It ends by itself, should the tests be killed.
@@ -334,62 +347,4 @@ func waitForThat(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("there was no %s within 30s", what)
 		}
 	}
-}
-
-// transcript is what a program said, line by line, and what the lines mean if they
-// are documents of up --json.
-type transcript struct {
-	mu      sync.Mutex
-	open    []byte // a line without its end
-	text    []string
-	events  []wire.Event
-	lines   []wire.LogLine
-	flood   []byte // lines with this in them are counted and not kept
-	flooded int
-	before  []int // how many of them came before each line of text
-}
-
-// Write is for the program.
-func (w *transcript) Write(chunk []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	size := len(chunk)
-	for {
-		line, rest, ended := bytes.Cut(chunk, []byte("\n"))
-		if !ended {
-			w.open = append(w.open, line...)
-			return size, nil
-		}
-		if len(w.open) > 0 {
-			line = append(w.open, line...)
-			w.open = w.open[:0]
-		}
-		w.add(line)
-		chunk = rest
-	}
-}
-
-func (w *transcript) add(line []byte) {
-	if w.flood != nil && bytes.Contains(line, w.flood) {
-		w.flooded++
-		return
-	}
-	w.text = append(w.text, string(line))
-	w.before = append(w.before, w.flooded)
-	var event wire.Event
-	var said wire.LogLine
-	switch {
-	case !bytes.HasPrefix(line, []byte("{")):
-	case json.Unmarshal(line, &event) == nil && event.Kind != "":
-		w.events = append(w.events, event)
-	case json.Unmarshal(line, &said) == nil && said.Stream != "":
-		w.lines = append(w.lines, said)
-	}
-}
-
-// all is everything so far.
-func (w *transcript) all() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return strings.Join(append(slices.Clone(w.text), string(w.open)), "\n")
 }

@@ -222,11 +222,12 @@ agent "short" {
     policy = "never"
   }
 }
-`, many)).up("--json")
+`, many)).ship().up("--json")
 	s.waitForEvents(1, wire.EventUp, "")
 	before := s.descriptors()
-	_, _, code := s.call("agent", "start", "--all")
-	require.Equal(t, exitNo, code, "most of them fail")
+	_, stderr, code := s.call("agent", "start", "--all", "--timeout", "25s")
+	require.Zero(t, len(s.events(wire.EventRestarting, "")), "starts that failed, such as that of %v", s.first(wire.EventRestarting))
+	require.Equal(t, exitNo, code, "most of them fail: %s", stderr)
 	for i, view := range s.status().Agents {
 		require.Equal(t, fmt.Sprintf("exit %d", i%256), view.LastExit, view.Name)
 		require.Equal(t, 1, view.Starts, view.Name)
@@ -234,6 +235,14 @@ agent "short" {
 	require.Empty(t, s.children(), "zombies")
 	waitForThat(t, "return of the descriptors", func() bool { return s.descriptors() <= before+2 })
 	s.stop()
+}
+
+// first is what the first event of a kind says.
+func (s *stage) first(kind string) string {
+	for _, e := range s.events(kind, "") {
+		return e.Agent + ": " + e.Text
+	}
+	return ""
 }
 
 // descriptors counts the open files of the orchestrator.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/supervisor"
-	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
@@ -61,7 +59,8 @@ func (a *app) up(f upFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	t := &team{}
+	t := newTeam()
+	t.chosen, t.noDeps = names, f.noDeps
 	load := func() (*config.Config, config.Problems) {
 		options := a.options()
 		options.Run = t.runCommand
@@ -80,7 +79,7 @@ func (a *app) up(f upFlags, names []string) error {
 	if err := knowAgents(c, names); err != nil {
 		return err
 	}
-	if f.detach {
+	if f.detach && !a.isDetached() {
 		return a.detach(c)
 	}
 	log := a.logger(c)
@@ -93,7 +92,7 @@ func (a *app) up(f upFlags, names []string) error {
 		Name: c.Orchestrator.Name, Version: version, Config: file, StateDir: c.Orchestrator.StateDir,
 		Start: t.start, Log: log, Shutdown: c.Orchestrator.Shutdown,
 		ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
-	}, only(t.specs(c), names, f.noDeps))
+	}, t.specs(c))
 	a.talk("%s  %s  %s", versionLine(), c.Orchestrator.Name, file)
 	if isTerminal(a.stdin) && isTerminal(a.stdout) {
 		a.talk("Ctrl-C stops everything in order, twice kills.")
@@ -109,17 +108,14 @@ func (a *app) work(t *team, f upFlags) error {
 		defer close(shown)
 		show.run()
 	}()
-	open, shut := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- api.Serve(open, t.listener, t.door(16<<20).Handler(), t.log) }()
+	shut := t.serve()
 	signals := a.heed(t)
 	err := t.super.Run(signals.ctx)
-	forced := signals.end()
-	<-shown
-	shut()
-	if serving := <-served; serving != nil {
-		t.log.Error("the socket failed", "error", serving)
+	if !signals.await(shown) {
+		t.log.Warn("the last lines are not shown: nobody takes them")
 	}
+	forced := signals.end()
+	shut()
 	switch {
 	case forced != 0:
 		return answered(forced)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -31,11 +29,15 @@ type team struct {
 	listener net.Listener
 
 	// Of a team that has a file.
-	mu     sync.Mutex // one reload at a time
+	turn   chan struct{} // holds one while somebody reloads
 	config *config.Config
 	load   func() (*config.Config, config.Problems)
 	base   []string // the environment that agents inherit from
+	chosen []string // the agents that were named to start; none: as the file says
+	noDeps bool     // without those they depend on
 }
+
+func newTeam() *team { return &team{turn: make(chan struct{}, 1)} }
 
 // hold takes what an orchestrator needs for itself before anything runs: the
 // state directory, the tree below this process, the socket. What an earlier
@@ -66,7 +68,7 @@ func (t *team) open(socket string) error {
 	if len(survivors) > 0 {
 		t.log.Error("processes of an earlier orchestrator do not die", "processes", programs(survivors))
 	}
-	if err := supervisor.MakeSocketDir(socket); err != nil {
+	if err := supervisor.MakeSocketDir(socket, t.home.Dir); err != nil {
 		return fmt.Errorf("making the folder of the socket: %w", err)
 	}
 	t.listener, err = api.Listen(socket)
@@ -79,7 +81,9 @@ func (t *team) open(socket string) error {
 // release gives everything back. Nothing of it is used afterwards.
 func (t *team) release() {
 	if t.listener != nil {
+		socket := t.listener.Addr().String()
 		_ = t.listener.Close() // which removes the socket
+		supervisor.RemoveSocketDir(socket, t.home.Dir)
 	}
 	if t.host != nil {
 		if left := t.host.Close(); len(left) > 0 {
@@ -125,13 +129,26 @@ func (t *team) door(maxBody int64) *api.Door {
 		Log:     t.log,
 		Operations: map[string]api.Operation{
 			"status":        api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) { return s.Status(ctx) }),
-			"start-agent":   agents(s.Start),
+			"start-agent":   agents(s.StartAgents),
 			"stop-agent":    agents(s.StopAgents),
-			"restart-agent": agents(s.Restart),
+			"restart-agent": agents(s.RestartAgents),
 			"reload":        api.Do(t.reload),
 		},
 		Streams: map[string]api.Stream{"down": api.DoLines(t.down)},
 		Lists:   map[string]api.List{"events": t.events, "logs": t.logs},
+	}
+}
+
+// serve opens the door; it is shut by what it returns.
+func (t *team) serve() (shut func()) {
+	open, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- api.Serve(open, t.listener, t.door(16<<20).Handler(), t.log) }()
+	return func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.log.Error("the socket failed", "error", err)
+		}
 	}
 }
 
@@ -162,7 +179,7 @@ func (t *team) events(ctx context.Context, query url.Values, send func(any) erro
 }
 
 func (t *team) logs(ctx context.Context, query url.Values, send func(any) error) error {
-	n, err := number(query, "n", 1<<30)
+	n, err := number(query, "n", supervisor.AllLines)
 	if err != nil {
 		return err
 	}
@@ -190,70 +207,8 @@ func number(query url.Values, name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// reload applies the file as it is now. A mistake in it changes nothing.
-func (t *team) reload(ctx context.Context, r wire.ReloadRequest) (wire.ReloadReply, error) {
-	reply := wire.ReloadReply{FormatVersion: wire.FormatVersion, DryRun: r.DryRun}
-	if t.load == nil {
-		return reply, &wire.Error{Code: wire.CodeConflict, Message: "this orchestrator runs one command and has no file to reload"}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	next, problems := t.load()
-	if reply.Errors = problems.Errors(); reply.Errors > 0 {
-		var text bytes.Buffer
-		_ = problems.Render(&text, false)
-		reply.Problems = text.String()
-		t.log.Error("the changed configuration is not valid, nothing was changed", "problems", reply.Problems)
-		return reply, nil
-	}
-	changes := config.Compare(t.config, next)
-	for _, c := range changes {
-		detail := c.Detail
-		if detail == "" {
-			detail = strings.Join(c.Attributes, ", ")
-		}
-		reply.Changes = append(reply.Changes, wire.ReloadChange{
-			Agent: c.Agent, Action: string(c.Action), Detail: detail, Place: c.Place, OK: c.Action != config.ActionRefused,
-		})
-	}
-	if r.DryRun {
-		return reply, nil
-	}
-	return reply, t.apply(ctx, next, changes, &reply)
-}
-
-// apply makes the changes that can be made and notes what became of them.
-func (t *team) apply(ctx context.Context, next *config.Config, changes []config.Change, reply *wire.ReloadReply) error {
-	specs := make(map[string]supervisor.Agent)
-	for _, spec := range t.specs(next) {
-		specs[spec.Name] = spec
-	}
-	var todo []supervisor.Change
-	for _, c := range changes {
-		switch {
-		case c.Action == config.ActionRefused:
-			t.log.Warn("a change needs a restart of the orchestrator", "change", strings.Join(c.Attributes, ", "), "place", c.Place)
-		case c.Agent != "":
-			todo = append(todo, supervisor.Change{Action: supervisor.Action(c.Action), Name: c.Agent, Agent: specs[c.Agent]})
-		}
-	}
-	t.log.SetLevel(logLevel(next.Log.Level))
-	outcomes, err := t.super.Apply(ctx, todo)
-	if err != nil {
-		return err
-	}
-	for _, o := range outcomes {
-		for i := range reply.Changes {
-			if c := &reply.Changes[i]; c.Agent == o.Name {
-				c.OK, c.Outcome = o.OK, o.Text
-			}
-		}
-	}
-	t.config = next
-	return nil
-}
-
-// specs are the agents of a configuration as the supervisor takes them.
+// specs are the agents of a configuration as the supervisor takes them, those
+// to start chosen as they were when the team was started.
 func (t *team) specs(c *config.Config) []supervisor.Agent {
 	var specs []supervisor.Agent
 	for i := range c.Agents {
@@ -266,7 +221,7 @@ func (t *team) specs(c *config.Config) []supervisor.Agent {
 			Role:        a.Role,
 			Command:     a.Command,
 			Dir:         a.Dir,
-			Environ:     func() ([]string, error) { return c.Environ(a, t.base) },
+			Environ:     func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.base) },
 			Raw:         a.Protocol == "raw",
 			NoStdin:     a.Stdin == "null",
 			Pty:         a.Pty,
@@ -285,7 +240,7 @@ func (t *team) specs(c *config.Config) []supervisor.Agent {
 			Output:  supervisor.Output{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
 		})
 	}
-	return specs
+	return only(specs, t.chosen, t.noDeps)
 }
 
 func signalNumber(name string) syscall.Signal {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -132,11 +133,27 @@ func unhurried(w http.ResponseWriter) error {
 	return http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
-// patience is how long a reader of lines may take none before it is left.
+// patience is how long a caller may take nothing of what is written to it
+// before it is left.
 const patience = 30 * time.Second
 
+// hurry limits what is written next. The limit is taken back once that is
+// written: what comes later, perhaps much later, has a time of its own.
+func hurry(control *http.ResponseController) error {
+	return control.SetWriteDeadline(time.Now().Add(patience))
+}
+
+// sent sends off what was written and takes the limit back.
+func sent(control *http.ResponseController) error {
+	if err := control.Flush(); err != nil {
+		return err
+	}
+	return control.SetWriteDeadline(time.Time{})
+}
+
 // lines answers with a stream. Each line leaves as soon as it is there. A
-// refusal before the first line is an ordinary one; after it the stream ends.
+// refusal before the first line is an ordinary one; after it the connection is
+// cut, so that nobody takes what there was for all there is.
 func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
 	control := http.NewResponseController(w)
 	begun := false
@@ -153,13 +170,13 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) 
 			return err
 		}
 		begin()
-		if err := control.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		if err := hurry(control); err != nil {
 			return err
 		}
 		if _, err := w.Write(append(text, '\n')); err != nil {
 			return err
 		}
-		return control.Flush()
+		return sent(control)
 	}
 	err := run(send)
 	switch {
@@ -167,8 +184,10 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) 
 		d.refuse(w, r, err)
 	case err != nil && r.Context().Err() == nil:
 		d.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler)
 	default:
 		begin()
+		_ = hurry(control) // the end of the stream is written when this returns
 	}
 }
 
@@ -193,9 +212,14 @@ func (d *Door) write(w http.ResponseWriter, status int, document any) {
 		http.Error(w, "", http.StatusInternalServerError)
 		return
 	}
+	text = append(text, '\n')
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	control := http.NewResponseController(w)
+	_ = hurry(control)
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // a caller that is gone has no use for it
+	_, _ = w.Write(text) // a caller that is gone has no use for it
+	_ = sent(control)
 }
 
 func status(code wire.Code) int {

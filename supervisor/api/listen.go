@@ -58,11 +58,44 @@ func (o *own) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if uid, err := peer(conn); err == nil && (uid == os.Geteuid() || uid == 0) {
+		if trusted(conn) == nil {
 			return conn, nil
 		}
 		_ = conn.Close()
 	}
+}
+
+// StrangerError says that another user is at the other end of a socket.
+type StrangerError struct{ UID int }
+
+func (e *StrangerError) Error() string { return fmt.Sprintf("user %d is at the other end", e.UID) }
+
+// trusted says why the other end of a socket is not to be spoken to: it must
+// be this user or root.
+func trusted(conn net.Conn) error {
+	uid, err := peer(conn)
+	if err == nil && stranger(uid, os.Geteuid()) {
+		err = &StrangerError{UID: uid}
+	}
+	return err
+}
+
+func stranger(uid, self int) bool { return uid != self && uid != 0 }
+
+// Dial opens a connection to the orchestrator behind a socket. Whoever can
+// make files where the socket is expected could answer in its place, so a
+// stranger there is refused as one who calls is.
+func Dial(ctx context.Context, path string) (net.Conn, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := trusted(conn); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // Serve answers until ctx is over, and then lets those finish who are being

@@ -3,9 +3,13 @@ package child
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,10 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// delegation is a cgroup (v2) in which we may make leaves.
+// delegation is a cgroup (v2) in which we may make leaves. Their names begin
+// with what stands for our home, so that a later host finds those of an
+// earlier one: a cgroup marks also who clears its environment.
 type delegation struct {
 	dir    string
-	memory bool // leaves can bound memory
+	prefix string // of our leaves' names
+	memory bool   // leaves can bound memory
 }
 
 // leaf is the cgroup of one child. All its methods take a nil leaf for a child
@@ -29,7 +36,7 @@ type leaf struct {
 // findDelegation looks whether a cgroup is ours to divide: we own it, or, for
 // root, it was delegated explicitly or is the root of what we can see. A
 // cgroup that merely lets root write belongs to the service manager.
-func findDelegation() *delegation {
+func findDelegation(home string) *delegation {
 	path, err := ownCgroup()
 	if err != nil {
 		return nil
@@ -42,8 +49,10 @@ func findDelegation() *delegation {
 	if !mayDivide(dir, path) {
 		return nil
 	}
-	trial := filepath.Join(dir, "orc-trial-"+strconv.Itoa(os.Getpid()))
-	if err := os.Mkdir(trial, 0o755); err != nil {
+	hash := sha256.Sum256([]byte(home))
+	d := &delegation{dir: dir, prefix: "orc-" + hex.EncodeToString(hash[:4]) + "-"}
+	trial := filepath.Join(dir, d.prefix+"trial")
+	if err := os.Mkdir(trial, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	defer os.Remove(trial)
@@ -51,7 +60,8 @@ func findDelegation() *delegation {
 		return nil // a kernel before 5.14
 	}
 	controllers, _ := os.ReadFile(filepath.Join(trial, "cgroup.controllers"))
-	return &delegation{dir: dir, memory: bytes.Contains(controllers, []byte("memory"))}
+	d.memory = bytes.Contains(controllers, []byte("memory"))
+	return d
 }
 
 func mayDivide(dir, path string) bool {
@@ -102,7 +112,7 @@ func (d *delegation) leaf(run string, memory int64) (*leaf, error) {
 	if d == nil {
 		return nil, nil
 	}
-	dir := filepath.Join(d.dir, "orc-"+run)
+	dir := filepath.Join(d.dir, d.prefix+run)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -120,7 +130,23 @@ func (d *delegation) leaf(run string, memory int64) (*leaf, error) {
 	return &leaf{dir: dir, fd: fd}, nil
 }
 
-func (d *delegation) close() {}
+// leaves are those of our home that an earlier host left.
+func (d *delegation) leaves() []*leaf {
+	if d == nil {
+		return nil
+	}
+	entries, err := names(d.dir)
+	if err != nil {
+		return nil
+	}
+	var found []*leaf
+	for _, name := range entries {
+		if strings.HasPrefix(name, d.prefix) {
+			found = append(found, &leaf{dir: filepath.Join(d.dir, name), fd: -1})
+		}
+	}
+	return found
+}
 
 // boundsMemory says whether the leaf's own limit does the work of a limit on
 // the address space.
@@ -132,22 +158,47 @@ func (l *leaf) boundsMemory() bool {
 	return err == nil
 }
 
-// members lists the processes in the leaf.
-func (l *leaf) members() []int {
+// members lists the processes in the leaf, and in what the child has divided
+// it into. The kernel's word for "empty" is trusted, an empty list is not.
+func (l *leaf) members() ([]int, error) {
 	if l == nil {
-		return nil
+		return nil, nil
 	}
-	text, err := os.ReadFile(filepath.Join(l.dir, "cgroup.procs"))
+	text, err := os.ReadFile(filepath.Join(l.dir, "cgroup.events"))
+	if vanished(err) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil
+		return nil, err
+	}
+	if bytes.Contains(text, []byte("populated 0")) {
+		return nil, nil
 	}
 	var pids []int
-	for _, word := range strings.Fields(string(text)) {
-		if pid, err := strconv.Atoi(word); err == nil {
-			pids = append(pids, pid)
+	for _, dir := range l.parts() {
+		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if err != nil && !vanished(err) && !errors.Is(err, unix.EOPNOTSUPP) { // a threaded part: listed above it
+			return nil, err
 		}
+		pids = append(pids, numbers(text)...)
 	}
-	return pids
+	if len(pids) == 0 {
+		return nil, errUnsettled // they die just now, or our namespace cannot name them
+	}
+	return pids, nil
+}
+
+// parts are the leaf's directory and those that the child made in it, the
+// inner ones last.
+func (l *leaf) parts() []string {
+	var dirs []string
+	_ = filepath.WalkDir(l.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return nil // what vanishes meanwhile is none
+	})
+	return dirs
 }
 
 // kill ends everything in the leaf at once, whatever it forks meanwhile.
@@ -157,14 +208,27 @@ func (l *leaf) kill() {
 	}
 }
 
-// remove takes the leaf away. The kernel refuses while a zombie is in it, so
-// there are a few tries; a leaf that stays is empty and costs nothing.
+// remove takes the leaf away. The kernel refuses while one in it is dying, so
+// there are a few tries; a leaf that stays is empty, and the next host of this
+// home removes it.
 func (l *leaf) remove() {
 	if l == nil {
 		return
 	}
 	closeAll(l.fd)
-	for try := 0; unix.Rmdir(l.dir) == unix.EBUSY && try < 10; try++ {
+	for try := 0; l.rmdir() == unix.EBUSY && try < 10; try++ {
 		time.Sleep(time.Millisecond << try)
 	}
+}
+
+// rmdir removes an empty leaf, and what the child has divided it into.
+func (l *leaf) rmdir() error {
+	err := unix.Rmdir(l.dir)
+	if err != unix.EBUSY && err != unix.ENOTEMPTY {
+		return err
+	}
+	for _, dir := range slices.Backward(l.parts()) {
+		err = unix.Rmdir(dir)
+	}
+	return err
 }

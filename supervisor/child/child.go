@@ -33,9 +33,12 @@ type Child struct {
 	leaf  *leaf // nil without cgroup
 	sight sight // how the leader is watched
 
-	mu     sync.Mutex
-	forced bool // Kill was called: nobody is asked any more
-	gone   bool // the leader was reaped: its pid means nothing now
+	mu      sync.Mutex
+	ordered bool // Signal was called: left-overs have until Kill
+	forced  bool // Kill was called: nobody is asked any more
+	dead    bool // the leader is a zombie
+	asked   bool // the group was asked to end, by Signal or by clear
+	gone    bool // the leader was reaped: its pid means nothing now
 }
 
 // Start makes a child. When it returns an error (always a *StartError), there
@@ -48,6 +51,9 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	if e != nil {
 		return nil, e
 	}
+	touch(path)
+	h.room <- struct{}{}
+	defer func() { <-h.room }()
 	c := &Child{host: h, spec: spec}
 	io, err := c.open()
 	if err != nil {
@@ -102,6 +108,9 @@ func (c *Child) watch() error {
 // signals go to.
 func (c *Child) attend() {
 	exit := c.sight.await(c.pid)
+	c.mu.Lock()
+	c.dead = true
+	c.mu.Unlock()
 	c.spec.Exited(c.hearOut(exit))
 	ending := c.clear()
 	ending.CPU = c.reap()
@@ -152,11 +161,15 @@ func (c *Child) Stdin() Stdin {
 	return c.stdin
 }
 
-// CloseStdin tells the child that nothing more will come. On a terminal there
-// is no such thing, and it returns false.
+// CloseStdin tells the child that nothing more will come. A raw terminal has no
+// end of input, and then it returns false; on one that the child has switched
+// to lines it types the end-of-file character.
 func (c *Child) CloseStdin() bool {
-	if c.spec.Pty || c.stdin == nil {
+	if c.stdin == nil {
 		return false
+	}
+	if c.spec.Pty {
+		return typeEnd(c.stdin)
 	}
 	c.closeStdin()
 	return true
@@ -169,13 +182,19 @@ func (c *Child) closeStdin() {
 }
 
 // Signal asks the child's group, and wakes those of it that are stopped: they
-// could not act otherwise.
+// could not act otherwise. It is the beginning of an ordered end: from then on
+// left-overs have as long as the caller gives them, until Kill, instead of a
+// lull. So it is right also when the leader is dead already; a group that was
+// asked by then is not asked again, because many programs take a second
+// request for "at once".
 func (c *Child) Signal(sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.gone {
+	c.ordered = true
+	if c.gone || c.dead && c.asked {
 		return
 	}
+	c.asked = true
 	signalGroup(c.pid, sig)
 	c.sight.signal(c.pid, sig)
 	signalGroup(c.pid, syscall.SIGCONT)
@@ -194,14 +213,30 @@ func (c *Child) Kill() {
 	c.sight.signal(c.pid, syscall.SIGKILL)
 }
 
-func (c *Child) isForced() bool {
+// orders says what the caller wants of what is left.
+func (c *Child) orders() (ordered, forced bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.forced
+	return c.ordered, c.forced
 }
 
-// reap takes the leader's number back and returns what the child cost.
+// askGroup asks what is left of the group, unless somebody has.
+func (c *Child) askGroup() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.asked {
+		c.asked = true
+		signalGroup(c.pid, syscall.SIGTERM)
+		signalGroup(c.pid, syscall.SIGCONT)
+	}
+}
+
+// reap takes the leader's number back and returns what the child cost. Not
+// while orphans are counted: the kernel may leave one out of a list that gets
+// shorter while it is read.
 func (c *Child) reap() time.Duration {
+	c.host.census.RLock()
+	defer c.host.census.RUnlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cpu := waitFor(c.pid)

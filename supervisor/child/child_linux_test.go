@@ -101,8 +101,13 @@ func TestTreeIsEmptyAfterwards(t *testing.T) {
 					c := start(t, h, sh(script+"\n"+wait+w.leader))
 					c.firstWords(t)
 					w.do(c)
-					_, ending := c.end(t)
+					receive(t, c.exited)
+					if way == "terminate" {
+						c.Kill() // what was asked has until then
+					}
+					ending := receive(t, c.ended)
 					require.Empty(t, ending.Survivors)
+					require.False(t, ending.Unverified)
 					if tree == "cleared environment" && h.leafs == nil {
 						h.clearStrays() // known to be out of reach before: see the package comment
 					}
@@ -159,7 +164,9 @@ func TestManyShortChildren(t *testing.T) {
 			})
 		}
 		group.Wait()
-		require.Empty(t, childrenOf(os.Getpid()), "zombies or left-overs")
+		left, err := childrenOf(os.Getpid())
+		require.NoError(t, err)
+		require.Empty(t, left, "zombies or left-overs")
 		require.LessOrEqual(t, openFiles(t), before+2, "descriptors leaked")
 	})
 }

@@ -8,22 +8,33 @@
 //     open, and what it said last is heard before the exit is told.
 //   - After the exit the whole tree is ended: the group, children that made
 //     sessions of their own, orphans of double forks. They are asked first and
-//     then killed, and Ended is not called before none is left.
+//     then killed: after a lull, or, where the end was ordered by Signal, when
+//     the caller says Kill. Ended is not called before none is left; where that
+//     could not be seen, or a process does not die, it says so.
 //   - No process is signalled on trust. The leader stays unreaped, so that its
 //     number and its group's cannot be reused, until the tree is empty; every
 //     other process is held by a pidfd that is checked after it was opened.
 //   - If the orchestrator itself is killed, the leader dies with it, and what
-//     else is left is found by its mark at the next start (Host.ClearEarlier).
+//     else is left is found at the next start (Host.ClearEarlier), by its mark
+//     or in the leaf that bears our home's name.
 //
 // How the tree is known: the orchestrator is a subreaper, so orphans become
 // its children; they carry ORC_RUN_ID in their environment or sit in the
 // leader's group or session. Where a cgroup is delegated to us, each child has
-// a leaf of its own instead, and the kernel knows.
+// a leaf of its own instead, and the kernel knows. What was below this process
+// before the Host was made, and does not bear our mark, is foreign: it and its
+// descendants are reaped, as somebody has to, and never signalled.
 //
 // What it cannot know without a cgroup: an orphan that cleared its environment
 // and left the session. It is kept in mind and ended by Host.Close. Elsewhere
 // than on Linux there is no subreaper, no mark can be read and no pidfd: the
 // group is ended, and no more is promised; see proc_darwin.go.
+//
+// A program on a mount that hangs is waited for before anything is held for
+// it. What hangs later, between fork and the end of exec (its interpreter, or
+// a mount that goes away just then), holds up every count of orphans, and at
+// the next garbage collection this whole process: while a thread of a Go
+// program forks, the runtime cannot stop it.
 //
 // The package does not restart, does not split lines, does not decide when a
 // child should stop, and waits for no process that it did not start or adopt.

@@ -1,51 +1,129 @@
 package child
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// ClearEarlier ends what an earlier host with the same home left behind: every
-// process that bears its mark, but us and those we came from. It is to be
-// called before the first Start, by whoever holds the lock on the home. What
-// it could not end comes back as survivors.
+// ClearEarlier ends what an earlier host with the same home left behind, but
+// us and those we came from: what sits in its leaves at once, because a leaf
+// is killed whole, then every process that bears its mark, with a lull. It is
+// to be called before the first Start, by whoever holds the lock on the home.
+// What it could not end comes back as survivors.
 func (h *Host) ClearEarlier() (ended, survivors []Process) {
-	spare := ancestors()
+	e := earlier{home: h.home, spare: ancestors(), met: make(map[identity]Process)}
+	inLeaves := e.clearLeaves(h.leafs)
+	survivors = e.clearMarked()
+	for _, p := range inLeaves {
+		if !slices.ContainsFunc(survivors, p.same) {
+			survivors = append(survivors, p)
+		}
+	}
+	ended = slices.SortedFunc(maps.Values(e.met), func(a, b Process) int { return a.PID - b.PID })
+	return ended, survivors
+}
+
+// earlier is the clearing of an earlier life.
+type earlier struct {
+	home  string
+	spare map[int]bool
+	met   map[identity]Process
+}
+
+// meet remembers a process, and says whether it is a new one.
+func (e *earlier) meet(p Process) bool {
+	_, known := e.met[p.identity()]
+	e.met[p.identity()] = p
+	return !known
+}
+
+// clearLeaves ends what is in the leaves and takes them away. It returns what
+// did not die.
+func (e *earlier) clearLeaves(d *delegation) []Process {
+	leaves := slices.DeleteFunc(d.leaves(), e.mustStay)
 	deadline := time.Now().Add(unkillable)
-	asked := time.Now().Add(lull)
-	seen := make(map[Process]bool)
 	for {
-		var left []Process
-		for pid := range processes() {
-			if spare[pid] {
-				continue
-			}
-			if home, run := marks(pid); home != h.home || run == "" {
-				continue
-			}
-			s, err := readStat(pid)
-			if err != nil || s.dead() {
-				continue
-			}
-			p := Process{PID: pid, Program: s.program, born: s.born}
-			left = append(left, p)
-			if !seen[p] {
-				seen[p] = true
-				ended = append(ended, p)
+		left, err := e.killLeaves(leaves)
+		if len(left) == 0 && err == nil {
+			// The kernel refuses for a moment after the last one died.
+			leaves = slices.DeleteFunc(leaves, func(l *leaf) bool { return l.rmdir() != unix.EBUSY })
+		}
+		if len(leaves) == 0 || time.Now().After(deadline) {
+			return left
+		}
+		pause(left, 20*time.Millisecond)
+	}
+}
+
+func (e *earlier) killLeaves(leaves []*leaf) (left []Process, err error) {
+	for _, l := range leaves {
+		inside, leafErr := l.living()
+		for _, p := range inside {
+			e.meet(p)
+		}
+		left, err = append(left, inside...), firstError(err, leafErr)
+		l.kill()
+	}
+	return left, err
+}
+
+// mustStay says that a leaf holds us or one we came from.
+func (e *earlier) mustStay(l *leaf) bool {
+	pids, err := l.members()
+	return err != nil || slices.ContainsFunc(pids, func(pid int) bool { return e.spare[pid] })
+}
+
+// living lists the processes in a leaf.
+func (l *leaf) living() ([]Process, error) {
+	pids, err := l.members()
+	found := make(map[int]Process)
+	for _, pid := range pids {
+		err = firstError(err, enterOne(found, pid))
+	}
+	return inOrder(found), err
+}
+
+// clearMarked ends what bears the home's mark, and returns what did not die.
+func (e *earlier) clearMarked() []Process {
+	quiet := time.Now().Add(lull)
+	deadline := time.Now().Add(unkillable)
+	for {
+		left, err := e.marked()
+		for _, p := range left {
+			if e.meet(p) {
 				_ = signalProcess(p, unix.SIGTERM)
 				_ = signalProcess(p, unix.SIGCONT)
 			}
 		}
 		switch now := time.Now(); {
-		case len(left) == 0, now.After(deadline):
-			return ended, left
-		case now.After(asked):
+		case len(left) == 0 && err == nil, now.After(deadline):
+			return left
+		case now.After(quiet):
 			signalAll(left, unix.SIGKILL)
 		}
-		awaitAny(left, 20*time.Millisecond)
+		pause(left, 20*time.Millisecond)
 	}
+}
+
+// marked lists the living processes that bear the home's mark.
+func (e *earlier) marked() ([]Process, error) {
+	everybody, err := processes()
+	found := make(map[int]Process)
+	for _, pid := range everybody {
+		if e.spare[pid] {
+			continue
+		}
+		home, run, marksErr := marks(pid)
+		if err = firstError(err, marksErr); home != e.home || run == "" {
+			continue
+		}
+		err = firstError(err, enterOne(found, pid))
+	}
+	return inOrder(found), err
 }
 
 // ancestors are this process and all above it: a shell that an earlier life

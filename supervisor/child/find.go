@@ -56,6 +56,8 @@ func executable(path string) *StartError {
 		return &StartError{Reason: fmt.Sprintf("cannot look at %q: %v", path, err), Err: err}
 	case info.IsDir():
 		return &StartError{Reason: fmt.Sprintf("%q is a folder, not a program", path), Err: fs.ErrInvalid}
+	case !info.Mode().IsRegular():
+		return &StartError{Reason: fmt.Sprintf("%q is no file that can be run", path), Err: fs.ErrInvalid}
 	case info.Mode()&0o111 == 0:
 		return &StartError{
 			Reason: fmt.Sprintf("%q may not be executed", path),
@@ -64,6 +66,20 @@ func executable(path string) *StartError {
 		}
 	}
 	return nil
+}
+
+// touch reads where the kernel will begin to read. On a mount that hangs this
+// is the place to wait: nothing is held here, while a thread that hangs in
+// fork and exec holds the census, and the runtime cannot stop it to collect
+// garbage. What cannot be read may still be executed.
+func touch(path string) {
+	file, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	var beginning [256]byte
+	_, _ = file.Read(beginning[:])
 }
 
 // lookup returns the last value of name in env, as execve's reader would see

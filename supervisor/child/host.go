@@ -21,17 +21,24 @@ type Options struct {
 
 // Host makes children and owns what they share: the threads that fork, the
 // list of leaders, the cgroup. A process has one Host at a time and makes no
-// child without it: whatever else is below the process is taken for an orphan.
+// child without it: whatever comes to be below the process is taken for an
+// orphan. What was below it before NewHost is left alone.
 type Host struct {
 	home  string
 	leafs *delegation // nil where no cgroup is delegated
 	forks chan fork
+	room  chan struct{} // a place for each child that may be in the making
 	group sync.WaitGroup
 
 	// census is held for reading while a child is made and for writing while
 	// orphans are counted and reaped: a leader that nobody has entered yet
 	// must not be taken for an orphan.
 	census sync.RWMutex
+
+	// foreign is what is below us and not ours, by pid. The census guards it.
+	foreign map[int]Process
+
+	closing chan struct{} // closed by Close
 
 	lookMu   sync.Mutex
 	nextLook *look // has not begun; nil: nobody waits for one
@@ -58,6 +65,11 @@ type forked struct {
 // more only wait for each other in the kernel.
 const spawners = 2
 
+// making is how many children may be in the making at once. Each holds both
+// ends of its pipes meanwhile, and ten thousand that wait for a spawner would
+// use up the descriptors that a thousand running ones need.
+const making = 2 * spawners
+
 // NewHost makes this process the parent of all that its children leave behind.
 func NewHost(o Options) (*Host, error) {
 	if !filepath.IsAbs(o.Home) {
@@ -66,13 +78,23 @@ func NewHost(o Options) (*Host, error) {
 	if err := adoptOrphans(); err != nil {
 		return nil, fmt.Errorf("becoming the parent of orphans: %w", err)
 	}
-	h := &Host{home: o.Home, forks: make(chan fork), leaders: make(map[int]*Child)}
+	h := &Host{
+		home:    o.Home,
+		forks:   make(chan fork),
+		room:    make(chan struct{}, making),
+		closing: make(chan struct{}),
+		leaders: make(map[int]*Child),
+	}
+	if err := h.meetForeign(); err != nil {
+		return nil, fmt.Errorf("looking at what this process has below it already: %w", err)
+	}
 	if !o.NoCgroup {
-		h.leafs = findDelegation()
+		h.leafs = findDelegation(o.Home)
 	}
 	for range spawners {
 		h.group.Go(h.spawn)
 	}
+	h.group.Go(h.tend)
 	return h, nil
 }
 
@@ -87,8 +109,8 @@ func (h *Host) spawn() {
 	}
 }
 
-// Close ends every process that is still below this one and no child's: what
-// could not be told apart before. All children must have Ended.
+// Close ends every process that is still below this one, no child's and not
+// foreign: what could not be told apart before. All children must have Ended.
 func (h *Host) Close() []Process {
 	h.mu.Lock()
 	if h.closed {
@@ -99,8 +121,8 @@ func (h *Host) Close() []Process {
 	h.mu.Unlock()
 	left := h.clearStrays()
 	close(h.forks)
+	close(h.closing)
 	h.group.Wait()
-	h.leafs.close()
 	return left
 }
 
@@ -110,6 +132,13 @@ func (h *Host) Cgroups() string {
 		return ""
 	}
 	return h.leafs.dir
+}
+
+// hasChildren says whether a child is not reaped yet.
+func (h *Host) hasChildren() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.leaders) > 0
 }
 
 // notLeaders leaves out the children of this host that are not reaped yet.

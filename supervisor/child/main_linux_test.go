@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -70,10 +71,54 @@ func play(part string) {
 		}
 		fmt.Println("ready")
 		select {}
+	case "unhurried": // needs a while to end, and says how often it was asked to
+		asked := make(chan os.Signal, 8)
+		signal.Notify(asked, syscall.SIGTERM)
+		fmt.Println("ready")
+		<-asked
+		fmt.Println("asked")
+		for saved := time.After(2 * lull); ; {
+			select {
+			case <-asked:
+				fmt.Println("asked again")
+			case <-saved:
+				fmt.Println("saved")
+				return
+			}
+		}
+	case "headless": // ends its main thread and lives on
+		go endMainThread()
+		select {}
+	case "orchestrator": // makes a child that leaves its mark behind, home in arg
+		h, err := NewHost(Options{Home: arg})
+		if err == nil {
+			_, err = h.Start(Spec{
+				Command: []string{"/bin/sh", "-c", "env -i setsid sleep 1000 & echo $!; exec sleep 1000"},
+				Dir:     "/", Env: os.Environ(), Run: uuid.NewString(),
+				Output: func(_ Stream, chunk []byte) { os.Stdout.Write(chunk) },
+				Exited: func(Exit) {},
+				Ended:  func(Ending) {},
+			})
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+		select {}
 	default:
 		fmt.Fprintln(os.Stderr, "no such part:", part)
 		os.Exit(99)
 	}
+}
+
+// endMainThread takes threads until it has the main one, and ends that one
+// alone.
+func endMainThread() {
+	runtime.LockOSThread()
+	if unix.Gettid() == os.Getpid() {
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+	go endMainThread()
+	select {}
 }
 
 // hosts are the two ways in which trees are known; every torture is run in
@@ -152,6 +197,24 @@ func self() string {
 
 func sh(script string) Spec { return Spec{Command: []string{"/bin/sh", "-c", script}} }
 
+// withSelf is a shell that can start parts of this test binary: it is $0. They
+// end at once also where the race detector would have them wait a second.
+func withSelf(script string) Spec {
+	return Spec{
+		Command: []string{"/bin/sh", "-c", script, self()},
+		Env:     append(os.Environ(), "GORACE=atexit_sleep_ms=0"),
+	}
+}
+
+// firstPID is the process id that the child says first.
+func (c *told) firstPID(t *testing.T) int {
+	t.Helper()
+	c.firstWords(t)
+	pid, err := strconv.Atoi(strings.TrimSpace(c.out.String()))
+	require.NoError(t, err)
+	return pid
+}
+
 // end waits until nothing of the child is left.
 func (c *told) end(t *testing.T) (Exit, Ending) {
 	t.Helper()
@@ -176,4 +239,13 @@ func (c *told) firstWords(t *testing.T) { receive(t, c.heard) }
 func alive(pid int) bool {
 	s, err := readStat(pid)
 	return err == nil && !s.dead()
+}
+
+// waitForThat looks again and again until something holds that nothing
+// announces.
+func waitForThat(t *testing.T, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		require.True(t, time.Now().Before(end), "it never came")
+	}
 }

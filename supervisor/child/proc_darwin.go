@@ -20,9 +20,10 @@ type leaf struct{ fd int }
 
 type look struct{}
 
-func findDelegation() *delegation                          { return nil }
+func findDelegation(string) *delegation                    { return nil }
+func (h *Host) meetForeign() error                         { return nil }
+func (h *Host) tend()                                      {}
 func (d *delegation) leaf(string, int64) (*leaf, error)    { return nil, nil }
-func (d *delegation) close()                               {}
 func (l *leaf) boundsMemory() bool                         { return false }
 func (l *leaf) kill()                                      {}
 func (l *leaf) remove()                                    {}
@@ -36,6 +37,36 @@ func signalGroup(pid int, sig syscall.Signal)              { _ = unix.Kill(-pid,
 
 func (p *pump) pipeName() string { return "" }
 func holders(string) []Process   { return nil }
+
+// plainEcho sees to it that an echo that the program turns on gives our lines
+// back as they are.
+func plainEcho(fd int) error {
+	t, err := unix.IoctlGetTermios(fd, unix.TIOCGETA)
+	if err != nil {
+		return err
+	}
+	t.Lflag &^= unix.ECHOCTL
+	return unix.IoctlSetTermios(fd, unix.TIOCSETA, t)
+}
+
+// typeEnd types the end-of-file character, if the terminal behind master takes
+// lines and has one. It does not wait for room.
+func typeEnd(master *os.File) bool {
+	const disabled = 0xff
+	conn, err := master.SyscallConn()
+	if err != nil {
+		return false
+	}
+	typed := false
+	_ = conn.Control(func(fd uintptr) {
+		t, err := unix.IoctlGetTermios(int(fd), unix.TIOCGETA)
+		if err == nil && t.Lflag&unix.ICANON != 0 && t.Cc[unix.VEOF] != disabled {
+			n, _ := unix.Write(int(fd), t.Cc[unix.VEOF:unix.VEOF+1])
+			typed = n == 1
+		}
+	})
+	return typed
+}
 
 func cloexecPipe(ends *[2]int) error {
 	syscall.ForkLock.RLock()
@@ -104,14 +135,16 @@ func (s *sight) signal(pid int, sig syscall.Signal) { _ = unix.Kill(pid, sig) }
 
 func (s *sight) close() { closeAll(s.fd) }
 
-// clear ends the group. The leader is a zombie still, so its number is safe.
+// clear ends the group. The leader is a zombie still, so its number is safe. A
+// group of nothing but zombies cannot be signalled, and that is its end.
 func (c *Child) clear() Ending {
-	if !c.isForced() {
-		signalGroup(c.pid, unix.SIGTERM)
-		signalGroup(c.pid, unix.SIGCONT)
-		for end := time.Now().Add(lull); time.Now().Before(end) && unix.Kill(-c.pid, 0) == nil; {
-			time.Sleep(10 * time.Millisecond)
+	for quiet := time.Now().Add(lull); unix.Kill(-c.pid, 0) == nil; {
+		ordered, forced := c.orders()
+		if forced || !ordered && time.Now().After(quiet) {
+			break
 		}
+		c.askGroup()
+		time.Sleep(10 * time.Millisecond)
 	}
 	signalGroup(c.pid, unix.SIGKILL)
 	return Ending{}

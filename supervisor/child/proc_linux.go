@@ -18,6 +18,36 @@ func cloexecPipe(ends *[2]int) error { return unix.Pipe2(ends[:], unix.O_CLOEXEC
 // widen enlarges a pipe, if the user's share of pipe memory allows.
 func widen(fd, size int) { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, size) }
 
+// plainEcho sees to it that a program which turns the echo of its terminal on
+// again has our lines echoed as they are: not as ^J, which no line reader and
+// no echo guard would know again.
+func plainEcho(fd int) error {
+	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return err
+	}
+	t.Lflag &^= unix.ECHOCTL
+	return unix.IoctlSetTermios(fd, unix.TCSETS, t)
+}
+
+// typeEnd types the end-of-file character, if the terminal behind master takes
+// lines and has one. It does not wait for room.
+func typeEnd(master *os.File) bool {
+	conn, err := master.SyscallConn()
+	if err != nil {
+		return false
+	}
+	typed := false
+	_ = conn.Control(func(fd uintptr) {
+		t, err := unix.IoctlGetTermios(int(fd), unix.TCGETS) // the program's side of it
+		if err == nil && t.Lflag&unix.ICANON != 0 && t.Cc[unix.VEOF] != 0 {
+			n, _ := unix.Write(int(fd), t.Cc[unix.VEOF:unix.VEOF+1])
+			typed = n == 1
+		}
+	})
+	return typed
+}
+
 // attributes are how the child is made: a group (or, with a terminal, a
 // session) of its own, dying with us, held by a pidfd, in its leaf.
 func (c *Child) attributes() *syscall.SysProcAttr {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 type stat struct {
 	program string
 	state   byte
+	threads int
 	parent  int
 	group   int
 	session int
@@ -48,6 +50,7 @@ func readStat(pid int) (stat, error) {
 	return stat{
 		program: string(text[open+1 : end]),
 		state:   fields[0][0],
+		threads: int(number(17)),
 		parent:  int(number(1)),
 		group:   int(number(2)),
 		session: int(number(3)),
@@ -57,7 +60,30 @@ func readStat(pid int) (stat, error) {
 	}, nil
 }
 
-func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+// dead says that nothing of the process runs. The state is the main thread's:
+// one that ended before the others is shown as a zombie, and its process lives.
+func (s stat) dead() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
+
+func (s stat) process(pid int) Process {
+	return Process{PID: pid, Program: s.program, born: s.born, group: s.group}
+}
+
+// enterOne records a living process, and nothing below it.
+func enterOne(found map[int]Process, pid int) error {
+	s, err := readStat(pid)
+	switch {
+	case vanished(err), err == nil && s.dead():
+		return nil
+	case err != nil:
+		return err
+	}
+	found[pid] = s.process(pid)
+	return nil
+}
+
+// vanished says that an error of /proc means that the process is gone. Any
+// other one, such as having no descriptor left, says nothing about it.
+func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
 
 // readProc reads a file of /proc/PID, which says its size is zero.
 func readProc(pid int, name string) ([]byte, error) {
@@ -71,11 +97,12 @@ func readProc(pid int, name string) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// marks reads the environment that a process was started with.
-func marks(pid int) (home, run string) {
-	text, err := readProc(pid, "environ")
-	if err != nil {
-		return "", ""
+// marks reads the environment that a process was started with. One that is
+// not ours to read bears no mark of ours.
+func marks(pid int) (home, run string, err error) {
+	text, err := environment(pid)
+	if vanished(err) || errors.Is(err, fs.ErrPermission) {
+		return "", "", nil
 	}
 	for _, entry := range bytes.Split(text, []byte{0}) {
 		if value, ok := bytes.CutPrefix(entry, []byte(EnvHome+"=")); ok {
@@ -85,55 +112,116 @@ func marks(pid int) (home, run string) {
 			run = string(value)
 		}
 	}
-	return home, run
+	return home, run, err
 }
 
-// childrenOf lists the children of a process, of all its threads.
-func childrenOf(pid int) []int {
-	folder := "/proc/" + strconv.Itoa(pid) + "/task"
-	threads, err := os.ReadDir(folder)
+// environment asks the other threads where the main thread has ended: it took
+// its view of the memory with it, and its files belong to root from then on.
+func environment(pid int) ([]byte, error) {
+	text, err := readProc(pid, "environ")
+	if len(text) > 0 || err != nil && !vanished(err) && !errors.Is(err, fs.ErrPermission) {
+		return text, err
+	}
+	if s, statErr := readStat(pid); statErr != nil || s.state != 'Z' || s.dead() {
+		return nil, firstError(err, statErr)
+	}
+	threads, err := threadsOf(pid)
+	for _, thread := range threads {
+		text, threadErr := readProc(pid, "task/"+thread+"/environ")
+		if len(text) > 0 {
+			return text, nil
+		}
+		if !errors.Is(threadErr, fs.ErrPermission) { // the main thread is among them
+			err = firstError(err, threadErr)
+		}
+	}
+	return nil, err
+}
+
+func threadsOf(pid int) ([]string, error) {
+	return names("/proc/" + strconv.Itoa(pid) + "/task")
+}
+
+// names lists a folder of the kernel's, in no order.
+func names(folder string) ([]string, error) {
+	file, err := os.Open(folder)
 	if err != nil {
-		return nil
+		return nil, err
+	}
+	defer file.Close()
+	return file.Readdirnames(-1)
+}
+
+// childrenOf lists the children of a process, of all its threads. A process
+// that is gone has none.
+func childrenOf(pid int) ([]int, error) {
+	threads, err := threadsOf(pid)
+	if vanished(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	var pids []int
 	for _, thread := range threads {
-		text, err := os.ReadFile(folder + "/" + thread.Name() + "/children")
-		if errors.Is(err, os.ErrNotExist) && len(threads) == 1 {
-			return childrenByScan(pid)
-		}
-		for _, word := range strings.Fields(string(text)) {
-			if n, err := strconv.Atoi(word); err == nil {
-				pids = append(pids, n)
+		text, err := readProc(pid, "task/"+thread+"/children")
+		switch {
+		case vanished(err):
+			if _, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/task/" + thread); err == nil {
+				return childrenByScan(pid) // the thread is there, and its list is not
 			}
+		case err != nil:
+			return nil, err
 		}
+		pids = append(pids, numbers(text)...)
 	}
-	return pids
+	return pids, nil
 }
 
-// childrenByScan is childrenOf for kernels that keep no lists of children.
-func childrenByScan(parent int) []int {
+// numbers reads a list of process ids. Zero stands for a process that our
+// namespace cannot name.
+func numbers(text []byte) []int {
 	var pids []int
-	for pid := range processes() {
-		if s, err := readStat(pid); err == nil && s.parent == parent {
+	for word := range strings.FieldsSeq(string(text)) {
+		if pid, err := strconv.Atoi(word); err == nil && pid > 0 {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-// processes yields the number of every process there is.
-func processes() func(func(int) bool) {
-	return func(yield func(int) bool) {
-		entries, err := os.ReadDir("/proc")
-		if err != nil {
-			return
-		}
-		for _, entry := range entries {
-			if pid, err := strconv.Atoi(entry.Name()); err == nil && !yield(pid) {
-				return
-			}
+// childrenByScan is childrenOf for kernels that keep no lists of children.
+func childrenByScan(parent int) ([]int, error) {
+	everybody, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, pid := range everybody {
+		s, err := readStat(pid)
+		switch {
+		case err == nil && s.parent == parent:
+			pids = append(pids, pid)
+		case err != nil && !vanished(err) && !errors.Is(err, fs.ErrPermission):
+			return nil, err
 		}
 	}
+	return pids, nil
+}
+
+// processes lists the number of every process there is.
+func processes() ([]int, error) {
+	entries, err := names("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
 }
 
 // holds says whether a process has one of the pipes as its stdout or stderr.
@@ -155,7 +243,8 @@ func holds(pid int, pipes []string) bool {
 // holders lists the processes that have a pipe as their stdout or stderr.
 func holders(pipe string) []Process {
 	var found []Process
-	for pid := range processes() {
+	everybody, _ := processes()
+	for _, pid := range everybody {
 		if !holds(pid, []string{pipe}) {
 			continue
 		}

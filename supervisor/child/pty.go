@@ -25,6 +25,9 @@ func (c *Child) openPty(e *ends) error {
 	if _, err := term.MakeRaw(int(slave.Fd())); err != nil {
 		return err
 	}
+	if err := plainEcho(int(slave.Fd())); err != nil {
+		return err
+	}
 	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
 		return err
 	}

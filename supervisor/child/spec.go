@@ -43,6 +43,8 @@ type Spec struct {
 	Exited func(Exit)
 	// Ended is called once, after Exited: the tree is empty, the streams are
 	// at their end, nothing of the child is left. Nothing is called after it.
+	// Who has called Signal waits for it as long as left-overs may take, and
+	// then calls Kill.
 	Ended func(Ending)
 }
 
@@ -79,9 +81,13 @@ func SignalName(s syscall.Signal) string {
 type Ending struct {
 	LeftOver  []Process // outlived the leader and had to be ended
 	Survivors []Process // could not be ended: stuck in the kernel, or not ours to kill
-	HeldOpen  bool      // somebody outside the tree kept the output open; it was cut off
-	HeldBy    []Process // who, as far as can be seen
-	CPU       time.Duration
+	// Unverified says that the tree could not be looked at to the end, because
+	// this process has no descriptor left, for one. What was found was ended;
+	// there may be more.
+	Unverified bool
+	HeldOpen   bool      // somebody outside the tree kept the output open; it was cut off
+	HeldBy     []Process // who, as far as can be seen
+	CPU        time.Duration
 }
 
 // Process is a process besides the leader.
@@ -90,10 +96,20 @@ type Process struct {
 	Program string
 	Held    bool // it kept the child's output open
 
-	born uint64 // start time in ticks: with PID, this process and no other
+	born  uint64 // start time in ticks: with PID, this process and no other
+	group int    // when it was seen
 }
 
-func (p Process) same(q Process) bool { return p.PID == q.PID && p.born == q.born }
+// identity is what tells a process from all others that ever were: its program
+// and its group may change.
+type identity struct {
+	pid  int
+	born uint64
+}
+
+func (p Process) identity() identity { return identity{pid: p.PID, born: p.born} }
+
+func (p Process) same(q Process) bool { return p.identity() == q.identity() }
 
 // StartError says why a child could not be started.
 type StartError struct {

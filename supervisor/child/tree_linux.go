@@ -2,44 +2,61 @@ package child
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// clear ends everything that outlived the leader: asks, waits a lull, kills,
-// and looks again until nothing is left. Most children leave nothing, and then
-// it costs one look.
+// clear ends everything that outlived the leader: asks, waits, kills, and
+// looks again until nothing is left. It waits a lull; where Signal was called,
+// until Kill. Most children leave nothing, and then it costs one look.
+//
+// A look that failed has shown nothing: what can be done without knowing the
+// members is done, and the tree counts as empty only when one succeeded.
 func (c *Child) clear() Ending {
 	var ending Ending
-	asked := c.isForced()
-	deadline := time.Now().Add(lull)
-	giveUp := time.Now().Add(unkillable)
-	for round := 0; ; round++ {
-		left := c.members()
-		if len(left) == 0 {
+	told := false
+	began := time.Now()
+	var giveUp time.Time // set when the killing begins
+	for {
+		left, err := c.members()
+		if err == nil && len(left) == 0 {
 			return ending
 		}
 		c.note(&ending, left)
+		ordered, forced := c.orders()
 		now := time.Now()
 		switch {
-		case now.After(giveUp):
-			ending.Survivors = left
-			return ending
-		case asked && (c.isForced() || now.After(deadline)):
+		case !forced && (ordered || now.Sub(began) < lull):
+			c.askGroup()
+			if !told && err == nil {
+				told = true
+				c.askOthers(left)
+			}
+			pause(left, max(20*time.Millisecond, min(now.Sub(began)/4, 250*time.Millisecond)))
+		case giveUp.IsZero():
+			giveUp = now.Add(unkillable)
+			fallthrough
+		case now.Before(giveUp):
 			c.leaf.kill()
 			signalGroup(c.pid, unix.SIGKILL)
 			signalAll(left, unix.SIGKILL)
-			awaitAny(left, 20*time.Millisecond)
-		case !asked:
-			asked = true
-			signalAll(left, unix.SIGTERM)
-			signalAll(left, unix.SIGCONT)
-			awaitAny(left, 20*time.Millisecond)
+			pause(left, 20*time.Millisecond)
 		default:
-			awaitAny(left, min(time.Until(deadline), 50*time.Millisecond))
+			ending.Survivors, ending.Unverified = left, err != nil
+			return ending
+		}
+	}
+}
+
+// askOthers asks the left-overs outside the group. Once: what they start
+// afterwards may be part of ending well.
+func (c *Child) askOthers(left []Process) {
+	for _, p := range left {
+		if p.group != c.pid {
+			_ = signalProcess(p, unix.SIGTERM)
+			_ = signalProcess(p, unix.SIGCONT)
 		}
 	}
 }
@@ -57,95 +74,73 @@ func (c *Child) note(ending *Ending, left []Process) {
 
 // members counts what is left of the tree, the leader apart: what sits in the
 // leaf, and what we adopted that bears the mark or belongs to the leader's
-// group or session, with all below it.
-func (c *Child) members() []Process {
+// group or session, with all below it. With an error it is not all.
+func (c *Child) members() ([]Process, error) {
 	found := make(map[int]Process)
-	for _, pid := range c.leaf.members() {
+	pids, err := c.leaf.members()
+	if err != nil {
+		return nil, err
+	}
+	for _, pid := range pids {
 		if pid != c.pid {
-			enter(found, pid)
+			err = firstError(err, enter(found, pid))
 		}
 	}
-	for _, o := range c.host.orphans() {
+	orphans, lookErr := c.host.orphans()
+	err = firstError(err, lookErr)
+	for _, o := range orphans {
 		if o.group == c.pid || o.session == c.pid || o.run == c.spec.Run {
-			enter(found, o.pid)
+			err = firstError(err, enterOrphan(found, o.pid))
 		}
 	}
-	return inOrder(found)
+	return inOrder(found), err
 }
 
 // enter records a living process and everything below it.
-func enter(found map[int]Process, pid int) {
+func enter(found map[int]Process, pid int) error {
 	if _, known := found[pid]; known {
-		return
+		return nil
 	}
 	s, err := readStat(pid)
-	if err != nil || s.dead() {
-		return
+	if vanished(err) || err == nil && s.dead() {
+		return nil
 	}
-	found[pid] = Process{PID: pid, Program: s.program, born: s.born}
-	for _, below := range childrenOf(pid) {
-		enter(found, below)
+	if err != nil {
+		return err
 	}
+	return enterAs(found, pid, s)
 }
 
-// orphan is a process that the kernel gave us.
-type orphan struct {
-	pid, group, session int
-	run                 string // its mark
+// enterOrphan is enter for one that could not be reaped: it lives, whatever
+// its state. A tracer may be holding it.
+func enterOrphan(found map[int]Process, pid int) error {
+	if _, known := found[pid]; known {
+		return nil
+	}
+	s, err := readStat(pid)
+	if vanished(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return enterAs(found, pid, s)
 }
 
-// look is one look at all orphans, shared by all who asked before it began.
-type look struct {
-	done    chan struct{}
-	orphans []orphan
+func enterAs(found map[int]Process, pid int, s stat) error {
+	found[pid] = s.process(pid)
+	children, err := childrenOf(pid)
+	for _, below := range children {
+		err = firstError(err, enter(found, below))
+	}
+	return err
 }
 
-// orphans lists those that live, as of now or a moment later. A thousand
-// children that end together share a few looks.
-func (h *Host) orphans() []orphan {
-	h.lookMu.Lock()
-	mine, first := h.nextLook, h.nextLook == nil
-	if first {
-		mine = &look{done: make(chan struct{})}
-		h.nextLook = mine
+func firstError(first, next error) error {
+	if first != nil {
+		return first
 	}
-	h.lookMu.Unlock()
-	if !first {
-		<-mine.done
-		return mine.orphans
-	}
-	h.census.Lock()
-	defer h.census.Unlock()
-	h.lookMu.Lock()
-	h.nextLook = nil // whoever asks from here on wants to see what is after this
-	h.lookMu.Unlock()
-	mine.orphans = h.adopted()
-	close(mine.done)
-	return mine.orphans
-}
-
-// adopted lists the living orphans and reaps the dead ones. Only here is a
-// process reaped that Start did not make, and only while census is held, so
-// nobody's child is ever taken away. It looks again whenever it met a dead
-// one: what that one left behind may have become ours after the list was read.
-func (h *Host) adopted() []orphan {
-	for {
-		settled := true
-		var living []orphan
-		for _, pid := range h.notLeaders(childrenOf(os.Getpid())) {
-			s, err := readStat(pid)
-			if err != nil || s.dead() {
-				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-				settled = false
-				continue
-			}
-			_, run := marks(pid)
-			living = append(living, orphan{pid: pid, group: s.group, session: s.session, run: run})
-		}
-		if settled {
-			return living
-		}
-	}
+	return next
 }
 
 func inOrder(found map[int]Process) []Process {
@@ -154,51 +149,32 @@ func inOrder(found map[int]Process) []Process {
 	return list
 }
 
-// clearStrays ends every orphan that is left when no child is: those that
-// could not be told whose they are.
-func (h *Host) clearStrays() []Process {
-	var ended []Process
-	deadline := time.Now().Add(unkillable)
-	for time.Now().Before(deadline) {
-		found := make(map[int]Process)
-		for _, o := range h.orphans() {
-			enter(found, o.pid)
-		}
-		left := inOrder(found)
-		if len(left) == 0 {
-			break
-		}
-		for _, p := range left {
-			if !slices.ContainsFunc(ended, p.same) {
-				ended = append(ended, p)
-			}
-		}
-		signalAll(left, unix.SIGKILL)
-		awaitAny(left, 20*time.Millisecond)
-	}
-	return ended
-}
-
 func signalAll(processes []Process, sig unix.Signal) {
 	for _, p := range processes {
 		_ = signalProcess(p, sig)
 	}
 }
 
-// awaitAny waits until one of the processes is dead, or patience is over.
-func awaitAny(processes []Process, patience time.Duration) {
-	if patience <= 0 {
-		return
-	}
+// pause waits until one of the processes is dead, or patience is over. It
+// never returns at once: a zombie that cannot be reaped is dead to the kernel,
+// and without descriptors nothing can be watched.
+func pause(processes []Process, patience time.Duration) {
+	const shortest = 2 * time.Millisecond
+	const watched = 64 // more descriptors than that tell nothing sooner
+	end := time.Now().Add(patience)
 	var watch []unix.PollFd
-	for _, p := range processes {
-		if fd, err := unix.PidfdOpen(p.PID, 0); err == nil {
+	for _, p := range processes[:min(len(processes), watched)] {
+		fd, err := unix.PidfdOpen(p.PID, 0)
+		if err == unix.ESRCH {
+			patience = shortest
+		}
+		if err == nil {
 			defer unix.Close(fd)
 			watch = append(watch, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 	}
-	if len(watch) < len(processes) {
-		return // one is gone already
+	time.Sleep(min(patience, shortest))
+	if patience > shortest {
+		_, _ = unix.Poll(watch, int(max(0, time.Until(end)).Milliseconds())+1)
 	}
-	_, _ = unix.Poll(watch, int(patience.Milliseconds())+1)
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -33,7 +34,7 @@ func (r *reader) envFiles(into *[]string) func(value) {
 				continue
 			}
 			files = append(files, file)
-			if _, err := readEnvFile(file); err != nil && !(r.options.NoEnv && isMissing(file)) {
+			if _, err := readEnvFile(context.Background(), file); err != nil && !(r.options.NoEnv && isMissing(file)) {
 				item.reject("bad-env-file", "Environment file cannot be used", fmt.Sprintf("%s: %v.", item.quoted(), err), "")
 			}
 		}
@@ -47,8 +48,8 @@ func isMissing(file string) bool {
 }
 
 // readEnvFile reads NAME=value lines. Errors name a line, never what it says.
-func readEnvFile(file string) ([]envSetting, error) {
-	text, err := readAll(file, maxEnvFile)
+func readEnvFile(ctx context.Context, file string) ([]envSetting, error) {
+	text, err := readAll(ctx, file, maxEnvFile)
 	if err != nil {
 		return nil, cause(err)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // Files and secrets are read anew at each call. Variables of base named ORC_*
 // are the orchestrator's own and are dropped, but for ORC_VAR_*. An error
 // names the agent, the variable and the cause, and never a value.
-func (c *Config) Environ(a *Agent, base []string) ([]string, error) {
+func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string, error) {
 	e := &assembly{values: map[string]string{}}
 	for _, pair := range base {
 		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) {
@@ -24,13 +25,13 @@ func (c *Config) Environ(a *Agent, base []string) ([]string, error) {
 		}
 	}
 	for _, file := range a.EnvFile {
-		settings, err := readEnvFile(file)
+		settings, err := readEnvFile(ctx, file)
 		if err != nil {
 			return nil, fmt.Errorf("agent %q: environment file %s: %w", a.Name, file, err)
 		}
 		e.apply(settings)
 	}
-	settings, err := c.envOf(a, base)
+	settings, err := c.envOf(ctx, a, base)
 	if err != nil {
 		return nil, fmt.Errorf("agent %q: %w", a.Name, err)
 	}
@@ -81,13 +82,13 @@ func (e *assembly) list() []string {
 }
 
 // envOf works out an agent's env with the secrets it mentions.
-func (c *Config) envOf(a *Agent, base []string) ([]envSetting, error) {
+func (c *Config) envOf(ctx context.Context, a *Agent, base []string) ([]envSetting, error) {
 	if a.env.whole == nil {
 		return nil, nil
 	}
 	l := &lender{config: c, base: base, lent: map[string]string{}}
 	if a.env.pairs == nil {
-		v, err := l.work(a.env.whole, a.env.scope)
+		v, err := l.work(ctx, a.env.whole, a.env.scope)
 		if err != nil {
 			return nil, fmt.Errorf("env: %w", err)
 		}
@@ -95,7 +96,7 @@ func (c *Config) envOf(a *Agent, base []string) ([]envSetting, error) {
 	}
 	var settings []envSetting
 	for _, pair := range a.env.pairs {
-		key, err := l.work(pair.Key, a.env.scope)
+		key, err := l.work(ctx, pair.Key, a.env.scope)
 		if err != nil {
 			return nil, fmt.Errorf("env: %w", err)
 		}
@@ -103,7 +104,7 @@ func (c *Config) envOf(a *Agent, base []string) ([]envSetting, error) {
 		if err != nil {
 			return nil, fmt.Errorf("env: %w", err)
 		}
-		text, err := l.text(pair.Value, a.env.scope)
+		text, err := l.text(ctx, pair.Value, a.env.scope)
 		if err != nil {
 			return nil, fmt.Errorf("variable %s: %w", name, err)
 		}
@@ -143,17 +144,17 @@ type lender struct {
 // text is a variable's value, nil to remove the variable. A secret on its own
 // goes around the expression library, which normalizes text: a key arrives
 // byte for byte.
-func (l *lender) text(expr hcl.Expression, sc *scope) (*string, error) {
+func (l *lender) text(ctx context.Context, expr hcl.Expression, sc *scope) (*string, error) {
 	if t, ok := expr.(*hclsyntax.ScopeTraversalExpr); ok && len(t.Traversal) == 2 && t.Traversal.RootName() == "secret" {
 		if name, ok := step(t.Traversal); ok {
-			if err := l.lend(name); err != nil {
+			if err := l.lend(ctx, name); err != nil {
 				return nil, err
 			}
 			s := l.lent[name]
 			return &s, nil
 		}
 	}
-	v, err := l.work(expr, sc)
+	v, err := l.work(ctx, expr, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +162,11 @@ func (l *lender) text(expr hcl.Expression, sc *scope) (*string, error) {
 }
 
 // lend reads a secret if this start has not read it yet.
-func (l *lender) lend(name string) error {
+func (l *lender) lend(ctx context.Context, name string) error {
 	if _, ok := l.lent[name]; ok {
 		return nil
 	}
-	s, err := l.config.secrets[name].read(l.config, l.base)
+	s, err := l.config.secrets[name].read(ctx, l.config, l.base)
 	if err != nil {
 		return fmt.Errorf("secret %q: %w", name, err)
 	}
@@ -175,7 +176,7 @@ func (l *lender) lend(name string) error {
 
 // work evaluates an expression with the secrets it mentions. What the library
 // says of a failure may quote a value, so only its summary is passed on.
-func (l *lender) work(expr hcl.Expression, sc *scope) (cty.Value, error) {
+func (l *lender) work(ctx context.Context, expr hcl.Expression, sc *scope) (cty.Value, error) {
 	names, all := mentioned(expr, "secret")
 	if all {
 		for name := range l.config.secrets {
@@ -185,7 +186,7 @@ func (l *lender) work(expr hcl.Expression, sc *scope) (cty.Value, error) {
 	}
 	object := map[string]cty.Value{}
 	for _, name := range names {
-		if err := l.lend(name); err != nil {
+		if err := l.lend(ctx, name); err != nil {
 			return cty.NilVal, err
 		}
 		if !utf8.ValidString(l.lent[name]) {

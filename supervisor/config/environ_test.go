@@ -1,8 +1,10 @@
 package config
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +15,7 @@ var base = []string{"PATH=/bin", "HOME=/home/ann", "ORC_TOKEN=t", "ORC_VAR_x=1",
 // environ is the environment of the only agent of a file.
 func environ(t *testing.T, c *Config) []string {
 	t.Helper()
-	env, err := c.Environ(&c.Agents[0], base)
+	env, err := c.Environ(t.Context(), &c.Agents[0], base)
 	require.NoError(t, err)
 	return env
 }
@@ -112,7 +114,7 @@ func TestEnvironErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := load(t, config(t, "secret \"k\" {\n "+c.source+"\n}\nagent \"a\" {\n command = [\"x\"]\n env = { MODEL_KEY = "+c.value+" }\n}"), Options{})
-			_, err := config.Environ(&config.Agents[0], os.Environ())
+			_, err := config.Environ(t.Context(), &config.Agents[0], os.Environ())
 			require.ErrorContains(t, err, `agent "a": variable MODEL_KEY: `)
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), "canary")
@@ -124,7 +126,7 @@ func TestEnvFileThatWentBad(t *testing.T) {
 	file := write(t, "orchestrator.hcl", inAgent(`env_file = ["a.env"]`), "a.env", "A=1")
 	c := load(t, file, Options{})
 	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "a.env"), []byte("A=1\nB='canary"), 0o600))
-	_, err := c.Environ(&c.Agents[0], nil)
+	_, err := c.Environ(t.Context(), &c.Agents[0], nil)
 	require.ErrorContains(t, err, "a.env: line 2 has a quote that does not end")
 	require.NotContains(t, err.Error(), "canary")
 }
@@ -149,4 +151,29 @@ func TestEnvLines(t *testing.T) {
 		_, err := parseEnvLine(line)
 		require.Error(t, err, line)
 	}
+}
+
+// A named pipe is a fine place for a secret, as long as somebody writes to it;
+// one that nobody writes to keeps nobody waiting beyond the start's own end.
+func TestSecretsFromANamedPipe(t *testing.T) {
+	file := write(t, "orchestrator.hcl", `
+secret "k" {
+  file = "pipe"
+}
+agent "a" {
+  command     = ["x"]
+  inherit_env = false
+  env         = { K = secret.k }
+}`)
+	pipe := filepath.Join(filepath.Dir(file), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	c := load(t, file, Options{})
+	go func() { _ = os.WriteFile(pipe, []byte("from the pipe\n"), 0o600) }()
+	require.Equal(t, []string{"K=from the pipe"}, environ(t, c))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := c.Environ(ctx, &c.Agents[0], nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, os.WriteFile(pipe, nil, 0o600)) // lets the reader that gave up end
 }

@@ -20,6 +20,7 @@ var (
 	errEnvNUL    = errors.New("the value holds a NUL byte, which no program can be given")
 
 	errNoRunner       = errors.New("commands of secrets cannot be run here")
+	errNothingCame    = errors.New("nothing came from it in time")
 	errNoSource       = errors.New("it has no source")
 	errNotUTF8        = errors.New("it is not UTF-8 text, so it can only stand alone, as NAME = secret.name")
 	errSecretTooLarge = errors.New("it is larger than 1 MiB")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 
@@ -97,7 +98,7 @@ func (r *reader) fileFunction() function.Function {
 		Type:   function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			file := r.config.absolute(args[0].AsString())
-			text, err := readAll(file, mib)
+			text, err := readAll(context.Background(), file, mib)
 			if err != nil {
 				return cty.NilVal, function.NewArgErrorf(0, "%s cannot be read: %v", file, cause(err))
 			}

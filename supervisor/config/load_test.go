@@ -188,7 +188,7 @@ func TestLoadJSON(t *testing.T) {
 	c := load(t, file, Options{})
 	require.Equal(t, []string{"x", "Y"}, c.Agents[0].Command)
 	require.Equal(t, 2*time.Second, c.Agents[0].Restart.Delay)
-	env, err := c.Environ(&c.Agents[0], nil)
+	env, err := c.Environ(t.Context(), &c.Agents[0], nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"K=v"}, env)
 }

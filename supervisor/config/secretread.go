@@ -14,8 +14,8 @@ const (
 )
 
 // read returns a secret's value. Errors say where it was looked for.
-func (s secret) read(c *Config, base []string) (string, error) {
-	text, err := s.raw(c, base)
+func (s secret) read(ctx context.Context, c *Config, base []string) (string, error) {
+	text, err := s.raw(ctx, c, base)
 	if err != nil {
 		return "", err
 	}
@@ -25,10 +25,10 @@ func (s secret) read(c *Config, base []string) (string, error) {
 	return text, nil
 }
 
-func (s secret) raw(c *Config, base []string) (string, error) {
+func (s secret) raw(ctx context.Context, c *Config, base []string) (string, error) {
 	switch {
 	case s.file != "":
-		text, err := readAll(s.file, maxSecret)
+		text, err := readAll(ctx, s.file, maxSecret)
 		if err != nil {
 			return "", fmt.Errorf("file %s: %w", s.file, cause(err))
 		}
@@ -39,17 +39,17 @@ func (s secret) raw(c *Config, base []string) (string, error) {
 		}
 		return "", fmt.Errorf("environment variable %q is not set", s.env)
 	case len(s.command) > 0:
-		return s.run(c, base)
+		return s.run(ctx, c, base)
 	}
 	return "", errNoSource
 }
 
 // run has the secret's command run, without a shell, and takes what it prints.
-func (s secret) run(c *Config, base []string) (string, error) {
+func (s secret) run(ctx context.Context, c *Config, base []string) (string, error) {
 	if c.run == nil {
 		return "", fmt.Errorf("command %q: %w", s.command[0], errNoRunner)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), secretCommandLimit)
+	ctx, cancel := context.WithTimeout(ctx, secretCommandLimit)
 	defer cancel()
 	text, err := c.run(ctx, s.command, c.Dir, base)
 	switch {

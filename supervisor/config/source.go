@@ -2,10 +2,13 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -111,7 +114,7 @@ func (r *reader) blockAround(at hcl.Range) string {
 
 // open reads and parses a file; what is wrong with it is reported under name.
 func (r *reader) open(path, name string, hidden bool) (hcl.Body, bool) {
-	text, err := readAll(path, maxSource)
+	text, err := readAll(context.Background(), path, maxSource)
 	if err != nil {
 		r.report(hcl.Range{Filename: name}, unreadable(path, err))
 		return nil, false
@@ -148,8 +151,12 @@ func (r *reader) parse(text []byte, name string, hidden bool) (hcl.Body, bool) {
 	return src.file.Body, true
 }
 
-// readAll reads a regular file that is not larger than limit.
-func readAll(path string, limit int64) ([]byte, error) {
+// readPatience is how long a file that is no regular one, such as a named pipe
+// that a key agent writes to, may keep a reader waiting.
+const readPatience = 10 * time.Second
+
+// readAll reads a file that is not larger than limit.
+func readAll(ctx context.Context, path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -158,8 +165,41 @@ func readAll(path string, limit int64) ([]byte, error) {
 		return nil, errIsFolder
 	case info.Size() > limit:
 		return nil, fmt.Errorf("it is larger than %d KiB", limit/kib)
+	case !info.Mode().IsRegular():
+		return readWaiting(ctx, path, limit)
 	}
 	return os.ReadFile(path)
+}
+
+// readWaiting reads what may keep its reader waiting. Opening cannot be called
+// back: the goroutine of a reader that gave up ends when somebody writes.
+func readWaiting(ctx context.Context, path string, limit int64) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, readPatience, errNothingCame)
+	defer cancel()
+	done := make(chan result, 1)
+	go func() {
+		file, err := os.Open(path)
+		if err != nil {
+			done <- result{nil, err}
+			return
+		}
+		defer file.Close()
+		text, err := io.ReadAll(io.LimitReader(file, limit+1))
+		if err == nil && int64(len(text)) > limit {
+			err = fmt.Errorf("it is larger than %d KiB", limit/kib)
+		}
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // masked takes the values that must stay secret out of every text of p. The

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// fate is what becomes of the one agent of run. It has ears of its own, which
+// hear no lines: however slowly those are read, this is known.
+type fate struct {
+	name     string
+	follower *supervisor.Follower
+	started  chan struct{} // closed when it runs
+	heard    chan struct{} // closed when all is known
+
+	// When all is known:
+	ran     bool
+	exit    int   // of its last run
+	refused error // why it could not be started
+}
+
+func newFate(name string, follower *supervisor.Follower) *fate {
+	return &fate{name: name, follower: follower, started: make(chan struct{}), heard: make(chan struct{})}
+}
+
+// hear listens until the team has ended.
+func (f *fate) hear() {
+	defer close(f.heard)
+	var spare supervisor.Backlog
+	for f.follower.Next(context.Background(), &spare, func(l supervisor.Line) {
+		if l.Event != nil {
+			f.event(l.Event)
+		}
+	}) {
+	}
+}
+
+func (f *fate) event(e *wire.Event) {
+	switch e.Kind {
+	case wire.EventStarted:
+		if !f.ran { // it may be started again, by hand
+			f.ran = true
+			close(f.started)
+		}
+	case wire.EventExited:
+		f.exit = exitNo
+		if e.Facts.ExitCode != nil {
+			f.exit = *e.Facts.ExitCode
+		} else if sig := signalOf(e.Facts.Signal); sig != 0 {
+			f.exit = 128 + sig
+		}
+	case wire.EventGaveUp:
+		if !f.ran {
+			f.refused = &failure{exit: *e.Facts.ExitCode, code: codeFailed, message: "Cannot run " + f.name + ": " + e.Text}
+		}
+	}
+}
+
+// signalOf is the number of a signal as events name it: by its number where it
+// has no name, as those of the real-time range.
+func signalOf(name string) int {
+	if number, ok := strings.CutPrefix(name, "signal "); ok {
+		n, _ := strconv.Atoi(number)
+		return n
+	}
+	return int(unix.SignalNum(name))
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"syscall"
+	"time"
+)
+
+const (
+	// outletFull is how much is gathered before it is written.
+	outletFull = 64 << 10
+	// outletRetry is how long a stream that refused a write is left alone.
+	outletRetry = 5 * time.Second
+)
+
+// outlet is stdout for those who have something better to do than to be read:
+// a team goes on when the disk is full. Lines that cannot be written are
+// counted, after a while it is tried again, and when it works again the first
+// line says how many are missing. It is used by one goroutine.
+type outlet struct {
+	bytes.Buffer // whole lines, until they are flushed
+
+	to      io.Writer
+	note    func(missing int64) []byte // a line that says that lines are missing
+	trouble func(error)                // hears of the first write that fails
+	gone    func()                     // is called when nobody reads any more
+
+	over    bool  // nobody does
+	torn    bool  // what was written last was half a line
+	missing int64 // lines since the trouble began
+	retryAt time.Time
+}
+
+// flush writes what was gathered, or counts it.
+func (o *outlet) flush() {
+	defer o.empty()
+	lines := countLines(o.Bytes())
+	switch {
+	case o.over || o.Len() == 0:
+		return
+	case o.missing > 0 && time.Now().Before(o.retryAt):
+		o.missing += lines
+		return
+	}
+	if err := o.settle(); err != nil {
+		o.failed(err, lines)
+		return
+	}
+	written, err := o.write(o.Bytes())
+	if err != nil {
+		o.failed(err, lines-written)
+	}
+}
+
+// empty forgets what was gathered, and the room that a huge line took.
+func (o *outlet) empty() {
+	o.Reset()
+	if o.Cap() > 16*outletFull {
+		o.Buffer = bytes.Buffer{}
+	}
+}
+
+// settle says what is missing, if anything is.
+func (o *outlet) settle() error {
+	if o.missing == 0 {
+		return nil
+	}
+	note := o.note(o.missing)
+	if o.torn {
+		note = append([]byte("\n"), note...)
+	}
+	if _, err := o.write(note); err != nil {
+		return err
+	}
+	o.missing = 0
+	return nil
+}
+
+// close writes what is left to be written, whenever the last trouble was, and
+// returns how many lines nobody will hear of.
+func (o *outlet) close() (missing int64) {
+	o.retryAt = time.Time{}
+	o.flush()
+	if !o.over {
+		_ = o.settle() // or the caller is told
+	}
+	return o.missing
+}
+
+func (o *outlet) write(text []byte) (lines int64, err error) {
+	n, err := o.to.Write(text)
+	if n > 0 {
+		o.torn = text[n-1] != '\n'
+	}
+	return countLines(text[:n]), err
+}
+
+func (o *outlet) failed(err error, lines int64) {
+	if nobodyReads(err, isTerminal(o.to)) {
+		o.over = true
+		o.gone()
+		return
+	}
+	if o.missing == 0 {
+		o.trouble(err)
+	}
+	o.missing += lines
+	o.retryAt = time.Now().Add(outletRetry)
+}
+
+func countLines(text []byte) int64 { return int64(bytes.Count(text, []byte("\n"))) }
+
+// nobodyReads says whether a write failed because there is no reader any more.
+// Any other failure may pass, but for that of a terminal that was hung up.
+func nobodyReads(err error, terminal bool) bool {
+	return errors.Is(err, syscall.EPIPE) || terminal && errors.Is(err, syscall.EIO)
+}

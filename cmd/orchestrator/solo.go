@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// solo shows the one agent of run: its lines as they are, stdout to stdout and
+// stderr to stderr, and nothing else but trouble. The lines are the answer of
+// run, so one that cannot be written is a failure.
+type solo struct {
+	app      *app
+	name     string
+	follower *supervisor.Follower
+	stop     func(reason string)
+	out, err sink
+
+	// When run has returned:
+	unread bool // nobody reads any more
+	broken bool // a line could not be written
+}
+
+// sink is stdout or stderr. It takes nothing after the first write that fails:
+// output with a hole in it is worse than one that ends.
+type sink struct {
+	*bufio.Writer
+	to     io.Writer
+	name   string
+	tty    bool
+	failed bool
+}
+
+func newSink(to io.Writer, name string) sink {
+	return sink{Writer: bufio.NewWriter(to), to: to, name: name, tty: isTerminal(to)}
+}
+
+func newSolo(a *app, t *team, name string) *solo {
+	return &solo{
+		app: a, name: name, follower: t.super.Listen(true), stop: t.super.Stop,
+		out: newSink(a.stdout, "stdout"), err: newSink(a.stderr, "stderr"),
+	}
+}
+
+func (s *solo) run() {
+	var spare supervisor.Backlog
+	for s.follower.Next(context.Background(), &spare, s.show) {
+		s.flush(&s.out)
+		s.flush(&s.err)
+	}
+}
+
+// flush writes what a stream holds. When it does not take it any more, that is
+// said once, or the command is stopped if there is nobody to write for.
+func (s *solo) flush(to *sink) {
+	err := to.Flush()
+	if err == nil || to.failed {
+		return
+	}
+	to.failed = true
+	if nobodyReads(err, to.tty) {
+		if !s.unread {
+			s.unread = true
+			s.stop("nobody reads the output")
+		}
+		return
+	}
+	s.broken = true
+	trouble := failure{
+		message: "Cannot write what " + s.name + " prints to " + to.name + ": " + err.Error(),
+		because: []string{"What it prints from now on is lost."},
+	}
+	trouble.print(s.app.stderr, s.app.paint(s.app.stderr))
+}
+
+func (s *solo) show(l supervisor.Line) {
+	if l.Event != nil {
+		s.event(l.Event)
+		return
+	}
+	if s.app.flags.json {
+		if text, err := wire.Encode(wire.LogLine{At: wire.Timestamp(l.At), Agent: l.Agent, Stream: l.Stream, Text: string(l.Text), Missed: l.Missed}); err == nil {
+			_, _ = s.out.Write(append(text, '\n'))
+		}
+		return
+	}
+	if l.Missed > 0 {
+		s.say("%s are missing here: nothing was read for too long", count(int(l.Missed), "line"))
+	}
+	to, other := &s.out, &s.err
+	if l.Stream == wire.StreamErr {
+		to, other = other, to
+	}
+	s.flush(other) // where both are one screen, lines stay in order
+	if to.tty {
+		_, _ = to.Write(wire.AppendVisible(nil, l.Text))
+	} else {
+		_, _ = to.Write(l.Text)
+	}
+	_ = to.WriteByte('\n')
+}
+
+func (s *solo) event(e *wire.Event) {
+	switch e.Kind {
+	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled:
+		s.say("%s", wire.Visible(e.Text))
+	}
+}
+
+// say tells of trouble, between the lines that it came between.
+func (s *solo) say(format string, args ...any) {
+	s.flush(&s.out)
+	s.flush(&s.err)
+	s.app.talk("%s: "+format, append([]any{s.name}, args...)...)
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"orchestrator/wire"
+)
+
+// What becomes of the output when those who should take it do not.
+
+// pausedPipe is the name of a pipe that can be opened, and that nobody reads.
+func (s *stage) pausedPipe() string {
+	s.t.Helper()
+	require.NoError(s.t, unix.Mkfifo(s.path("pipe"), 0o600))
+	pipe, err := os.OpenFile(s.path("pipe"), os.O_RDWR, 0)
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { require.NoError(s.t, pipe.Close()) })
+	return s.path("pipe")
+}
+
+// shell starts the program with its stdout where a shell is told to send it.
+func (s *stage) shell(redirection string, args ...string) {
+	s.t.Helper()
+	s.start(exec.Command("sh", append([]string{"-c", `exec "$0" "$@" ` + redirection, s.program}, args...)...))
+}
+
+// A full disk under the output is no reason to stop. When there is room again
+// the output goes on and says how much is missing.
+func TestTortureUpOntoFullDisk(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "writer" {
+  command = ["sh", "writer.sh"]
+}
+`, "writer.sh", `
+i=0
+while [ $i -lt 400 ]; do
+  i=$((i+1)); echo "line $i of a text that is long enough to fill the little that there is room for"
+done
+echo full >full
+while :; do
+  i=$((i+1)); echo "line $i of a text that is long enough to fill the little that there is room for"; sleep 0.1
+done
+`)
+	s.start(exec.Command("sh", "-c", `ulimit -S -f 16; exec "$0" "$@" >shown`, s.program, "up", "--state-dir", s.state(), "--timeout", "3m"))
+	waitForThat(t, "full disk", func() bool { return strings.Contains(s.cried.all(), "cannot write to stdout") })
+	require.Equal(t, wire.StateRunning, s.agent("writer").State)
+	var room unix.Rlimit
+	require.NoError(t, unix.Prlimit(s.process.Process.Pid, unix.RLIMIT_FSIZE, nil, &room))
+	room.Cur = room.Max
+	require.NoError(t, unix.Prlimit(s.process.Process.Pid, unix.RLIMIT_FSIZE, &room, nil))
+	shown := func() string {
+		text, err := os.ReadFile(s.path("shown"))
+		require.NoError(t, err)
+		return string(text)
+	}
+	note := regexp.MustCompile(`(?m)^[0-9:]+ (\d+) lines before this one could not be written$`)
+	waitForThat(t, "note in the output", func() bool { return note.MatchString(shown()) })
+	s.stop()
+	require.Equal(t, 1, strings.Count(s.cried.all(), "cannot write to stdout"))
+	notes := note.FindAllStringSubmatch(shown(), -1)
+	require.Len(t, notes, 1)
+	missing, last, gaps := numbers(t, notes[0][1:])[0], 0, 0
+	for _, found := range regexp.MustCompile(`(?m)\| line (\d+) of .* room for$`).FindAllStringSubmatch(shown(), -1) {
+		n := numbers(t, found[1:])[0]
+		gaps += n - last - 1
+		last = n
+	}
+	require.Positive(t, gaps)
+	require.GreaterOrEqual(t, missing, gaps)
+	require.LessOrEqual(t, missing-gaps, 5, "more than events are counted besides") // which are lines as well
+}
+
+// Without a reader the team is stopped, as others are by SIGPIPE.
+func TestTortureUpWithoutReader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "talker" {
+  command = ["yes"]
+}
+`)
+	s.start(exec.Command("sh", "-c", `"$0" "$@" | head -n 1`, s.program, "up", "--state-dir", s.state(), "--timeout", "3m"))
+	require.Equal(t, exitOK, s.await())
+	waitForThat(t, "end of all", func() bool { return len(s.processes()) == 0 })
+}
+
+// A disk that is full all the time: the team works and stops in order.
+func TestTortureUpOntoNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "talker" {
+  command = ["sh", "-c", "echo words; exec cat"]
+}
+`)
+	s.shell(">/dev/full", "up", "--state-dir", s.state(), "--timeout", "3m")
+	waitForThat(t, "trouble", func() bool { return strings.Contains(s.cried.all(), "cannot write to stdout") })
+	waitForThat(t, "line of the agent", func() bool { return len(s.logged("talker", ".out")) == 1 })
+	require.Equal(t, wire.StateRunning, s.agent("talker").State)
+	s.stop()
+	require.Equal(t, 1, strings.Count(s.cried.all(), "cannot write to stdout"))
+	require.Contains(t, s.cried.all(), "missing_lines")
+}
+
+// A reader that stands still, as a terminal after ^S, does not keep a team that
+// has ended.
+func TestTortureUpWithPausedReader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "talker" {
+  command = ["sh", "-c", "yes | head -c 2000000; echo >done; exec cat"]
+}
+`)
+	s.shell(">"+s.pausedPipe(), "up", "--state-dir", s.state(), "--timeout", "3m")
+	waitForThat(t, "end of the flood", func() bool { _, err := os.Stat(s.path("done")); return err == nil })
+	s.stop()
+	require.Contains(t, s.cried.all(), "the last lines are not shown")
+}
+
+// The reader of run takes its time, and gets everything.
+func TestTortureRunWithLateReader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "")
+	pipe := s.pausedPipe()
+	s.shell(">"+pipe, "run", "--", "sh", "-c", "seq 20000; >done")
+	waitForThat(t, "end of the command", func() bool {
+		_, err := os.Stat(s.path("done"))
+		return err == nil && len(s.processes()) == 0
+	})
+	reader, err := os.Open(pipe)
+	require.NoError(t, err)
+	defer reader.Close()
+	want := ""
+	for i := range 20_000 {
+		want += fmt.Sprintln(i + 1)
+	}
+	text := make([]byte, len(want))
+	_, err = io.ReadFull(reader, text)
+	require.NoError(t, err)
+	require.True(t, string(text) == want)
+	require.Equal(t, exitOK, s.await())
+}
+
+// It may be asked to end meanwhile, and still knows how the command ended.
+func TestTortureRunWithPausedReader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "")
+	s.shell(">"+s.pausedPipe(), "run", "--", "sh", "-c", "yes | head -c 2000000; >done; exit 3")
+	waitForThat(t, "end of the command", func() bool { _, err := os.Stat(s.path("done")); return err == nil })
+	sockets, err := filepath.Glob(s.path("orchestrator-run-*/api.sock"))
+	require.NoError(t, err)
+	require.Len(t, sockets, 1)
+	waitForThat(t, "end of the team", func() bool {
+		_, _, code := s.call("status", "--host", sockets[0])
+		return code == exitConflict
+	})
+	s.signal(syscall.SIGTERM)
+	require.Equal(t, 3, s.await())
+}
+
+// Without a reader run ends, and without a word.
+func TestTortureRunWithoutReader(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"stdout":  `"$0" run -- yes | head -n 1; exit ${PIPESTATUS[0]}`,
+		"stderr":  `"$0" run -- sh -c 'yes >&2' 2>&1 >/dev/null | head -n 1; exit ${PIPESTATUS[0]}`,
+		"ignored": `trap "" PIPE; "$0" run -- yes | head -n 1; exit ${PIPESTATUS[0]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "")
+			s.start(exec.Command("bash", "-c", script, s.program))
+			require.Equal(t, exitBrokenPipe, s.await())
+			require.Equal(t, "y\n", s.said.all())
+			require.Empty(t, s.cried.all())
+			require.Empty(t, s.processes(), "left running")
+		})
+	}
+}
+
+// What run cannot write is said once, and is a failure unless the command has
+// one of its own.
+func TestTortureRunOntoFullDisk(t *testing.T) {
+	t.Parallel()
+	for script, exit := range map[string]int{"seq 100000": exitNo, "seq 100000; exit 3": 3} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "")
+			s.shell(">/dev/full", "run", "--", "sh", "-c", script+"; # to the end")
+			require.Equal(t, exit, s.await())
+			require.Equal(t, 1, strings.Count(s.cried.all(), "Error: Cannot write what sh prints to stdout: "))
+			require.Contains(t, s.cried.all(), "no space left on device")
+		})
+	}
+}
+
+// Input without line ends goes through, and is never in memory whole.
+func TestTortureRunEndlessInput(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "").ship()
+	const size = 300 << 20
+	require.NoError(t, os.WriteFile(s.path("zeros"), nil, 0o600))
+	require.NoError(t, os.Truncate(s.path("zeros"), size))
+	zeros, err := os.Open(s.path("zeros"))
+	require.NoError(t, err)
+	defer zeros.Close()
+	run := exec.Command(s.program, "run", "--", "sh", "-c", "wc -c; until [ -e go ]; do sleep 0.02; done")
+	run.Stdin = zeros
+	s.start(run)
+	waitForThat(t, "sum", func() bool { return s.said.all() == fmt.Sprintln(size) })
+	require.Less(t, s.peak(), int64(150<<20))
+	s.write("go", "")
+	require.Equal(t, exitOK, s.await())
+}
+
+// The command of run may be started again, as any agent.
+func TestTortureRunStartedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "")
+	s.start(exec.Command(s.program, "run", "--", "sh", "-c", "echo here; exec sleep 1000"))
+	waitForThat(t, "first start", func() bool { return s.said.all() == "here\n" })
+	sockets, err := filepath.Glob(s.path("orchestrator-run-*/api.sock"))
+	require.NoError(t, err)
+	require.Len(t, sockets, 1)
+	s.ask("agent", "restart", "sh", "--host", sockets[0])
+	waitForThat(t, "second start", func() bool { return s.said.all() == "here\nhere\n" })
+	s.stop()
+}
+
+// A signal without a name has a number all the same.
+func TestTortureRunEndedBySignal(t *testing.T) {
+	t.Parallel()
+	for _, number := range []int{9, 15, 34, 40, 64} {
+		s := newStage(t, "")
+		s.start(exec.Command(s.program, "run", "--", "bash", "-c", fmt.Sprintf("kill -%d $$", number)))
+		require.Equal(t, 128+number, s.await())
+	}
+}
+
+// However much agents have said, reading it takes little memory.
+func TestTortureLongHistory(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "writer" {
+  command = ["cat"]
+}
+`).ship()
+	require.NoError(t, os.MkdirAll(s.path("state/logs/writer"), 0o700))
+	line := "2020-01-01T00:00:00.000Z " + strings.Repeat("x", 998) + "\n"
+	for _, name := range []string{"000001-01.out", "000001-02.out", "000001-01.err"} {
+		s.write("state/logs/writer/"+name, strings.Repeat(line, 64<<10))
+	}
+	s.up("--json")
+	s.waitForEvents(1, wire.EventStarted, "writer")
+	text, err := exec.Command("sh", "-c", `"$0" logs -n all --json --host "$1" | wc -l`, s.program, s.path("state/api.sock")).Output()
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, numbers(t, strings.Fields(string(text)))[0], 3*64<<10)
+	require.Less(t, s.peak(), int64(150<<20))
+	s.stop()
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"orchestrator/wire"
+)
+
+// transcript is what a program said, line by line, and what the lines mean if they
+// are documents of up --json.
+type transcript struct {
+	mu      sync.Mutex
+	open    []byte // a line without its end
+	text    []string
+	events  []wire.Event
+	lines   []wire.LogLine
+	flood   []byte // lines with this in them are counted and not kept
+	flooded int
+	before  []int // how many of them came before each line of text
+}
+
+// Write is for the program.
+func (w *transcript) Write(chunk []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	size := len(chunk)
+	for {
+		line, rest, ended := bytes.Cut(chunk, []byte("\n"))
+		if !ended {
+			w.open = append(w.open, line...)
+			return size, nil
+		}
+		if len(w.open) > 0 {
+			line = append(w.open, line...)
+			w.open = w.open[:0]
+		}
+		w.add(line)
+		chunk = rest
+	}
+}
+
+func (w *transcript) add(line []byte) {
+	if w.flood != nil && bytes.Contains(line, w.flood) {
+		w.flooded++
+		return
+	}
+	w.text = append(w.text, string(line))
+	w.before = append(w.before, w.flooded)
+	var event wire.Event
+	var said wire.LogLine
+	switch {
+	case !bytes.HasPrefix(line, []byte("{")):
+	case json.Unmarshal(line, &event) == nil && event.Kind != "":
+		w.events = append(w.events, event)
+	case json.Unmarshal(line, &said) == nil && said.Stream != "":
+		w.lines = append(w.lines, said)
+	}
+}
+
+// all is everything so far.
+func (w *transcript) all() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(append(slices.Clone(w.text), string(w.open)), "\n")
+}

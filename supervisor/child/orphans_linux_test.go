@@ -1,0 +1,135 @@
+package child
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// A process whose main thread has ended looks like a zombie, cannot be reaped,
+// and has no environment but its threads'.
+func TestProcessWithoutMainThreadIsAlive(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		for name, script := range map[string]string{
+			"orphan":          `CHILD_TEST_PART=headless setsid "$0" & echo $!; read end`,
+			"below an orphan": `setsid sh -c 'CHILD_TEST_PART=headless "$0" & echo $!; wait' "$0" & read end`,
+		} {
+			t.Run(name, func(t *testing.T) {
+				c := start(t, h, withSelf(script))
+				pid := c.firstPID(t)
+				waitForThat(t, func() bool {
+					text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+					return err == nil && strings.Contains(string(text), ") Z ")
+				})
+				c.CloseStdin()
+				_, ending := c.end(t)
+				require.True(t, slices.ContainsFunc(ending.LeftOver, func(p Process) bool { return p.PID == pid }))
+				require.Empty(t, ending.Survivors)
+				require.False(t, alive(pid))
+			})
+		}
+	})
+}
+
+func TestOrphansAreReapedWhileTheChildLives(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		c := start(t, h, sh("for i in $(seq 300); do (sleep 0.01 &); done; echo done; exec sleep 1000"))
+		c.firstWords(t)
+		waitForThat(t, func() bool {
+			children, err := childrenOf(os.Getpid())
+			return err == nil && slices.Equal(children, []int{c.PID()})
+		})
+		c.Kill()
+		c.end(t)
+	})
+}
+
+// What was below us before the host was made is not ours, nor is what it makes
+// later.
+func TestForeignProcessesAreSpared(t *testing.T) {
+	for name, session := range map[string]bool{"in our group": false, "in its own session": true} {
+		t.Run(name, func(t *testing.T) {
+			foreign := exec.Command("/bin/sh", "-c", "sleep 1000 & echo $!; read go; sleep 1000 & echo $!; read end")
+			foreign.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+			stdin, err := foreign.StdinPipe()
+			require.NoError(t, err)
+			stdout, err := foreign.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, foreign.Start())
+			said := bufio.NewReader(stdout)
+			pid := func() int {
+				line, err := said.ReadString('\n')
+				require.NoError(t, err)
+				n, err := strconv.Atoi(strings.TrimSpace(line))
+				require.NoError(t, err)
+				return n
+			}
+			first := pid()
+			h, err := NewHost(Options{Home: t.TempDir()})
+			require.NoError(t, err)
+			_, err = stdin.Write([]byte("\n"))
+			require.NoError(t, err)
+			second := pid()
+			start(t, h, sh("exit 0")).end(t) // has a look, before the two are orphans
+			require.NoError(t, stdin.Close())
+			for _, orphan := range []int{first, second} {
+				waitForThat(t, func() bool {
+					s, err := readStat(orphan)
+					return err == nil && s.parent == os.Getpid()
+				})
+			}
+			_, ending := start(t, h, sh("exit 0")).end(t)
+			require.Empty(t, ending.LeftOver)
+			require.Empty(t, h.Close())
+			for _, orphan := range []int{first, second} {
+				require.True(t, alive(orphan), "a foreign process was ended")
+				require.NoError(t, syscall.Kill(orphan, syscall.SIGKILL))
+				_, _ = syscall.Wait4(orphan, nil, 0, nil)
+			}
+			_ = foreign.Wait() // the host has reaped it, perhaps
+		})
+	}
+}
+
+// A program that cannot be read for the moment, as on a mount that hangs,
+// holds up neither the end of another child nor the garbage collector. A lease
+// makes the kernel wait in the same place.
+func TestHangingProgramHoldsUpNobody(t *testing.T) {
+	h, err := NewHost(Options{Home: t.TempDir()})
+	require.NoError(t, err)
+	defer h.Close()
+	path := filepath.Join(t.TempDir(), "hanging")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho ran\n"), 0o700))
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	waits := make(chan os.Signal, 1) // how the kernel tells of somebody who wants the file
+	signal.Notify(waits, syscall.SIGIO)
+	defer signal.Stop(waits)
+	_, err = unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
+	require.NoError(t, err)
+
+	hanging := make(chan *told, 1)
+	go func() { hanging <- start(t, h, Spec{Command: []string{path}}) }()
+	receive(t, waits)
+	_, ending := start(t, h, sh("sleep 1000 & exit 0")).end(t)
+	require.Len(t, ending.LeftOver, 1)
+	runtime.GC()
+
+	_, err = unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+	require.NoError(t, err)
+	c := receive(t, hanging)
+	c.end(t)
+	require.Equal(t, "ran\n", c.out.String())
+}

@@ -1,0 +1,234 @@
+package eventlog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// closedLog makes a log of n facts and returns its file.
+func closedLog(t *testing.T, n int) string {
+	path := filepath.Join(t.TempDir(), "events.db")
+	l, err := Open(t.Context(), Options{Path: path})
+	require.NoError(t, err)
+	require.NoError(t, l.Append(t.Context(), 0, facts(0, n)))
+	require.NoError(t, l.Close())
+	return path
+}
+
+// edit runs SQL behind the log's back.
+func edit(t *testing.T, path, sql string) {
+	c, err := ncruces(path, false)
+	require.NoError(t, err)
+	require.NoError(t, c.exec(sql))
+	require.NoError(t, c.close())
+}
+
+// TestBreaks: whatever is done to a row is found at that row. Near the end the
+// log does not open for writing; for reading it always does.
+func TestBreaks(t *testing.T) {
+	t.Parallel()
+	const facts = 3000
+	for _, damage := range []struct {
+		sql string
+		seq int64
+	}{
+		{"UPDATE events SET at = '2026-11-02T12:00:00.001Z' WHERE seq = 2500", 2500},
+		{"UPDATE events SET at = 'yesterday' WHERE seq = 2500", 2500},
+		{"UPDATE events SET actor_from = 'somebody' WHERE seq = 2500", 2500},
+		{"UPDATE events SET actor_to = 'somebody' WHERE seq = 2500", 2500},
+		{"UPDATE events SET topic = 'something' WHERE seq = 2500", 2500},
+		{"UPDATE events SET kind = 'task.destroyed' WHERE seq = 2500", 2500},
+		{"UPDATE events SET payload = NULL WHERE seq = 2500", 2500},
+		{"UPDATE events SET reply_to = 1 WHERE seq = 2500", 2500},
+		{"UPDATE events SET idempotency_key = 'k' WHERE seq = 2500", 2500},
+		{"UPDATE events SET correlation = actor_from, actor_from = correlation WHERE seq = 2500", 2500},
+		{"UPDATE events SET crc = crc + 1 WHERE seq = 2500", 2500},
+		{"UPDATE events SET crc = crc + 4294967296 WHERE seq = 2500", 2500},
+		{"UPDATE events SET payload = 'x', crc = 1 WHERE seq = 3000", 3000},
+		{"DELETE FROM events WHERE seq = 2500", 2500},
+		{"DELETE FROM events WHERE seq = 1", 1},
+		{"UPDATE events SET seq = 3002 WHERE seq = 3000", 3000},
+		{"UPDATE events SET kind = 'early' WHERE seq = 1", 1},
+		{"INSERT INTO snapshots VALUES (3001, 0, x'00', 0)", 3001},
+	} {
+		t.Run(damage.sql, func(t *testing.T) {
+			path := closedLog(t, facts)
+			edit(t, path, damage.sql)
+			_, err := Open(t.Context(), Options{Path: path})
+			if damage.seq > facts-tail {
+				requireBreak(t, damage.seq, err)
+			} else {
+				require.NoError(t, err)
+			}
+			shown, err := Open(t.Context(), Options{Path: path, ReadOnly: true})
+			require.NoError(t, err)
+			read := int64(0)
+			for r, err := range shown.Records(t.Context(), 0) {
+				if err != nil {
+					requireBreak(t, damage.seq, err)
+					break
+				}
+				read = r.Seq
+			}
+			require.Equal(t, damage.seq-1, read)
+			require.NoError(t, shown.Close())
+		})
+	}
+}
+
+func requireBreak(t *testing.T, seq int64, err error) {
+	t.Helper()
+	var broken *ChainError
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, seq, broken.Seq, err.Error())
+}
+
+// TestBreakSeenWhileWriting: a log that turns out to be broken takes no more.
+func TestBreakSeenWhileWriting(t *testing.T) {
+	path := closedLog(t, 3000)
+	edit(t, path, "UPDATE events SET kind = 'early' WHERE seq = 17")
+	l := mustOpen(t, Options{Path: path})
+	for _, err := range l.Records(t.Context(), 0) {
+		if err != nil {
+			requireBreak(t, 17, err)
+		}
+	}
+	err := l.Append(t.Context(), 3000, facts(3000, 1))
+	require.ErrorIs(t, err, ErrBroken)
+	requireBreak(t, 17, err)
+	require.Len(t, all(t, l, 17), 2983, "what follows can be read from a place that is named")
+}
+
+// TestFlippedBits: a bit that flips in the file is never a wrong fact.
+func TestFlippedBits(t *testing.T) {
+	t.Parallel()
+	const n = 800
+	path := closedLog(t, n)
+	want := numbered(0, facts(0, n))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	t.Run("of a payload", func(t *testing.T) {
+		for _, seq := range []int{1, 2, 400, n} {
+			at := bytes.Index(content, fmt.Appendf(nil, `{"task":%d}`, seq))
+			require.Positive(t, at)
+			flipped := bytes.Clone(content)
+			flipped[at+3] ^= 4
+			file := filepath.Join(t.TempDir(), "events.db")
+			require.NoError(t, os.WriteFile(file, flipped, 0o600))
+			_, err := Open(t.Context(), Options{Path: file})
+			requireBreak(t, int64(seq), err)
+		}
+	})
+	t.Run("anywhere", func(t *testing.T) {
+		seed := rand.Uint64()
+		random := rand.New(rand.NewPCG(seed, 0))
+		file := filepath.Join(t.TempDir(), "events.db")
+		found := 0
+		for range 150 {
+			bit := random.IntN(len(content) * 8)
+			flipped := bytes.Clone(content)
+			flipped[bit/8] ^= 1 << (bit % 8)
+			require.NoError(t, os.WriteFile(file, flipped, 0o600))
+			require.NoError(t, errors.Join(os.RemoveAll(file+"-wal"), os.RemoveAll(file+"-shm")))
+			if !readsBeginning(t, file, want) {
+				found++
+			}
+		}
+		require.Greater(t, found, 50, "seed %d", seed)
+	})
+}
+
+// readsBeginning reads a log and requires that what it shows is right, up to an
+// error if there is one. It tells whether there was none.
+func readsBeginning(t *testing.T, path string, want []wire.Record) bool {
+	l, err := Open(t.Context(), Options{Path: path, ReadOnly: true})
+	if err != nil {
+		return false
+	}
+	defer l.Close()
+	for r, err := range l.Records(t.Context(), 0) {
+		if err != nil {
+			return false
+		}
+		require.Equal(t, want[r.Seq-1], r)
+	}
+	return l.Last() == int64(len(want))
+}
+
+// TestDamagedState: the state before is taken, or none.
+func TestDamagedState(t *testing.T) {
+	path := closedLog(t, 10)
+	l := mustOpen(t, Options{Path: path})
+	for seq := int64(1); seq <= 4; seq++ {
+		require.NoError(t, l.Keep(t.Context(), seq, fmt.Append(nil, seq)))
+	}
+	for _, step := range []struct {
+		sql string
+		seq int64
+	}{
+		{"UPDATE snapshots SET seq = 6 WHERE seq = 3", 4},
+		{"UPDATE snapshots SET seq = 3 WHERE seq = 6", 4},
+		{"UPDATE snapshots SET state = x'00' WHERE seq = 4", 3},
+		{"INSERT INTO snapshots SELECT 3, 1, x'', crc FROM snapshots WHERE seq = 3", 0},
+		{"DELETE FROM snapshots WHERE part = 1", 3},
+		{"UPDATE snapshots SET part = 1 WHERE seq = 3", 0},
+		{"UPDATE snapshots SET part = 0 WHERE seq = 3", 3},
+		{"UPDATE snapshots SET crc = crc + 1 WHERE seq = 3", 0},
+	} {
+		edit(t, path, step.sql)
+		seq, state, err := l.Snapshot(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, step.seq, seq, step.sql)
+		if seq > 0 {
+			require.Equal(t, fmt.Sprint(seq), string(state))
+		}
+	}
+}
+
+// TestRefusals: files that are not ours to write.
+func TestRefusals(t *testing.T) {
+	for _, refusal := range []struct{ sql, says string }{
+		{"PRAGMA user_version = 2", "written by a newer version: its schema is 2, this program knows up to 1"},
+		{"PRAGMA user_version = 0", "its schema is 0, this program knows only 1"},
+		{"PRAGMA application_id = 7", "not an event log"},
+	} {
+		path := closedLog(t, 3)
+		edit(t, path, refusal.sql)
+		for _, readOnly := range []bool{false, true} {
+			_, err := Open(t.Context(), Options{Path: path, ReadOnly: readOnly})
+			require.ErrorContains(t, err, refusal.says)
+			require.ErrorContains(t, err, path)
+		}
+	}
+	folder := t.TempDir()
+	_, err := Open(t.Context(), Options{Path: filepath.Join(folder, "none.db"), ReadOnly: true})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoFileExists(t, filepath.Join(folder, "none.db"))
+	_, err = Open(t.Context(), Options{Path: filepath.Join(folder, "none", "events.db")})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	text := filepath.Join(folder, "text.db")
+	require.NoError(t, os.WriteFile(text, bytes.Repeat([]byte("not a database "), 1000), 0o600))
+	_, err = Open(t.Context(), Options{Path: text})
+	require.ErrorContains(t, err, "not a database")
+}
+
+// TestReadOnly: a log opened for reading follows one who writes, and cannot.
+func TestReadOnly(t *testing.T) {
+	path := closedLog(t, 3)
+	reader := mustOpen(t, Options{Path: path, ReadOnly: true})
+	require.ErrorIs(t, reader.Append(t.Context(), 3, facts(3, 1)), ErrReadOnly)
+	require.ErrorIs(t, reader.Keep(t.Context(), 3, nil), ErrReadOnly)
+	writer := mustOpen(t, Options{Path: path})
+	require.NoError(t, writer.Append(t.Context(), 3, facts(3, 4)))
+	require.Len(t, all(t, reader, 0), 7)
+	require.Equal(t, int64(7), reader.Last())
+}

@@ -1,0 +1,59 @@
+// Package eventlog keeps the facts: an append-only log from which everything
+// that the orchestrator knows can be made again.
+//
+// # The four verbs
+//
+// A Log appends a batch of facts, reads them back in order, and keeps a state
+// made from them so that a restart need not begin at the first one. Append
+// names the number that the log is believed to end with. If it ends elsewhere,
+// somebody else has written, and the append fails with ErrMoved: this one
+// condition is all the fencing there is, and all that a distributed engine
+// will need; there is no lease and no clock.
+//
+// There are two engines. Memory forgets with the process. SQLite is one file
+// that anybody can read with the sqlite3 program while it grows; its tables
+// are described in schema.go. What an engine must do is written down once, in
+// conformance_test.go, and run against each.
+//
+// # What is promised
+//
+// A batch is there whole or not at all. When Append of a durable log returns
+// nil, the batch has reached the disk. When it returns ErrInvalid, ErrMoved,
+// ErrTaken or the error of a context, nothing of it is there or ever will be.
+// Any other error of a write leaves the fate of the batch open: the log is
+// broken then, and says so to every further append, because a second attempt
+// after a failed sync is how databases lose data that they had promised (the
+// kernel forgets what it could not write, and the next sync succeeds). Open
+// the log anew and read how it ends.
+//
+// A context ends an append only before it begins. Once begun it runs to its
+// end, so that cancelling cannot make an outcome unknown.
+//
+// # The chain
+//
+// SQLite returns flipped bits as if they were data. Therefore every row carries
+// a CRC-32C of its fields that continues the checksum of the row before: a
+// flipped bit, a missing row and an edit by hand are found when the row is
+// read, and the ChainError names its number. It is a checksum, no signature:
+// who can write the file can also compute it.
+//
+// Opening verifies the newest rows and refuses to write behind a broken chain;
+// opening with ReadOnly shows what is there. The rows before are verified when
+// they are read: ranging over Records from 0 verifies all. Whoever finds a
+// break while reading through a log that is open for writing breaks the log.
+//
+// # Reading and writing at once
+//
+// SQLite has one connection for writing and one for reading. Records fetches a
+// page of rows at a time and holds nothing while the caller looks at them, so
+// a slow reader delays no append and keeps no old page of the file alive.
+// Records never shows a fact whose append has not returned.
+//
+// # What it will not do
+//
+// It does not parse payloads, know kinds, or remove facts. It does not keep a
+// second process from opening the file for writing: whoever owns the state
+// directory locks it; the fence then keeps the mistake harmless. It starts no
+// goroutine, and gathers no batches: the caller has them already, as what came
+// in while the batch before was being made durable.
+package eventlog

@@ -1,0 +1,94 @@
+package eventlog
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"orchestrator/wire"
+)
+
+// atLayout is RFC 3339 with exactly three digits of a second, in UTC. One
+// width, so that times sort as text.
+const atLayout = "2006-01-02T15:04:05.000Z"
+
+// maxFact bounds the texts of a fact together, so that no fact uses up the
+// memory of SQLite; see memory. Whoever has more to say keeps a file and names
+// it in the payload.
+const maxFact = 32 << 20
+
+// examine says which fact of a batch cannot be kept, and why. It looks at all
+// of them before anything is written.
+func examine(last int64, batch []wire.Record) error {
+	for i := range batch {
+		r := &batch[i]
+		if what := flaw(r); what != "" {
+			return fmt.Errorf("%w: fact %d of %d (%q): %s", ErrInvalid, i+1, len(batch), r.Kind, what)
+		}
+		if seq := last + int64(i) + 1; r.Seq != 0 && r.Seq != seq {
+			return fmt.Errorf("%w: fact %d of %d (%q): it is numbered %d and would get %d", ErrInvalid, i+1, len(batch), r.Kind, r.Seq, seq)
+		}
+	}
+	return nil
+}
+
+// flaw says why a fact cannot be kept; "" if it can.
+//
+// A NUL is legal UTF-8, but SQLite's own functions and its shell end a text at
+// it, so that what people would see is not what was kept. JSON cannot hold one.
+func flaw(r *wire.Record) string {
+	switch {
+	case !plain(r.From):
+		return "the sender is not text"
+	case !plain(r.To):
+		return "the addressee is not text"
+	case !plain(r.Topic):
+		return "the topic is not text"
+	case !plain(r.Kind):
+		return "the kind is not text"
+	case !plain(r.Key):
+		return "the idempotency key is not text"
+	case !plain(r.Correlation):
+		return "the correlation is not text"
+	case !utf8.Valid(r.Payload) || bytes.IndexByte(r.Payload, 0) >= 0:
+		return "the payload is not text"
+	}
+	size := len(r.From) + len(r.To) + len(r.Topic) + len(r.Kind) + len(r.Payload) + len(r.Key) + len(r.Correlation)
+	if size > maxFact {
+		return fmt.Sprintf("it has %d bytes, and %d is the limit", size, maxFact)
+	}
+	if year := r.At.UTC().Year(); year < 0 || year > 9999 {
+		return fmt.Sprintf("the year %d has no RFC 3339 form", year)
+	}
+	return ""
+}
+
+func plain(s string) bool {
+	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
+}
+
+// appendAt appends a time as the column at has it.
+func appendAt(b []byte, at time.Time) []byte {
+	return at.UTC().AppendFormat(b, atLayout)
+}
+
+// parseAt is the inverse of appendAt.
+func parseAt(text []byte) (at time.Time, ok bool) {
+	if len(text) != len(atLayout) || text[len(text)-1] != 'Z' {
+		return time.Time{}, false
+	}
+	err := at.UnmarshalText(text)
+	return at, err == nil
+}
+
+// asKept is a fact as a log gives it back.
+func asKept(r wire.Record, seq int64) wire.Record {
+	r.Seq = seq
+	r.At = r.At.UTC().Truncate(time.Millisecond)
+	if len(r.Payload) == 0 {
+		r.Payload = nil
+	}
+	return r
+}

@@ -1,0 +1,213 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/util/vfsutil"
+	"github.com/ncruces/go-sqlite3/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// faults is a file system that fails at one of its writes, syncs and
+// truncations, and perhaps at all that follow.
+type faults struct {
+	vfs.VFS
+	at      int64 // which operation fails, from 1; none if less
+	forEver bool
+	seen    atomic.Int64
+	syncs   atomic.Int64
+}
+
+// due counts an operation and tells whether it fails.
+func (f *faults) due() bool {
+	n := f.seen.Add(1)
+	return n == f.at || f.forEver && n > f.at && f.at > 0
+}
+
+// fired tells whether the fault has come.
+func (f *faults) fired() bool { return f.seen.Load() >= f.at }
+
+func (f *faults) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	file, flags, err := vfsutil.WrapOpen(f.VFS, name, flags)
+	return &faultyFile{File: file, faults: f}, flags, err
+}
+
+func (f *faults) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	file, flags, err := vfsutil.WrapOpenFilename(f.VFS, name, flags)
+	if err != nil {
+		return nil, flags, err
+	}
+	return &faultyFile{File: file, faults: f}, flags, nil
+}
+
+type faultyFile struct {
+	vfs.File
+	faults *faults
+}
+
+func (f *faultyFile) WriteAt(p []byte, at int64) (int, error) {
+	if f.faults.due() {
+		n, _ := f.File.WriteAt(p[:len(p)/2], at) // torn
+		return n, sqlite3.FULL
+	}
+	return f.File.WriteAt(p, at)
+}
+
+func (f *faultyFile) Sync(flags vfs.SyncFlag) error {
+	if f.faults.due() {
+		return sqlite3.IOERR_FSYNC
+	}
+	f.faults.syncs.Add(1)
+	return f.File.Sync(flags)
+}
+
+func (f *faultyFile) Truncate(size int64) error {
+	if f.faults.due() {
+		return sqlite3.IOERR_TRUNCATE
+	}
+	return f.File.Truncate(size)
+}
+
+func (f *faultyFile) SharedMemory() vfs.SharedMemory { return vfsutil.WrapSharedMemory(f.File) }
+func (f *faultyFile) LockState() vfs.LockLevel       { return vfsutil.WrapLockState(f.File) }
+func (f *faultyFile) PersistWAL() bool               { return vfsutil.WrapPersistWAL(f.File) }
+func (f *faultyFile) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(f.File, keep) }
+
+// library opens connections on this file system.
+func (f *faults) library(name string) library {
+	vfs.Register(name, f)
+	return func(path string, readOnly bool) (connection, error) {
+		flags := sqlite3.OPEN_URI | sqlite3.OPEN_READWRITE
+		if readOnly {
+			flags = sqlite3.OPEN_URI | sqlite3.OPEN_READONLY
+		}
+		conn, err := sqlite3.OpenFlags("file:"+path+"?vfs="+name, flags)
+		if err != nil {
+			return nil, fromNcruces(err)
+		}
+		return ncrucesConn{conn}, nil
+	}
+}
+
+// TestEveryFault lets each operation on the files fail, one in each round,
+// until a round passes without. Whatever fails: a failed append breaks the log,
+// and what was acknowledged is there when the log is opened on a sound disk.
+func TestEveryFault(t *testing.T) {
+	t.Parallel()
+	for _, forEver := range []bool{false, true} {
+		t.Run(fmt.Sprint("for ever: ", forEver), func(t *testing.T) {
+			broken, n := 0, int64(1)
+			for ; ; n++ {
+				f := &faults{VFS: vfs.Find("os"), at: n, forEver: forEver}
+				if survive(t, f) {
+					broken++
+				}
+				if !f.fired() {
+					break
+				}
+			}
+			require.Greater(t, n, int64(60), "operations")
+			require.Greater(t, broken, 40)
+		})
+	}
+}
+
+// survive writes under a fault, and reads without. It tells whether the log
+// was broken.
+func survive(t *testing.T, f *faults) (broken bool) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	name := fmt.Sprint("faults-", f.forEver, f.at)
+	acked, tried := int64(0), int64(0)
+	l, err := Open(t.Context(), Options{Path: path, Durable: true, library: f.library(name)})
+	defer vfs.Unregister(name)
+	if err == nil {
+		acked, tried, broken = appendUnderFault(t, l)
+		l.Close() // may fail, and loses nothing
+	}
+	l, err = Open(t.Context(), Options{Path: path, Durable: true})
+	require.NoError(t, err, "operation %d", f.at)
+	require.GreaterOrEqual(t, l.Last(), acked, "operation %d", f.at)
+	require.LessOrEqual(t, l.Last(), tried)
+	for _, r := range all(t, l, 0) {
+		require.Equal(t, asKept(long(r.Seq), r.Seq), r)
+	}
+	require.NoError(t, l.Append(t.Context(), l.Last(), facts(l.Last(), 2)))
+	require.NoError(t, l.Close())
+	return broken
+}
+
+// appendUnderFault appends until an append fails, and makes sure that the log
+// shows nothing that was not acknowledged and takes nothing more.
+func appendUnderFault(t *testing.T, l *SQLite) (acked, tried int64, broken bool) {
+	_ = l.writer.exec("PRAGMA wal_autocheckpoint = 10") // so that there are some
+	var err error
+	for round := 0; round < 12 && err == nil; round++ {
+		acked = l.Last()
+		batch := facts(acked, 0)
+		for i := range int64(3) {
+			batch = append(batch, long(acked+i+1))
+		}
+		tried = acked + 3
+		if err = l.Append(t.Context(), acked, batch); err == nil {
+			acked = tried
+		}
+		if err == nil && round%4 == 3 {
+			err = l.Keep(t.Context(), acked, []byte("state"))
+		}
+	}
+	if err == nil {
+		return acked, tried, false
+	}
+	require.ErrorIs(t, err, ErrBroken)
+	for range 3 {
+		require.Equal(t, err, l.Append(t.Context(), acked, facts(acked, 1)), "for ever")
+		require.Equal(t, err, l.Keep(t.Context(), acked, nil))
+	}
+	require.Equal(t, acked, l.Last())
+	for r, err := range l.Records(t.Context(), 0) {
+		var chain *ChainError
+		require.False(t, errors.As(err, &chain), "the chain is sound: %v", err)
+		require.LessOrEqual(t, r.Seq, acked)
+	}
+	return acked, tried, true
+}
+
+// panicking is a statement that fails as SQLite in Go does without memory.
+type panicking struct{ statement }
+
+func (panicking) run([]value) error { panic("out of memory") }
+
+// TestPanic: a panic breaks the log, and nothing else.
+func TestPanic(t *testing.T) {
+	l := mustOpen(t, Options{Path: closedLog(t, 3)})
+	l.insert = panicking{l.insert}
+	require.ErrorIs(t, l.Append(t.Context(), 3, facts(3, 1)), ErrBroken)
+	require.ErrorIs(t, l.Append(t.Context(), 3, facts(3, 1)), ErrBroken)
+	require.Len(t, all(t, l, 0), 3)
+}
+
+// TestDurable: each append of a durable log, however small, is one sync; of
+// another log none is.
+func TestDurable(t *testing.T) {
+	for _, durable := range []bool{true, false} {
+		f := &faults{VFS: vfs.Find("os"), at: -1}
+		name := fmt.Sprint("durable-", durable)
+		l := mustOpen(t, Options{Path: filepath.Join(t.TempDir(), "events.db"), Durable: durable, library: f.library(name)})
+		t.Cleanup(func() { vfs.Unregister(name) })
+		require.NoError(t, l.Append(t.Context(), 0, facts(0, 1))) // begins the write-ahead log, with a sync of its header
+		for range 20 {
+			before, last := f.syncs.Load(), l.Last()
+			require.NoError(t, l.Append(t.Context(), last, facts(last, 5)))
+			want := int64(0)
+			if durable {
+				want = 1
+			}
+			require.Equal(t, want, f.syncs.Load()-before)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package eventlog
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// roleVariable makes the test binary a program of its own; see roles.
+const roleVariable = "EVENTLOG_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	role, ok := roles[os.Getenv(roleVariable)]
+	if !ok {
+		os.Exit(m.Run())
+	}
+	if err := role(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// child is another process with a role of ours.
+type child struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+	err *strings.Builder
+}
+
+func start(t *testing.T, role, path string) *child {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	c := &child{cmd: exec.Command(self, path), err: &strings.Builder{}}
+	c.cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	c.cmd.Stderr = c.err
+	c.in, err = c.cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := c.cmd.StdoutPipe()
+	require.NoError(t, err)
+	c.out = bufio.NewScanner(out)
+	require.NoError(t, c.cmd.Start())
+	return c
+}
+
+// acked reads what is left of the output and returns the last number in it, or
+// before when there is none.
+func (c *child) acked(t *testing.T, before int64) int64 {
+	for c.out.Scan() {
+		n, err := strconv.ParseInt(c.out.Text(), 10, 64)
+		require.NoError(t, err, c.out.Text())
+		before = n
+	}
+	return before
+}
+
+// copyLog copies a log as a power failure would leave it: the files as they
+// are, without closing it.
+func copyLog(t *testing.T, path, folder string) string {
+	to := filepath.Join(folder, filepath.Base(path))
+	for _, end := range []string{"", "-wal"} {
+		content, err := os.ReadFile(path + end)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(to+end, content, 0o600))
+	}
+	return to
+}

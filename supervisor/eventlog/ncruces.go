@@ -1,0 +1,113 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// memory bounds what each connection may use: address space, taken from the
+// machine as it is needed and kept. SQLite needs the longest text some three
+// times, and finds no room for it between older pieces now and then.
+const memory = 1 << 30
+
+// ncruces is the library of the program: SQLite as compiled Go, no cgo.
+func ncruces(path string, readOnly bool) (connection, error) {
+	mode := "rw"
+	if readOnly {
+		mode = "ro"
+	}
+	name := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
+	conn, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), memory), name.String())
+	if err != nil {
+		return nil, fromNcruces(err)
+	}
+	return ncrucesConn{conn}, nil
+}
+
+type ncrucesConn struct{ *sqlite3.Conn }
+
+func (c ncrucesConn) exec(sql string) error { return fromNcruces(c.Exec(sql)) }
+func (c ncrucesConn) close() error          { return fromNcruces(c.Close()) }
+
+func (c ncrucesConn) persistWAL() error {
+	_, err := c.FileControl("main", sqlite3.FCNTL_PERSIST_WAL, true)
+	return fromNcruces(err)
+}
+
+func (c ncrucesConn) prepare(sql string) (statement, error) {
+	stmt, _, err := c.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
+	if err != nil {
+		return nil, fromNcruces(err)
+	}
+	return ncrucesStmt{stmt}, nil
+}
+
+type ncrucesStmt struct{ *sqlite3.Stmt }
+
+func (s ncrucesStmt) bind(args []value) error {
+	for i := range args {
+		var err error
+		switch a := &args[i]; a.kind {
+		case null:
+			err = s.BindNull(i + 1)
+		case integer:
+			err = s.BindInt64(i+1, a.int)
+		case stringText:
+			err = s.BindText(i+1, a.text)
+		case bytesText:
+			err = s.BindRawText(i+1, a.bytes)
+		case blob:
+			err = s.BindBlob(i+1, a.bytes)
+		}
+		if err != nil {
+			return fromNcruces(err)
+		}
+	}
+	return nil
+}
+
+func (s ncrucesStmt) run(args []value) error {
+	if err := s.bind(args); err != nil {
+		return err
+	}
+	err := s.Exec()
+	if large(args) {
+		err = errors.Join(err, s.ClearBindings()) // they would stay until the next row
+	}
+	return fromNcruces(err)
+}
+
+// large tells whether values take more memory than one would leave lying about.
+func large(args []value) bool {
+	size := 0
+	for i := range args {
+		size += len(args[i].text) + len(args[i].bytes)
+	}
+	return size > 1<<20
+}
+
+func (s ncrucesStmt) query(args []value) error { return s.bind(args) }
+
+func (s ncrucesStmt) next() (bool, error) {
+	if s.Step() {
+		return true, nil
+	}
+	return false, fromNcruces(s.Err())
+}
+
+func (s ncrucesStmt) done() error              { return fromNcruces(s.Reset()) }
+func (s ncrucesStmt) integer(column int) int64 { return s.ColumnInt64(column) }
+func (s ncrucesStmt) text(column int) []byte   { return s.ColumnRawBlob(column) }
+func (s ncrucesStmt) close() error             { return fromNcruces(s.Close()) }
+
+func fromNcruces(err error) error {
+	if err == nil {
+		return nil
+	}
+	var code sqlite3.ExtendedErrorCode
+	errors.As(err, &code)
+	return &sqlError{code: int(code), cause: err}
+}

@@ -1,0 +1,187 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// How the file is opened.
+//
+// journal_mode WAL appends to a file beside the database, so that readers see a
+// whole log at any time. synchronous FULL syncs that file in every commit;
+// NORMAL would not, and loses commits at a power failure. The two fullfsync are
+// for macOS, where a plain fsync stops in the disk's own memory. The
+// write-ahead log goes into the database after 4000 pages, 16 MB, and stays in
+// its place when the log is closed: overwriting a file that has its size
+// already is what makes a commit of one row cheaper than appending to a plain
+// file, and a file that is never deleted cannot come back after a power
+// failure. locking_mode NORMAL lets the sqlite3 program read meanwhile.
+//
+// An error while SQLite moves pages into the database is not reported by it,
+// and need not be: the pages stay in the write-ahead log until a move succeeds.
+const (
+	asAnybody = `PRAGMA busy_timeout = 1000; PRAGMA trusted_schema = OFF; `
+	asReader  = asAnybody + `PRAGMA query_only = ON`
+	asWriter  = asAnybody + `PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16384; `
+	durable   = asWriter + `PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON`
+	unsynced  = asWriter + `PRAGMA synchronous = NORMAL`
+
+	// flush moves the whole write-ahead log into the database and starts it
+	// over. After a sync that failed, pages may be in the kernel's memory that
+	// it believes to be on disk; this writes them once more.
+	flush = `PRAGMA wal_checkpoint(RESTART)`
+)
+
+// tail is how many of the newest facts are verified when a log is opened.
+const tail = 1000
+
+// Open opens the log in a file, which is made if it is not there. It verifies
+// the newest facts, and refuses with a *ChainError to write behind a break.
+func Open(ctx context.Context, o Options) (*SQLite, error) {
+	if o.library == nil {
+		o.library = ncruces
+	}
+	l := &SQLite{}
+	err := l.connect(ctx, o)
+	if err == nil {
+		return l, nil
+	}
+	return nil, fmt.Errorf("opening event log %s: %w", o.Path, errors.Join(err, l.release()))
+}
+
+func (l *SQLite) connect(ctx context.Context, o Options) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if o.ReadOnly {
+		l.over = ErrReadOnly
+		if _, err := os.Stat(o.Path); err != nil {
+			return err
+		}
+	} else if err := l.connectWriter(o); err != nil {
+		return err
+	}
+	if err := l.connectReader(o); err != nil {
+		return err
+	}
+	end, err := l.newest()
+	if err != nil {
+		return err
+	}
+	l.last.Store(end)
+	if o.ReadOnly {
+		return nil
+	}
+	if l.sum, err = l.verify(ctx, max(end-tail, 0), end); err != nil {
+		return err
+	}
+	if err := l.complete(); err != nil {
+		return err
+	}
+	return l.settle(o)
+}
+
+// complete finds a log that was cut short: a state is kept only behind the
+// facts that it includes.
+func (l *SQLite) complete() error {
+	kept, err := ask(l.reader, selectNewest)
+	if last := l.last.Load(); err == nil && kept > last {
+		return &ChainError{Seq: last + 1, What: fmt.Sprintf("it is missing, but a state of fact %d is kept", kept)}
+	}
+	return err
+}
+
+// connectWriter makes the file and the tables where they are missing.
+func (l *SQLite) connectWriter(o Options) (err error) {
+	file, err := os.OpenFile(o.Path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if l.writer, err = o.library(o.Path, false); err != nil {
+		return err
+	}
+	if err := l.writer.exec(asAnybody); err != nil {
+		return err
+	}
+	state := recognize(l.writer)
+	if state != nil && !errors.Is(state, errNew) {
+		return state
+	}
+	pragmas := unsynced
+	if o.Durable {
+		pragmas = durable
+	}
+	if err := l.writer.exec(pragmas); err != nil {
+		return err
+	}
+	if err := obeys(l.writer, o.Durable); err != nil {
+		return err
+	}
+	if err := l.writer.persistWAL(); err != nil {
+		return err
+	}
+	if state != nil {
+		if err := create(l.writer); err != nil {
+			return fmt.Errorf("making the tables: %w", err)
+		}
+	}
+	return prepare(l.writer, map[string]*statement{
+		`BEGIN IMMEDIATE`: &l.begin, insertEvent: &l.insert, selectTaker: &l.taker, `COMMIT`: &l.commit, `ROLLBACK`: &l.rollback,
+	})
+}
+
+// obeys asks for what matters: SQLite passes over a pragma that it cannot or
+// does not want to follow.
+func obeys(c connection, durable bool) error {
+	if mode, err := askText(c, `PRAGMA journal_mode`); err != nil || mode != "wal" {
+		return errors.Join(err, fmt.Errorf("the journal mode is %q, not wal: is it on a network file system?", mode))
+	}
+	if level, err := ask(c, `PRAGMA synchronous`); err != nil || durable && level != 2 {
+		return errors.Join(err, fmt.Errorf("synchronous is %d, not 2 (FULL)", level))
+	}
+	return nil
+}
+
+func (l *SQLite) connectReader(o Options) (err error) {
+	if l.reader, err = o.library(o.Path, true); err != nil {
+		return err
+	}
+	if err := l.reader.exec(asReader); err != nil {
+		return err
+	}
+	if err := recognize(l.reader); err != nil {
+		return err
+	}
+	return prepare(l.reader, map[string]*statement{selectEvents: &l.events, selectSum: &l.sumOf, selectEnd: &l.end})
+}
+
+func prepare(c connection, statements map[string]*statement) (err error) {
+	for sql, at := range statements {
+		if *at, err = c.prepare(sql); err != nil {
+			return fmt.Errorf("preparing %q: %w", sql, err)
+		}
+	}
+	return nil
+}
+
+// settle makes sure that what was found is on disk, and the names of the files
+// with it: SQLite syncs the folder when it makes a file, but ncruces does not.
+func (l *SQLite) settle(o Options) error {
+	if err := l.writer.exec(flush); err != nil {
+		return fmt.Errorf("moving the write-ahead log into the database: %w", err)
+	}
+	if !o.Durable {
+		return nil
+	}
+	folder, err := os.Open(filepath.Dir(o.Path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

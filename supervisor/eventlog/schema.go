@@ -1,0 +1,160 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+)
+
+// applicationID marks the file as an event log ("orEL"), and schemaVersion is
+// what the tables below are called. `file` and `PRAGMA user_version` show them.
+const (
+	applicationID = 0x6f72454c
+	schemaVersion = 1
+)
+
+// schema is everything in the file. An older program refuses a newer version;
+// a newer one must read every older one.
+//
+// events has one row for each fact, from 1 without a hole:
+//
+//	seq              its number
+//	at               when, RFC 3339 in UTC with milliseconds: 2026-11-02T15:04:05.678Z
+//	actor_from       who caused it
+//	actor_to         whom it is for; NULL for nobody in particular
+//	topic            of mail; NULL for everything else
+//	kind             what it is, such as task.created
+//	payload          JSON as its kind says; NULL when there is none
+//	reply_to         the seq that it answers; NULL when none
+//	idempotency_key  unique for each actor_from; NULL when none
+//	correlation      what it belongs together with; NULL when nothing
+//	crc              the chain: see chain.go
+//
+// What Go has as "" and 0 is NULL here, so that `IS NULL` asks the obvious and
+// the partial indexes stay small. actor_from and kind are never NULL: a unique
+// index does not compare NULLs.
+//
+// mail finds the letters of an actor behind a cursor. It has only rows with a
+// topic and an addressee, for anything else would cost every append a second
+// B-tree. once is what makes a repeated request find its first answer.
+//
+// snapshots has at most two states, and goes with the log in one file, so that
+// a copy of the file is a copy of everything. A state includes the events up to
+// seq and lies in parts from 0 of 1 MiB each; the last one is shorter, and may
+// be empty. Its crc continues that of the part before, the first that of the
+// event with the same seq.
+const schema = `CREATE TABLE events (
+  seq INTEGER PRIMARY KEY,
+  at TEXT NOT NULL,
+  actor_from TEXT NOT NULL,
+  actor_to TEXT,
+  topic TEXT,
+  kind TEXT NOT NULL,
+  payload TEXT,
+  reply_to INTEGER,
+  idempotency_key TEXT,
+  correlation TEXT,
+  crc INTEGER NOT NULL
+) STRICT;
+CREATE INDEX mail ON events (actor_to, seq) WHERE topic IS NOT NULL AND actor_to IS NOT NULL;
+CREATE UNIQUE INDEX once ON events (actor_from, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE TABLE snapshots (
+  seq INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  state BLOB NOT NULL,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (seq, part)
+) STRICT;`
+
+const (
+	columns = `seq, at, actor_from, actor_to, topic, kind, payload, reply_to, idempotency_key, correlation, crc`
+
+	insertEvent   = `INSERT INTO events (` + columns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
+	selectEvents  = `SELECT ` + columns + ` FROM events WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3`
+	selectSum     = `SELECT crc FROM events WHERE seq = ?1`
+	selectEnd     = `SELECT seq FROM events ORDER BY seq DESC LIMIT 1`
+	selectTaker   = `SELECT seq FROM events WHERE actor_from = ?1 AND idempotency_key = ?2`
+	insertPart    = `INSERT INTO snapshots (seq, part, state, crc) VALUES (?1, ?2, ?3, ?4)`
+	selectParts   = `SELECT part, state, crc FROM snapshots WHERE seq = ?1 ORDER BY part`
+	forgetState   = `DELETE FROM snapshots WHERE seq = ?1`
+	forgetStates  = `DELETE FROM snapshots WHERE seq NOT IN (SELECT DISTINCT seq FROM snapshots ORDER BY seq DESC LIMIT 2)`
+	selectNewest  = `SELECT max(seq) FROM snapshots`
+	selectBefore  = `SELECT max(seq) FROM snapshots WHERE seq < ?1`
+	selectTables  = `SELECT count(*) FROM sqlite_schema`
+	selectID      = `PRAGMA application_id`
+	selectVersion = `PRAGMA user_version`
+)
+
+// errNew says that the file has nothing in it yet.
+var errNew = errors.New("the file is empty")
+
+// recognize tells whether the file is an event log that this program knows.
+func recognize(c connection) error {
+	id, err := ask(c, selectID)
+	if err != nil {
+		return err
+	}
+	version, err := ask(c, selectVersion)
+	if err != nil {
+		return err
+	}
+	tables, err := ask(c, selectTables)
+	switch {
+	case err != nil:
+		return err
+	case id == 0 && version == 0 && tables == 0:
+		return errNew
+	case id != applicationID:
+		return errors.New("it is a database, but not an event log")
+	case version > schemaVersion:
+		return fmt.Errorf("it was written by a newer version: its schema is %d, this program knows up to %d", version, schemaVersion)
+	case version != schemaVersion:
+		return fmt.Errorf("its schema is %d, this program knows only %d", version, schemaVersion)
+	}
+	return nil
+}
+
+// create makes the tables, all or none.
+func create(c connection) error {
+	return c.exec(fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema, applicationID, schemaVersion))
+}
+
+// ask returns the first column of the first row as a number; 0 without one.
+func ask(c connection, sql string, args ...value) (n int64, err error) {
+	err = once(c, sql, args, func(row statement) { n = row.integer(0) })
+	return n, err
+}
+
+// askText returns the first column of the first row as text.
+func askText(c connection, sql string) (s string, err error) {
+	err = once(c, sql, nil, func(row statement) { s = string(row.text(0)) })
+	return s, err
+}
+
+func once(c connection, sql string, args []value, see func(row statement)) error {
+	stmt, err := c.prepare(sql)
+	if err != nil {
+		return err
+	}
+	_, err = first(stmt, args, see)
+	return errors.Join(err, stmt.close())
+}
+
+// first shows the first row, and tells whether there is one.
+func first(stmt statement, args []value, see func(row statement)) (found bool, err error) {
+	if err := stmt.query(args); err != nil {
+		return false, err
+	}
+	if found, err = stmt.next(); found {
+		see(stmt)
+	}
+	if doneErr := stmt.done(); err == nil {
+		err = doneErr
+	}
+	return found, err
+}
+
+// firstInt returns the first column of the first row as a number.
+func firstInt(stmt statement, args ...value) (n int64, found bool, err error) {
+	found, err = first(stmt, args, func(row statement) { n = row.integer(0) })
+	return n, found, err
+}

@@ -1,0 +1,238 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+
+	"orchestrator/wire"
+)
+
+// Options say which file a log is in, and how much it promises.
+type Options struct {
+	Path string // of the file; -wal and -shm appear beside it
+
+	// Durable makes Append wait until the disk has the batch. Without it the
+	// newest batches may be gone after a power failure, though not after a
+	// crash of the process; the log is intact either way.
+	Durable bool
+
+	// ReadOnly opens a log that is there, however broken, and changes nothing.
+	ReadOnly bool
+
+	library library // nil: ncruces
+}
+
+// SQLite is a log in a file. It has two connections: one that appends, one
+// that reads, each with a lock of its own.
+type SQLite struct {
+	last atomic.Int64 // the newest fact whose append has returned
+
+	appending sync.Mutex
+	writer    connection // nil when reading only
+	begin     statement
+	insert    statement
+	taker     statement
+	commit    statement
+	rollback  statement
+	sum       uint32 // of the newest fact
+	chain     chain
+	at        []byte    // reused: a time as text
+	args      [11]value // reused: a row
+
+	reading  sync.Mutex
+	reader   connection
+	events   statement
+	sumOf    statement
+	end      statement
+	checking chain
+
+	fate sync.Mutex // the last to be taken
+	over error      // why nothing can be appended any more, or nil
+}
+
+// Last is the number of the newest fact whose append has returned, or that was
+// there when the log was opened; 0 when there is none.
+func (l *SQLite) Last() int64 { return l.last.Load() }
+
+// Append implements Log.
+func (l *SQLite) Append(ctx context.Context, last int64, batch []wire.Record) error {
+	l.appending.Lock()
+	defer l.appending.Unlock()
+	if err := l.mayWrite(ctx); err != nil {
+		return err
+	}
+	if end := l.last.Load(); end != last {
+		return moved(end, last)
+	}
+	if err := examine(last, batch); err != nil || len(batch) == 0 {
+		return err
+	}
+	err := l.transact("appending", func() error { return l.put(last, batch) }, func() {
+		l.last.Store(last + int64(len(batch)))
+	})
+	if errors.Is(err, ErrMoved) {
+		return l.catchUp(ctx, err)
+	}
+	return err
+}
+
+// catchUp reads what a stranger has appended, so that the next append can name
+// the right end. cause is what told of the stranger.
+func (l *SQLite) catchUp(ctx context.Context, cause error) error {
+	end, err := l.newest()
+	if err == nil {
+		l.sum, err = l.verify(ctx, l.last.Load(), end)
+	}
+	if err != nil {
+		return l.fail("reading what another process appended", err)
+	}
+	l.last.Store(end)
+	return cause
+}
+
+// mayWrite says why nothing can be written, or nil.
+func (l *SQLite) mayWrite(ctx context.Context) error {
+	l.fate.Lock()
+	defer l.fate.Unlock()
+	if l.over != nil {
+		return l.over
+	}
+	return ctx.Err()
+}
+
+// fail ends all appending. The first reason stays.
+func (l *SQLite) fail(doing string, cause error) error {
+	l.fate.Lock()
+	defer l.fate.Unlock()
+	if l.over == nil {
+		l.over = fmt.Errorf("%w: %s: %w", ErrBroken, doing, cause)
+	}
+	return l.over
+}
+
+// transact does write in a transaction of its own, and kept once that is
+// durable. A refusal by write undoes it; anything else that goes wrong breaks
+// the log. Waiting in vain for a stranger who is writing is no failure: nothing
+// was tried.
+//
+// So does a panic: SQLite in Go panics when its memory is used up.
+func (l *SQLite) transact(doing string, write func() error, kept func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = l.fail(doing, fmt.Errorf("panic: %v", p))
+		}
+	}()
+	if err := l.begin.run(nil); err != nil {
+		if codeOf(err)&0xff == codeBusy {
+			return fmt.Errorf("%s: another process holds the log: %w", doing, err)
+		}
+		return l.fail(doing, err)
+	}
+	sum := l.sum
+	if err = write(); err == nil {
+		err = l.commit.run(nil)
+	}
+	if err == nil {
+		kept()
+		return nil
+	}
+	l.sum = sum
+	undone := l.rollback.run(nil)
+	if refusal := errors.Is(err, ErrTaken) || errors.Is(err, ErrMoved); refusal && undone == nil {
+		return err
+	}
+	return l.fail(doing, errors.Join(err, undone))
+}
+
+// put writes the rows of a batch and moves the chain on.
+func (l *SQLite) put(last int64, batch []wire.Record) error {
+	for i := range batch {
+		if err := l.row(last+int64(i)+1, batch[i]); err != nil {
+			switch codeOf(err) {
+			case codeUnique:
+				return l.whoHas(last, i, &batch[i], err)
+			case codePrimaryKey, codeRowID:
+				return fmt.Errorf("%w: fact %d is there already", ErrMoved, last+int64(i)+1)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// row writes one fact.
+func (l *SQLite) row(seq int64, r wire.Record) error {
+	r.Seq = seq
+	l.at = appendAt(l.at[:0], r.At)
+	sum := l.chain.next(l.sum, l.at, &r)
+	a := &l.args
+	a[0] = ofInt(seq)
+	a[1] = value{kind: bytesText, bytes: l.at}
+	a[2] = ofText(r.From)
+	a[3] = textOrNull(r.To)
+	a[4] = textOrNull(r.Topic)
+	a[5] = ofText(r.Kind)
+	a[6] = value{}
+	if len(r.Payload) > 0 {
+		a[6] = value{kind: bytesText, bytes: r.Payload}
+	}
+	a[7] = orNull(r.ReplyTo)
+	a[8] = textOrNull(r.Key)
+	a[9] = textOrNull(r.Correlation)
+	a[10] = ofInt(int64(sum))
+	if err := l.insert.run(a[:]); err != nil {
+		return err
+	}
+	l.sum = sum
+	return nil
+}
+
+// whoHas finds the fact that has the key of the fact at index i.
+func (l *SQLite) whoHas(last int64, i int, r *wire.Record, cause error) error {
+	seq, found, err := firstInt(l.taker, ofText(r.From), ofText(r.Key))
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return cause
+	case seq > last:
+		seq = 0
+	}
+	return &TakenError{Index: i, From: r.From, Key: r.Key, Seq: seq}
+}
+
+// Close ends the log. What it holds is already where it belongs; an error of
+// closing loses nothing.
+func (l *SQLite) Close() error {
+	l.appending.Lock()
+	defer l.appending.Unlock()
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.fate.Lock()
+	l.over = fs.ErrClosed
+	l.fate.Unlock()
+	return l.release()
+}
+
+// release closes the connections; the writer last, so that it is the one who
+// tidies up and leaves the write-ahead log in place.
+func (l *SQLite) release() error {
+	var all []error
+	for _, s := range []statement{l.begin, l.insert, l.taker, l.commit, l.rollback, l.events, l.sumOf, l.end} {
+		if s != nil {
+			all = append(all, s.close())
+		}
+	}
+	for _, c := range []connection{l.reader, l.writer} {
+		if c != nil {
+			all = append(all, c.close())
+		}
+	}
+	l.begin, l.insert, l.taker, l.commit, l.rollback, l.events, l.sumOf, l.end = nil, nil, nil, nil, nil, nil, nil, nil
+	l.reader, l.writer = nil, nil
+	return errors.Join(all...)
+}

@@ -1,0 +1,101 @@
+package supervisor
+
+// procession stops some agents in order: each when none of the others depends
+// on it any more. Those that are to start again do so when all have stopped.
+type procession struct {
+	stop  func(*agent) // asks one to stop
+	left  map[*agent]bool
+	asked map[*agent]bool
+	above map[*agent]int      // how many of the others depend on it and still run
+	below map[*agent][]*agent // those of the others that it depends on
+}
+
+// newProcession orders agents; begin starts it.
+func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *procession {
+	p := &procession{
+		stop: stop, left: make(map[*agent]bool), asked: make(map[*agent]bool),
+		above: make(map[*agent]int), below: make(map[*agent][]*agent),
+	}
+	for _, a := range agents {
+		p.left[a] = true
+	}
+	for _, a := range agents {
+		for _, name := range a.DependsOn {
+			if d := s.agents[name]; d != nil && d != a && p.left[d] {
+				p.above[d]++
+				p.below[a] = append(p.below[a], d)
+			}
+		}
+	}
+	return p
+}
+
+// begin asks those that nobody depends on.
+func (s *Supervisor) begin(p *procession, agents []*agent) {
+	s.processions = append(s.processions, p)
+	for _, a := range agents {
+		if p.above[a] == 0 {
+			p.ask(a)
+		}
+	}
+	s.disband()
+}
+
+// ask asks an agent to stop, once.
+func (p *procession) ask(a *agent) {
+	if p.left[a] && !p.asked[a] {
+		p.asked[a] = true
+		p.stop(a)
+	}
+}
+
+// gone takes an agent that has stopped out of every procession, and goes on to
+// those that waited for it. One that ended by itself is out as well.
+func (s *Supervisor) gone(a *agent) {
+	for _, p := range s.processions {
+		if !p.left[a] {
+			continue
+		}
+		delete(p.left, a)
+		p.asked[a] = true
+		for _, d := range p.below[a] {
+			if p.above[d]--; p.above[d] == 0 {
+				p.ask(d)
+			}
+		}
+	}
+	s.disband()
+}
+
+// disband ends the processions that are through, and lets those of their
+// agents start that should.
+func (s *Supervisor) disband() {
+	rest := s.processions[:0]
+	through := false
+	for _, p := range s.processions {
+		if len(p.left) > 0 {
+			rest = append(rest, p)
+		} else {
+			through = true
+		}
+	}
+	clear(s.processions[len(rest):])
+	s.processions = rest
+	s.checkOver()
+	if through {
+		for _, a := range s.order {
+			s.tryStart(a)
+		}
+	}
+}
+
+// held says whether an agent must not start yet: others of its procession
+// still stop.
+func (s *Supervisor) held(a *agent) bool {
+	for _, p := range s.processions {
+		if p.asked[a] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,325 @@
+package supervisor
+
+import (
+	"context"
+	"net"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// What people ask for meets agents in every state. Nobody waits for ever, and
+// nobody is told what is not so.
+
+// One that ends by itself while everything is being stopped is counted once:
+// the stop goes on until the last has ended.
+func TestStopWaitsForTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents := []Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}, {Name: "slow"}}
+		p := perform(t, Options{}, agents, map[string]part{
+			"web": slowly(500 * time.Millisecond), "db": after(2100*time.Millisecond, 0), "slow": slowly(2 * time.Second),
+		})
+		<-time.After(2 * time.Second)
+		began := time.Now()
+		require.NoError(t, p.stop())
+		require.Equal(t, 2*time.Second, time.Since(began))
+	})
+}
+
+func TestRestartThenStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": slowly(2 * time.Second)})
+		<-time.After(5 * time.Second)
+		restart := p.ask(p.RestartAgents, "a")
+		stop := p.ask(p.StopAgents, "a")
+		<-time.After(time.Minute)
+		require.True(t, stop.outcomes()[0].OK)
+		require.False(t, restart.outcomes()[0].OK)
+		require.Equal(t, wire.StateStopped, p.view("a").State)
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestRestartOfOneThatIsTakenOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "b"}}, map[string]part{"a": slowly(2 * time.Second), "b": untilEOF})
+		<-time.After(5 * time.Second)
+		restart := p.ask(p.RestartAgents, "a")
+		reload := p.apply(Change{Action: ActionStop, Name: "a"})
+		<-time.After(time.Minute)
+		require.False(t, restart.outcomes()[0].OK)
+		require.True(t, reload.outcomes()[0].OK)
+		all := p.ask(p.RestartAgents)
+		<-time.After(time.Minute)
+		require.Len(t, all.outcomes(), 1, "those that are gone are not meant by all")
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestStartDuringStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": slowly(2 * time.Second)})
+		<-time.After(5 * time.Second)
+		stop := p.ask(p.StopAgents, "a")
+		start := p.ask(p.StartAgents, "a")
+		<-time.After(time.Minute)
+		require.False(t, stop.outcomes()[0].OK)
+		require.True(t, start.outcomes()[0].OK)
+		require.Equal(t, wire.StateRunning, p.view("a").State)
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestStartOfOneWhoseDependencyFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}}, map[string]part{"web": untilEOF})
+		<-time.After(5 * time.Second)
+		start := p.ask(p.StartAgents, "web")
+		<-time.After(time.Minute)
+		require.Contains(t, start.outcomes()[0].Text, "waits for db, which is not going to run")
+		require.NoError(t, p.stop())
+	})
+}
+
+// A file with a wrong dependency can be followed by a right one.
+func TestReloadWithDependencyThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "keep"}}, map[string]part{"keep": untilEOF, "web": untilEOF})
+		<-time.After(5 * time.Second)
+		wrong := p.apply(Change{Action: ActionStart, Name: "web", Agent: agentOf(t, "web", "db")}, Change{Action: ActionStart, Name: "db", Agent: agentOf(t, "db")})
+		<-time.After(time.Minute)
+		require.Len(t, wrong.outcomes(), 2)
+		right := p.apply(Change{Action: ActionLive, Name: "web", Agent: agentOf(t, "web")}, Change{Action: ActionStop, Name: "db"})
+		<-time.After(time.Minute)
+		require.Len(t, right.outcomes(), 2)
+		require.Equal(t, wire.StateRunning, p.view("web").State, "it depends on nothing any more")
+		require.NoError(t, p.stop())
+	})
+}
+
+// A start that comes when the leader is dead and its tree still there.
+func TestStartWhileClearing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := make(chan time.Time, 10)
+		start := func(spec child.Spec) (Process, error) {
+			ours, theirs := net.Pipe()
+			r := &player{spec: spec, pid: 5, began: time.Now(), ours: ours, theirs: theirs, signals: make(chan syscall.Signal, 8), killed: make(chan struct{})}
+			starts <- r.began
+			go func() {
+				select {
+				case <-time.After(2 * time.Second):
+				case <-r.signals:
+				}
+				spec.Exited(child.Exit{At: time.Now()})
+				<-time.After(500 * time.Millisecond)
+				_, _ = ours.Close(), theirs.Close()
+				spec.Ended(child.Ending{})
+			}()
+			return r, nil
+		}
+		p := perform(t, Options{Start: start}, []Agent{{Name: "a"}}, nil)
+		<-time.After(2200 * time.Millisecond)
+		again := p.ask(p.StartAgents, "a")
+		<-time.After(1900 * time.Millisecond)
+		require.True(t, again.outcomes()[0].OK)
+		first := <-starts
+		require.Equal(t, 2500*time.Millisecond, (<-starts).Sub(first))
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestConsoleOutlivesAnAgentThatIsTakenOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "b"}}, map[string]part{"a": untilEOF, "b": untilEOF, "c": func(r *player) int {
+			r.say("hello")
+			return untilEOF(r)
+		}})
+		everybody, _, err := p.follow(t.Context(), nil)
+		require.NoError(t, err)
+		one, _, err := p.follow(t.Context(), []string{"a"})
+		require.NoError(t, err)
+		heard, ended := make(chan string, 100), make(chan struct{})
+		listen := func(f *Follower, see func(Line), done func()) {
+			var spare Backlog
+			for f.Next(context.Background(), &spare, see) {
+			}
+			done()
+		}
+		go listen(everybody, func(l Line) { heard <- l.Agent + " " + string(l.Text) }, func() { close(heard) })
+		go listen(one, func(Line) {}, func() { close(ended) })
+		p.apply(Change{Action: ActionStop, Name: "a"})
+		<-ended
+		p.apply(Change{Action: ActionStart, Name: "c", Agent: agentOf(t, "c")})
+		synctest.Wait()
+		require.NoError(t, p.stop())
+		var lines []string
+		for line := range heard {
+			lines = append(lines, line)
+		}
+		require.Contains(t, lines, "c hello")
+	})
+}
+
+func TestRestartLeavesADoneDependencyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents := []Agent{{Name: "web", DependsOn: []string{"migrate"}}, {Name: "migrate"}}
+		p := perform(t, Options{}, agents, map[string]part{"web": untilEOF, "migrate": after(time.Second, 0)})
+		<-time.After(5 * time.Second)
+		p.apply(Change{Action: ActionRestart, Name: "web", Agent: agentOf(t, "web", "migrate")})
+		<-time.After(5 * time.Second)
+		p.ask(p.RestartAgents, "web")
+		<-time.After(5 * time.Second)
+		require.Len(t, p.starts["web"], 3)
+		require.Len(t, p.starts["migrate"], 1)
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestRestartWithANewDependency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "web"}}, map[string]part{"web": untilEOF, "db": untilEOF})
+		<-time.After(5 * time.Second)
+		db := agentOf(t, "db")
+		db.Environ = func(context.Context) ([]string, error) { <-time.After(3 * time.Second); return nil, nil }
+		p.apply(Change{Action: ActionRestart, Name: "web", Agent: agentOf(t, "web", "db")}, Change{Action: ActionStart, Name: "db", Agent: db})
+		<-time.After(10 * time.Second)
+		require.Equal(t, []string{"+web", "-web", "+db", "+web"}, p.sequence())
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestStopAndRestartOfAllKeepTheOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents := []Agent{{Name: "db"}, {Name: "web", DependsOn: []string{"db"}}}
+		p := perform(t, Options{}, agents, map[string]part{"web": slowly(2 * time.Second), "db": untilEOF})
+		<-time.After(5 * time.Second)
+		p.ask(p.RestartAgents)
+		<-time.After(5 * time.Second)
+		require.Equal(t, []string{"+db", "+web", "-web", "-db", "+db", "+web"}, p.sequence())
+		p.ask(p.StopAgents)
+		<-time.After(5 * time.Second)
+		require.Equal(t, []string{"-web", "-db"}, p.sequence()[6:])
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestReloadDuringTheStopIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": slowly(time.Second)})
+		<-time.After(5 * time.Second)
+		p.cancel()
+		synctest.Wait()
+		_, err := p.Apply(t.Context(), []Change{{Action: ActionStart, Name: "b", Agent: agentOf(t, "b")}})
+		require.ErrorIs(t, err, errStopping)
+		require.NoError(t, p.end())
+	})
+}
+
+// A start of what runs and a stop of what is gone are fine, so that a reload
+// that was broken off can be made again.
+func TestReloadCanBeMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF, "b": untilEOF})
+		<-time.After(5 * time.Second)
+		changes := []Change{{Action: ActionStop, Name: "a"}, {Action: ActionStart, Name: "b", Agent: agentOf(t, "b")}}
+		ctx, leave := context.WithCancel(t.Context())
+		wait, err := p.Apply(ctx, changes)
+		require.NoError(t, err)
+		leave()
+		_, err = wait(ctx)
+		require.Error(t, err)
+		<-time.After(time.Minute)
+		for _, o := range p.apply(changes...).outcomes() {
+			require.True(t, o.OK, o)
+		}
+		require.ElementsMatch(t, []string{"+a", "-a", "+b"}, p.sequence())
+		require.NoError(t, p.stop())
+	})
+}
+
+// An agent that is deaf and silent has recovered when it is neither.
+func TestStallHasTwoCauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := Agent{Name: "a", Health: Health{Silence: 5 * time.Second, WriteTimeout: 10 * time.Second}}
+		hear := make(chan struct{})
+		p := perform(t, Options{}, []Agent{a}, map[string]part{"a": func(r *player) int {
+			<-time.After(30 * time.Second)
+			go func() {
+				<-hear
+				untilEOF(r)
+			}()
+			for {
+				r.say("hello")
+				select {
+				case <-time.After(3 * time.Second):
+				case <-r.signals:
+					return 0
+				}
+			}
+		}})
+		synctest.Wait()
+		require.NoError(t, p.Tell(t.Context(), "a", []byte("message\n")))
+		<-time.After(20 * time.Second)
+		require.Equal(t, wire.StateStalled, p.view("a").State)
+		<-time.After(15 * time.Second)
+		require.Equal(t, wire.StateStalled, p.view("a").State, "it speaks, but does not read")
+		close(hear)
+		require.Equal(t, wire.StateRunning, p.view("a").State)
+		require.NoError(t, p.stop())
+	})
+}
+
+// An environment that takes for ever does not hold up a stop.
+func TestStopOfAStartThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF, "b": untilEOF})
+		synctest.Wait()
+		b := agentOf(t, "b")
+		b.Environ = func(ctx context.Context) ([]string, error) { <-ctx.Done(); return nil, ctx.Err() }
+		p.apply(Change{Action: ActionStart, Name: "b", Agent: b})
+		<-time.After(time.Hour)
+		require.True(t, p.ask(p.StopAgents, "b").outcomes()[0].OK)
+		p.ask(p.StartAgents, "b")
+		<-time.After(time.Hour)
+		require.NoError(t, p.stop())
+		require.Equal(t, []string{"+a", "-a"}, p.sequence())
+	})
+}
+
+// What outlives a leader that was asked to stop has the rest of the ladder.
+func TestLeftOversOfAStopAreAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var signalled, killed time.Duration
+		start := func(spec child.Spec) (Process, error) {
+			ours, theirs := net.Pipe()
+			r := &player{spec: spec, pid: 5, began: time.Now(), ours: ours, theirs: theirs, signals: make(chan syscall.Signal, 8), killed: make(chan struct{})}
+			go func() {
+				buffer := make([]byte, 1000)
+				for _, err := theirs.Read(buffer); err == nil; _, err = theirs.Read(buffer) {
+				}
+				began := time.Now()
+				spec.Exited(child.Exit{At: began})
+				<-r.signals
+				signalled = time.Since(began)
+				<-r.killed
+				killed = time.Since(began)
+				spec.Ended(child.Ending{})
+			}()
+			return r, nil
+		}
+		p := perform(t, Options{Start: start}, []Agent{{Name: "a"}}, nil)
+		synctest.Wait()
+		_, err := p.RestartAgents(t.Context(), wire.AgentsRequest{})
+		require.NoError(t, err)
+		require.Zero(t, signalled)
+		require.Equal(t, 30*time.Second, killed)
+		p.Kill("enough")
+		require.NoError(t, p.end())
+	})
+}

@@ -1,0 +1,127 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+)
+
+// request reads the envelope of a request. What is wrong with it is answered,
+// as far as there is an id to answer to.
+func (r *Reader) request(kind string) Message {
+	k := &r.known
+	refused := func(err *Error) Message {
+		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: err}
+	}
+	id, err := k.identity()
+	if err == nil {
+		err = r.envelope()
+	}
+	if err == nil && !isTime(k.timestamp) {
+		err = invalid("/timestamp", "timestamp is required, as an ISO 8601 time")
+	}
+	if err != nil {
+		return refused(err)
+	}
+	when, _ := text(k.timestamp)
+	return &Request{ID: id, Operation: kind[len("request:"):], Timestamp: when, Payload: k.body()}
+}
+
+// event reads the envelope of an event. Nobody is told what is wrong with an
+// event, so a missing time is not held against it.
+func (r *Reader) event(kind string) Message {
+	k := &r.known
+	id, err := k.identity()
+	if err == nil {
+		err = r.envelope()
+	}
+	if err != nil {
+		return &Refused{ID: correlatable(k.id), Type: kind, Err: err}
+	}
+	when, _ := text(k.timestamp)
+	return &Report{ID: id, Name: kind[len("event:"):], Timestamp: when, Payload: k.body()}
+}
+
+// identity is the id: any text that is not empty.
+func (k *keys) identity() (string, *Error) {
+	switch id, ok := text(k.id); {
+	case k.id == nil:
+		return "", invalid("/id", "id is missing")
+	case !ok:
+		return "", invalid("/id", "id must be a string")
+	case id == "":
+		return "", invalid("/id", "id must not be empty")
+	default:
+		return id, nil
+	}
+}
+
+// envelope checks what requests and events have in common.
+func (r *Reader) envelope() *Error {
+	k := &r.known
+	if k.agent != nil {
+		switch name, ok := text(k.agent); {
+		case !ok:
+			return invalid("/agentId", "agentId must be a string")
+		case name != r.Agent:
+			return &Error{
+				Code:    CodeDenied,
+				Message: fmt.Sprintf("agentId says %q, but this is the stream of %q", name, r.Agent),
+				Details: map[string]any{"pointer": "/agentId"},
+			}
+		}
+	}
+	if k.payload != nil && !isObject(k.payload) {
+		return invalid("/payload", "payload must be an object")
+	}
+	return nil
+}
+
+// body is the payload; a missing one is as good as an empty one.
+func (k *keys) body() []byte {
+	if k.payload == nil {
+		return []byte("{}")
+	}
+	return k.payload
+}
+
+// invalid says what is wrong at a place, given as a JSON pointer into the line.
+func invalid(pointer, message string) *Error {
+	return &Error{Code: CodeInvalid, Message: message, Details: map[string]any{"pointer": pointer}}
+}
+
+func unknownType(kind string) *Error {
+	return &Error{
+		Code:    CodeUnknownType,
+		Message: fmt.Sprintf("there is no message type %q", kind),
+		Details: map[string]any{"type": kind},
+	}
+}
+
+// timeLayouts are the spellings of a time that are in use; all are ISO 8601.
+var timeLayouts = []string{
+	time.RFC3339Nano,
+	"2006-01-02T15:04:05.999999999",
+	"2006-01-02T15:04:05.999999999Z0700",
+	"2006-01-02T15:04Z07:00",
+	"20060102T150405Z0700",
+	time.DateOnly,
+}
+
+func isTime(value []byte) bool {
+	when, ok := text(value)
+	if !ok {
+		return false
+	}
+	_, ok = ParseTime(when)
+	return ok
+}
+
+// ParseTime reads an ISO 8601 time. One without a zone is UTC.
+func ParseTime(when string) (time.Time, bool) {
+	for _, layout := range timeLayouts {
+		if at, err := time.Parse(layout, when); err == nil {
+			return at.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}

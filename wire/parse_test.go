@@ -1,0 +1,172 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func reader() *Reader {
+	return &Reader{Agent: "me", Depth: 64, Capability: func(name string) bool { return name == "parse_recipe" }}
+}
+
+// read spells what a line turned out to be in one word or two.
+func read(line string) string {
+	switch m := reader().Parse([]byte(line)).(type) {
+	case Log:
+		return "log"
+	case *Request:
+		return "request " + m.Operation
+	case *Report:
+		return "event " + m.Name
+	case *Refused:
+		return fmt.Sprintf("refused %s %s", m.Err.Code, m.ID)
+	case *Foreign:
+		return string(m.Dialect)
+	}
+	return "?"
+}
+
+// The table of section DT, rule by rule, with its hard cases.
+func TestDialects(t *testing.T) {
+	for _, test := range []struct{ line, want string }{
+		// 0: not one object (B-04, B-05, B-84, T-03)
+		{``, "log"}, {`hello`, "log"}, {`42`, "log"}, {`"text"`, "log"}, {`null`, "log"}, {`true`, "log"},
+		{`[{"type":"request:get-task"}]`, "log"}, {`{"type":"request:x"}{"type":"request:y"}`, "log"}, {`{"type":`, "log"},
+		{"{\"type\":\"request:x\",\"id\":\"\xff\"}", "log"},
+		// 1: requests and events (B-03, B-12, B-17, B-18)
+		{`{"type":"request:query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, "request query-agents"},
+		{`{"type":"request:nope","id":"1","timestamp":"2026-01-01T00:00:00Z"}`, "request nope"},
+		{`{"type":"event:progress","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, "event progress"},
+		{`  {"type":"event:log","id":"1"}  `, "event log"},
+		{`{"t\u0079pe":"request\u003aquery-agents","id":"1","timestamp":"2026-01-01"}`, "request query-agents"},
+		// 2: what only the orchestrator says (B-19, B-20, T-02)
+		{`{"type":"response:success","id":"1","correlationId":"2","timestamp":"x","payload":{}}`, "log"},
+		{`{"type":"response:error","id":"1"}`, "log"},
+		{`{"type":"notify:task-assigned","id":"1","timestamp":"x","payload":{}}`, "log"},
+		// 3: tools
+		{`{"jsonrpc":"2.0","method":"bus_send","id":1}`, "tool"},
+		{`{"jsonrpc":"1.0","method":"bus_send","id":1}`, "log"},
+		// 4: session messages; an unknown type beside their other keys is still theirs (e)
+		{`{"message_type":"task_assignment"}`, "session"},
+		{`{"message_type":"acknowledgment","message_id":"m"}`, "session"},
+		{`{"message_type":"acknowledgement","message_id":"m"}`, "session"},
+		{`{"message_type":"anything"}`, "log"},
+		{`{"message_type":7,"message_id":"m"}`, "log"},
+		// 5, 6: mail and its echo
+		{`{"seq":1,"created_at":"x","from_actor":"GO","topic":"t"}`, "log"},
+		{`{"from_actor":"GO","topic":"t"}`, "mail"},
+		{`{"from_actor":"GO","to_actor":"S:x"}`, "mail"},
+		{`{"from_actor":"GO"}`, "log"},
+		// 7 against 9 (a)
+		{`{"type":"parse_recipe","id":"1","payload":{}}`, "task-request"},
+		{`{"type":"parse_recipe","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, "task-request"},
+		{`{"type":"query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, `refused unknown_type "1"`},
+		{`{"type":"query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{},"routing":{}}`, "task-request"},
+		{`{"type":"query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{},"routing":null}`, `refused unknown_type "1"`},
+		// 8: task responses
+		{`{"id":"1","status":"completed","result":{}}`, "task-response"},
+		{`{"id":"1","status":"done"}`, "log"},
+		{`{"id":"1","status":"completed","type":"x"}`, `refused unknown_type "1"`},
+		// 10: loggers that print JSON stay loggers (b)
+		{`{"type":"info","message":"started"}`, "log"},
+		{`{"level":"info","msg":"x"}`, "log"}, {`{}`, "log"}, {`{"$schema":"x"}`, "log"},
+		{`{"TYPE":"request:query-agents","id":"1"}`, "log"}, {`{"type":7,"id":"1"}`, "log"},
+		{`{"type":null,"id":"1"}`, "log"},
+	} {
+		require.Equal(t, test.want, read(test.line), test.line)
+	}
+}
+
+func TestKeysThatStandTwice(t *testing.T) {
+	for _, line := range []string{
+		`{"type":"request:query-agents","type":"request:submit-task","id":"1"}`,
+		`{"id":"1","type":"request:query-agents","id":"2"}`,
+		`{"id":"1","type":"request:query-agents","\u0069d":"2"}`,
+	} {
+		require.Contains(t, reader().Parse([]byte(line)).(Log).Why, "stands twice", line)
+	}
+	require.Equal(t, "request query-agents", read(`{"type":"request:query-agents","id":"1","timestamp":"2026-01-01","x":1,"x":2}`))
+}
+
+func TestNestingIsBounded(t *testing.T) {
+	line := `{"type":"request:x","id":"1","payload":` + strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70) + "}"
+	require.Equal(t, "it nests too deeply", reader().Parse([]byte(line)).(Log).Why)
+}
+
+// B-13 … B-16, B-27, B-78 and torture row 14: what is wrong with an envelope,
+// and where.
+func TestEnvelopes(t *testing.T) {
+	const good = `"timestamp":"2026-01-01T00:00:00Z"`
+	for _, test := range []struct{ line, id, code, pointer string }{
+		{`{"type":"request:x",` + good + `}`, ``, "invalid", "/id"},
+		{`{"type":"request:x","id":"",` + good + `}`, `""`, "invalid", "/id"},
+		{`{"type":"request:x","id":7,` + good + `}`, `7`, "invalid", "/id"},
+		{`{"type":"request:x","id":9007199254740993,` + good + `}`, `9007199254740993`, "invalid", "/id"},
+		{`{"type":"request:x","id":null,` + good + `}`, ``, "invalid", "/id"},
+		{`{"type":"request:x","id":["1"],` + good + `}`, ``, "invalid", "/id"},
+		{`{"type":"request:x","id":"1"}`, `"1"`, "invalid", "/timestamp"},
+		{`{"type":"request:x","id":"1","timestamp":"now"}`, `"1"`, "invalid", "/timestamp"},
+		{`{"type":"request:x","id":"1","timestamp":1700000000}`, `"1"`, "invalid", "/timestamp"},
+		{`{"type":"request:x","id":"1",` + good + `,"payload":[]}`, `"1"`, "invalid", "/payload"},
+		{`{"type":"request:x","id":"1",` + good + `,"payload":null}`, `"1"`, "invalid", "/payload"},
+		{`{"type":"request:x","id":"1",` + good + `,"agentId":"you"}`, `"1"`, "denied", "/agentId"},
+		{`{"type":"request:x","id":"1",` + good + `,"agentId":7}`, `"1"`, "invalid", "/agentId"},
+		{`{"type":"event:x","id":"1","agentId":"you"}`, `"1"`, "denied", "/agentId"},
+		{`{"type":"event:x","payload":{}}`, ``, "invalid", "/id"},
+	} {
+		m, ok := reader().Parse([]byte(test.line)).(*Refused)
+		require.True(t, ok, test.line)
+		require.Equal(t, test.id, string(m.ID), test.line)
+		require.EqualValues(t, test.code, m.Err.Code, test.line)
+		require.Equal(t, test.pointer, m.Err.Details["pointer"], test.line)
+		require.Equal(t, strings.HasPrefix(m.Type, "request:"), m.Request)
+	}
+}
+
+// T-06, T-48: ids are text, kept exactly; payloads are not touched.
+func TestRequestsAreKeptExactly(t *testing.T) {
+	m := reader().Parse([]byte(`{"type":"request:submit-task","id":"req-é\u0041","agentId":"me","timestamp":"2026-02-04T15:30:00.5+01:00","payload":{"n": 12345678901234567890, "html":"<a&b>"},"extra":1}`)).(*Request)
+	require.Equal(t, "req-éA", m.ID)
+	require.Equal(t, `{"n": 12345678901234567890, "html":"<a&b>"}`, string(m.Payload))
+	require.Equal(t, "{}", string(reader().Parse([]byte(`{"type":"request:x","id":"1","timestamp":"2026-01-01"}`)).(*Request).Payload))
+}
+
+func TestTimes(t *testing.T) {
+	for _, good := range []string{
+		"2026-02-04T14:30:00Z", "2026-02-04T14:30:00.123Z", "2026-02-04T14:30:00+05:30", "2026-02-04T14:30:00.123456789-0800",
+		"2026-02-04T14:30:00", "2026-02-04T14:30Z", "20260204T143000Z", "2026-02-04",
+	} {
+		_, ok := ParseTime(good)
+		require.True(t, ok, good)
+	}
+	for _, bad := range []string{"", "now", "2026-13-01T00:00:00Z", "04.02.2026", "1700000000", "2026-02-04 14:30"} {
+		_, ok := ParseTime(bad)
+		require.False(t, ok, bad)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"type":"request:query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`))
+	f.Add([]byte(`{"message_type":"abort","from_agent":{}}`))
+	f.Add([]byte(`{"id":"1","status":"failed"}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		m := reader().Parse(line)
+		require.Equal(t, m, reader().Parse(line))
+		if _, log := m.(Log); !log {
+			require.True(t, accepted(line, 64), "a message that is no JSON object: %q", line)
+		}
+	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	line := []byte(`{"type":"event:progress","id":"evt-123e4567-e89b-12d3-a456-426614174000","timestamp":"2026-02-04T14:30:00Z","payload":{"taskId":"task-123","progress":0.75,"message":"Tests passing, writing docs now"}}`)
+	r := reader()
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Parse(line)
+	}
+}

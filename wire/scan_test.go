@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+)
+
+func TestScan(t *testing.T) {
+	for line, want := range map[string]string{
+		`{}`:                           "",
+		` { "a" : 1 , "b":[{},"x"] } `: `a=1 b=[{},"x"]`,
+		`{"t\u0079pe":"\u00e9"}`:       `type="\u00e9"`,
+		`{"a":12345678901234567890,"b":-0.5e+10}`: `a=12345678901234567890 b=-0.5e+10`,
+		`{"a":1,"a":2}`:        `a=1 a=2`,
+		`{"😀":"\ud83d\ude00"}`: `😀="\ud83d\ude00"`,
+	} {
+		members, why, ok := scan([]byte(line), 64, nil)
+		require.True(t, ok, "%s: %s", line, why)
+		var words []string
+		for _, m := range members {
+			words = append(words, string(m.key)+"="+string(m.value))
+		}
+		require.Equal(t, want, strings.Join(words, " "), line)
+	}
+	for _, line := range []string{
+		``, ` `, `x`, `42`, `"s"`, `null`, `[1]`, `{`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":01}`, `{"a":1.}`, `{"a":.5}`,
+		`{"a":+1}`, `{"a":1e}`, `{"a":tru}`, `{"a":"\x"}`, `{"a":"\u12g4"}`, `{"a":"\ud800"}`, `{"a":"\udc00"}`, `{"a":"\ud800\u0041"}`,
+		"{\"a\":\"\xff\"}", "{\"a\":\"\t\"}", `{"a":1}{"b":2}`, `{"a":1} x`, `{a:1}`, `{'a':1}`, `{"a":1]`, `{"a":[1}`, `{"a":NaN}`,
+		`{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "{\"a\":1}\x00", `{"a":"` + strings.Repeat("x", 30),
+	} {
+		_, _, ok := scan([]byte(line), 64, nil)
+		require.False(t, ok, line)
+	}
+	_, why, _ := scan([]byte(`{"a":{"b":{}}}`), 2, nil)
+	require.Equal(t, "it nests too deeply", why)
+}
+
+func TestScanAllocatesNothing(t *testing.T) {
+	line := []byte(`{"type":"request:get-task","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{"taskId":"x"}}`)
+	room := make([]member, 0, 16)
+	require.Zero(t, testing.AllocsPerRun(100, func() { scan(line, 64, room) }))
+}
+
+// FuzzScan holds the scanner against the token reader of the JSON library:
+// they take the same lines.
+func FuzzScan(f *testing.F) {
+	f.Add([]byte(`{"a":[1,2.5e-3,"\u00e9\n",{"b":null}]}`))
+	f.Add([]byte(` {"type":"x","type":"\ud83d\ude00"} `))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		const depth = 8
+		_, _, got := scan(line, depth, nil)
+		require.Equal(t, accepted(line, depth), got, "%q", line)
+	})
+}
+
+// accepted says whether the library takes a line as exactly one object.
+func accepted(line []byte, depth int) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != '{' {
+		return false
+	}
+	for first := true; first || d.StackDepth() > 0; first = false {
+		if _, err := d.ReadToken(); err != nil || d.StackDepth() > depth {
+			return false
+		}
+	}
+	_, err := d.ReadToken()
+	return err != nil && err.Error() == "EOF"
+}
+
+func BenchmarkScan(b *testing.B) {
+	line := []byte(`{"type":"event:progress","id":"evt-123e4567-e89b-12d3-a456-426614174000","timestamp":"2026-02-04T14:30:00Z","payload":{"taskId":"task-123","progress":0.75,"message":"Tests passing, writing docs now"}}`)
+	room := make([]member, 0, 16)
+	b.Run("scan", func(b *testing.B) {
+		b.SetBytes(int64(len(line)))
+		b.ReportAllocs()
+		for b.Loop() {
+			scan(line, 64, room)
+		}
+	})
+	b.Run("tokens", func(b *testing.B) {
+		b.SetBytes(int64(len(line)))
+		for b.Loop() {
+			accepted(line, 64)
+		}
+	})
+}
