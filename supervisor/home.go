@@ -29,6 +29,9 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
+	if e.PID == 0 { // between taking the lock and signing it
+		return "an orchestrator already runs here"
+	}
 	return fmt.Sprintf("an orchestrator already runs here (pid %d, since %s)", e.PID, e.Since.Local().Format("15:04:05"))
 }
 

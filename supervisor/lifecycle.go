@@ -276,6 +276,9 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 			Facts: wire.Facts{LeftOver: views(ending.Survivors)},
 		})
 	}
+	if ending.Unverified {
+		s.event(a, wire.Event{Kind: wire.EventLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
+	}
 	a.mail.drop()
 	_, _, refused := a.mail.waiting()
 	a.refused += refused

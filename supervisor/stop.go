@@ -175,6 +175,7 @@ type stopping struct {
 	forced    int
 	leftOvers int
 	stopped   int
+	unsure    int // trees that could not be looked at to the end
 	survivors []child.Process
 }
 
@@ -225,6 +226,9 @@ func (t *stopping) count(a *agent, ran, forced bool, ending child.Ending) {
 	if ran {
 		t.stopped++
 	}
+	if ending.Unverified {
+		t.unsure++
+	}
 	if forced {
 		t.forced++
 	}
@@ -260,7 +264,9 @@ func (t *stopping) summary(s *Supervisor) {
 	if t.forced > 0 {
 		text += fmt.Sprintf(", %d had to be killed", t.forced)
 	}
-	if len(t.left) > 0 || len(t.survivors) > 0 {
+	if t.unsure > 0 {
+		text += fmt.Sprintf(", %s could not be looked at to the end", count(t.unsure, "tree"))
+	} else if len(t.left) > 0 || len(t.survivors) > 0 {
 		text += fmt.Sprintf(", %s and %s could not be ended", count(len(t.left), "agent"), count(len(t.survivors), "process"))
 	} else {
 		text += ", nothing left running"

@@ -9,12 +9,13 @@ import (
 	"orchestrator/wire"
 )
 
-// short spells a duration for people: 0.4s, 31.2s, 12m, 1h02m.
+// short spells a duration for people: 0.4s, 31.2s, 12m05s, 1h02m.
 func short(d time.Duration) string {
 	switch {
-	case d < time.Minute:
+	case d < 59950*time.Millisecond: // what is above rounds to a minute
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	case d < time.Hour:
+		d = max(d, time.Minute)
 		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)

@@ -139,16 +139,34 @@ func FuzzLines(f *testing.F) {
 		most := int(limit) + Head
 		got := split(most, slices.Collect(slices.Chunk(in, size))...)
 		require.Equal(t, normal(split(most, in)), normal(got), "chunks change the lines")
-		// Nothing is invented and nothing lost: the lines, put together, are
-		// the stream without CRs, marks and line ends.
+		// Nothing is invented: the lines, put together, are no more than the
+		// stream; and nothing lost: whole lines, CRs and marks apart, are it.
 		var total int64
+		exact := true
+		var joined []byte
 		for _, line := range got {
 			require.LessOrEqual(t, len(line.text), most)
 			total += line.size
+			exact = exact && !line.cut
+			joined = append(joined, line.text...)
 		}
 		require.LessOrEqual(t, total, int64(len(in)))
+		if exact {
+			require.Equal(t, bare(in), bare(joined))
+		}
 		require.Equal(t, bytes.Count(in, []byte("\n")), len(got)-openLines(got))
 	})
+}
+
+// bare is text without every byte that could frame a line.
+func bare(text []byte) string {
+	var out []byte
+	for _, c := range text {
+		if !bytes.ContainsRune([]byte("\r\n"), rune(c)) && !bytes.Contains(mark, []byte{c}) {
+			out = append(out, c)
+		}
+	}
+	return string(out)
 }
 
 func openLines(lines []said) int {

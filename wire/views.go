@@ -161,8 +161,8 @@ const (
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.
 type AgentsRequest struct {
-	Agents []string `json:"agents"` // names, or blocks: all replicas; empty: all
-	NoDeps bool     `json:"no_deps,omitzero"`
+	Agents []string `json:"agents"`           // names, or blocks: all replicas; empty: all
+	NoDeps bool     `json:"no_deps,omitzero"` // start-agent alone: without those they depend on
 }
 
 // AgentsReply answers them, one entry an agent.

@@ -33,7 +33,9 @@ func (a *app) agentChangeCommand(name, short, long string) *cobra.Command {
 		},
 	}
 	verb.Flags().BoolVar(&all, "all", false, "every agent")
-	verb.Flags().BoolVar(&noDeps, "no-deps", false, "leave the agents alone that these depend on, or that depend on these")
+	if name == "start" {
+		verb.Flags().BoolVar(&noDeps, "no-deps", false, "start these without the agents that they depend on")
+	}
 	return verb
 }
 

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -55,14 +57,14 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	h.room <- struct{}{}
 	defer func() { <-h.room }()
 	c := &Child{host: h, spec: spec}
-	io, err := c.open()
+	ends, err := c.open()
 	if err != nil {
-		return nil, startError(path, err)
+		return nil, lacking("making its pipes", err)
 	}
 	c.leaf, err = h.leafs.leaf(spec.Run, spec.Limits.Memory)
 	if err != nil {
-		io.closeAll(c)
-		return nil, startError(path, err)
+		ends.closeAll(c)
+		return nil, lacking("making its cgroup", err)
 	}
 	argv := spec.Command
 	program := path
@@ -72,19 +74,21 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	attr := &syscall.ProcAttr{
 		Dir:   spec.Dir,
 		Env:   append(spec.Env[:len(spec.Env):len(spec.Env)], EnvHome+"="+h.home, EnvRun+"="+spec.Run),
-		Files: io.files(),
+		Files: ends.files(),
 		Sys:   c.attributes(),
 	}
 	c.began = time.Now()
 	err = h.start(c, program, argv, attr)
-	closeAll(io.theirs...)
+	closeAll(ends.theirs...)
 	if err != nil {
-		io.closeOurs(c)
+		ends.closeOurs(c)
 		c.leaf.remove()
 		return nil, startError(path, err)
 	}
 	if err := c.watch(); err != nil {
-		return nil, startError(path, err)
+		ends.closeOurs(c)
+		c.leaf.remove()
+		return nil, lacking("watching it", err)
 	}
 	return c, nil
 }
@@ -113,7 +117,7 @@ func (c *Child) attend() {
 	c.mu.Unlock()
 	c.spec.Exited(c.hearOut(exit))
 	ending := c.clear()
-	ending.CPU = c.reap()
+	c.reap()
 	c.out.finish(drain)
 	c.err.finish(drain)
 	for _, p := range []*pump{c.out, c.err} {
@@ -231,19 +235,21 @@ func (c *Child) askGroup() {
 	}
 }
 
-// reap takes the leader's number back and returns what the child cost. Not
-// while orphans are counted: the kernel may leave one out of a list that gets
-// shorter while it is read.
-func (c *Child) reap() time.Duration {
+// reap takes the leader's number back. Not while orphans are counted: the
+// kernel may leave one out of a list that gets shorter while it is read.
+func (c *Child) reap() {
 	c.host.census.RLock()
 	defer c.host.census.RUnlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cpu := waitFor(c.pid)
+	for {
+		if _, err := unix.Wait4(c.pid, nil, 0, nil); err != unix.EINTR {
+			break
+		}
+	}
 	c.gone = true
 	c.sight.close()
 	c.host.mu.Lock()
 	delete(c.host.leaders, c.pid)
 	c.host.mu.Unlock()
-	return cpu
 }

@@ -149,7 +149,7 @@ func TestDeafProcessIsKilled(t *testing.T) {
 func TestManyShortChildren(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		start(t, h, sh("exit 0")).end(t)
-		before := openFiles(t)
+		before := openFiles(t, h)
 		var group sync.WaitGroup
 		const workers, each = 8, 125
 		for w := range workers {
@@ -167,11 +167,14 @@ func TestManyShortChildren(t *testing.T) {
 		left, err := childrenOf(os.Getpid())
 		require.NoError(t, err)
 		require.Empty(t, left, "zombies or left-overs")
-		require.LessOrEqual(t, openFiles(t), before+2, "descriptors leaked")
+		require.LessOrEqual(t, openFiles(t, h), before+2, "descriptors leaked")
 	})
 }
 
-func openFiles(t *testing.T) int {
+// openFiles counts what is open while nobody looks at orphans.
+func openFiles(t *testing.T, h *Host) int {
+	h.census.Lock()
+	defer h.census.Unlock()
 	entries, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	return len(entries)
@@ -185,16 +188,15 @@ func TestEarlierLifeIsCleared(t *testing.T) {
 	defer h.Close()
 	c := start(t, h, sh(`setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 1; done' & sleep 1000`))
 	c.firstWords(t)
-	stranger := start(t, h, Spec{Command: []string{"sleep", "1000"}})
+	second := start(t, h, Spec{Command: []string{"sleep", "1000"}})
+	other := &Host{home: home + "-other"}
+	ended, _ := other.ClearEarlier()
+	require.Empty(t, ended, "they are not of that home")
 	ended, survivors := h.ClearEarlier() // as a later host with the same home would
 	require.Empty(t, survivors)
 	require.GreaterOrEqual(t, len(ended), 3)
 	c.end(t)
-	stranger.end(t)
-
-	other := &Host{home: home + "-other"}
-	ended, _ = other.ClearEarlier()
-	require.Empty(t, ended)
+	second.end(t)
 }
 
 func TestStdin(t *testing.T) {
@@ -306,14 +308,14 @@ func TestStartRefusals(t *testing.T) {
 				test.spec.Dir = dir
 			}
 			test.spec.Env = []string{"PATH=/bin"}
-			before := openFiles(t)
+			before := openFiles(t, h)
 			_, err := h.Start(test.spec)
 			var refused *StartError
 			require.ErrorAs(t, err, &refused)
 			require.Regexp(t, regexp.MustCompile(test.reason), refused.Reason)
 			require.Contains(t, refused.Hint, test.hint)
 			require.False(t, refused.Temporary)
-			require.Equal(t, before, openFiles(t), "descriptors leaked")
+			require.Equal(t, before, openFiles(t, h), "descriptors leaked")
 		})
 	}
 }

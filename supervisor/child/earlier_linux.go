@@ -23,6 +23,9 @@ func (h *Host) ClearEarlier() (ended, survivors []Process) {
 			survivors = append(survivors, p)
 		}
 	}
+	for _, p := range survivors {
+		delete(e.met, p.identity())
+	}
 	ended = slices.SortedFunc(maps.Values(e.met), func(a, b Process) int { return a.PID - b.PID })
 	return ended, survivors
 }

@@ -110,7 +110,8 @@ func (h *Host) spawn() {
 }
 
 // Close ends every process that is still below this one, no child's and not
-// foreign: what could not be told apart before. All children must have Ended.
+// foreign: what could not be told apart before. It returns those it met. All
+// children must have Ended.
 func (h *Host) Close() []Process {
 	h.mu.Lock()
 	if h.closed {
@@ -119,19 +120,11 @@ func (h *Host) Close() []Process {
 	}
 	h.closed = true
 	h.mu.Unlock()
-	left := h.clearStrays()
+	met := h.clearStrays()
 	close(h.forks)
 	close(h.closing)
 	h.group.Wait()
-	return left
-}
-
-// Cgroups says where children get leaves of their own, "" where they do not.
-func (h *Host) Cgroups() string {
-	if h.leafs == nil {
-		return ""
-	}
-	return h.leafs.dir
+	return met
 }
 
 // hasChildren says whether a child is not reaped yet.

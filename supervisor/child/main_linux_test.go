@@ -37,14 +37,6 @@ func TestMain(m *testing.M) {
 func play(part string) {
 	name, arg, _ := strings.Cut(part, " ")
 	switch name {
-	case "flood": // arg bytes without a line end
-		n, _ := strconv.ParseInt(arg, 10, 64)
-		block := bytes.Repeat([]byte("x"), 1<<20)
-		for ; n > 0; n -= int64(len(block)) {
-			if _, err := os.Stdout.Write(block[:min(n, int64(len(block)))]); err != nil {
-				os.Exit(1)
-			}
-		}
 	case "deaf-to-term":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		fmt.Println("ready")
@@ -63,14 +55,6 @@ func play(part string) {
 		_ = syscall.Getrlimit(unix.RLIMIT_NOFILE, &files)
 		_ = syscall.Getrlimit(unix.RLIMIT_AS, &memory)
 		fmt.Printf("files=%d memory=%d\n", files.Cur, memory.Cur)
-	case "echo-terminal": // turns the echo of its terminal on
-		t, err := unix.IoctlGetTermios(0, unix.TCGETS)
-		if err == nil {
-			t.Lflag |= unix.ECHO
-			_ = unix.IoctlSetTermios(0, unix.TCSETS, t)
-		}
-		fmt.Println("ready")
-		select {}
 	case "unhurried": // needs a while to end, and says how often it was asked to
 		asked := make(chan os.Signal, 8)
 		signal.Notify(asked, syscall.SIGTERM)

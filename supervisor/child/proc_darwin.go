@@ -149,14 +149,3 @@ func (c *Child) clear() Ending {
 	signalGroup(c.pid, unix.SIGKILL)
 	return Ending{}
 }
-
-func waitFor(pid int) time.Duration {
-	var usage unix.Rusage
-	for {
-		_, err := unix.Wait4(pid, nil, 0, &usage)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}

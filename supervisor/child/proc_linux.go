@@ -140,18 +140,6 @@ func (s *sight) close() {
 // signalGroup signals the group of a leader that is not reaped.
 func signalGroup(pid int, sig syscall.Signal) { _ = unix.Kill(-pid, sig) }
 
-// waitFor reaps a dead child of ours and returns the CPU time of its tree.
-func waitFor(pid int) time.Duration {
-	var usage unix.Rusage
-	for {
-		_, err := unix.Wait4(pid, nil, 0, &usage)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
 // Unread is how many bytes of its stdin the child has not read yet.
 func (c *Child) Unread() int64 {
 	if c.stdin == nil || c.spec.Pty {

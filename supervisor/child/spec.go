@@ -87,7 +87,6 @@ type Ending struct {
 	Unverified bool
 	HeldOpen   bool      // somebody outside the tree kept the output open; it was cut off
 	HeldBy     []Process // who, as far as can be seen
-	CPU        time.Duration
 }
 
 // Process is a process besides the leader.
@@ -113,7 +112,7 @@ func (p Process) same(q Process) bool { return p.identity() == q.identity() }
 
 // StartError says why a child could not be started.
 type StartError struct {
-	Reason    string // in words, without the path
+	Reason    string // a sentence for people, with the path it is about
 	Hint      string
 	Temporary bool // the machine is short of something: worth another try
 	Err       error
@@ -123,13 +122,26 @@ func (e *StartError) Error() string { return e.Reason }
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// startError explains what the kernel said to starting path.
+// temporary says whether the machine is short of something just now.
+func temporary(err error) bool {
+	for _, short := range []error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.ENOSPC, unix.ETXTBSY} {
+		if errors.Is(err, short) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacking explains what failed before the program was even tried.
+func lacking(doing string, err error) *StartError {
+	return &StartError{Reason: fmt.Sprintf("%s failed: %v", doing, err), Temporary: temporary(err), Err: err}
+}
+
+// startError explains what the kernel said to executing path.
 func startError(path string, err error) *StartError {
-	e := &StartError{Err: err}
+	e := &StartError{Err: err, Temporary: temporary(err)}
 	switch {
-	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EMFILE),
-		errors.Is(err, unix.ENFILE), errors.Is(err, unix.ETXTBSY):
-		e.Temporary = true
+	case e.Temporary:
 		e.Reason = fmt.Sprintf("cannot start %q now: %v", path, err)
 	case errors.Is(err, unix.ENOEXEC):
 		e.Reason = fmt.Sprintf("%q is no program: a script needs a first line such as #!/bin/sh", path)

@@ -19,9 +19,9 @@
 //
 // A batch is there whole or not at all. When Append of a durable log returns
 // nil, the batch has reached the disk. When it returns ErrInvalid, ErrMoved,
-// ErrTaken or the error of a context, nothing of it is there or ever will be.
-// Any other error of a write leaves the fate of the batch open: the log is
-// broken then, and says so to every further append, because a second attempt
+// ErrTaken, ErrBusy, ErrReadOnly, fs.ErrClosed or the error of a context,
+// nothing of it is there or ever will be. Any other error of a write leaves the
+// fate of the batch open: the log is broken then, and says so to every further append, because a second attempt
 // after a failed sync is how databases lose data that they had promised (the
 // kernel forgets what it could not write, and the next sync succeeds). Open
 // the log anew and read how it ends.

@@ -2,12 +2,12 @@ package eventlog
 
 import "errors"
 
-// library opens connections of one SQLite for Go. The program links ncruces;
+// library opens connections of one SQLite for Go. The package links ncruces;
 // tests bring modernc as a second opinion. Both share every line of SQL and of
 // logic, and these few words are all that differs. Going through database/sql
 // instead costs 1.1 to 1.3 times the CPU for each row appended (batches of 1,
-// 16, 64 and 256, without syncs) and 2.3 times for each row read, because every
-// value is boxed and copied.
+// 16, 64 and 256, without syncs), because every value is boxed and copied;
+// boxed columns alone cost 2.3 times for each row read.
 type library func(path string, readOnly bool) (connection, error)
 
 // connection is one connection, of one goroutine at a time.

@@ -18,6 +18,8 @@ type Log interface {
 	//   - ErrMoved when the log does not end at last,
 	//   - a *TakenError when one sender's key is there already,
 	//   - ErrInvalid when a fact cannot be kept as it is,
+	//   - ErrBusy when a stranger held the file for too long,
+	//   - ErrReadOnly, fs.ErrClosed or the error of ctx, before it began,
 	//   - ErrBroken after a failed write; from then on it always does.
 	// An empty batch asks whether the log ends at last. A time is kept in UTC
 	// and whole milliseconds. The facts given are not changed and not kept.
@@ -48,6 +50,9 @@ var (
 var (
 	// ErrMoved says that the log does not end where the append assumed.
 	ErrMoved = errors.New("the log does not end there")
+
+	// ErrBusy says that another process held the log; nothing was tried.
+	ErrBusy = errors.New("another process holds the log")
 
 	// ErrTaken says that the sender has used the key before. It comes as a
 	// *TakenError.

@@ -116,10 +116,8 @@ func (l *SQLite) fail(doing string, cause error) error {
 
 // transact does write in a transaction of its own, and kept once that is
 // durable. A refusal by write undoes it; anything else that goes wrong breaks
-// the log. Waiting in vain for a stranger who is writing is no failure: nothing
-// was tried.
-//
-// So does a panic: SQLite in Go panics when its memory is used up.
+// the log, a panic too: SQLite in Go panics when its memory is used up. Waiting
+// in vain for a stranger who is writing is no failure: nothing was tried.
 func (l *SQLite) transact(doing string, write func() error, kept func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -128,7 +126,7 @@ func (l *SQLite) transact(doing string, write func() error, kept func()) (err er
 	}()
 	if err := l.begin.run(nil); err != nil {
 		if codeOf(err)&0xff == codeBusy {
-			return fmt.Errorf("%s: another process holds the log: %w", doing, err)
+			return fmt.Errorf("%s: %w: %w", doing, ErrBusy, err)
 		}
 		return l.fail(doing, err)
 	}
