@@ -11,15 +11,32 @@ import (
 // process is foreign, and what descends from it is. It is not signalled, and
 // only its mark, if it bears our home's, makes it ours again.
 
-// meetForeign remembers what is below this process before the first Start.
+// meetForeign remembers what is below this process before the first Start. It
+// looks again until it meets nobody new: whoever loses his parent between the
+// reading of two lists is in neither.
 func (h *Host) meetForeign() error {
-	found := make(map[int]Process)
-	children, err := childrenOf(os.Getpid())
-	for _, pid := range children {
-		err = firstError(err, enter(found, pid))
+	h.foreign = make(map[int]Process)
+	for range passes {
+		found := make(map[int]Process)
+		children, err := childrenOf(os.Getpid())
+		for _, pid := range children {
+			if !h.reapDead(pid) {
+				err = firstError(err, enter(found, pid))
+			}
+		}
+		if err != nil {
+			return err
+		}
+		settled := true
+		for pid, p := range found {
+			settled = settled && h.foreign[pid].same(p)
+			h.foreign[pid] = p
+		}
+		if settled {
+			return nil
+		}
 	}
-	h.foreign = found
-	return err
+	return errUnsettled
 }
 
 // followForeign remembers what the foreign processes have made since, before
