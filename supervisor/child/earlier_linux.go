@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -85,7 +86,11 @@ func (l *leaf) living() ([]Process, error) {
 	pids, err := l.members()
 	found := make(map[int]Process)
 	for _, pid := range pids {
-		err = firstError(err, enterOne(found, pid))
+		s, living, statErr := readLiving(pid)
+		if living {
+			found[pid] = s.process(pid)
+		}
+		err = firstError(err, statErr)
 	}
 	return inOrder(found), err
 }
@@ -94,8 +99,10 @@ func (l *leaf) living() ([]Process, error) {
 func (e *earlier) clearMarked() []Process {
 	quiet := time.Now().Add(lull)
 	deadline := time.Now().Add(unkillable)
+	var left []Process
 	for {
-		left, err := e.marked()
+		var err error
+		left, err = e.marked(left)
 		for _, p := range left {
 			if e.meet(p) {
 				_ = signalProcess(p, unix.SIGTERM)
@@ -112,21 +119,38 @@ func (e *earlier) clearMarked() []Process {
 	}
 }
 
-// marked lists the living processes that bear the home's mark.
-func (e *earlier) marked() ([]Process, error) {
-	everybody, err := processes()
+// marked lists the living processes that bear the home's mark, and those that
+// did when they were found before. A stranger that cannot be seen for a moment
+// is no reason to wait: on a busy machine there is always one.
+func (e *earlier) marked(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
+	err := enterAgain(found, before, enterAlone)
+	everybody, listErr := processes()
+	err = firstError(err, listErr)
 	for _, pid := range everybody {
 		if e.spare[pid] {
 			continue
 		}
 		home, run, marksErr := marks(pid)
-		if err = firstError(err, marksErr); home != e.home || run == "" {
+		if marksErr != nil && !errors.Is(marksErr, errUnsettled) {
+			err = firstError(err, marksErr)
+		}
+		if home != e.home || run == "" {
 			continue
 		}
-		err = firstError(err, enterOne(found, pid))
+		s, living, statErr := readLiving(pid)
+		if living {
+			found[pid] = s.process(pid)
+		}
+		err = firstError(err, statErr)
 	}
 	return inOrder(found), err
+}
+
+// enterAlone records a process, and nothing below it.
+func enterAlone(found map[int]Process, pid int, s stat) error {
+	found[pid] = s.process(pid)
+	return nil
 }
 
 // ancestors are this process and all above it: a shell that an earlier life

@@ -21,13 +21,14 @@ const (
 	passes = 100
 )
 
-// errUnsettled says that orphans died faster than they could be counted.
+// errUnsettled says that what was looked at changed too fast to be seen.
 var errUnsettled = errors.New("the tree does not come to rest")
 
 // orphan is a process that the kernel gave us and that is not foreign.
 type orphan struct {
 	pid, group, session int
 	run                 string // its mark
+	unsettled           bool   // whether it has one cannot be seen just now
 }
 
 // look is one look at all orphans, shared by all who asked before it began.
@@ -105,10 +106,10 @@ func (h *Host) identify(pid int) (o orphan, foreign bool, err error) {
 	o.group, _ = unix.Getpgid(pid)
 	o.session, _ = unix.Getsid(pid)
 	home, run, err := marks(pid)
-	if err != nil {
+	o.run, o.unsettled = run, errors.Is(err, errUnsettled)
+	if err != nil && !o.unsettled {
 		return o, false, err
 	}
-	o.run = run
 	if home == h.home && run != "" {
 		return o, false, nil
 	}

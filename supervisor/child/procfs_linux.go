@@ -23,15 +23,20 @@ type stat struct {
 	session int
 	ticks   int64 // CPU time, in clock ticks
 	born    uint64
+	memory  bool // it has any: the dying have given it back
 	pages   int64
+	loaded  bool // its environment has its place; not ours to see if it is not ours to read
 }
 
 var errStat = errors.New("unreadable /proc stat")
 
-// readStat reads /proc/PID/stat. The program's name may hold anything,
-// brackets too: the last one ends it.
-func readStat(pid int) (stat, error) {
-	text, err := readProc(pid, "stat")
+// readStat reads /proc/PID/stat.
+func readStat(pid int) (stat, error) { return readStatOf(pid, "stat") }
+
+// readStatOf reads a stat file of a process or of one of its threads. The
+// program's name may hold anything, brackets too: the last one ends it.
+func readStatOf(pid int, name string) (stat, error) {
+	text, err := readProc(pid, name)
 	if err != nil {
 		return stat{}, err
 	}
@@ -40,7 +45,7 @@ func readStat(pid int) (stat, error) {
 		return stat{}, errStat
 	}
 	fields := bytes.Fields(text[end+1:])
-	if len(fields) < 22 {
+	if len(fields) < 49 {
 		return stat{}, errStat
 	}
 	number := func(i int) int64 {
@@ -50,13 +55,15 @@ func readStat(pid int) (stat, error) {
 	return stat{
 		program: string(text[open+1 : end]),
 		state:   fields[0][0],
-		threads: int(number(17)),
 		parent:  int(number(1)),
 		group:   int(number(2)),
 		session: int(number(3)),
 		ticks:   number(11) + number(12),
+		threads: int(number(17)),
 		born:    uint64(number(19)),
+		memory:  string(fields[20]) != "0",
 		pages:   number(21),
+		loaded:  string(fields[48]) != "0",
 	}, nil
 }
 
@@ -68,17 +75,13 @@ func (s stat) process(pid int) Process {
 	return Process{PID: pid, Program: s.program, born: s.born, group: s.group}
 }
 
-// enterOne records a living process, and nothing below it.
-func enterOne(found map[int]Process, pid int) error {
-	s, err := readStat(pid)
-	switch {
-	case vanished(err), err == nil && s.dead():
-		return nil
-	case err != nil:
-		return err
+// readLiving is readStat for a process of which something runs.
+func readLiving(pid int) (s stat, living bool, err error) {
+	s, err = readStat(pid)
+	if vanished(err) {
+		return s, false, nil
 	}
-	found[pid] = s.process(pid)
-	return nil
+	return s, err == nil && !s.dead(), err
 }
 
 // vanished says that an error of /proc means that the process is gone. Any
@@ -117,25 +120,37 @@ func marks(pid int) (home, run string, err error) {
 
 // environment asks the other threads where the main thread has ended: it took
 // its view of the memory with it, and its files belong to root from then on.
+// While a process dies, or exec replaces it, there is nothing to read for a
+// moment, and that is errUnsettled: it does not mean that nothing was there.
 func environment(pid int) ([]byte, error) {
 	text, err := readProc(pid, "environ")
-	if len(text) > 0 || err != nil && !vanished(err) && !errors.Is(err, fs.ErrPermission) {
+	foreign := errors.Is(err, fs.ErrPermission)
+	if len(text) > 0 || err != nil && !vanished(err) && !foreign {
 		return text, err
 	}
-	if s, statErr := readStat(pid); statErr != nil || s.state != 'Z' || s.dead() {
-		return nil, firstError(err, statErr)
+	s, err := readStat(pid)
+	switch {
+	case err != nil || s.dead():
+		return nil, err
+	case s.memory && (s.loaded || foreign):
+		return nil, nil
+	case s.memory || s.state != 'Z':
+		return nil, errUnsettled
 	}
 	threads, err := threadsOf(pid)
+	if err != nil {
+		return nil, err
+	}
 	for _, thread := range threads {
-		text, threadErr := readProc(pid, "task/"+thread+"/environ")
-		if len(text) > 0 {
-			return text, nil
+		s, err := readStatOf(pid, "task/"+thread+"/stat")
+		if err == nil && s.memory {
+			return readProc(pid, "task/"+thread+"/environ")
 		}
-		if !errors.Is(threadErr, fs.ErrPermission) { // the main thread is among them
-			err = firstError(err, threadErr)
+		if err != nil && !vanished(err) {
+			return nil, err
 		}
 	}
-	return nil, err
+	return nil, errUnsettled
 }
 
 func threadsOf(pid int) ([]string, error) {

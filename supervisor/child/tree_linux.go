@@ -19,8 +19,10 @@ func (c *Child) clear() Ending {
 	told := false
 	began := time.Now()
 	var giveUp time.Time // set when the killing begins
+	var left []Process
 	for {
-		left, err := c.members()
+		var err error
+		left, err = c.members(left)
 		if err == nil && len(left) == 0 {
 			return ending
 		}
@@ -74,13 +76,13 @@ func (c *Child) note(ending *Ending, left []Process) {
 
 // members counts what is left of the tree, the leader apart: what sits in the
 // leaf, and what we adopted that bears the mark or belongs to the leader's
-// group or session, with all below it. With an error it is not all.
-func (c *Child) members() ([]Process, error) {
+// group or session, with all below it, and what of this was found before. With
+// an error it is not all.
+func (c *Child) members(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
-	pids, err := c.leaf.members()
-	if err != nil {
-		return nil, err
-	}
+	err := enterAgain(found, before, enterAs)
+	pids, leafErr := c.leaf.members()
+	err = firstError(err, leafErr)
 	for _, pid := range pids {
 		if pid != c.pid {
 			err = firstError(err, enter(found, pid))
@@ -89,8 +91,11 @@ func (c *Child) members() ([]Process, error) {
 	orphans, lookErr := c.host.orphans()
 	err = firstError(err, lookErr)
 	for _, o := range orphans {
-		if o.group == c.pid || o.session == c.pid || o.run == c.spec.Run {
+		switch {
+		case o.group == c.pid || o.session == c.pid || o.run == c.spec.Run:
 			err = firstError(err, enterOrphan(found, o.pid))
+		case o.unsettled && found[o.pid].PID == 0:
+			err = firstError(err, errUnsettled) // it may be ours
 		}
 	}
 	return inOrder(found), err
@@ -101,14 +106,25 @@ func enter(found map[int]Process, pid int) error {
 	if _, known := found[pid]; known {
 		return nil
 	}
-	s, err := readStat(pid)
-	if vanished(err) || err == nil && s.dead() {
-		return nil
-	}
-	if err != nil {
+	s, living, err := readLiving(pid)
+	if !living {
 		return err
 	}
 	return enterAs(found, pid, s)
+}
+
+// enterAgain records those that still live. Who was found once stays found:
+// dying takes the marks away before it gives the port back.
+func enterAgain(found map[int]Process, processes []Process, as func(map[int]Process, int, stat) error) error {
+	var err error
+	for _, p := range processes {
+		s, living, statErr := readLiving(p.PID)
+		if living && s.born == p.born {
+			statErr = as(found, p.PID, s)
+		}
+		err = firstError(err, statErr)
+	}
+	return err
 }
 
 // enterOrphan is enter for one that could not be reaped: it lives, whatever
