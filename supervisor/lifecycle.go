@@ -324,8 +324,8 @@ func (s *Supervisor) fail(a *agent, why string, code int) {
 
 // gaveUp says why there were too many restarts.
 func gaveUp(endings []string, r Restart) string {
-	return fmt.Sprintf("it ended %d times within %s (%s), the limit is %d restarts",
-		len(endings), r.Window, strings.Join(endings, ", "), r.Burst)
+	return fmt.Sprintf("it ended %d times within %s (%s), the limit is %s",
+		len(endings), r.Window, strings.Join(endings, ", "), count(r.Burst, "restart"))
 }
 
 // checkIdle notices when every agent has ended for good. Those that wait for

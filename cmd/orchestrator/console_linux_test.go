@@ -1,0 +1,92 @@
+package main
+
+import (
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+)
+
+// crowd says and suffers everything that the console has a line for: a start,
+// a line of each stream, an exit with its cause, a restart with its delay, and
+// a give-up.
+const crowd = `
+agent "a" {
+  command = ["sh", "-c", "printf 'plain \\033[2J escape\\n'; sleep 0.1; echo trouble >&2; exit 3"]
+  restart {
+    burst  = 1
+    delay  = "50ms"
+    jitter = 0
+  }
+}
+agent "longer-name" {
+  command = ["true"]
+}
+`
+
+// onTerminal runs up on a terminal of its own and returns what was on it.
+func onTerminal(t *testing.T, environ ...string) string {
+	s := newStage(t, crowd)
+	cmd := exec.Command(s.program, "up", "--exit-when-idle", "--state-dir", s.state())
+	cmd.Dir, cmd.Env = s.dir, append(append(s.environ(), "TERM=xterm", "NO_COLOR="), environ...)
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	require.NoError(t, err)
+	defer terminal.Close()
+	screen, _ := io.ReadAll(terminal) // a terminal ends with an error
+	require.Error(t, cmd.Wait(), "an agent failed for good")
+	return strings.ReplaceAll(string(screen), "\r\n", "\n")
+}
+
+var (
+	colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+	clocks = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
+)
+
+// requireCrowd checks the lines themselves: aligned, each thing told once.
+func requireCrowd(t *testing.T, screen string) {
+	t.Helper()
+	for _, line := range []string{
+		`^a           > started, pid \d+$`,
+		`^a           \| plain \\x1b\[2J escape$`,
+		`^a           : trouble$`,
+		`^a           ! exit 3 after \d\.\ds$`,
+		`^a           ! restart 1 of 1 in 0\.1s$`,
+		`^a           > started, pid \d+, start 2$`,
+		`^a           x gave up: it ended 2 times within 2m0s \(exit 3, exit 3\), the limit is 1 restart$`,
+		`^longer-name > started, pid \d+$`,
+		`^longer-name \. exit 0 after \d\.\ds$`,
+		`^orchestrator stopped .*nothing left running$`,
+	} {
+		require.Regexp(t, "(?m)"+line, clocks.ReplaceAllString(screen, ""))
+	}
+}
+
+func TestConsoleOnATerminal(t *testing.T) {
+	screen := onTerminal(t)
+	require.Regexp(t, colour, screen)
+	plain := colour.ReplaceAllString(screen, "")
+	require.NotContains(t, plain, "\x1b", "colours are the only sequences")
+	requireCrowd(t, plain)
+}
+
+func TestConsoleWithoutColour(t *testing.T) {
+	for _, environ := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		screen := onTerminal(t, environ)
+		require.NotContains(t, screen, "\x1b", environ)
+		requireCrowd(t, screen)
+	}
+}
+
+func TestConsoleInAPipe(t *testing.T) {
+	s := newStage(t, crowd)
+	cmd := exec.Command(s.program, "up", "--exit-when-idle", "--state-dir", s.state())
+	cmd.Dir, cmd.Env = s.dir, append(s.environ(), "TERM=xterm", "NO_COLOR=")
+	screen, err := cmd.Output()
+	require.Error(t, err, "an agent failed for good")
+	require.NotContains(t, string(screen), "\x1b")
+	requireCrowd(t, string(screen))
+}
