@@ -51,11 +51,11 @@ func (j *journal) after(seq int64) ([]wire.Event, <-chan struct{}) {
 	first := max(j.last-int64(len(j.events)), 0)
 	if seq < first {
 		found = append(found, wire.Event{
-			Seq:   first,
-			At:    j.events[first%remembered].At,
-			Kind:  wire.EventGap,
-			Text:  fmt.Sprintf("events %d to %d are no longer in memory", seq+1, first),
-			Facts: wire.Facts{Gap: first - seq},
+			Seq:     first,
+			At:      j.events[first%remembered].At,
+			Kind:    wire.EventGap,
+			Text:    fmt.Sprintf("events %d to %d are no longer in memory", seq+1, first),
+			Figures: wire.Figures{Gap: first - seq},
 		})
 		seq = first
 	}

@@ -160,7 +160,7 @@ func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
 	if a.starts > 1 {
 		text += fmt.Sprintf(", start %d", a.starts)
 	}
-	s.event(a, wire.Event{Kind: wire.EventStarted, Text: text, Facts: wire.Facts{PID: c.PID(), Attempt: a.starts}})
+	s.event(a, wire.Event{Kind: wire.EventStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
 	s.watchSilence(a)
 	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() {}) // settle looks after it
 	if a.halt != nil || s.stopping != nil {
@@ -205,14 +205,14 @@ func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	a.set(wire.StateStopping, exit.String()+", its tree is being cleared")
 	s.deadlines.drop(a.watch)
 	s.deadlines.drop(a.proof)
-	facts := wire.Facts{PID: a.child.PID(), UpMS: up.Milliseconds()}
+	facts := wire.Figures{PID: a.child.PID(), UpMS: up.Milliseconds()}
 	if exit.Signal != 0 {
 		facts.Signal = child.SignalName(exit.Signal)
 	} else {
 		facts.ExitCode = &exit.Code
 	}
 	if a.halt == nil {
-		s.event(a, wire.Event{Kind: wire.EventExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Facts: facts})
+		s.event(a, wire.Event{Kind: wire.EventExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: facts})
 		return
 	}
 	// A stop that was asked for is told whole, by stopped. What the leader left
@@ -256,24 +256,24 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	if len(ending.LeftOver) > 0 && a.halt == nil {
 		s.event(a, wire.Event{
-			Kind:  wire.EventLeftOver,
-			Text:  "ended " + leftOvers(ending.LeftOver),
-			Facts: wire.Facts{LeftOver: views(ending.LeftOver), Count: int64(len(ending.LeftOver))},
+			Kind:    wire.EventLeftOver,
+			Text:    "ended " + leftOvers(ending.LeftOver),
+			Figures: wire.Figures{LeftOver: views(ending.LeftOver), Count: int64(len(ending.LeftOver))},
 		})
 	}
 	if ending.HeldOpen {
 		s.event(a, wire.Event{
-			Kind:  wire.EventHeldOpen,
-			Text:  "its output was held open from outside its tree and cut off" + heldBy(ending.HeldBy),
-			Facts: wire.Facts{LeftOver: views(ending.HeldBy)},
+			Kind:    wire.EventHeldOpen,
+			Text:    "its output was held open from outside its tree and cut off" + heldBy(ending.HeldBy),
+			Figures: wire.Figures{LeftOver: views(ending.HeldBy)},
 		})
 	}
 	if len(ending.Survivors) > 0 {
 		s.options.Log.Error("processes do not die", "agent", a.Name, "processes", names(ending.Survivors))
 		s.event(a, wire.Event{
-			Kind:  wire.EventLeftOver,
-			Text:  "could not end " + leftOvers(ending.Survivors),
-			Facts: wire.Facts{LeftOver: views(ending.Survivors)},
+			Kind:    wire.EventLeftOver,
+			Text:    "could not end " + leftOvers(ending.Survivors),
+			Figures: wire.Figures{LeftOver: views(ending.Survivors)},
 		})
 	}
 	if ending.Unverified {
@@ -297,9 +297,9 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 		text = why + "; " + text
 	}
 	s.event(a, wire.Event{
-		Kind:  wire.EventRestarting,
-		Text:  text,
-		Facts: wire.Facts{Attempt: attempt, Burst: a.Restart.Burst, DelayMS: delay.Milliseconds()},
+		Kind:    wire.EventRestarting,
+		Text:    text,
+		Figures: wire.Figures{Attempt: attempt, Burst: a.Restart.Burst, DelayMS: delay.Milliseconds()},
 	})
 	a.due = s.deadlines.add(time.Now().Add(delay), func() {
 		a.set(wire.StateStopped, "")
@@ -313,7 +313,7 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 func (s *Supervisor) fail(a *agent, why string, code int) {
 	a.wanted = false
 	a.set(wire.StateFailed, why)
-	s.event(a, wire.Event{Kind: wire.EventGaveUp, Text: why, Facts: wire.Facts{ExitCode: &code}})
+	s.event(a, wire.Event{Kind: wire.EventGaveUp, Text: why, Figures: wire.Figures{ExitCode: &code}})
 	a.lastStop = why
 	if s.options.AbortOnFailure {
 		s.stop(a.Name + " failed")

@@ -83,7 +83,7 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 	}
 	s.event(nil, wire.Event{
 		Kind: wire.EventReloaded, Text: "the configuration was applied, " + count(len(changes), "change"),
-		Facts: wire.Facts{Count: int64(len(changes))},
+		Figures: wire.Figures{Count: int64(len(changes))},
 	})
 	s.begin(s.newProcession(leaving, func(a *agent) {
 		if a.removed {

@@ -64,7 +64,7 @@ func (s *Supervisor) beginHalt(a *agent) {
 	s.deadlines.drop(a.watch)
 	s.deadlines.drop(a.proof)
 	a.set(wire.StateStopping, a.halt.reason)
-	s.event(a, wire.Event{Kind: wire.EventStopAsked, Text: "asked to stop: " + a.halt.reason, Facts: wire.Facts{PID: a.child.PID()}})
+	s.event(a, wire.Event{Kind: wire.EventStopAsked, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
 	if a.NoStdin || s.stopping != nil && s.stopping.killed {
 		s.signalRung(a)
 		return
@@ -118,7 +118,7 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 		s.event(a, wire.Event{
 			Kind: wire.EventStopped,
 			Text: a.lastStop,
-			Facts: wire.Facts{
+			Figures: wire.Figures{
 				TookMS:   time.Since(h.at).Milliseconds(),
 				LeftOver: views(ending.LeftOver),
 				Count:    int64(len(ending.LeftOver)),
@@ -202,9 +202,9 @@ func (s *Supervisor) stop(reason string) {
 	}
 	s.stopping = t
 	s.event(nil, wire.Event{
-		Kind:  wire.EventStopping,
-		Text:  fmt.Sprintf("stopping, up to %s: %s", s.options.Shutdown, reason),
-		Facts: wire.Facts{DelayMS: s.options.Shutdown.Milliseconds()},
+		Kind:    wire.EventStopping,
+		Text:    fmt.Sprintf("stopping, up to %s: %s", s.options.Shutdown, reason),
+		Figures: wire.Figures{DelayMS: s.options.Shutdown.Milliseconds()},
 	})
 	s.deadlines.add(t.until, s.killAll)
 	agents := slices.Clone(s.order)
@@ -272,8 +272,8 @@ func (t *stopping) summary(s *Supervisor) {
 		text += ", nothing left running"
 	}
 	s.event(nil, wire.Event{
-		Kind:  wire.EventDown,
-		Text:  text,
-		Facts: wire.Facts{TookMS: time.Since(t.at).Milliseconds(), Count: int64(t.stopped), LeftOver: views(t.survivors)},
+		Kind:    wire.EventDown,
+		Text:    text,
+		Figures: wire.Figures{TookMS: time.Since(t.at).Milliseconds(), Count: int64(t.stopped), LeftOver: views(t.survivors)},
 	})
 }

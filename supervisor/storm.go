@@ -41,9 +41,9 @@ func (s *Supervisor) spread(a *agent, now time.Time) time.Duration {
 	if !t.raging {
 		t.raging = true
 		s.event(nil, wire.Event{
-			Kind:  wire.EventStorm,
-			Text:  fmt.Sprintf("%d agents ended within a second: something they share? Their restarts are spread", len(t.ends)),
-			Facts: wire.Facts{Count: int64(len(t.ends))},
+			Kind:    wire.EventStorm,
+			Text:    fmt.Sprintf("%d agents ended within a second: something they share? Their restarts are spread", len(t.ends)),
+			Figures: wire.Figures{Count: int64(len(t.ends))},
 		})
 	}
 	return time.Duration(rand.Int64N(int64(over)))

@@ -141,9 +141,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.journal.close()
 	s.event(nil, wire.Event{
-		Kind:  wire.EventUp,
-		Text:  fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
-		Facts: wire.Facts{PID: os.Getpid(), Count: int64(len(s.order))},
+		Kind:    wire.EventUp,
+		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
+		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.order))},
 	})
 	for _, a := range s.order {
 		if a.Autostart {

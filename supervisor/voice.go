@@ -145,10 +145,10 @@ func (s *speech) lineCut(t *speechStream, line wire.Line, now time.Time) {
 	}
 	t.cutTold = now
 	s.tell(wire.Event{
-		Kind:  wire.EventLineCut,
-		Run:   s.run,
-		Text:  fmt.Sprintf("a line of %s on %s is over the limit: dropped up to its end, first %d bytes kept", size(line.Size), t.name, len(line.Text)),
-		Facts: wire.Facts{Count: line.Size},
+		Kind:    wire.EventLineCut,
+		Run:     s.run,
+		Text:    fmt.Sprintf("a line of %s on %s is over the limit: dropped up to its end, first %d bytes kept", size(line.Size), t.name, len(line.Text)),
+		Figures: wire.Figures{Count: line.Size},
 	})
 }
 
@@ -187,10 +187,10 @@ func (s *speech) log(p *page, t *speechStream, now time.Time) {
 		})
 	case lost > 0 && t.file.lost == 0:
 		s.tell(wire.Event{
-			Kind:  wire.EventUnlogged,
-			Run:   s.run,
-			Text:  fmt.Sprintf("its %s is written again, %d lines are missing", t.name, lost),
-			Facts: wire.Facts{Count: lost},
+			Kind:    wire.EventUnlogged,
+			Run:     s.run,
+			Text:    fmt.Sprintf("its %s is written again, %d lines are missing", t.name, lost),
+			Figures: wire.Figures{Count: lost},
 		})
 	}
 }

@@ -9,6 +9,7 @@ const (
 	CodeNotFound Code = "not_found" // what it names is not there
 	CodeConflict Code = "conflict"  // it does not fit what is
 	CodeDenied   Code = "denied"    // not for this caller
+	CodeLimited  Code = "limited"   // too many in too short a time
 	CodeTimeout  Code = "timeout"   // it took too long
 	CodeInternal Code = "internal"  // our own fault
 
@@ -26,6 +27,28 @@ type Error struct {
 
 // Error makes it an error.
 func (e *Error) Error() string { return e.Message }
+
+// spoken is the code as agents hear it: there are six, and what has none of its
+// own is told apart by a reason in the details.
+func (c Code) spoken() (code, reason string) {
+	switch c {
+	case CodeInvalid:
+		return "INVALID_REQUEST", ""
+	case CodeConflict:
+		return "INVALID_REQUEST", "conflict"
+	case CodeLimited:
+		return "INVALID_REQUEST", "rate_limited"
+	case CodeUnknownType:
+		return "INVALID_MESSAGE_TYPE", ""
+	case CodeDenied:
+		return "UNAUTHORIZED", ""
+	case CodeNotFound:
+		return "NOT_FOUND", ""
+	case CodeTimeout:
+		return "TIMEOUT", ""
+	}
+	return "INTERNAL_ERROR", ""
+}
 
 // Refusal is an Error as a document.
 type Refusal struct {

@@ -1,7 +1,8 @@
 package wire
 
-// Message is what a line of an agent turns out to be. It is a Log, a Request,
-// a Report, a Refused or a Foreign.
+// Message is what there is to decide about. A line of an agent turns out to be
+// a Log, a Request, a Report, a Refused or a Foreign; the orchestrator itself
+// says an Event, a Told, a Roster or a Due.
 type Message interface{ message() }
 
 // Log is a line for people. Why says what kept it from being a message, if it
@@ -13,7 +14,8 @@ type Request struct {
 	ID        string
 	Operation string // without its prefix, such as "query-tasks"
 	Timestamp string
-	Payload   []byte // a JSON object
+	Payload   []byte // a JSON object, as long as the line lives
+	Body      any    // the payload, read; nil until somebody has
 }
 
 // Report tells something and is never answered. On the line it is an event:….
@@ -22,6 +24,7 @@ type Report struct {
 	Name      string // without its prefix, such as "progress"
 	Timestamp string
 	Payload   []byte
+	Body      any
 }
 
 // Refused is a message that is wrong. A request is answered with Err; an event
@@ -39,6 +42,34 @@ type Foreign struct {
 	Line    []byte
 }
 
+// Told says that a notice was written to an agent's stdin, or, with Lost, that
+// it never will be.
+type Told struct {
+	Agent, Run string
+	Task       string // what the notice was about
+	Lost       bool
+}
+
+// Roster says which agents there are, in order.
+type Roster struct{ Agents []Member }
+
+// Member is an agent as the orchestrator knows it before it runs.
+type Member struct {
+	ID           string   `json:"id"`
+	Role         string   `json:"role"`
+	Capabilities []string `json:"capabilities"`
+	Capacity     int      `json:"capacity"`      // tasks at a time
+	OnExit       string   `json:"on_exit"`       // auto | fail | requeue
+	Deaf         bool     `json:"deaf,omitzero"` // it takes no messages
+}
+
+// Due says that a deadline has passed.
+type Due struct{}
+
+func (*Event) message()   {}
+func (*Told) message()    {}
+func (*Roster) message()  {}
+func (Due) message()      {}
 func (Log) message()      {}
 func (*Request) message() {}
 func (*Report) message()  {}

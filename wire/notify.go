@@ -28,4 +28,6 @@ func Shutdown(id string, at time.Time, grace time.Duration, reason string) Notif
 
 // Timestamp spells a time as every message and document does: UTC, RFC 3339,
 // milliseconds.
-func Timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+func Timestamp(at time.Time) string { return at.UTC().Format(timeLayout) }
+
+const timeLayout = "2006-01-02T15:04:05.000Z07:00"

@@ -37,6 +37,24 @@ type Status struct {
 	StartedAt     string      `json:"started_at"`
 	UpMS          int64       `json:"up_ms"`
 	Agents        []AgentView `json:"agents"`
+	Tasks         TaskCounts  `json:"tasks"`
+	Questions     int         `json:"questions"` // that wait for a person
+}
+
+// TaskCounts is how many tasks are in each state; blocked ones are pending and
+// wait for others.
+type TaskCounts struct {
+	Pending    int `json:"pending"`
+	Blocked    int `json:"blocked"`
+	Assigned   int `json:"assigned"`
+	Planning   int `json:"planning"`
+	PlanReview int `json:"plan_review"`
+	Running    int `json:"running"`
+	NeedsHuman int `json:"needs_human"`
+	InReview   int `json:"in_review"`
+	Done       int `json:"done"`
+	Failed     int `json:"failed"`
+	Cancelled  int `json:"cancelled"`
 }
 
 // AgentView is one agent as an operator sees it.
@@ -49,6 +67,7 @@ type AgentView struct {
 	Command     []string    `json:"command"`
 	Dir         string      `json:"dir"`
 	Role        string      `json:"role"`
+	Tasks       []TaskLabel `json:"tasks"` // that it holds
 	DependsOn   []string    `json:"depends_on"`
 	PID         int         `json:"pid,omitzero"`
 	Run         string      `json:"run,omitzero"`
@@ -62,6 +81,14 @@ type AgentView struct {
 	Mailbox     MailboxView `json:"mailbox"`
 	CPUMS       int64       `json:"cpu_ms"`
 	RSSBytes    int64       `json:"rss_bytes"`
+}
+
+// TaskLabel is what there is room for of a task beside other things.
+type TaskLabel struct {
+	ID       string    `json:"id"`
+	Name     string    `json:"name"`
+	State    TaskState `json:"state"`
+	Progress float64   `json:"progress"`
 }
 
 // OutputView counts what an agent has said in all its runs, and what of it
@@ -100,19 +127,21 @@ type LogLine struct {
 }
 
 // Event is one thing that happened, as a person would tell it and as a program
-// would read it.
+// would read it: a Record seen from outside.
 type Event struct {
-	Seq   int64  `json:"seq"`
-	At    string `json:"at"`
-	Kind  string `json:"kind"`
-	Agent string `json:"agent,omitzero"`
-	Run   string `json:"run,omitzero"`
-	Text  string `json:"text"`
-	Facts Facts  `json:"facts,omitzero"`
+	Seq     int64   `json:"seq"` // 0: it could not be recorded any more
+	At      string  `json:"at"`
+	Kind    string  `json:"kind"`
+	Agent   string  `json:"agent,omitzero"`
+	Run     string  `json:"run,omitzero"`
+	Task    string  `json:"task,omitzero"`
+	Text    string  `json:"text"`
+	Figures Figures `json:"figures,omitzero"` // of what happened to an agent
+	Payload Raw     `json:"payload,omitzero"` // of what was decided: the fact itself
 }
 
-// Facts are the figures of an Event; which are set depends on its kind.
-type Facts struct {
+// Figures are the figures of an Event; which are set depends on its kind.
+type Figures struct {
 	PID      int        `json:"pid,omitzero"`
 	ExitCode *int       `json:"exit_code,omitzero"`
 	Signal   string     `json:"signal,omitzero"`
@@ -157,6 +186,30 @@ const (
 	EventLineCut     = "agent.line_cut"
 	EventUnlogged    = "agent.unlogged"
 	EventStdinClosed = "agent.stdin_closed"
+	EventRefused     = "agent.refused"     // a message that makes no sense, or is not allowed
+	EventNotServed   = "agent.not_served"  // a message of a dialect that nobody serves
+	EventUndelivered = "agent.undelivered" // what it was to be told, and there was no room for
+)
+
+// The kinds of Event that tell of decisions.
+const (
+	EventAgentKnown       = "agent.known"
+	EventAgentForgotten   = "agent.forgotten"
+	EventTaskCreated      = "task.created"
+	EventTaskAssigned     = "task.assigned"
+	EventTaskStarted      = "task.started"
+	EventTaskProgress     = "task.progress"
+	EventTaskTrouble      = "task.trouble" // an error that the agent can live with
+	EventTaskRequeued     = "task.requeued"
+	EventTaskDone         = "task.done"
+	EventTaskFailed       = "task.failed"
+	EventTaskCancelled    = "task.cancelled"
+	EventTaskBlocked      = "task.blocked" // what it needs will never be done
+	EventQuestionAsked    = "question.asked"
+	EventQuestionRejoined = "question.rejoined" // asked again by the agent's next run
+	EventQuestionAnswered = "question.answered"
+	EventQuestionExpired  = "question.expired"
+	EventKeyIssued        = "key.issued"
 )
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.

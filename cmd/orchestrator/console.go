@@ -105,7 +105,7 @@ func (c *console) show(l supervisor.Line) {
 func calm(e *wire.Event) bool {
 	switch e.Kind {
 	case wire.EventExited:
-		return e.Facts.ExitCode != nil && *e.Facts.ExitCode == 0
+		return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0
 	case wire.EventUp, wire.EventStopAsked, wire.EventStopping, wire.EventDown, wire.EventIdle, wire.EventReloaded,
 		wire.EventStarted, wire.EventWaiting, wire.EventRecovered, wire.EventStopped:
 		return true
@@ -175,7 +175,7 @@ func (c *console) event(l supervisor.Line) {
 }
 
 func (c *console) exited(l supervisor.Line, text string) {
-	if code := l.Event.Facts.ExitCode; code != nil && *code == 0 {
+	if code := l.Event.Figures.ExitCode; code != nil && *code == 0 {
 		c.put(l.At, l.Agent, c.paint.dim("."), text)
 		return
 	}

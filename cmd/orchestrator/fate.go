@@ -50,14 +50,14 @@ func (f *fate) event(e *wire.Event) {
 		}
 	case wire.EventExited:
 		f.exit = exitNo
-		if e.Facts.ExitCode != nil {
-			f.exit = *e.Facts.ExitCode
-		} else if sig := signalOf(e.Facts.Signal); sig != 0 {
+		if e.Figures.ExitCode != nil {
+			f.exit = *e.Figures.ExitCode
+		} else if sig := signalOf(e.Figures.Signal); sig != 0 {
 			f.exit = 128 + sig
 		}
 	case wire.EventGaveUp:
 		if !f.ran {
-			f.refused = &failure{exit: *e.Facts.ExitCode, code: codeFailed, message: "Cannot run " + f.name + ": " + e.Text}
+			f.refused = &failure{exit: *e.Figures.ExitCode, code: codeFailed, message: "Cannot run " + f.name + ": " + e.Text}
 		}
 	}
 }

@@ -103,7 +103,7 @@ agent "talker" {
 	require.EqualValues(t, 1, s.agent("talker").Output.Cut)
 	s.stop()
 	require.Len(t, s.events(wire.EventLineCut, ""), 1)
-	require.EqualValues(t, sizes[3], cut[0].Facts.Count)
+	require.EqualValues(t, sizes[3], cut[0].Figures.Count)
 	lines := s.logged("talker", ".out")
 	require.Equal(t, 5, len(lines), "lines in the file") // not Len, which would print them
 	for i, size := range sizes[:3] {
@@ -133,12 +133,12 @@ agent "flooder" {
 	before := s.peak()
 	s.write("go", "")
 	exited := s.waitForEvents(1, wire.EventExited, "flooder")[0]
-	require.Equal(t, 0, *exited.Facts.ExitCode)
+	require.Equal(t, 0, *exited.Figures.ExitCode)
 	grown := s.peak() - before
 	s.stop()
 	cut := s.events(wire.EventLineCut, "flooder")
 	require.Len(t, cut, 1)
-	require.Equal(t, size, cut[0].Facts.Count)
+	require.Equal(t, size, cut[0].Figures.Count)
 	lines := s.logged("flooder", ".out")
 	require.Len(t, lines, 2)
 	require.Equal(t, "after", lines[1])

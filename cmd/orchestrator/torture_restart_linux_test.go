@@ -16,7 +16,7 @@ import (
 func (s *stage) delays(agent string) []int64 {
 	var delays []int64
 	for _, e := range s.events(wire.EventRestarting, agent) {
-		delays = append(delays, e.Facts.DelayMS)
+		delays = append(delays, e.Figures.DelayMS)
 	}
 	return delays
 }
@@ -61,7 +61,7 @@ agent "crasher" {
 	s.waitForEvents(1, wire.EventGaveUp, "crasher")
 	require.Equal(t, []int64{20, 40}, s.delays("crasher"))
 	for _, e := range s.events(wire.EventExited, "crasher") {
-		require.GreaterOrEqual(t, e.Facts.UpMS, int64(1200), "uptime is that of the process")
+		require.GreaterOrEqual(t, e.Figures.UpMS, int64(1200), "uptime is that of the process")
 	}
 	s.stop()
 }
@@ -126,7 +126,7 @@ agent "victim" {
 }
 `).up("--json")
 	for _, e := range s.waitForEvents(many, wire.EventStarted, "") {
-		require.NoError(t, syscall.Kill(e.Facts.PID, syscall.SIGKILL))
+		require.NoError(t, syscall.Kill(e.Figures.PID, syscall.SIGKILL))
 	}
 	s.waitForEvents(2*many, wire.EventStarted, "")
 	require.Len(t, s.events(wire.EventStorm, ""), 1)

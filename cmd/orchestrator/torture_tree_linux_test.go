@@ -118,8 +118,8 @@ agent "leaver" {
 	pid := numbers(t, s.waitForLines(1, "leaver"))[0]
 	exited := s.events(wire.EventExited, "leaver")[0]
 	left := s.events(wire.EventLeftOver, "leaver")[0]
-	require.Equal(t, 1, *exited.Facts.ExitCode)
-	require.Equal(t, []wire.LeftOver{{PID: pid, Program: "sleep", HeldOpen: true}}, left.Facts.LeftOver)
+	require.Equal(t, 1, *exited.Figures.ExitCode)
+	require.Equal(t, []wire.LeftOver{{PID: pid, Program: "sleep", HeldOpen: true}}, left.Figures.LeftOver)
 	restarting := s.events(wire.EventRestarting, "leaver")[0]
 	require.IsIncreasing(t, []int64{started[0].Seq, exited.Seq, left.Seq, restarting.Seq, started[1].Seq})
 	requireGone(t, pid)
@@ -143,7 +143,7 @@ agent "other" {
 	s.waitForEvents(1, wire.EventStarted, "other")
 	s.ask("agent", "stop", "leader")
 	requireGone(t, pid)
-	require.Contains(t, s.waitForEvents(1, wire.EventStopped, "leader")[0].Facts.LeftOver, wire.LeftOver{PID: pid, Program: "sleep", HeldOpen: true})
+	require.Contains(t, s.waitForEvents(1, wire.EventStopped, "leader")[0].Figures.LeftOver, wire.LeftOver{PID: pid, Program: "sleep", HeldOpen: true})
 	require.Len(t, s.processes(), 1, "the other agent is not touched")
 	s.stop()
 }

@@ -1,0 +1,124 @@
+package wire
+
+import (
+	"time"
+)
+
+// An Envelope is what stands around everything that an agent is told.
+type Envelope struct {
+	ID string // of this message
+	At time.Time
+}
+
+// AppendAnswer appends the answer to a request as one line: payload, a JSON
+// object, or why not.
+func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *Error) []byte {
+	if refusal != nil {
+		return e.AppendRefusal(b, quote(request), refusal)
+	}
+	from := len(b)
+	b = append(b, `{"type":"response:success","id":"`...)
+	b = append(b, e.ID...)
+	b = append(b, `","correlationId":`...)
+	b = appendText(b, request)
+	b = e.appendTime(b)
+	b = append(b, `,"payload":`...)
+	b, err := appendPayload(b, payload)
+	if err != nil {
+		return e.AppendRefusal(b[:from], quote(request), &Error{Code: CodeInternal, Message: "the answer could not be spelled"})
+	}
+	return append(b, '}', '\n')
+}
+
+// AppendRefusal appends the refusal of a request as one line. The request's id
+// is given as it stood, or nil.
+func (e Envelope) AppendRefusal(b []byte, request []byte, refusal *Error) []byte {
+	code, reason := refusal.Code.spoken()
+	b = append(b, `{"type":"response:error","id":"`...)
+	b = append(b, e.ID...)
+	b = append(b, `","correlationId":`...)
+	if request == nil {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, request...)
+	}
+	b = e.appendTime(b)
+	b = append(b, `,"error":{"code":"`...)
+	b = append(b, code...)
+	b = append(b, '"')
+	b = appendMember(b, "message", refusal.Message)
+	details, err := Encode(refusal.detailsWith(reason))
+	if err == nil {
+		b = appendRaw(b, "details", details)
+	}
+	return append(b, '}', '}', '\n')
+}
+
+// detailsWith are the details, the reason and the hint in one object.
+func (e *Error) detailsWith(reason string) map[string]any {
+	all := make(map[string]any, len(e.Details)+2)
+	if reason != "" {
+		all["reason"] = reason
+	}
+	if e.Hint != "" {
+		all["hint"] = e.Hint
+	}
+	for key, value := range e.Details { // a reason of its own says more
+		all[key] = value
+	}
+	return all
+}
+
+// AppendNotice appends a notification as one line.
+func (e Envelope) AppendNotice(b []byte, name string, payload any) []byte {
+	from := len(b)
+	b = append(b, `{"type":"notify:`...)
+	b = append(b, name...)
+	b = append(b, `","id":"`...)
+	b = append(b, e.ID...)
+	b = append(b, '"')
+	b = e.appendTime(b)
+	b = append(b, `,"payload":`...)
+	b, err := appendPayload(b, payload)
+	if err != nil {
+		return b[:from] // no payload of ours has what cannot be spelled
+	}
+	return append(b, '}', '\n')
+}
+
+func (e Envelope) appendTime(b []byte) []byte {
+	b = append(b, `,"timestamp":"`...)
+	b = e.At.UTC().AppendFormat(b, timeLayout)
+	return append(b, '"')
+}
+
+// appendPayload spells what is asked for most by hand, the rest by reflection.
+func appendPayload(b []byte, payload any) ([]byte, error) {
+	switch p := payload.(type) {
+	case *TaskReply:
+		b = append(b, `{"task":`...)
+		return append(p.Task.append(b), '}'), nil
+	case *TaskList:
+		b = append(b, `{"tasks":[`...)
+		for i := range p.Tasks {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = p.Tasks[i].append(b)
+		}
+		return append(b, ']', '}'), nil
+	case *AgentList:
+		b = append(b, `{"agents":[`...)
+		for i := range p.Agents {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = p.Agents[i].append(b)
+		}
+		return append(b, ']', '}'), nil
+	}
+	text, err := Encode(payload)
+	return append(b, text...), err
+}
+
+func quote(text string) []byte { return appendText(nil, text) }

@@ -1,0 +1,281 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Raw is a JSON value that nobody looks into: it leaves as it came, digit for
+// digit.
+type Raw = jsontext.Value
+
+// Object reads a payload, one member after the other, and keeps the first thing
+// that is wrong with it. What it returns is copied: a payload lives as long as
+// its line, a request longer.
+//
+// A member that is null is one that is not there: programs that have nothing to
+// say often say that.
+type Object struct {
+	pointer string // to the object, for messages
+	members []member
+	room    [12]member
+	err     *Error
+}
+
+// ReadObject takes a payload apart. Depth is how deep it may nest.
+func (o *Object) ReadObject(text []byte, depth int, pointer string) *Error {
+	o.pointer, o.err = pointer, nil
+	members, why, ok := scan(text, depth, o.room[:0])
+	if !ok {
+		if why == "" {
+			why = "it must be an object"
+		}
+		return invalid(pointer, nameOf(pointer)+": "+why)
+	}
+	o.members = members
+	return nil
+}
+
+// nameOf is the last part of a pointer, for messages.
+func nameOf(pointer string) string {
+	if at := bytes.LastIndexByte([]byte(pointer), '/'); at >= 0 && pointer != "/" {
+		return pointer[at+1:]
+	}
+	return "the request"
+}
+
+// Err is the first thing that is wrong, or nil.
+func (o *Object) Err() *Error { return o.err }
+
+// Refuse says that a member is wrong.
+func (o *Object) Refuse(key, message string) {
+	if o.err == nil {
+		o.err = invalid(o.pointer+"/"+key, key+" "+message)
+	}
+}
+
+// find returns a member, nil when it is missing or null.
+func (o *Object) find(key string) []byte {
+	var found []byte
+	for i := range o.members {
+		if string(o.members[i].key) != key {
+			continue
+		}
+		if found != nil {
+			o.Refuse(key, "stands twice")
+		}
+		found = o.members[i].value
+	}
+	if len(found) == 4 && found[0] == 'n' {
+		return nil
+	}
+	return found
+}
+
+// Text is an optional string.
+func (o *Object) Text(key string) string {
+	value := o.find(key)
+	if value == nil {
+		return ""
+	}
+	s, ok := text(value)
+	if !ok {
+		o.Refuse(key, "must be a string")
+	}
+	return s
+}
+
+// NeedText is a string that must be there and say something.
+func (o *Object) NeedText(key string) string {
+	if o.find(key) == nil {
+		o.Refuse(key, "is missing")
+		return ""
+	}
+	s := o.Text(key)
+	if blank(s) {
+		o.Refuse(key, "must not be empty")
+	}
+	return s
+}
+
+func blank(s string) bool {
+	for _, c := range s {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' {
+			return false
+		}
+	}
+	return true
+}
+
+// OneOf is an optional string out of a few.
+func (o *Object) OneOf(key string, of ...string) string {
+	s := o.Text(key)
+	if s == "" && o.find(key) == nil {
+		return ""
+	}
+	if !slices.Contains(of, s) {
+		o.Refuse(key, fmt.Sprintf("must be one of %s, not %q", list(of), s))
+	}
+	return s
+}
+
+// list spells words for people: a, b or c.
+func list(words []string) string {
+	var out []byte
+	for i, word := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			out = append(out, " or "...)
+		default:
+			out = append(out, ", "...)
+		}
+		out = append(out, word...)
+	}
+	return string(out)
+}
+
+// Texts is an optional list of strings, none of them empty. One that stands
+// twice counts once.
+func (o *Object) Texts(key string) []string {
+	items, ok := o.list(key)
+	if !ok {
+		return nil
+	}
+	texts := make([]string, 0, len(items))
+	for i, item := range items {
+		s, ok := text(item)
+		switch {
+		case !ok:
+			o.refuseItem(key, i, "must be a string")
+		case blank(s):
+			o.refuseItem(key, i, "must not be empty")
+		case !slices.Contains(texts, s):
+			texts = append(texts, s)
+		}
+	}
+	return texts
+}
+
+// Objects calls read for each item of an optional list of objects.
+func (o *Object) Objects(key string, depth int, read func(*Object)) {
+	items, _ := o.list(key)
+	for i, item := range items {
+		var inner Object
+		err := inner.ReadObject(item, depth, o.pointer+"/"+key+"/"+strconv.Itoa(i))
+		if err == nil {
+			read(&inner)
+			err = inner.Err()
+		}
+		if err != nil && o.err == nil {
+			o.err = err
+		}
+	}
+}
+
+func (o *Object) refuseItem(key string, i int, message string) {
+	if o.err == nil {
+		o.err = invalid(o.pointer+"/"+key+"/"+strconv.Itoa(i), key+": item "+strconv.Itoa(i)+" "+message)
+	}
+}
+
+// list splits an optional array into its items.
+func (o *Object) list(key string) (items [][]byte, ok bool) {
+	value := o.find(key)
+	if value == nil {
+		return nil, false
+	}
+	if value[0] != '[' {
+		o.Refuse(key, "must be a list")
+		return nil, false
+	}
+	s := scanner{text: value, at: 1, room: 1 << 20} // it was scanned before, as part of its object
+	if s.next(']') {
+		return nil, true
+	}
+	for {
+		s.space()
+		from := s.at
+		s.value()
+		items = append(items, value[from:s.at])
+		if !s.next(',') {
+			return items, true
+		}
+	}
+}
+
+// Document is an optional object that is kept as it is.
+func (o *Object) Document(key string) Raw {
+	value := o.find(key)
+	if value == nil {
+		return nil
+	}
+	if !isObject(value) {
+		o.Refuse(key, "must be an object")
+		return nil
+	}
+	return keep(value)
+}
+
+// Value is an optional value of any kind that is kept as it is.
+func (o *Object) Value(key string) Raw {
+	value := o.find(key)
+	if value == nil {
+		return nil
+	}
+	return keep(value)
+}
+
+// keep copies a value, on one line: what came over HTTP may be written over
+// several.
+func keep(value []byte) Raw {
+	kept := Raw(bytes.Clone(value))
+	if bytes.IndexByte(value, '\n') >= 0 || bytes.IndexByte(value, '\r') >= 0 {
+		_ = kept.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)) // it was scanned
+	}
+	return kept
+}
+
+// Number is an optional number, as it was written.
+func (o *Object) Number(key string) (value float64, raw Raw) {
+	digits := o.find(key)
+	if digits == nil {
+		return 0, nil
+	}
+	value, err := strconv.ParseFloat(string(digits), 64)
+	if err != nil {
+		o.Refuse(key, "must be a number")
+		return 0, nil
+	}
+	return value, Raw(bytes.Clone(digits))
+}
+
+// Whole is an optional whole number that is not less than least; 0 when it is
+// missing.
+func (o *Object) Whole(key string, least int64) int64 {
+	value, raw := o.Number(key)
+	if raw == nil {
+		return 0
+	}
+	if value != float64(int64(value)) || int64(value) < least || value > 1<<53 {
+		o.Refuse(key, fmt.Sprintf("must be a whole number from %d", least))
+		return 0
+	}
+	return int64(value)
+}
+
+// Truth is an optional yes or no.
+func (o *Object) Truth(key string) (value, there bool) {
+	switch word := o.find(key); string(word) {
+	case "":
+		return false, false
+	case "true", "false":
+		return word[0] == 't', true
+	}
+	o.Refuse(key, "must be true or false")
+	return false, false
+}

@@ -1,0 +1,89 @@
+package wire
+
+// AskUser is the payload of ask-user.
+type AskUser struct {
+	Question string   `json:"question"`
+	Options  []Option `json:"options,omitzero"` // none: any text will do
+	Timeout  int64    `json:"timeout,omitzero"` // milliseconds; 0: as for every request
+}
+
+// Option is one of the answers that a question allows.
+type Option struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+// longestTimeout is how long a question may wait: a year.
+const longestTimeout = 365 * 24 * 3600 * 1000
+
+// ReadAskUser reads an AskUser.
+func ReadAskUser(o *Object) *AskUser {
+	q := &AskUser{Question: o.NeedText("question"), Timeout: o.Whole("timeout", 1)}
+	if q.Timeout > longestTimeout {
+		o.Refuse("timeout", "is longer than a year, in milliseconds")
+	}
+	o.Objects("options", 1<<20, func(item *Object) {
+		option := Option{Label: item.Text("label"), Value: item.NeedText("value")}
+		if option.Label == "" {
+			option.Label = option.Value
+		}
+		for _, other := range q.Options {
+			if other.Value == option.Value {
+				item.Refuse("value", "stands twice")
+			}
+		}
+		q.Options = append(q.Options, option)
+	})
+	return q
+}
+
+// UserAnswer answers ask-user.
+type UserAnswer struct {
+	Answer   string         `json:"answer"`
+	Metadata AnswerMetadata `json:"metadata"`
+}
+
+// AnswerMetadata says when a person answered.
+type AnswerMetadata struct {
+	AnsweredAt string `json:"answeredAt"`
+}
+
+// Question is a question that waits for a person.
+type Question struct {
+	ID       string   `json:"id"`
+	Agent    string   `json:"agent"`
+	Question string   `json:"question"`
+	Options  []Option `json:"options"`
+	Context  Raw      `json:"context,omitzero"`
+	Blocking bool     `json:"blocking"` // the agent waits for the answer
+	AskedAt  string   `json:"askedAt"`
+	Deadline string   `json:"deadline,omitzero"` // then the agent is told that nobody answered
+}
+
+// QuestionList answers list-questions, oldest first.
+type QuestionList struct {
+	Questions []Question `json:"questions"`
+}
+
+// AnswerQuestion is the payload of answer-question.
+type AnswerQuestion struct {
+	QuestionID string `json:"questionId"`
+	Answer     string `json:"answer"`
+}
+
+// ReadAnswerQuestion reads an AnswerQuestion.
+func ReadAnswerQuestion(o *Object) *AnswerQuestion {
+	a := &AnswerQuestion{QuestionID: o.NeedText("questionId"), Answer: o.Text("answer")}
+	if o.find("answer") == nil {
+		o.Refuse("answer", "is missing")
+	}
+	return a
+}
+
+// QuestionReply answers answer-question. Told says whether the agent heard the
+// answer; it does when it still waits.
+type QuestionReply struct {
+	Question Question `json:"question"`
+	Answer   string   `json:"answer"`
+	Told     bool     `json:"told"`
+}

@@ -1,0 +1,76 @@
+package wire
+
+// Progress is the payload of event:progress.
+type Progress struct {
+	TaskID   string  `json:"taskId"`
+	Progress float64 `json:"progress"` // from 0 to 1
+	Message  string  `json:"message,omitzero"`
+}
+
+// LogEntry is the payload of event:log.
+type LogEntry struct {
+	Level   string `json:"level"` // info, warn or error; anything else counts as info
+	Message string `json:"message"`
+	Context Raw    `json:"context,omitzero"` // an object
+}
+
+// Trouble is the payload of event:error.
+type Trouble struct {
+	TaskID      string `json:"taskId,omitzero"`
+	Error       string `json:"error"`
+	Stack       string `json:"stack,omitzero"`
+	Recoverable bool   `json:"recoverable"` // true when it is missing
+}
+
+// OpenQuestion is the payload of event:question.
+type OpenQuestion struct {
+	Question string `json:"question"`
+	Context  Raw    `json:"context,omitzero"` // an object
+}
+
+// ReadReport reads the payload of an event.
+func ReadReport(name string, payload []byte, depth int) (any, *Error) {
+	var o Object
+	if err := o.ReadObject(payload, depth, "/payload"); err != nil {
+		return nil, err
+	}
+	var body any
+	switch name {
+	case "progress":
+		body = readProgress(&o)
+	case "log":
+		body = &LogEntry{Level: o.NeedText("level"), Message: o.needWords("message"), Context: o.Document("context")}
+	case "error":
+		recoverable, there := o.Truth("recoverable")
+		body = &Trouble{
+			TaskID: o.Text("taskId"), Error: o.NeedText("error"), Stack: o.Text("stack"),
+			Recoverable: recoverable || !there,
+		}
+	case "question":
+		body = &OpenQuestion{Question: o.NeedText("question"), Context: o.Document("context")}
+	default:
+		return nil, unknownType("event:" + name)
+	}
+	return body, o.Err()
+}
+
+func readProgress(o *Object) *Progress {
+	p := &Progress{TaskID: o.NeedText("taskId"), Message: o.Text("message")}
+	value, raw := o.Number("progress")
+	switch {
+	case raw == nil:
+		o.Refuse("progress", "is missing")
+	case value < 0 || value > 1:
+		o.Refuse("progress", "must be from 0 to 1")
+	}
+	p.Progress = value
+	return p
+}
+
+// needWords is a string that must be there, and may be empty.
+func (o *Object) needWords(key string) string {
+	if o.find(key) == nil {
+		o.Refuse(key, "is missing")
+	}
+	return o.Text(key)
+}

@@ -1,0 +1,55 @@
+package wire
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// QueryAgents is the payload of query-agents.
+type QueryAgents struct {
+	Role         string   `json:"role,omitzero"`
+	Status       string   `json:"status,omitzero"`
+	Capabilities []string `json:"capabilities,omitzero"` // those that have all of them
+}
+
+// ReadQueryAgents reads a QueryAgents.
+func ReadQueryAgents(o *Object) *QueryAgents {
+	q := &QueryAgents{Status: o.Text("status"), Capabilities: o.Texts("capabilities")}
+	q.Role = o.Text("role")
+	if q.Role != "" && q.Role != RoleWorker && q.Role != RolePlanner && q.Role != RoleReviewer && o.err == nil {
+		o.err = &Error{
+			Code:    CodeInvalid,
+			Message: "Invalid role specified",
+			Details: map[string]any{"role": q.Role, "pointer": o.pointer + "/role"},
+			Hint:    "roles are " + list(Roles),
+		}
+	}
+	return q
+}
+
+// Agent is an agent as other agents see it.
+type Agent struct {
+	ID           string   `json:"id"`
+	Role         string   `json:"role"`
+	Status       string   `json:"status"` // one of AgentStatuses
+	Capabilities []string `json:"capabilities"`
+	CurrentTask  string   `json:"currentTask"` // an id; null: none
+}
+
+// AgentStatuses are what an agent may be doing.
+var AgentStatuses = []string{"idle", "busy", "starting", "stopping", "stale", "offline", "crashed"}
+
+// MarshalJSONTo implements the encoder's interface.
+func (a *Agent) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(a.append(nil)) }
+
+func (a *Agent) append(b []byte) []byte {
+	b = append(b, `{"id":`...)
+	b = appendText(b, a.ID)
+	b = appendMember(b, "role", a.Role)
+	b = appendMember(b, "status", a.Status)
+	b = appendTexts(b, "capabilities", a.Capabilities)
+	b = appendOrNull(b, "currentTask", a.CurrentTask)
+	return append(b, '}')
+}
+
+// AgentList answers query-agents.
+type AgentList struct {
+	Agents []Agent `json:"agents"`
+}

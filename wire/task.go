@@ -1,0 +1,274 @@
+package wire
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// TaskState is where a task stands.
+type TaskState string
+
+// The states of a task. The last three are final.
+const (
+	TaskPending    TaskState = "pending"
+	TaskAssigned   TaskState = "assigned"
+	TaskPlanning   TaskState = "planning"
+	TaskPlanReview TaskState = "plan_review"
+	TaskRunning    TaskState = "running"
+	TaskNeedsHuman TaskState = "needs_human"
+	TaskInReview   TaskState = "in_review"
+	TaskDone       TaskState = "done"
+	TaskFailed     TaskState = "failed"
+	TaskCancelled  TaskState = "cancelled"
+)
+
+// TaskStates are all states, in the order in which a task may pass them.
+var TaskStates = []TaskState{
+	TaskPending, TaskAssigned, TaskPlanning, TaskPlanReview, TaskRunning,
+	TaskNeedsHuman, TaskInReview, TaskDone, TaskFailed, TaskCancelled,
+}
+
+// Final says whether nothing follows.
+func (s TaskState) Final() bool { return s == TaskDone || s == TaskFailed || s == TaskCancelled }
+
+// Status is the state as agents see it, in five words.
+func (s TaskState) Status() string {
+	switch s {
+	case TaskPending, TaskAssigned:
+		return "queued"
+	case TaskDone:
+		return "completed"
+	case TaskFailed, TaskCancelled:
+		return string(s)
+	}
+	return "running"
+}
+
+// TaskStatuses are the words of Status, and so what query-tasks can filter by.
+var TaskStatuses = []string{"queued", "running", "completed", "failed", "cancelled"}
+
+// Task is a task as everybody sees it. In a list the parts that can be large
+// (description, payload, result) are left out; get-task has them.
+type Task struct {
+	ID                   string    `json:"id"`
+	Name                 string    `json:"name"`
+	Type                 string    `json:"type"`
+	Status               string    `json:"status"` // one of TaskStatuses
+	State                TaskState `json:"state"`
+	Description          string    `json:"description,omitzero"`
+	Payload              Raw       `json:"payload,omitzero"`
+	RequiredRole         string    `json:"requiredRole"` // null: any
+	RequiredCapabilities []string  `json:"requiredCapabilities"`
+	Dependencies         []string  `json:"dependencies"`
+	WaitsFor             []string  `json:"waitsFor,omitzero"` // dependencies that are still open
+	Priority             Raw       `json:"priority,omitzero"` // as it was given
+	SubmittedBy          string    `json:"submittedBy"`       // such as agent:planner
+	AssignedTo           string    `json:"assignedTo"`        // an agent; null: nobody
+	Progress             float64   `json:"progress,omitzero"` // from 0 to 1
+	Message              string    `json:"message,omitzero"`  // said with the progress
+	Attempts             int       `json:"attempts,omitzero"` // how often it was assigned
+	Result               Raw       `json:"result,omitzero"`
+	Error                string    `json:"error,omitzero"`  // why it failed
+	Reason               string    `json:"reason,omitzero"` // why it was cancelled
+	CreatedAt            string    `json:"createdAt"`
+	AssignedAt           string    `json:"assignedAt,omitzero"`
+	StartedAt            string    `json:"startedAt,omitzero"`
+	EndedAt              string    `json:"endedAt,omitzero"`
+}
+
+// MarshalJSONTo implements the encoder's interface.
+func (t *Task) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(t.append(nil)) }
+
+// append spells a task. It is written by hand because tasks are what is asked
+// for most.
+func (t *Task) append(b []byte) []byte {
+	b = append(b, `{"id":`...)
+	b = appendText(b, t.ID)
+	b = appendMember(b, "name", t.Name)
+	b = appendMember(b, "type", t.Type)
+	b = appendMember(b, "status", t.Status)
+	b = appendMember(b, "state", string(t.State))
+	b = appendSome(b, "description", t.Description)
+	b = appendRaw(b, "payload", t.Payload)
+	b = appendOrNull(b, "requiredRole", t.RequiredRole)
+	b = appendTexts(b, "requiredCapabilities", t.RequiredCapabilities)
+	b = appendTexts(b, "dependencies", t.Dependencies)
+	if len(t.WaitsFor) > 0 {
+		b = appendTexts(b, "waitsFor", t.WaitsFor)
+	}
+	b = appendRaw(b, "priority", t.Priority)
+	b = appendMember(b, "submittedBy", t.SubmittedBy)
+	b = appendOrNull(b, "assignedTo", t.AssignedTo)
+	if t.Progress != 0 {
+		b = append(b, `,"progress":`...)
+		b = strconv.AppendFloat(b, t.Progress, 'g', -1, 64)
+	}
+	b = appendSome(b, "message", t.Message)
+	if t.Attempts != 0 {
+		b = append(b, `,"attempts":`...)
+		b = strconv.AppendInt(b, int64(t.Attempts), 10)
+	}
+	if t.Result != nil {
+		b = appendRaw(b, "result", t.Result)
+	} else {
+		b = append(b, `,"result":null`...)
+	}
+	b = appendSome(b, "error", t.Error)
+	b = appendSome(b, "reason", t.Reason)
+	b = appendMember(b, "createdAt", t.CreatedAt)
+	b = appendSome(b, "assignedAt", t.AssignedAt)
+	b = appendSome(b, "startedAt", t.StartedAt)
+	b = appendSome(b, "endedAt", t.EndedAt)
+	return append(b, '}')
+}
+
+// Role says what an agent is there for.
+const (
+	RoleWorker   = "worker"
+	RolePlanner  = "planner"
+	RoleReviewer = "reviewer"
+)
+
+// Roles are all roles.
+var Roles = []string{RoleWorker, RolePlanner, RoleReviewer}
+
+// SubmitTask is the payload of submit-task.
+type SubmitTask struct {
+	Type                 string   `json:"type"`
+	Name                 string   `json:"name"`
+	Description          string   `json:"description,omitzero"`
+	Payload              Raw      `json:"payload,omitzero"`
+	RequiredRole         string   `json:"requiredRole,omitzero"`
+	RequiredCapabilities []string `json:"requiredCapabilities,omitzero"`
+	Dependencies         []string `json:"dependencies,omitzero"` // ids of tasks that must be done first
+	Priority             Raw      `json:"priority,omitzero"`     // a number: 1 is first, 3 what is meant without one
+}
+
+// ReadSubmitTask reads a SubmitTask.
+func ReadSubmitTask(o *Object) *SubmitTask {
+	_, priority := o.Number("priority")
+	return &SubmitTask{
+		Type:                 o.NeedText("type"),
+		Name:                 o.NeedText("name"),
+		Description:          o.Text("description"),
+		Payload:              o.Document("payload"),
+		RequiredRole:         o.OneOf("requiredRole", Roles...),
+		RequiredCapabilities: o.Texts("requiredCapabilities"),
+		Dependencies:         o.Texts("dependencies"),
+		Priority:             priority,
+	}
+}
+
+// QueryTasks is the payload of query-tasks.
+type QueryTasks struct {
+	Status       string `json:"status,omitzero"` // one of TaskStatuses, or a TaskState
+	RequiredRole string `json:"requiredRole,omitzero"`
+	Limit        int64  `json:"limit,omitzero"` // 100 when it is missing
+}
+
+// ReadQueryTasks reads a QueryTasks.
+func ReadQueryTasks(o *Object) *QueryTasks {
+	return &QueryTasks{
+		Status:       o.OneOf("status", statusWords...),
+		RequiredRole: o.Text("requiredRole"),
+		Limit:        o.Whole("limit", 1),
+	}
+}
+
+// statusWords are what tasks can be chosen by.
+var statusWords = func() []string {
+	words := append([]string(nil), TaskStatuses...)
+	for _, state := range TaskStates {
+		switch state {
+		case TaskRunning, TaskFailed, TaskCancelled: // a status of the same name
+		default:
+			words = append(words, string(state))
+		}
+	}
+	return words
+}()
+
+// TaskID is the payload of every operation that needs nothing but a task.
+type TaskID struct {
+	TaskID string `json:"taskId"`
+}
+
+// ReadTaskID reads a TaskID.
+func ReadTaskID(o *Object) *TaskID { return &TaskID{TaskID: o.NeedText("taskId")} }
+
+// CompleteTask is the payload of complete-task.
+type CompleteTask struct {
+	TaskID string `json:"taskId"`
+	Result Raw    `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
+}
+
+// ReadCompleteTask reads a CompleteTask.
+func ReadCompleteTask(o *Object) *CompleteTask {
+	c := &CompleteTask{TaskID: o.NeedText("taskId"), Result: o.Value("result")}
+	if c.Result != nil && c.Result[0] != '{' && c.Result[0] != '"' {
+		o.Refuse("result", "must be an object or a text")
+	}
+	return c
+}
+
+// FailTask is the payload of fail-task.
+type FailTask struct {
+	TaskID string `json:"taskId"`
+	Error  string `json:"error"`
+}
+
+// ReadFailTask reads a FailTask.
+func ReadFailTask(o *Object) *FailTask {
+	return &FailTask{TaskID: o.NeedText("taskId"), Error: o.NeedText("error")}
+}
+
+// CancelTask is the payload of cancel-task.
+type CancelTask struct {
+	TaskID string `json:"taskId"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// ReadCancelTask reads a CancelTask.
+func ReadCancelTask(o *Object) *CancelTask {
+	return &CancelTask{TaskID: o.NeedText("taskId"), Reason: o.Text("reason")}
+}
+
+// TaskReply answers with one task.
+type TaskReply struct {
+	Task Task `json:"task"`
+}
+
+// TaskList answers query-tasks, oldest first.
+type TaskList struct {
+	Tasks []Task `json:"tasks"`
+}
+
+// TaskNotice is the payload of notify:task-assigned and notify:task-cancelled.
+type TaskNotice struct {
+	TaskID  string `json:"taskId"`
+	Message string `json:"message,omitzero"`
+	Reason  string `json:"reason,omitzero"`
+}
+
+// Names of notifications, without their prefix.
+const (
+	NoticeAssigned  = "task-assigned"
+	NoticeCancelled = "task-cancelled"
+)
+
+// AssignedMessage is what notify:task-assigned says.
+const AssignedMessage = "Task assigned. Use TaskGet to view details."
+
+// DependencyFailed is why a task is cancelled when one that it needs comes to
+// nothing.
+const DependencyFailed = "Dependency failed"
+
+// when spells a time for a document; "" for none.
+func when(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return Timestamp(at)
+}
