@@ -16,6 +16,7 @@ type Request struct {
 	Timestamp string
 	Payload   []byte // a JSON object, as long as the line lives
 	Body      any    // the payload, read; nil until somebody has
+	Sum       uint64 // of what is asked, so that a repeat is recognised; 0 until somebody has made it
 }
 
 // Report tells something and is never answered. On the line it is an event:….

@@ -153,6 +153,7 @@ type Figures struct {
 	Count    int64      `json:"count,omitzero"`
 	LeftOver []LeftOver `json:"left_over,omitzero"`
 	Gap      int64      `json:"gap,omitzero"`
+	Ordered  bool       `json:"ordered,omitzero"` // it was told to
 }
 
 // LeftOver is a process that outlived the agent that started it.
@@ -173,8 +174,10 @@ const (
 	EventStorm       = "orchestrator.storm"
 	EventGap         = "orchestrator.gap" // events that a reader asked for are gone
 	EventWaiting     = "agent.waiting"
+	EventStarting    = "agent.starting"
 	EventStarted     = "agent.started"
 	EventExited      = "agent.exited"
+	EventEnded       = "agent.ended" // nothing of the run is left, and its last words are heard
 	EventRestarting  = "agent.restarting"
 	EventGaveUp      = "agent.gave_up"
 	EventStopAsked   = "agent.stopping"

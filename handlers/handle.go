@@ -1,0 +1,136 @@
+package handlers
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// turn is the handling of one input.
+type turn struct {
+	*State
+	at      time.Time
+	from    Actor
+	random  [16]byte
+	request *wire.Request // nil unless it is one
+	page    *Page         // of the log, that the answer needs
+	out     *Outcome
+}
+
+// Prepare reads the payload of a request, off the goroutine that decides.
+func Prepare(r *wire.Request, depth int) *wire.Error {
+	body, err := wire.ReadRequest(r.Operation, r.Payload, depth)
+	if err != nil {
+		return err
+	}
+	r.Body = body
+	if Writes(r.Operation) {
+		sum := fnv.New64a()
+		_, _ = sum.Write([]byte(r.Operation))
+		_, _ = sum.Write(r.Payload)
+		r.Sum = sum.Sum64()
+	}
+	return nil
+}
+
+// Handle decides about one input. What it returns is valid until the next call.
+//
+// A panic is a mistake of ours and costs the input alone: whoever asked is
+// answered with an internal error. The facts that were decided before stand,
+// for they are applied.
+func (s *State) Handle(in Input) Outcome {
+	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
+	s.outcome.Refused, s.outcome.Waits, s.outcome.Fault = nil, false, nil
+	s.turn = turn{State: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, out: &s.outcome}
+	s.turn.handle(in.Message)
+	return s.outcome
+}
+
+func (t *turn) handle(message wire.Message) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.out.Fault = fmt.Errorf("handling a %T: %v", message, p)
+			if t.request != nil {
+				t.refuse(&wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"})
+			}
+		}
+	}()
+	switch m := message.(type) {
+	case *wire.Request:
+		t.request = m
+		t.ask(m)
+	case *wire.Report:
+		t.out.Refused = t.report(m)
+	case *wire.Event:
+		t.happen(m)
+	case *wire.Told:
+		t.told(m)
+	case *wire.Roster:
+		t.enlist(m)
+	case wire.Due:
+		t.expire()
+	default:
+		panic("nobody decides about it")
+	}
+	t.dispatch()
+}
+
+// ask handles a request.
+func (t *turn) ask(r *wire.Request) {
+	o := byName[r.Operation]
+	if o == nil {
+		t.refuse(&wire.Error{
+			Code:    wire.CodeUnknownType,
+			Message: fmt.Sprintf("there is no operation %q", r.Operation),
+			Details: map[string]any{"type": "request:" + r.Operation},
+		})
+		return
+	}
+	if err := o.mayAsk(t.from); err != nil {
+		t.refuse(err)
+		return
+	}
+	if o.Writes && t.repeated(r) {
+		return
+	}
+	answer, err := o.do(t, r.Body)
+	switch {
+	case err != nil:
+		t.refuse(err)
+	case answer == nil:
+		t.out.Waits = true
+	default:
+		t.answer(answer)
+	}
+}
+
+// answer grants the request.
+func (t *turn) answer(payload any) {
+	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Payload: payload, Page: t.page})
+}
+
+func (t *turn) refuse(err *wire.Error) {
+	t.out.Refused = err
+	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Refusal: err})
+}
+
+// notice tells an agent something without having been asked.
+func (t *turn) notice(to Actor, name, receipt string, payload any) {
+	t.out.Letters = append(t.out.Letters, Letter{To: to, Notice: name, Payload: payload, Task: receipt})
+}
+
+// fact makes something true: it is recorded and applied.
+func (t *turn) fact(to, correlation string, f fact) {
+	payload, err := wire.Encode(f)
+	if err != nil {
+		panic(fmt.Sprintf("a %s cannot be spelled: %v", f.kind(), err))
+	}
+	t.seq++
+	r := wire.Record{
+		Seq: t.seq, At: t.at, From: t.from.String(), To: to, Kind: f.kind(), Payload: payload, Correlation: correlation,
+	}
+	t.out.Records = append(t.out.Records, r)
+	f.apply(t.State, &r)
+}

@@ -1,0 +1,105 @@
+package handlers
+
+import (
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// happenings are the kinds of record that say what the supervisor did or saw.
+// Most of them change nothing here, and are kept because people ask.
+var happenings = map[string]bool{
+	wire.EventUp: true, wire.EventReloaded: true, wire.EventStopping: true, wire.EventDown: true, wire.EventIdle: true,
+	wire.EventCleared: true, wire.EventStorm: true, wire.EventWaiting: true, wire.EventStarting: true, wire.EventStarted: true,
+	wire.EventExited: true, wire.EventEnded: true, wire.EventRestarting: true, wire.EventGaveUp: true, wire.EventStopAsked: true,
+	wire.EventStopped: true, wire.EventLeftOver: true, wire.EventHeldOpen: true, wire.EventStalled: true, wire.EventRecovered: true,
+	wire.EventLineCut: true, wire.EventUnlogged: true, wire.EventStdinClosed: true, wire.EventRefused: true,
+	wire.EventNotServed: true, wire.EventUndelivered: true,
+}
+
+// happened is what the supervisor did or saw.
+type happened struct {
+	what    string
+	Agent   string       `json:"agent,omitzero"`
+	Run     string       `json:"run,omitzero"`
+	Text    string       `json:"text"`
+	Figures wire.Figures `json:"figures,omitzero"`
+}
+
+func (f *happened) kind() string { return f.what }
+
+func (f *happened) apply(s *State, _ *wire.Record) {
+	switch f.what {
+	case wire.EventUp:
+		s.stopping = false
+		for _, a := range s.order {
+			a.state, a.stale, a.deaf, a.run = offline, false, false, ""
+		}
+		return
+	case wire.EventStopping:
+		s.stopping = true
+		return
+	}
+	a := s.agents[f.Agent]
+	if a == nil {
+		return
+	}
+	switch f.what {
+	case wire.EventStarting:
+		a.state = starting
+	case wire.EventStarted:
+		a.state, a.run, a.stale, a.deaf = up, f.Run, false, false
+	case wire.EventStalled:
+		a.stale = true
+	case wire.EventRecovered:
+		a.stale, a.deaf = false, false
+	case wire.EventStdinClosed:
+		a.deaf = true
+	case wire.EventStopAsked:
+		a.state = leaving
+	case wire.EventExited:
+		a.state = offline
+		if f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0 {
+			a.state = crashed
+		}
+	case wire.EventStopped:
+		a.state = offline
+	case wire.EventGaveUp:
+		a.state = crashed
+	}
+}
+
+// happen records what the supervisor did or saw, and decides about the tasks of
+// agents that have ended.
+func (t *turn) happen(e *wire.Event) {
+	if !happenings[e.Kind] {
+		panic("no kind of happening: " + e.Kind)
+	}
+	to := ""
+	if e.Agent != "" {
+		to = agentPrefix + e.Agent
+	}
+	if e.Kind == wire.EventUp {
+		t.lose() // before the agents' runs are forgotten
+	}
+	t.fact(to, "", &happened{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
+	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventEnded {
+		code := -1
+		if e.Figures.ExitCode != nil {
+			code = *e.Figures.ExitCode
+		}
+		for _, k := range slices.Clone(a.holds) {
+			t.bereave(k, a, e.Text, code, e.Figures.Ordered)
+		}
+	}
+}
+
+// lose decides about the tasks of agents that an orchestrator before this one
+// left behind: it was killed, and they with it.
+func (t *turn) lose() {
+	for _, a := range t.order {
+		for _, k := range slices.Clone(a.holds) {
+			t.bereave(k, a, "lost when the orchestrator was killed", -1, false)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package handlers
+
+import (
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// Operation is one thing that can be asked, by whatever door.
+type Operation struct {
+	Name     string
+	Summary  string
+	Who      Who
+	Standard bool // of the published stdio protocol; else an extension
+	Request  any  // an example of the payload's type
+	Answer   any  // of the answer's type
+	Writes   bool // it can change something, so its repeats are recognised
+
+	do func(t *turn, body any) (any, *wire.Error)
+}
+
+// Who may ask.
+type Who uint8
+
+// The callers of an Operation.
+const (
+	Anybody   Who = iota
+	Agents        // agents alone: the answer concerns the one that asks
+	Operators     // people alone
+)
+
+// String says it for people.
+func (w Who) String() string { return [...]string{"anybody", "agents", "operators"}[w] }
+
+// operation declares one. Request is what wire.ReadRequest makes of its payload.
+func operation[Request, Answer any](o Operation, do func(*turn, *Request) (*Answer, *wire.Error)) Operation {
+	o.Request, o.Answer = new(Request), new(Answer)
+	o.do = func(t *turn, body any) (any, *wire.Error) {
+		request, ok := body.(*Request)
+		if !ok {
+			return nil, &wire.Error{Code: wire.CodeInvalid, Message: o.Name + " was given the payload of something else"}
+		}
+		answer, err := do(t, request)
+		if err != nil || answer == nil { // a nil pointer in an any would not be nil
+			return nil, err
+		}
+		return answer, nil
+	}
+	return o
+}
+
+// operations is everything that can be asked.
+var operations = []Operation{
+	operation(Operation{Name: "query-agents", Standard: true, Summary: "List agents, by role, status or capabilities"}, queryAgents),
+	operation(Operation{Name: "query-tasks", Standard: true, Summary: "List your own tasks: submitted by you or assigned to you"}, queryTasks),
+	operation(Operation{Name: "submit-task", Standard: true, Writes: true, Summary: "Submit a task; it goes to an idle agent with the role and the capabilities that it requires"}, submitTask),
+	operation(Operation{Name: "get-task", Standard: true, Summary: "Everything about one of your tasks"}, getTask),
+	operation(Operation{Name: "ask-user", Standard: true, Who: Agents, Writes: true, Summary: "Ask a person, and wait for the answer"}, askUser),
+	operation(Operation{Name: "start-task", Writes: true, Summary: "Start a task that is assigned to you; or take one of yours that nobody has"}, startTask),
+	operation(Operation{Name: "complete-task", Writes: true, Summary: "Say that a task is done, with its result"}, completeTask),
+	operation(Operation{Name: "fail-task", Writes: true, Summary: "Say that a task cannot be done, and why"}, failTask),
+	operation(Operation{Name: "cancel-task", Writes: true, Summary: "Cancel a task that you submitted; its agent is told"}, cancelTask),
+	operation(Operation{Name: "list-questions", Who: Operators, Summary: "List the questions that wait for a person"}, listQuestions),
+	operation(Operation{Name: "answer-question", Who: Operators, Writes: true, Summary: "Answer a question"}, answerQuestion),
+	operation(Operation{Name: "issue-key", Who: Operators, Writes: true, Summary: "Make a key that lets a program speak as an agent; shown once"}, issueKey),
+}
+
+// byName finds operations.
+var byName = func() map[string]*Operation {
+	found := make(map[string]*Operation, len(operations))
+	for i := range operations {
+		found[operations[i].Name] = &operations[i]
+	}
+	return found
+}()
+
+// Operations are everything that can be asked, in the order of the protocol.
+func Operations() []Operation { return slices.Clone(operations) }
+
+// Writes says whether an operation can change something; then Random matters.
+func Writes(name string) bool {
+	o := byName[name]
+	return o != nil && o.Writes
+}
+
+// mayAsk says why an actor may not ask for an operation.
+func (o *Operation) mayAsk(from Actor) *wire.Error {
+	switch {
+	case o.Who == Agents && from.Kind != Agent:
+		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for agents"}
+	case o.Who == Operators && from.Kind == Agent:
+		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for operators"}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package handlers
+
+import "orchestrator/wire"
+
+// remembers is how many requests that changed something are remembered of each
+// agent, so that a repeat changes nothing.
+const remembers = 128
+
+// mark is the request that a fact came of, as the fact keeps it.
+type mark struct {
+	ID        string `json:"id"`
+	Run       string `json:"run"`
+	Timestamp string `json:"timestamp"`
+	Sum       uint64 `json:"sum"` // of the operation and the payload
+}
+
+// memory is a request that was granted. While it waits there is no answer.
+type memory struct {
+	mark
+	answer any
+	err    *wire.Error
+}
+
+// memories are the latest requests of one agent.
+type memories struct {
+	byID map[string]*memory
+	ring []*memory
+	next int
+}
+
+func (m *memories) keep(mk mark) *memory {
+	if m.byID == nil {
+		m.byID = make(map[string]*memory)
+	}
+	kept := &memory{mark: mk}
+	if len(m.ring) < remembers {
+		m.ring = append(m.ring, kept)
+	} else {
+		if old := m.ring[m.next]; m.byID[old.ID] == old {
+			delete(m.byID, old.ID)
+		}
+		m.ring[m.next] = kept
+		m.next = (m.next + 1) % remembers
+	}
+	m.byID[mk.ID] = kept
+	return kept
+}
+
+// mark is what facts of this turn keep of its request; nil when people ask:
+// their doors do not repeat.
+func (t *turn) mark() *mark {
+	if t.request == nil || t.from.Kind != Agent {
+		return nil
+	}
+	return &mark{ID: t.request.ID, Run: t.from.Run, Timestamp: t.request.Timestamp, Sum: t.request.Sum}
+}
+
+// remember files the answer to the request that a fact came of.
+func (s *State) remember(name string, mk *mark, answer any, err *wire.Error) {
+	a := s.agents[name]
+	if mk == nil || a == nil {
+		return
+	}
+	kept := a.memories.byID[mk.ID]
+	if kept == nil || kept.mark != *mk {
+		kept = a.memories.keep(*mk)
+	}
+	kept.answer, kept.err = answer, err
+}
+
+// repeated answers a request that was there before: with the first answer when
+// it is the same, with a refusal when only its id is. Ids begin anew with each
+// run of an agent, unless the whole message is the same: then the run before
+// died without having heard the answer.
+//
+// A request that was refused changed nothing, and is looked at afresh.
+func (t *turn) repeated(r *wire.Request) bool {
+	a := t.agents[t.from.Name]
+	if t.from.Kind != Agent || a == nil {
+		return false
+	}
+	kept := a.memories.byID[r.ID]
+	switch {
+	case kept == nil:
+		return false
+	case kept.Run == t.from.Run && kept.Sum != r.Sum:
+		t.refuse(&wire.Error{
+			Code:    wire.CodeInvalid,
+			Message: "this id was used for another request",
+			Details: map[string]any{"pointer": "/id", "reason": "id_reused"},
+		})
+	case kept.Run != t.from.Run && (kept.Sum != r.Sum || kept.Timestamp != r.Timestamp):
+		return false
+	case kept.err != nil:
+		t.refuse(kept.err)
+	case kept.answer != nil:
+		t.answer(kept.answer)
+	case kept.Run != t.from.Run: // a question that still waits: askUser takes it up again
+		return false
+	default:
+		t.out.Waits = true // the answer to the first one answers this one too
+	}
+	return true
+}

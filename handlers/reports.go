@@ -1,0 +1,61 @@
+package handlers
+
+import "orchestrator/wire"
+
+// report takes what an agent tells. Nobody is answered; what is wrong with it is
+// for the audit.
+func (t *turn) report(r *wire.Report) *wire.Error {
+	switch body := r.Body.(type) {
+	case *wire.Progress:
+		return t.progress(body)
+	case *wire.Trouble:
+		return t.trouble(body)
+	case *wire.OpenQuestion:
+		t.fact("", "", &questionAsked{ID: t.questionID(), Agent: t.from.Name, Question: body.Question, Context: body.Context})
+		return nil
+	}
+	return &wire.Error{Code: wire.CodeUnknownType, Message: "nobody decides about event:" + r.Name}
+}
+
+// held finds the task that an agent tells of. It must have it.
+func (t *turn) held(id, verb string) (*task, *wire.Error) {
+	k, err := t.own(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case k.view.AssignedTo != t.from.Name:
+		return nil, notHolder(k)
+	case k.view.State == wire.TaskAssigned:
+		t.start(k, nil)
+	case k.view.State != wire.TaskRunning:
+		return nil, wrongState(k, verb)
+	}
+	return k, nil
+}
+
+func (t *turn) progress(p *wire.Progress) *wire.Error {
+	k, err := t.held(p.TaskID, "worked on")
+	if err != nil {
+		return err
+	}
+	t.fact("", k.view.ID, &taskProgress{ID: k.view.ID, Name: k.view.Name, Agent: t.from.Name, Progress: p.Progress, Message: p.Message})
+	return nil
+}
+
+// trouble notes an error, and fails the task when the agent cannot go on.
+func (t *turn) trouble(e *wire.Trouble) *wire.Error {
+	if e.TaskID == "" || e.Recoverable && t.tasks[e.TaskID] == nil {
+		t.fact("", "", &taskTrouble{Agent: t.from.Name, Error: e.Error, Stack: e.Stack})
+		return nil
+	}
+	k, err := t.held(e.TaskID, "failed")
+	if err != nil {
+		return err
+	}
+	if !e.Recoverable {
+		t.fail(k, e.Error, e.Stack, nil)
+		return nil
+	}
+	t.fact("", k.view.ID, &taskTrouble{ID: k.view.ID, Agent: t.from.Name, Error: e.Error, Stack: e.Stack})
+	return nil
+}

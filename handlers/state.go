@@ -1,0 +1,172 @@
+package handlers
+
+import (
+	"fmt"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// State is everything that is open, and what is remembered of the rest. One
+// goroutine at a time may use it.
+type State struct {
+	rules Rules
+	seq   int64 // of the last record
+
+	agents map[string]*agent
+	order  []*agent // in the order in which they became known
+
+	tasks    map[string]*task
+	list     []*task // oldest first
+	owned    map[string][]*task
+	counts   map[wire.TaskState]int
+	finished []*task // kept whole, the one that ended first in front
+	ready    queues
+
+	questions map[string]*question
+	asked     []*question // those that are open, oldest first
+	numbered  int64       // questions so far
+
+	keys     map[string]string // agents by the hash of their keys
+	stopping bool              // no new work is given out
+
+	turn    turn // the one that is being decided, reused
+	outcome Outcome
+}
+
+// New makes a State in which nothing has happened.
+func New(rules Rules) *State {
+	if rules.Depth == 0 {
+		rules.Depth = 64
+	}
+	if rules.KeepFinished == 0 {
+		rules.KeepFinished = 1000
+	}
+	if rules.RequestTimeout == 0 {
+		rules.RequestTimeout = 30 * time.Second
+	}
+	return &State{
+		rules:     rules,
+		agents:    make(map[string]*agent),
+		tasks:     make(map[string]*task),
+		owned:     make(map[string][]*task),
+		counts:    make(map[wire.TaskState]int),
+		questions: make(map[string]*question),
+		keys:      make(map[string]string),
+	}
+}
+
+// Seq is the number of the last record that the State includes.
+func (s *State) Seq() int64 { return s.seq }
+
+// Adopt takes on changed rules.
+func (s *State) Adopt(rules Rules) { s.rules = New(rules).rules }
+
+// A fact is what a record says, read.
+type fact interface {
+	kind() string
+	apply(s *State, r *wire.Record)
+}
+
+// facts makes an empty fact of each kind.
+var facts = map[string]func() fact{
+	wire.EventAgentKnown:       func() fact { return new(agentKnown) },
+	wire.EventAgentForgotten:   func() fact { return new(agentForgotten) },
+	wire.EventTaskCreated:      func() fact { return new(taskCreated) },
+	wire.EventTaskAssigned:     func() fact { return new(taskAssigned) },
+	wire.EventTaskStarted:      func() fact { return new(taskStarted) },
+	wire.EventTaskProgress:     func() fact { return new(taskProgress) },
+	wire.EventTaskTrouble:      func() fact { return new(taskTrouble) },
+	wire.EventTaskRequeued:     func() fact { return new(taskRequeued) },
+	wire.EventTaskDone:         func() fact { return new(taskDone) },
+	wire.EventTaskFailed:       func() fact { return new(taskFailed) },
+	wire.EventTaskCancelled:    func() fact { return new(taskCancelled) },
+	wire.EventTaskBlocked:      func() fact { return new(taskBlocked) },
+	wire.EventQuestionAsked:    func() fact { return new(questionAsked) },
+	wire.EventQuestionRejoined: func() fact { return new(questionRejoined) },
+	wire.EventQuestionAnswered: func() fact { return new(questionAnswered) },
+	wire.EventQuestionExpired:  func() fact { return new(questionExpired) },
+	wire.EventKeyIssued:        func() fact { return new(keyIssued) },
+}
+
+// read makes the fact of a record.
+func read(r *wire.Record) (fact, error) {
+	var f fact
+	if empty := facts[r.Kind]; empty != nil {
+		f = empty()
+	} else if happenings[r.Kind] {
+		f = &happened{what: r.Kind}
+	} else {
+		return nil, fmt.Errorf("record %d is of the kind %q, which this version does not know", r.Seq, r.Kind)
+	}
+	if err := wire.DecodeOwn(r.Payload, f); err != nil {
+		return nil, fmt.Errorf("record %d, a %s, cannot be read: %w", r.Seq, r.Kind, err)
+	}
+	return f, nil
+}
+
+// Apply repeats what a record of an earlier life says. Records come in order,
+// none left out.
+func (s *State) Apply(r wire.Record) error {
+	if r.Seq != s.seq+1 {
+		return fmt.Errorf("record %d follows record %d", r.Seq, s.seq)
+	}
+	f, err := read(&r)
+	if err != nil {
+		return err
+	}
+	s.seq = r.Seq
+	f.apply(s, &r)
+	return nil
+}
+
+// Due is when the earliest deadline passes, if there is one. The caller hands
+// in a wire.Due then.
+func (s *State) Due() (time.Time, bool) {
+	var earliest time.Time
+	for _, q := range s.asked {
+		if !q.deadline.IsZero() && (earliest.IsZero() || q.deadline.Before(earliest)) {
+			earliest = q.deadline
+		}
+	}
+	return earliest, !earliest.IsZero()
+}
+
+// Counts says how many tasks are in each state.
+func (s *State) Counts() wire.TaskCounts {
+	return wire.TaskCounts{
+		Pending:    s.counts[wire.TaskPending],
+		Blocked:    s.counts[blocked],
+		Assigned:   s.counts[wire.TaskAssigned],
+		Planning:   s.counts[wire.TaskPlanning],
+		PlanReview: s.counts[wire.TaskPlanReview],
+		Running:    s.counts[wire.TaskRunning],
+		NeedsHuman: s.counts[wire.TaskNeedsHuman],
+		InReview:   s.counts[wire.TaskInReview],
+		Done:       s.counts[wire.TaskDone],
+		Failed:     s.counts[wire.TaskFailed],
+		Cancelled:  s.counts[wire.TaskCancelled],
+	}
+}
+
+// Open is how many tasks have not ended.
+func (s *State) Open() int {
+	ended := s.counts[wire.TaskDone] + s.counts[wire.TaskFailed] + s.counts[wire.TaskCancelled]
+	return len(s.list) - ended
+}
+
+// Questions is how many questions wait for a person.
+func (s *State) Questions() int { return len(s.asked) }
+
+// Holds says what an agent is working on.
+func (s *State) Holds(name string) []wire.TaskLabel {
+	a := s.agents[name]
+	if a == nil {
+		return nil
+	}
+	labels := make([]wire.TaskLabel, 0, len(a.holds))
+	for _, k := range a.holds {
+		labels = append(labels, wire.TaskLabel{ID: k.view.ID, Name: k.view.Name, State: k.view.State, Progress: k.view.Progress})
+	}
+	return labels
+}
