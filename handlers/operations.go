@@ -83,6 +83,12 @@ func Writes(name string) bool {
 	return o != nil && o.Writes
 }
 
+// MayAgents says whether agents may ask for an operation.
+func MayAgents(name string) bool {
+	o := byName[name]
+	return o != nil && o.Who != Operators
+}
+
 // mayAsk says why an actor may not ask for an operation.
 func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {

@@ -15,6 +15,9 @@ type Agent struct {
 	Place       string // where it was written
 	Description string
 	Role        string
+	Offers      []string // capabilities
+	Capacity    int      // tasks at a time
+	OnExit      string   // what becomes of its task: auto | fail | requeue
 	Command     []string
 	Dir         string
 	// Environ makes the environment, anew for each start and off the

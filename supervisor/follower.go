@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -235,7 +234,7 @@ func (s *Supervisor) Listen(lines bool) *Follower {
 	for _, a := range s.order {
 		a.voice.follow(f)
 	}
-	s.followAll = append(s.followAll, f)
+	s.audience.join(f)
 	return f
 }
 
@@ -248,7 +247,7 @@ func (s *Supervisor) follow(ctx context.Context, names []string) (*Follower, fun
 	end := func() {
 		f.close()
 		s.post(func() {
-			s.followAll = slices.DeleteFunc(s.followAll, func(o *Follower) bool { return o == f })
+			s.audience.part(f)
 			for _, a := range s.order {
 				a.voice.unfollow(f)
 			}
@@ -260,7 +259,7 @@ func (s *Supervisor) follow(ctx context.Context, names []string) (*Follower, fun
 			a.voice.follow(f)
 		}
 		if len(names) == 0 {
-			s.followAll = append(s.followAll, f)
+			s.audience.join(f)
 		}
 		return nil, err
 	})

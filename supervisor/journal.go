@@ -6,66 +6,83 @@ import (
 	"path"
 	"slices"
 	"sync"
-	"time"
 
+	"orchestrator/handlers"
 	"orchestrator/wire"
 )
 
-// remembered is how many events are kept in memory.
-const remembered = 10_000
+const (
+	// remembered is how many events are kept in memory, and rememberedBytes how
+	// much of what they carry: the rest is in the record.
+	remembered      = 10_000
+	rememberedBytes = 16 << 20
+)
 
-// journal is what happened, in order, numbered from 1. It keeps the latest.
+// journal is the latest of what became true, in order, for those who ask and
+// those who follow.
 type journal struct {
 	mu     sync.Mutex
-	events []wire.Event // a ring once it is full
-	last   int64        // number of the latest
+	events []*wire.Event // oldest first
+	bytes  int
+	last   int64 // number of the latest
+	count  bool  // it gives the numbers: nothing is recorded
 	grown  chan struct{}
 	closed bool
 }
 
-func newJournal() *journal { return &journal{grown: make(chan struct{})} }
+func newJournal(count bool) *journal { return &journal{count: count, grown: make(chan struct{})} }
 
-// add numbers an event and keeps it.
-func (j *journal) add(e wire.Event, at time.Time) *wire.Event {
+// add keeps events, and lets go of the oldest.
+func (j *journal) add(events []*wire.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.last++
-	e.Seq, e.At = j.last, stamp(at)
-	if len(j.events) < remembered {
+	for _, e := range events {
+		if j.count {
+			e.Seq = j.last + 1
+		}
+		if e.Seq != 0 { // one that could not be recorded has no place behind which to go on
+			j.last = e.Seq
+		}
 		j.events = append(j.events, e)
-	} else {
-		j.events[(j.last-1)%remembered] = e
+		j.bytes += len(e.Payload) + len(e.Text)
 	}
+	drop := 0
+	for len(j.events)-drop > remembered || j.bytes > rememberedBytes && drop < len(j.events)-1 {
+		j.bytes -= len(j.events[drop].Payload) + len(j.events[drop].Text)
+		j.events[drop] = nil
+		drop++
+	}
+	j.events = j.events[drop:]
 	close(j.grown)
 	j.grown = make(chan struct{})
-	return &e
 }
 
-// after returns the events behind number seq, and a channel that is closed
-// when there are more; nil when there will be none. If some are gone, the
-// first event says so.
-func (j *journal) after(seq int64) ([]wire.Event, <-chan struct{}) {
+// begin says that what comes next follows fact number last.
+func (j *journal) begin(last int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var found []wire.Event
-	first := max(j.last-int64(len(j.events)), 0)
-	if seq < first {
-		found = append(found, wire.Event{
-			Seq:     first,
-			At:      j.events[first%remembered].At,
-			Kind:    wire.EventGap,
-			Text:    fmt.Sprintf("events %d to %d are no longer in memory", seq+1, first),
-			Figures: wire.Figures{Gap: first - seq},
-		})
-		seq = first
+	j.last = last
+}
+
+// after returns the events behind number seq that are in memory, the number
+// behind which they begin, and a channel that is closed when there are more;
+// nil when there will be none.
+func (j *journal) after(seq int64) (events []*wire.Event, from int64, grown <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	from = j.last
+	if len(j.events) > 0 && j.events[0].Seq != 0 {
+		from = j.events[0].Seq - 1
 	}
-	for n := seq; n < j.last; n++ {
-		found = append(found, j.events[n%remembered])
+	start := len(j.events)
+	for start > 0 && (j.events[start-1].Seq > seq || j.events[start-1].Seq == 0) {
+		start--
 	}
-	if j.closed {
-		return found, nil
+	events = slices.Clone(j.events[start:])
+	if !j.closed {
+		grown = j.grown
 	}
-	return found, j.grown
+	return events, from, grown
 }
 
 // close says that nothing more will happen.
@@ -85,20 +102,29 @@ func (j *journal) latest() int64 {
 }
 
 // Seq is the number of the latest event.
-func (s *Supervisor) Seq() int64 { return s.journal.latest() }
+func (s *Supervisor) Seq() int64 { return s.audience.journal.latest() }
 
 // Events sends events as they are and, if asked, as they come, until send
-// fails or ctx is over.
+// fails or ctx is over. Those that are no longer in memory come from the
+// record; where nothing is recorded, the first one says how many are gone.
 func (s *Supervisor) Events(ctx context.Context, q EventQuery, send func(wire.Event) error) error {
 	seq := q.Since
+	pass := func(e *wire.Event) error {
+		seq = max(seq, e.Seq)
+		if !q.wants(e) {
+			return nil
+		}
+		return send(*e)
+	}
 	for {
-		events, grown := s.journal.after(seq)
-		for i := range events {
-			seq = events[i].Seq
-			if !q.wants(&events[i]) {
-				continue
+		events, from, grown := s.audience.journal.after(seq)
+		if seq < from {
+			if err := s.older(ctx, seq, from, pass); err != nil {
+				return err
 			}
-			if err := send(events[i]); err != nil {
+		}
+		for _, e := range events {
+			if err := pass(e); err != nil {
 				return err
 			}
 		}
@@ -113,11 +139,38 @@ func (s *Supervisor) Events(ctx context.Context, q EventQuery, send func(wire.Ev
 	}
 }
 
+// older sends what lies behind seq up to last and is not in memory.
+func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire.Event) error) error {
+	if s.options.Record == nil {
+		return send(&wire.Event{
+			Seq:     last,
+			At:      wire.Timestamp(s.began),
+			Kind:    wire.EventGap,
+			Text:    fmt.Sprintf("events %d to %d are no longer in memory", seq+1, last),
+			Figures: wire.Figures{Gap: last - seq},
+		})
+	}
+	for r, err := range s.options.Record.Records(ctx, seq) {
+		if err != nil {
+			return fmt.Errorf("reading the record: %w", err)
+		}
+		if r.Seq > last {
+			return nil
+		}
+		e := handlers.Tell(r)
+		if err := send(&e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // EventQuery chooses events.
 type EventQuery struct {
 	Since  int64  // those behind this number
 	After  string // those later than this time, spelled as theirs
 	Kind   string // a glob; "": all
+	Task   string
 	Agents []string
 	Follow bool
 }
@@ -131,5 +184,6 @@ func (q *EventQuery) wants(e *wire.Event) bool {
 			return false
 		}
 	}
-	return (q.After == "" || e.At > q.After) && (len(q.Agents) == 0 || slices.Contains(q.Agents, e.Agent))
+	return (q.After == "" || e.At > q.After) && (q.Task == "" || e.Task == q.Task) &&
+		(len(q.Agents) == 0 || slices.Contains(q.Agents, e.Agent))
 }

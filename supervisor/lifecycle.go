@@ -120,6 +120,9 @@ func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, err
 	if m.spec.Pty {
 		m.speech.echoes = newEchoes()
 	}
+	if !m.spec.Raw {
+		m.speech.channel = s.channel(a, m)
+	}
 	return s.options.Start(child.Spec{
 		Command: m.spec.Command,
 		Dir:     m.spec.Dir,
@@ -154,6 +157,10 @@ func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
 	a.deaf, a.silent = "", ""
 	a.starts++
 	a.mail = s.mailbox(a, m, c)
+	if m.speech.channel != nil {
+		m.speech.channel.mail = a.mail
+		s.dispatcher.posts.open(a.Name, a.run, a.mail)
+	}
 	a.set(wire.StateRunning, "")
 	s.idle = false
 	text := fmt.Sprintf("pid %d", c.PID())
@@ -200,19 +207,16 @@ func (s *Supervisor) startFailed(a *agent, err error) {
 // exited is the turn after the leader died. Its tree may still be there.
 func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	a.exit = &exit
+	a.mail.setFree()
 	up := exit.At.Sub(a.child.StartedAt())
 	a.lastExit, a.lastUp = exit.String(), up
 	a.set(wire.StateStopping, exit.String()+", its tree is being cleared")
 	s.deadlines.drop(a.watch)
 	s.deadlines.drop(a.proof)
-	facts := wire.Figures{PID: a.child.PID(), UpMS: up.Milliseconds()}
-	if exit.Signal != 0 {
-		facts.Signal = child.SignalName(exit.Signal)
-	} else {
-		facts.ExitCode = &exit.Code
-	}
 	if a.halt == nil {
-		s.event(a, wire.Event{Kind: wire.EventExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: facts})
+		figures := exitFigures(exit, false)
+		figures.PID, figures.UpMS = a.child.PID(), up.Milliseconds()
+		s.event(a, wire.Event{Kind: wire.EventExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
 		return
 	}
 	// A stop that was asked for is told whole, by stopped. What the leader left
@@ -223,10 +227,19 @@ func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	}
 }
 
+// exitFigures are how a run ended, and whether it was told to.
+func exitFigures(exit child.Exit, ordered bool) wire.Figures {
+	if exit.Signal != 0 {
+		return wire.Figures{Signal: child.SignalName(exit.Signal), Ordered: ordered}
+	}
+	return wire.Figures{ExitCode: &exit.Code, Ordered: ordered}
+}
+
 // ended is the turn after nothing of the run is left. It decides what follows.
 func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	exit := *a.exit
 	s.clearUp(a, ending)
+	s.event(a, wire.Event{Kind: wire.EventEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || s.stopping != nil)})
 	a.endedRun = a.run
 	switch {
 	case a.halt != nil || s.stopping != nil:
@@ -279,6 +292,7 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	if ending.Unverified {
 		s.event(a, wire.Event{Kind: wire.EventLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
 	}
+	s.dispatcher.posts.close(a.Name)
 	a.mail.drop()
 	_, _, refused := a.mail.waiting()
 	a.refused += refused

@@ -28,6 +28,7 @@ type logFile struct {
 	prefix string // the run
 	suffix string // .out or .err
 	limits Output
+	note   func(lost int64, now time.Time) []byte // the line that stands for lost ones; nil: in words
 
 	file    *os.File
 	part    int
@@ -50,7 +51,7 @@ func (f *logFile) write(text []byte, lines int64, now time.Time) error {
 	}
 	err := f.ready(int64(len(text)))
 	if err == nil && f.lost > 0 {
-		err = f.append(fmt.Appendf(nil, "%s [%d lines before this one could not be written]\n", stamp(now), f.lost))
+		err = f.append(f.gap(now))
 	}
 	if err == nil {
 		err = f.append(text)
@@ -65,6 +66,14 @@ func (f *logFile) write(text []byte, lines int64, now time.Time) error {
 	f.lost += lines
 	f.retryAt = now.Add(retryAfter)
 	return err
+}
+
+// gap is the line that stands for those that are missing.
+func (f *logFile) gap(now time.Time) []byte {
+	if f.note != nil {
+		return f.note(f.lost, now)
+	}
+	return fmt.Appendf(nil, "%s [%d lines before this one could not be written]\n", stamp(now), f.lost)
 }
 
 // append writes all of text or leaves the file as it was.
@@ -167,6 +176,9 @@ func nextRun(dir string) int {
 	}
 	return last + 1
 }
+
+// runPrefix is what the files of a run begin with.
+func runPrefix(run int) string { return fmt.Sprintf("%06d", run) }
 
 // stampLayout is how log files spell a time; its length is fixed.
 const stampLayout = "2006-01-02T15:04:05.000Z"

@@ -29,40 +29,87 @@ type mailbox struct {
 	broken  func(error)  // the agent closed its stdin
 
 	mu      sync.Mutex
-	queue   [][]byte
+	queue   []entry
+	lines   int // messages in the queue
 	bytes   int64
 	taken   int // messages that the writer has in hand, and their bytes
 	inHand  int64
+	toTell  []func(written bool) // of what the writer has in hand
 	writing bool
 	ending  bool // close when the queue is empty
 	over    bool // nothing can be written any more
+	free    bool // nobody waits for room: the agent is dead, and its last words are heard
 	refused int64
 	room    chan struct{} // closed when something was taken; nil while nobody waits
 }
 
-// batch bounds what is written at once.
-const batch = 64 << 10
+// entry is what is put into a mailbox at once: whole lines.
+type entry struct {
+	text  []byte
+	lines int
+	// told hears, once, whether the entry was written; nil when nobody asks.
+	// What somebody asks about is let in beyond the number of messages: there
+	// is never much of it.
+	told func(written bool)
+}
 
-// put adds a message, which must be a whole line. When the mailbox is full it
-// also returns what is closed when that may have changed.
-func (m *mailbox) put(line []byte) (moved <-chan struct{}, err error) {
+func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
+
+// batchBytes bounds what is written at once.
+const batchBytes = 64 << 10
+
+// put adds an entry. When the mailbox is full it also returns what is closed
+// when that may have changed.
+func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case m.over || m.ending:
-		m.refused++
+		m.refused += int64(e.lines)
 		return nil, ErrNoStdin
-	case len(m.queue)+m.taken >= m.bounds.Messages, m.bytes+int64(len(line)) > m.bounds.Bytes && m.bytes > 0:
-		m.refused++
-		if m.room == nil {
-			m.room = make(chan struct{})
-		}
-		return m.room, ErrMailboxFull
+	case e.told == nil && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes > 0:
+		m.refused += int64(e.lines)
+		return m.moving(), ErrMailboxFull
 	}
-	m.queue = append(m.queue, line)
-	m.bytes += int64(len(line))
+	m.queue = append(m.queue, e)
+	m.lines += e.lines
+	m.bytes += int64(len(e.text))
 	m.write()
 	return nil, nil
+}
+
+func (m *mailbox) full() bool { return m.lines+m.taken >= m.bounds.Messages }
+
+// moving is closed when something was taken. The lock is held.
+func (m *mailbox) moving() <-chan struct{} {
+	if m.room == nil {
+		m.room = make(chan struct{})
+	}
+	return m.room
+}
+
+// await waits until the mailbox is less than half full. It is for the agent's
+// own reader: one that asks without reading the answers stands still, and
+// nobody else does.
+func (m *mailbox) await() {
+	for {
+		m.mu.Lock()
+		if m.over || m.ending || m.free || (m.lines+m.taken)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes {
+			m.mu.Unlock()
+			return
+		}
+		moved := m.moving()
+		m.mu.Unlock()
+		<-moved
+	}
+}
+
+// setFree ends all waiting for room, for good.
+func (m *mailbox) setFree() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free = true
+	m.makeRoom()
 }
 
 // end closes stdin when all that waits has been written.
@@ -78,10 +125,30 @@ func (m *mailbox) end() {
 // drop forgets what waits. The child is gone.
 func (m *mailbox) drop() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.refused += int64(len(m.queue) + m.taken)
-	m.over, m.queue, m.bytes, m.taken, m.inHand = true, nil, 0, 0, 0
+	lost := m.forget()
+	m.mu.Unlock()
+	tell(lost, false)
+}
+
+// forget empties the mailbox for good, and returns those who asked about what
+// was in it. The lock is held.
+func (m *mailbox) forget() []func(bool) {
+	lost := m.toTell
+	for i := range m.queue {
+		if m.queue[i].told != nil {
+			lost = append(lost, m.queue[i].told)
+		}
+	}
+	m.refused += int64(m.lines + m.taken)
+	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.toTell = true, nil, 0, 0, 0, 0, nil
 	m.makeRoom()
+	return lost
+}
+
+func tell(those []func(bool), written bool) {
+	for _, told := range those {
+		told(written)
+	}
 }
 
 // write makes sure that a writer is at work. The lock is held.
@@ -105,25 +172,29 @@ func (m *mailbox) run() {
 			m.fail(err)
 			return
 		}
+		m.wroteAll()
 	}
 }
 
-// take moves messages from the queue into text. With nothing to take it ends
+// take moves entries from the queue into text. With nothing to take it ends
 // the writer.
 func (m *mailbox) take(text []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.bytes -= m.inHand // what was taken before is written now
-	m.taken, m.inHand = 0, 0
-	for len(m.queue) > 0 && (len(text) == 0 || len(text)+len(m.queue[0]) <= batch) {
+	for len(m.queue) > 0 && (len(text) == 0 || len(text)+len(m.queue[0].text) <= batchBytes) {
+		e := &m.queue[0]
 		if m.wrote != nil {
-			m.wrote(m.queue[0])
+			m.wrote(e.text)
 		}
-		text = append(text, m.queue[0]...)
-		m.inHand += int64(len(m.queue[0]))
-		m.queue[0] = nil
+		text = append(text, e.text...)
+		m.inHand += int64(len(e.text))
+		m.taken += e.lines
+		m.lines -= e.lines
+		if e.told != nil {
+			m.toTell = append(m.toTell, e.told)
+		}
+		*e = entry{}
 		m.queue = m.queue[1:]
-		m.taken++
 	}
 	m.makeRoom()
 	if len(text) == 0 {
@@ -135,6 +206,17 @@ func (m *mailbox) take(text []byte) []byte {
 		}
 	}
 	return text
+}
+
+// wroteAll follows a write: what was in hand is with the agent.
+func (m *mailbox) wroteAll() {
+	m.mu.Lock()
+	m.bytes -= m.inHand
+	m.taken, m.inHand = 0, 0
+	told := m.toTell
+	m.toTell = nil
+	m.mu.Unlock()
+	tell(told, true)
 }
 
 // writeAll writes text, saying so when the agent does not take it in time, and
@@ -165,11 +247,10 @@ func (m *mailbox) writeAll(text []byte) error {
 func (m *mailbox) fail(err error) {
 	m.mu.Lock()
 	known := m.over
-	m.writing, m.over = false, true
-	m.refused += int64(len(m.queue) + m.taken)
-	m.queue, m.bytes, m.taken, m.inHand = nil, 0, 0, 0
-	m.makeRoom()
+	m.writing = false
+	lost := m.forget()
 	m.mu.Unlock()
+	tell(lost, false)
 	if !known && !errors.Is(err, os.ErrClosed) {
 		m.broken(err)
 	}
@@ -193,5 +274,5 @@ func (m *mailbox) adopt(bounds Bounds, timeout time.Duration) {
 func (m *mailbox) waiting() (messages int, bytes, refused int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.queue) + m.taken, m.bytes, m.refused
+	return m.lines + m.taken, m.bytes, m.refused
 }

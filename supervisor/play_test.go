@@ -180,12 +180,17 @@ func (p *play) view(name string) wire.AgentView {
 	return status.Agents[i]
 }
 
-// told lists "agent kind: text" of all events so far.
+// told lists "agent kind: text" of all events so far, without those that are
+// there for the record alone.
 func (p *play) told() []string {
 	synctest.Wait()
-	events, _ := p.journal.after(0)
+	events, _, _ := p.audience.journal.after(0)
 	var lines []string
 	for _, e := range events {
+		switch e.Kind {
+		case wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventEnded:
+			continue
+		}
 		lines = append(lines, e.Agent+" "+e.Kind+": "+e.Text)
 	}
 	return lines

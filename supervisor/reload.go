@@ -81,6 +81,7 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 			leaving = append(leaving, a)
 		}
 	}
+	s.enlist()
 	s.event(nil, wire.Event{
 		Kind: wire.EventReloaded, Text: "the configuration was applied, " + count(len(changes), "change"),
 		Figures: wire.Figures{Count: int64(len(changes))},
@@ -115,9 +116,11 @@ func (s *Supervisor) adopt(a *agent, spec Agent) {
 
 // leave forgets an agent that has been taken out of the configuration.
 func (s *Supervisor) leave(a *agent) {
+	s.audience.leave(a.voice)
 	a.voice.close()
 	delete(s.agents, a.Name)
 	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })
+	s.enlist()
 	s.wakeWaiting()
 	s.checkIdle()
 }

@@ -147,7 +147,7 @@ func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan
 		case a.mail == nil || a.Raw:
 			return nil, ErrNoStdin
 		}
-		return a.mail.put(line)
+		return a.mail.put(oneLine(line))
 	})
 }
 

@@ -71,13 +71,20 @@ func (s *Supervisor) beginHalt(a *agent) {
 	}
 	if !a.Raw {
 		grace := s.within(a.Stop.CloseStdin + a.Stop.Grace)
-		notice := wire.Shutdown(uuid.NewString(), time.Now(), grace, a.halt.reason)
+		notice := wire.Shutdown(uuid.NewString(), time.Now(), roundUp(grace), a.halt.reason)
 		if line, err := wire.Encode(notice); err == nil {
-			_, _ = a.mail.put(append(line, '\n')) // one that takes nothing is signalled all the same
+			_, _ = a.mail.put(oneLine(append(line, '\n'))) // one that takes nothing is signalled all the same
 		}
 	}
 	a.mail.end()
 	a.due = s.deadlines.add(time.Now().Add(s.within(a.Stop.CloseStdin)), func() { s.signalRung(a) })
+}
+
+// roundUp spells a time to the tenth of a second: an agent that is told 29.999 s
+// of 30 learns nothing from it.
+func roundUp(d time.Duration) time.Duration {
+	const tenth = 100 * time.Millisecond
+	return (d + tenth - 1).Truncate(tenth)
 }
 
 // signalRung is the second rung: the signal to the group.

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sync/errgroup"
 
+	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 )
@@ -26,6 +27,9 @@ type Options struct {
 	Start    func(child.Spec) (Process, error) // makes a process
 	Log      hclog.Logger
 	Shutdown time.Duration // one budget for the whole ordered stop
+	Record   Record        // where facts are kept; nil: nowhere
+	Rules    handlers.Rules
+	Protocol Protocol
 	// ExitWhenIdle ends Run when every agent has ended for good.
 	ExitWhenIdle bool
 	// AbortOnFailure ends Run when the first agent fails for good.
@@ -42,11 +46,12 @@ var ErrOver = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator ha
 // Supervisor runs agents. Its methods may be called from anywhere; what they
 // do happens in Run.
 type Supervisor struct {
-	options Options
-	journal *journal
-	began   time.Time
-	done    chan struct{} // closed when Run has ended
-	makers  errgroup.Group
+	options    Options
+	dispatcher *dispatcher
+	audience   *audience
+	began      time.Time
+	done       chan struct{} // closed when Run has ended
+	makers     errgroup.Group
 
 	inbox struct {
 		mu    sync.Mutex
@@ -57,12 +62,12 @@ type Supervisor struct {
 	// What follows belongs to Run.
 	agents    map[string]*agent
 	order     []*agent
-	followAll []*Follower // those who follow all agents, also future ones
 	deadlines deadlines
 	storm     storm
 	idle      bool      // said that all have ended
 	stopping  *stopping // nil until the stop begins
 	failed    bool      // agents had failed when the stop began
+	broken    error     // why nothing can be recorded any more
 
 	expecting   map[*agent]bool // those of whom somebody expects something
 	processions []*procession
@@ -105,15 +110,20 @@ type agent struct {
 
 // New makes a supervisor of some agents. Nothing starts before Run.
 func New(o Options, agents []Agent) *Supervisor {
+	o.Protocol = o.Protocol.orDefault()
+	o.Rules.Depth = o.Protocol.Depth
 	s := &Supervisor{
-		options: o,
-		journal: newJournal(),
-		began:   time.Now(),
-		done:    make(chan struct{}),
-		agents:  make(map[string]*agent),
+		options:    o,
+		dispatcher: newDispatcher(o),
+		audience:   &audience{journal: newJournal(o.Record == nil), voices: make(map[string]*voice)},
+		began:      time.Now(),
+		done:       make(chan struct{}),
+		agents:     make(map[string]*agent),
 
 		expecting: make(map[*agent]bool),
 	}
+	s.dispatcher.show = s.audience.tell
+	s.dispatcher.broke = s.recordBroke
 	s.inbox.wake = make(chan struct{}, 1)
 	for _, spec := range agents {
 		s.enter(spec)
@@ -127,9 +137,7 @@ func (s *Supervisor) enter(spec Agent) *agent {
 	a.voice = newVoice(spec.Name, spec.Output, func(e wire.Event) {
 		s.post(func() { s.event(a, e) })
 	})
-	for _, f := range s.followAll {
-		a.voice.follow(f)
-	}
+	s.audience.enter(a.voice)
 	s.agents[spec.Name] = a
 	s.order = append(s.order, a)
 	return a
@@ -139,7 +147,11 @@ func (s *Supervisor) enter(spec Agent) *agent {
 // been stopped: by ctx, by Stop, or by an option.
 func (s *Supervisor) Run(ctx context.Context) error {
 	defer close(s.done)
-	defer s.journal.close()
+	defer s.audience.journal.close()
+	if s.options.Record != nil {
+		go s.dispatcher.keepRecording() // end waits for it
+	}
+	s.enlist()
 	s.event(nil, wire.Event{
 		Kind:    wire.EventUp,
 		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
@@ -192,11 +204,13 @@ func reasonOf(ctx context.Context) string {
 func (s *Supervisor) end() error {
 	s.awaitMakers()
 	s.stopping.summary(s)
+	s.dispatcher.close()
 	for _, a := range s.order {
 		a.voice.close()
 	}
-	for _, f := range s.followAll {
-		f.close()
+	s.audience.close()
+	if s.broken != nil {
+		return s.broken
 	}
 	if s.failed && (s.options.ExitWhenIdle || s.options.AbortOnFailure) {
 		return ErrAgentsFailed
@@ -278,24 +292,23 @@ func await[T any](ctx context.Context, s *Supervisor, answer <-chan T) (T, error
 	}
 }
 
-// event records what happened and tells it to those who follow.
+// event has recorded what happened, and those who follow are told.
 func (s *Supervisor) event(a *agent, e wire.Event) {
-	now := time.Now()
 	if a != nil {
 		e.Agent = a.Name
 		if e.Run == "" {
 			e.Run = a.run
 		}
 	}
-	kept := s.journal.add(e, now)
-	if a != nil {
-		a.voice.say(kept, now)
-		return
-	}
-	p := sentence(kept, now)
-	for _, f := range s.followAll {
-		f.pushNow("", p)
-	}
+	s.dispatcher.happen(&e)
+}
+
+// recordBroke follows a record that takes nothing any more.
+func (s *Supervisor) recordBroke(err error) {
+	s.post(func() {
+		s.broken = err
+		s.stop("nothing can be recorded any more")
+	})
 }
 
 // choose finds agents by name or block, in order; none named means all.

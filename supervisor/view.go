@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"orchestrator/handlers"
 	"orchestrator/wire"
 )
 
@@ -25,6 +26,13 @@ func (s *Supervisor) Status(ctx context.Context) (wire.Status, error) {
 	if err != nil {
 		return wire.Status{}, err
 	}
+	s.dispatcher.look(func(state *handlers.State) {
+		got.status.Tasks, got.status.Questions = state.Counts(), state.Questions()
+		for i := range got.status.Agents {
+			got.status.Agents[i].Tasks = state.Holds(got.status.Agents[i].Name)
+		}
+	})
+	s.dispatcher.settle()            // nothing is shown that is not recorded
 	for i, c := range got.children { // reading /proc is not for Run
 		if v := &got.status.Agents[i]; c != nil {
 			v.CPUMS, v.RSSBytes = c.Usage()

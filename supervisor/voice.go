@@ -39,7 +39,8 @@ func newVoice(agent string, output Output, tell func(wire.Event)) *voice {
 type speech struct {
 	*voice
 	run     string
-	echoes  *echoes // nil where the agent has no terminal
+	echoes  *echoes  // nil where the agent has no terminal
+	channel *channel // nil where all it says is log
 	streams [2]speechStream
 }
 
@@ -58,7 +59,7 @@ func (v *voice) begin(run string, maxLine int) *speech {
 	output := v.output
 	v.mu.Unlock()
 	dir := filepath.Join(output.Dir, v.agent)
-	prefix := fmt.Sprintf("%06d", nextRun(dir)) // a look at the disk, so not under the lock
+	prefix := runPrefix(nextRun(dir)) // a look at the disk, so not under the lock
 	s := &speech{voice: v, run: run}
 	for i, suffix := range []string{".out", ".err"} {
 		s.streams[i] = speechStream{
@@ -99,6 +100,9 @@ func (s *speech) hear(stream child.Stream, chunk []byte) {
 	for line, ok := t.lines.Next(); ok; line, ok = t.lines.Next() {
 		s.line(p, t, line, now, front)
 	}
+	if s.channel != nil && stream == child.Stdout {
+		s.channel.send(now)
+	}
 	s.pass(p, t, now)
 }
 
@@ -115,16 +119,22 @@ func (s *speech) end() {
 		if line, ok := t.lines.Rest(); ok {
 			s.line(&p, t, line, now, front(now))
 		}
+		if s.channel != nil && i == 0 {
+			s.channel.end(now)
+		}
 		s.pass(&p, t, now)
 		t.file.close()
 	}
 }
 
-// line puts one line on the page, as it will stand in the log file: one copy
-// serves the file, the tail and those who follow. An oversized one is there as
-// its head.
+// line takes one line. One that is no message goes on the page, as it will
+// stand in the log file: one copy serves the file, the tail and those who
+// follow. An oversized one is there as its head.
 func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time, front []byte) {
 	if s.echoes.drop(line.Text, now) {
+		return
+	}
+	if s.channel != nil && t == &s.streams[0] && !line.Cut && s.channel.take(line.Text, now) {
 		return
 	}
 	p.text = append(p.text, front...)
@@ -215,6 +225,20 @@ func (v *voice) say(e *wire.Event, at time.Time) {
 	v.tail.keep(p)
 	followers := v.followers
 	v.mu.Unlock()
+	for _, f := range followers {
+		f.pushNow(v.agent, p)
+	}
+}
+
+// mention is say for what is only to be heard.
+func (v *voice) mention(e *wire.Event, at time.Time) {
+	v.mu.Lock()
+	followers := v.followers
+	v.mu.Unlock()
+	if len(followers) == 0 {
+		return
+	}
+	p := sentence(e, at)
 	for _, f := range followers {
 		f.pushNow(v.agent, p)
 	}

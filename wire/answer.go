@@ -14,7 +14,7 @@ type Envelope struct {
 // object, or why not.
 func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *Error) []byte {
 	if refusal != nil {
-		return e.AppendRefusal(b, quote(request), refusal)
+		return e.AppendRefusal(b, Quote(request), refusal)
 	}
 	from := len(b)
 	b = append(b, `{"type":"response:success","id":"`...)
@@ -25,7 +25,7 @@ func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *E
 	b = append(b, `,"payload":`...)
 	b, err := appendPayload(b, payload)
 	if err != nil {
-		return e.AppendRefusal(b[:from], quote(request), &Error{Code: CodeInternal, Message: "the answer could not be spelled"})
+		return e.AppendRefusal(b[:from], Quote(request), &Error{Code: CodeInternal, Message: "the answer could not be spelled"})
 	}
 	return append(b, '}', '\n')
 }
@@ -121,4 +121,5 @@ func appendPayload(b []byte, payload any) ([]byte, error) {
 	return append(b, text...), err
 }
 
-func quote(text string) []byte { return appendText(nil, text) }
+// Quote spells a text as JSON.
+func Quote(text string) []byte { return appendText(nil, text) }

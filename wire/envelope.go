@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -16,8 +17,8 @@ func (r *Reader) request(kind string) Message {
 	if err == nil {
 		err = r.envelope()
 	}
-	if err == nil && !isTime(k.timestamp) {
-		err = invalid("/timestamp", "timestamp is required, as an ISO 8601 time")
+	if err == nil {
+		err = k.moment()
 	}
 	if err != nil {
 		return refused(err)
@@ -53,6 +54,21 @@ func (k *keys) identity() (string, *Error) {
 	default:
 		return id, nil
 	}
+}
+
+// moment checks the time of a request.
+func (k *keys) moment() *Error {
+	when, ok := text(k.timestamp)
+	switch {
+	case k.timestamp == nil:
+		return invalid("/timestamp", "timestamp is missing")
+	case !ok:
+		return invalid("/timestamp", "timestamp must be a string")
+	}
+	if _, ok := ParseTime(when); !ok {
+		return invalid("/timestamp", fmt.Sprintf("%.40q is not an ISO 8601 time", when))
+	}
+	return nil
 }
 
 // envelope checks what requests and events have in common.
@@ -107,21 +123,28 @@ var timeLayouts = []string{
 	time.DateOnly,
 }
 
-func isTime(value []byte) bool {
-	when, ok := text(value)
-	if !ok {
-		return false
-	}
-	_, ok = ParseTime(when)
-	return ok
-}
-
 // ParseTime reads an ISO 8601 time. One without a zone is UTC.
 func ParseTime(when string) (time.Time, bool) {
+	if loose(when) {
+		return time.Time{}, false
+	}
 	for _, layout := range timeLayouts {
 		if at, err := time.Parse(layout, when); err == nil {
 			return at.UTC(), true
 		}
 	}
 	return time.Time{}, false
+}
+
+// loose says whether a time has what time.Parse lets pass, and nobody else
+// does: an hour of one digit, or an offset of 24 hours or of 60 minutes.
+func loose(when string) bool {
+	if len(when) > len("2006-01-02T1:") && when[12] == ':' {
+		return true
+	}
+	sign := strings.LastIndexAny(when, "+-")
+	if sign <= len("2006-01") || len(when) < sign+len("+0000") {
+		return false
+	}
+	return when[sign+1:sign+3] > "23" || when[len(when)-2:] > "59"
 }

@@ -38,6 +38,7 @@ func split(limit int, chunks ...[]byte) []said {
 
 func whole(text string) said { return said{text: text, size: int64(len(text))} }
 
+// Rows: B-02, B-10.
 func TestLines(t *testing.T) {
 	head := strings.Repeat("x", Head)
 	for name, test := range map[string]struct {
@@ -92,6 +93,8 @@ func normal(lines []said) []said {
 
 // Torture row 12: a message split at every position, with characters of two,
 // three and four bytes, CR LF, a byte order mark and U+2028, is one message.
+//
+// Rows: B-02, T-01.
 func TestSplitPositions(t *testing.T) {
 	message := "{\"type\":\"x\",\"text\":\"é\u20ac\u2028\U0001f600\"}"
 	stream := []byte("\xef\xbb\xbf" + message + "\r\n" + message + "\n")
@@ -104,6 +107,8 @@ func TestSplitPositions(t *testing.T) {
 }
 
 // A stream without line ends costs the limit and no more.
+//
+// Rows: B-09.
 func TestMemoryOfAnEndlessLine(t *testing.T) {
 	const limit = 1 << 20
 	l := NewLines(limit)

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -147,6 +148,7 @@ func (o *Object) Texts(key string) []string {
 		return nil
 	}
 	texts := make([]string, 0, len(items))
+	known := make(map[string]bool, len(items)) // a list may be as long as a line: it is not searched
 	for i, item := range items {
 		s, ok := text(item)
 		switch {
@@ -154,7 +156,8 @@ func (o *Object) Texts(key string) []string {
 			o.refuseItem(key, i, "must be a string")
 		case blank(s):
 			o.refuseItem(key, i, "must not be empty")
-		case !slices.Contains(texts, s):
+		case !known[s]:
+			known[s] = true
 			texts = append(texts, s)
 		}
 	}
@@ -254,6 +257,9 @@ func (o *Object) Number(key string) (value float64, raw Raw) {
 	return value, Raw(bytes.Clone(digits))
 }
 
+// mostWhole is the largest whole number that no neighbour is taken for.
+const mostWhole = 1<<53 - 1
+
 // Whole is an optional whole number that is not less than least; 0 when it is
 // missing.
 func (o *Object) Whole(key string, least int64) int64 {
@@ -261,7 +267,7 @@ func (o *Object) Whole(key string, least int64) int64 {
 	if raw == nil {
 		return 0
 	}
-	if value != float64(int64(value)) || int64(value) < least || value > 1<<53 {
+	if value > mostWhole || value != math.Trunc(value) || value < float64(least) {
 		o.Refuse(key, fmt.Sprintf("must be a whole number from %d", least))
 		return 0
 	}

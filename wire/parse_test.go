@@ -29,20 +29,22 @@ func read(line string) string {
 	return "?"
 }
 
-// The table of section DT, rule by rule, with its hard cases.
+// The rules of Reader, one by one, with their hard cases.
+//
+// Rows: B-03, B-04, B-05, B-12, B-17, B-18, B-19, B-20, B-84, T-02, T-03.
 func TestDialects(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
-		// 0: not one object (B-04, B-05, B-84, T-03)
+		// 0: not one object
 		{``, "log"}, {`hello`, "log"}, {`42`, "log"}, {`"text"`, "log"}, {`null`, "log"}, {`true`, "log"},
 		{`[{"type":"request:get-task"}]`, "log"}, {`{"type":"request:x"}{"type":"request:y"}`, "log"}, {`{"type":`, "log"},
 		{"{\"type\":\"request:x\",\"id\":\"\xff\"}", "log"},
-		// 1: requests and events (B-03, B-12, B-17, B-18)
+		// 1: requests and events
 		{`{"type":"request:query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, "request query-agents"},
 		{`{"type":"request:nope","id":"1","timestamp":"2026-01-01T00:00:00Z"}`, "request nope"},
 		{`{"type":"event:progress","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, "event progress"},
 		{`  {"type":"event:log","id":"1"}  `, "event log"},
 		{`{"t\u0079pe":"request\u003aquery-agents","id":"1","timestamp":"2026-01-01"}`, "request query-agents"},
-		// 2: what only the orchestrator says (B-19, B-20, T-02)
+		// 2: what only the orchestrator says
 		{`{"type":"response:success","id":"1","correlationId":"2","timestamp":"x","payload":{}}`, "log"},
 		{`{"type":"response:error","id":"1"}`, "log"},
 		{`{"type":"notify:task-assigned","id":"1","timestamp":"x","payload":{}}`, "log"},
@@ -96,8 +98,9 @@ func TestNestingIsBounded(t *testing.T) {
 	require.Equal(t, "it nests too deeply", reader().Parse([]byte(line)).(Log).Why)
 }
 
-// B-13 … B-16, B-27, B-78 and torture row 14: what is wrong with an envelope,
-// and where.
+// What is wrong with an envelope, and where; torture row 14.
+//
+// Rows: B-13, B-14, B-16, B-27, B-78.
 func TestEnvelopes(t *testing.T) {
 	const good = `"timestamp":"2026-01-01T00:00:00Z"`
 	for _, test := range []struct{ line, id, code, pointer string }{
@@ -126,7 +129,10 @@ func TestEnvelopes(t *testing.T) {
 	}
 }
 
-// T-06, T-48: ids are text, kept exactly; payloads are not touched.
+// Ids are text, kept exactly; payloads are not touched. Nobody needs to say who
+// they are.
+//
+// Rows: B-13, B-15, T-06, T-48.
 func TestRequestsAreKeptExactly(t *testing.T) {
 	m := reader().Parse([]byte(`{"type":"request:submit-task","id":"req-é\u0041","agentId":"me","timestamp":"2026-02-04T15:30:00.5+01:00","payload":{"n": 12345678901234567890, "html":"<a&b>"},"extra":1}`)).(*Request)
 	require.Equal(t, "req-éA", m.ID)
@@ -134,15 +140,19 @@ func TestRequestsAreKeptExactly(t *testing.T) {
 	require.Equal(t, "{}", string(reader().Parse([]byte(`{"type":"request:x","id":"1","timestamp":"2026-01-01"}`)).(*Request).Payload))
 }
 
+// Rows: B-14.
 func TestTimes(t *testing.T) {
 	for _, good := range []string{
 		"2026-02-04T14:30:00Z", "2026-02-04T14:30:00.123Z", "2026-02-04T14:30:00+05:30", "2026-02-04T14:30:00.123456789-0800",
-		"2026-02-04T14:30:00", "2026-02-04T14:30Z", "20260204T143000Z", "2026-02-04",
+		"2026-02-04T14:30:00", "2026-02-04T14:30Z", "20260204T143000Z", "2026-02-04", "2026-02-04T14:30:00,5-23:59", "20260204T143000-0130",
 	} {
 		_, ok := ParseTime(good)
 		require.True(t, ok, good)
 	}
-	for _, bad := range []string{"", "now", "2026-13-01T00:00:00Z", "04.02.2026", "1700000000", "2026-02-04 14:30"} {
+	for _, bad := range []string{"", "now", "2026-13-01T00:00:00Z", "04.02.2026", "1700000000", "2026-02-04 14:30",
+		// what time.Parse takes, and nobody else
+		"2026-02-04T1:30:00Z", "2026-02-04T14:30:00+24:00", "2026-02-04T14:30:00-05:60", "20260204T143000+0060", "2026-02-04T14:30Z+", "2026-02-30",
+	} {
 		_, ok := ParseTime(bad)
 		require.False(t, ok, bad)
 	}

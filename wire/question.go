@@ -22,16 +22,16 @@ func ReadAskUser(o *Object) *AskUser {
 	if q.Timeout > longestTimeout {
 		o.Refuse("timeout", "is longer than a year, in milliseconds")
 	}
+	taken := make(map[string]bool)
 	o.Objects("options", 1<<20, func(item *Object) {
 		option := Option{Label: item.Text("label"), Value: item.NeedText("value")}
 		if option.Label == "" {
 			option.Label = option.Value
 		}
-		for _, other := range q.Options {
-			if other.Value == option.Value {
-				item.Refuse("value", "stands twice")
-			}
+		if taken[option.Value] {
+			item.Refuse("value", "stands twice")
 		}
+		taken[option.Value] = true
 		q.Options = append(q.Options, option)
 	})
 	return q

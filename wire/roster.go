@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // QueryAgents is the payload of query-agents.
 type QueryAgents struct {
@@ -13,7 +17,7 @@ type QueryAgents struct {
 func ReadQueryAgents(o *Object) *QueryAgents {
 	q := &QueryAgents{Status: o.Text("status"), Capabilities: o.Texts("capabilities")}
 	q.Role = o.Text("role")
-	if q.Role != "" && q.Role != RoleWorker && q.Role != RolePlanner && q.Role != RoleReviewer && o.err == nil {
+	if o.find("role") != nil && !slices.Contains(Roles, q.Role) && o.err == nil {
 		o.err = &Error{
 			Code:    CodeInvalid,
 			Message: "Invalid role specified",

@@ -53,6 +53,7 @@ func (a *app) runOne(command []string, pty bool) error {
 	name := strings.TrimSuffix(filepath.Base(command[0]), filepath.Ext(command[0]))
 	c := config.Alone(a.dir, stateDir, name, command)
 	c.Agents[0].Pty = pty
+	c.Store.Kind = "memory" // it goes with the state directory
 	log := a.logger(c)
 	t := newTeam()
 	if err := t.hold(stateDir, a.socketPath(stateDir), log); err != nil {
@@ -60,10 +61,9 @@ func (a *app) runOne(command []string, pty bool) error {
 	}
 	defer t.release()
 	t.base = agentBase(a.environ)
-	t.super = supervisor.New(supervisor.Options{
-		Name: name, Version: version, StateDir: stateDir, Start: t.start, Log: log,
-		Shutdown: c.Orchestrator.Shutdown, ExitWhenIdle: true,
-	}, t.specs(c))
+	if err := t.supervise(c, supervisor.Options{Name: name, ExitWhenIdle: true}); err != nil {
+		return err
+	}
 	return a.runAlone(t, name)
 }
 

@@ -270,7 +270,7 @@ echo "heard $line"
 // whole. When there is room again the file goes on with a note.
 func TestTortureFullDisk(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, quick+`
+	s := newStage(t, quick+unkept+`
 agent "writer" {
   command = ["sh", "writer.sh"]
 }

@@ -43,6 +43,14 @@ defaults {
 }
 `
 
+// unkept is for those who take the room on the disk away: what happens then to
+// the record is another test's.
+const unkept = `
+store {
+  kind = "memory"
+}
+`
+
 // markEnv marks everything that comes of a stage.
 const markEnv = "TORTURE_STAGE"
 

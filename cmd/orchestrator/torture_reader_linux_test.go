@@ -39,7 +39,7 @@ func (s *stage) shell(redirection string, args ...string) {
 // the output goes on and says how much is missing.
 func TestTortureUpOntoFullDisk(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, quick+`
+	s := newStage(t, quick+unkept+`
 agent "writer" {
   command = ["sh", "writer.sh"]
 }

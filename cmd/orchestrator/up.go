@@ -88,11 +88,12 @@ func (a *app) up(f upFlags, names []string) error {
 	}
 	defer t.release()
 	t.config, t.load, t.base = c, load, agentBase(a.environ)
-	t.super = supervisor.New(supervisor.Options{
-		Name: c.Orchestrator.Name, Version: version, Config: file, StateDir: c.Orchestrator.StateDir,
-		Start: t.start, Log: log, Shutdown: c.Orchestrator.Shutdown,
-		ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
-	}, t.specs(c))
+	err = t.supervise(c, supervisor.Options{
+		Name: c.Orchestrator.Name, Config: file, ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
+	})
+	if err != nil {
+		return err
+	}
 	a.talk("%s  %s  %s", versionLine(), c.Orchestrator.Name, file)
 	if isTerminal(a.stdin) && isTerminal(a.stdout) {
 		a.talk("Ctrl-C stops everything in order, twice kills.")

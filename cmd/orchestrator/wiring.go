@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
+	"orchestrator/handlers"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/child"
@@ -26,6 +28,7 @@ type team struct {
 	home     *supervisor.Home
 	host     *child.Host
 	super    *supervisor.Supervisor
+	record   ledger
 	listener net.Listener
 
 	// Of a team that has a file.
@@ -85,6 +88,11 @@ func (t *team) release() {
 		_ = t.listener.Close() // which removes the socket
 		supervisor.RemoveSocketDir(socket, t.home.Dir)
 	}
+	if t.record != nil {
+		if err := t.record.Close(); err != nil {
+			t.log.Error("the record could not be closed", "error", err)
+		}
+	}
 	if t.host != nil {
 		if left := t.host.Close(); len(left) > 0 {
 			t.log.Warn("ended processes that no agent could be found for", "processes", programs(left))
@@ -106,6 +114,24 @@ func (t *team) runCommand(ctx context.Context, command []string, dir string, env
 	return t.host.Run(ctx, command, dir, env)
 }
 
+// supervise makes the supervisor of a configuration, with what was recorded in
+// earlier lives.
+func (t *team) supervise(c *config.Config, o supervisor.Options) error {
+	ctx := context.Background()
+	var err error
+	if t.record, err = openRecord(ctx, c.Store); err != nil {
+		return cannotRecord(err, c.Store)
+	}
+	o.Version, o.StateDir, o.Start, o.Log = version, c.Orchestrator.StateDir, t.start, t.log
+	o.Shutdown, o.Record = c.Orchestrator.Shutdown, t.record
+	o.Rules, o.Protocol = rules(c)
+	t.super = supervisor.New(o, t.specs(c))
+	if err := t.super.Restore(ctx); err != nil {
+		return cannotRecord(err, c.Store)
+	}
+	return nil
+}
+
 // start makes a process for the supervisor.
 func (t *team) start(spec child.Spec) (supervisor.Process, error) {
 	c, err := t.host.Start(spec)
@@ -124,18 +150,22 @@ func (t *team) door(maxBody int64) *api.Door {
 			return wire.AgentsReply{FormatVersion: wire.FormatVersion, Agents: outcomes}, err
 		})
 	}
+	operations := t.decided()
+	maps.Copy(operations, map[string]api.Operation{
+		"status":        api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) { return s.Status(ctx) }),
+		"start-agent":   agents(s.StartAgents),
+		"stop-agent":    agents(s.StopAgents),
+		"restart-agent": agents(s.RestartAgents),
+		"reload":        api.Do(t.reload),
+	})
 	return &api.Door{
 		MaxBody: maxBody,
 		Log:     t.log,
-		Operations: map[string]api.Operation{
-			"status":        api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) { return s.Status(ctx) }),
-			"start-agent":   agents(s.StartAgents),
-			"stop-agent":    agents(s.StopAgents),
-			"restart-agent": agents(s.RestartAgents),
-			"reload":        api.Do(t.reload),
-		},
-		Streams: map[string]api.Stream{"down": api.DoLines(t.down)},
-		Lists:   map[string]api.List{"events": t.events, "logs": t.logs},
+		// An agent that comes with its key may ask what agents may ask.
+		WithKey:    handlers.MayAgents,
+		Operations: operations,
+		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},
+		Lists:      map[string]api.List{"events": t.events, "logs": t.logs},
 	}
 }
 
@@ -167,6 +197,7 @@ func (t *team) events(ctx context.Context, query url.Values, send func(any) erro
 	q := supervisor.EventQuery{
 		After:  query.Get("after"),
 		Kind:   query.Get("type"),
+		Task:   query.Get("task"),
 		Agents: query["agent"],
 		Follow: query.Get("follow") == "true",
 	}
@@ -219,6 +250,9 @@ func (t *team) specs(c *config.Config) []supervisor.Agent {
 			Place:       a.Place,
 			Description: a.Description,
 			Role:        a.Role,
+			Offers:      offers(&a.Capabilities),
+			Capacity:    a.Capabilities.MaxConcurrentTasks,
+			OnExit:      a.OnExit,
 			Command:     a.Command,
 			Dir:         a.Dir,
 			Environ:     func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.base) },

@@ -64,18 +64,21 @@ type Door struct {
 	Lists      map[string]List
 	MaxBody    int64
 	Log        hclog.Logger
+	// WithKey says which operations a caller may ask for that comes with a key,
+	// and so is no operator. Nothing else is open to it.
+	WithKey func(operation string) bool
 }
 
 // Handler is the door for net/http.
 func (d *Door) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for name, operation := range d.Operations {
-		mux.HandleFunc("POST /api/v1/operations/"+name, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc("POST "+operationsPath+name, func(w http.ResponseWriter, r *http.Request) {
 			d.document(w, r, operation)
 		})
 	}
 	for name, stream := range d.Streams {
-		mux.HandleFunc("POST /api/v1/operations/"+name, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc("POST "+operationsPath+name, func(w http.ResponseWriter, r *http.Request) {
 			body, err := d.body(w, r)
 			if err != nil {
 				d.refuse(w, r, err)
@@ -96,7 +99,7 @@ func (d *Door) Handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path)})
 	})
-	return mux
+	return d.guard(mux)
 }
 
 // document answers one operation.

@@ -1,0 +1,199 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/hex"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// posts are the places to which letters go: the stdin of agents, and those who
+// wait at a door.
+type posts struct {
+	mu     sync.RWMutex
+	agents map[string]post
+	doors  map[string]chan<- handlers.Letter
+}
+
+// post is one run of an agent.
+type post struct {
+	run  string
+	mail *mailbox
+}
+
+func (p *posts) open(agent, run string, mail *mailbox) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.agents == nil {
+		p.agents = make(map[string]post)
+	}
+	p.agents[agent] = post{run: run, mail: mail}
+}
+
+func (p *posts) close(agent string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.agents, agent)
+}
+
+// mail is the mailbox of the run that a letter is for; nil when that has ended.
+func (p *posts) mail(to handlers.Actor) *mailbox {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	at := p.agents[to.Name]
+	if at.run != to.Run {
+		return nil
+	}
+	return at.mail
+}
+
+// doorPrefix begins what stands in place of a run for those who ask at a door:
+// they wait for their answer by themselves.
+const doorPrefix = "door:"
+
+// wait opens a place for one answer.
+func (p *posts) wait(door string) <-chan handlers.Letter {
+	answer := make(chan handlers.Letter, 1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.doors == nil {
+		p.doors = make(map[string]chan<- handlers.Letter)
+	}
+	p.doors[door] = answer
+	return answer
+}
+
+func (p *posts) leave(door string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.doors, door)
+}
+
+func (p *posts) door(name string) chan<- handlers.Letter {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.doors[name]
+}
+
+// deliver puts letters into mailboxes. Several for one agent become one entry,
+// so that they are one write. It never waits.
+func (d *dispatcher) deliver(letters []handlers.Letter) {
+	now := time.Now()
+	for len(letters) > 0 {
+		l := &letters[0]
+		n := 1
+		switch {
+		case strings.HasPrefix(l.To.Run, doorPrefix):
+			if answer := d.posts.door(l.To.Run); answer != nil {
+				answer <- *l
+			}
+		default:
+			n = d.toAgent(letters, now)
+		}
+		letters = letters[n:]
+	}
+}
+
+// toAgent delivers the first letter, and those behind it that can go with it.
+func (d *dispatcher) toAgent(letters []handlers.Letter, now time.Time) int {
+	to := letters[0].To
+	mail := d.posts.mail(to)
+	if mail == nil {
+		if task := letters[0].Task; task != "" {
+			d.happen(&wire.Told{Agent: to.Name, Run: to.Run, Task: task, Lost: true})
+		}
+		return 1 // it has ended, and with it whoever asked
+	}
+	e := entry{text: make([]byte, 0, 512)}
+	for e.lines < len(letters) {
+		l := &letters[e.lines]
+		if l.To != to || e.lines > 0 && (l.Task != "" || mail.wrote != nil) {
+			break
+		}
+		e.text = d.spell(e.text, l, now)
+		e.lines++
+		if l.Task != "" {
+			told := wire.Told{Agent: to.Name, Run: to.Run, Task: l.Task}
+			e.told = func(written bool) {
+				told.Lost = !written
+				d.happen(&told)
+			}
+			break
+		}
+	}
+	d.put(mail, e, to)
+	return e.lines
+}
+
+// put puts an entry into a mailbox. What there is no room for is counted by the
+// mailbox, and said.
+func (d *dispatcher) put(mail *mailbox, e entry, to handlers.Actor) {
+	if _, err := mail.put(e); err != nil && e.told != nil {
+		e.told(false)
+	}
+}
+
+// spell appends a letter as the agent reads it.
+func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
+	envelope := wire.Envelope{ID: messageID(), At: now}
+	if l.Notice != "" {
+		return envelope.AppendNotice(b, l.Notice, l.Payload)
+	}
+	if err := d.complete(l); err != nil {
+		return envelope.AppendAnswer(b, l.Request, nil, err)
+	}
+	return envelope.AppendAnswer(b, l.Request, l.Payload, l.Refusal)
+}
+
+// complete fills a task of which only a stub is in memory with what the record
+// says.
+func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
+	reply, ok := l.Payload.(*wire.TaskReply)
+	if !ok || l.Page == nil {
+		return nil
+	}
+	var pages [2]wire.Record
+	for i, seq := range []int64{l.Page.Created, l.Page.Ended} {
+		for r, err := range d.record.Records(context.Background(), seq-1) {
+			if err != nil {
+				return d.unreadable(err)
+			}
+			pages[i] = r
+			break
+		}
+	}
+	if err := handlers.Complete(reply, pages[0], pages[1]); err != nil {
+		return d.unreadable(err)
+	}
+	return nil
+}
+
+func (d *dispatcher) unreadable(err error) *wire.Error {
+	d.log.Error("the record cannot be read", "error", err)
+	return &wire.Error{Code: wire.CodeInternal, Message: "the record cannot be read; it is in the orchestrator's log"}
+}
+
+// messageID makes the id of a message of ours: a UUID, version 4. It need not be
+// a secret, and so it need not cost a call of the kernel.
+func messageID() string {
+	var raw [16]byte
+	for i, n := range [2]uint64{rand.Uint64(), rand.Uint64()} {
+		for j := range 8 {
+			raw[i*8+j] = byte(n >> (8 * j))
+		}
+	}
+	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
+	var text [36]byte
+	hex.Encode(text[0:8], raw[0:4])
+	hex.Encode(text[9:13], raw[4:6])
+	hex.Encode(text[14:18], raw[6:8])
+	hex.Encode(text[19:23], raw[8:10])
+	hex.Encode(text[24:], raw[10:])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return string(text[:])
+}

@@ -1,0 +1,253 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// Record is where facts are kept. Append adds them behind the last one, all or
+// none, and returns when they will not be lost any more.
+type Record interface {
+	Append(ctx context.Context, last int64, batch []wire.Record) error
+	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
+	Snapshot(ctx context.Context) (seq int64, state []byte, err error)
+	Keep(ctx context.Context, seq int64, state []byte) error
+}
+
+// dispatcher is the one place where it is decided what follows from what is
+// asked, told and seen. Decide, record, tell: whoever has inputs takes the seat,
+// has the State decide about them and leaves; the facts are recorded by one
+// goroutine, a batch at a time, while the next batch is being decided; and only
+// then the letters of the batch leave. One sync of the disk serves all who
+// waited for it.
+//
+// The seat is a lock and not a goroutine with an inbox because a hand-over
+// costs more than most decisions: the goroutine that has read a request decides
+// about it, and, when nothing is to be recorded before, answers it too.
+type dispatcher struct {
+	record Record // nil: nothing is kept, and nothing waits for it
+	log    hclog.Logger
+	audit  *audit
+	show   func([]wire.Record) // tells people what became true
+	broke  func(error)         // the record takes nothing any more
+	posts  posts
+	doors  atomic.Int64 // how many have asked at a door
+	offers offers
+	limit  time.Duration // how long the record may take before those who wait are told
+
+	seat      sync.Mutex // whoever holds it owns what follows
+	state     *handlers.State
+	filling   batch // decided and not yet being recorded
+	recording bool  // a batch is being recorded, or its letters are leaving
+	broken    *wire.Error
+	closing   bool
+	timer     *time.Timer // for the next deadline
+	due       time.Time
+
+	wake chan struct{} // there is something to record
+	done chan struct{} // closed when the recorder has ended
+
+	// Of the recorder alone.
+	last     int64 // the last fact that was recorded
+	kept     int64 // the last fact of the newest snapshot
+	snapshot struct {
+		seq   int64
+		state []byte
+	}
+}
+
+// batch is what was decided together.
+type batch struct {
+	records []wire.Record
+	letters []handlers.Letter
+	settled []chan struct{} // closed when all of it is recorded and told
+}
+
+func (b *batch) empty() bool { return len(b.records)+len(b.letters)+len(b.settled) == 0 }
+
+func (b *batch) clear() {
+	clear(b.records)
+	clear(b.letters)
+	clear(b.settled)
+	b.records, b.letters, b.settled = b.records[:0], b.letters[:0], b.settled[:0]
+}
+
+func newDispatcher(o Options) *dispatcher {
+	d := &dispatcher{
+		record: o.Record, log: o.Log, limit: o.Rules.RequestTimeout,
+		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	if d.limit == 0 {
+		d.limit = 30 * time.Second
+	}
+	d.timer = time.AfterFunc(time.Hour, d.expire)
+	d.timer.Stop()
+	if o.StateDir != "" {
+		d.audit = newAudit(o.StateDir, o.Log)
+	}
+	return d
+}
+
+// restore makes the State of what was recorded in earlier lives.
+func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
+	if d.record == nil {
+		return nil
+	}
+	seq, text, err := d.record.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the kept state: %w", err)
+	}
+	if state, ok := handlers.Restore(rules, text); seq > 0 && ok && state.Seq() == seq {
+		d.state, d.kept = state, seq
+	}
+	for r, err := range d.record.Records(ctx, d.state.Seq()) {
+		if err == nil {
+			err = d.state.Apply(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	d.last = d.state.Seq()
+	return nil
+}
+
+// submit has inputs decided about. The verdicts on them are for the audit: one
+// an input, nil when it was granted. What is to be told at once is told here.
+func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
+	w.verdicts, w.letters, w.records = w.verdicts[:0], w.letters[:0], w.records[:0]
+	d.seat.Lock()
+	for i := range inputs {
+		d.decide(&inputs[i], w)
+	}
+	d.rearm()
+	d.seat.Unlock()
+	for i := range inputs {
+		if r, ok := inputs[i].Message.(*wire.Request); ok {
+			d.audit.note(inputs[i].At, inputs[i].From, r.Operation, r.ID, w.verdicts[i])
+		}
+	}
+	if len(w.records) > 0 {
+		d.show(w.records)
+	}
+	d.deliver(w.letters)
+	clear(w.letters)
+}
+
+// work is what a goroutine that submits keeps from one time to the next.
+type work struct {
+	verdicts []*wire.Error
+	letters  []handlers.Letter
+	records  []wire.Record
+}
+
+// decide is the turn of one input. The seat is held.
+func (d *dispatcher) decide(in *handlers.Input, w *work) {
+	if d.broken != nil && d.refuse(in, w) {
+		return
+	}
+	out := d.state.Handle(*in)
+	if out.Fault != nil {
+		d.log.Error("a decision failed, which is a fault of the orchestrator", "error", out.Fault)
+	}
+	w.verdicts = append(w.verdicts, out.Refused)
+	if d.record == nil || d.broken != nil {
+		w.records = append(w.records, out.Records...)
+		w.letters = append(w.letters, out.Letters...)
+		return
+	}
+	if len(out.Records) == 0 && !d.recording && d.filling.empty() {
+		w.letters = append(w.letters, out.Letters...)
+		return
+	}
+	d.filling.records = append(d.filling.records, out.Records...)
+	d.filling.letters = append(d.filling.letters, out.Letters...)
+	d.rouse()
+}
+
+// refuse answers a request that comes after the record has broken: nothing can
+// become true any more. What the supervisor sees is decided about all the same,
+// so that people are told; it is not recorded.
+func (d *dispatcher) refuse(in *handlers.Input, w *work) bool {
+	if in.From.Kind == handlers.Orchestrator {
+		return false
+	}
+	w.verdicts = append(w.verdicts, d.broken)
+	if r, ok := in.Message.(*wire.Request); ok {
+		w.letters = append(w.letters, handlers.Letter{To: in.From, Request: r.ID, Refusal: d.broken})
+	}
+	return true
+}
+
+func (d *dispatcher) rouse() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// rearm sets the timer for the next deadline. The seat is held.
+func (d *dispatcher) rearm() {
+	due, some := d.state.Due()
+	switch {
+	case !some:
+		due = time.Time{}
+		if !d.due.IsZero() {
+			d.timer.Stop()
+		}
+	case !due.Equal(d.due) && !d.closing:
+		d.timer.Reset(time.Until(due))
+	}
+	d.due = due
+}
+
+// expire is what the timer does.
+func (d *dispatcher) expire() {
+	d.seat.Lock()
+	d.due = time.Time{} // so that it is set again
+	d.seat.Unlock()
+	d.submit([]handlers.Input{{At: time.Now(), Message: wire.Due{}}}, new(work))
+}
+
+// happen records what the supervisor did or saw.
+func (d *dispatcher) happen(m wire.Message) {
+	d.submit([]handlers.Input{{At: time.Now(), Message: m}}, new(work))
+}
+
+// settle waits until everything that was decided so far is recorded and told.
+func (d *dispatcher) settle() {
+	d.seat.Lock()
+	if !d.recording && d.filling.empty() || d.broken != nil {
+		d.seat.Unlock()
+		return
+	}
+	settled := make(chan struct{})
+	d.filling.settled = append(d.filling.settled, settled)
+	d.rouse()
+	d.seat.Unlock()
+	<-settled
+}
+
+// look reads the State. What it sees may not be recorded yet: whoever shows it
+// calls settle first.
+func (d *dispatcher) look(see func(*handlers.State)) {
+	d.seat.Lock()
+	defer d.seat.Unlock()
+	see(d.state)
+}
+
+// chance draws what ids and keys are made of.
+func chance() (bytes [16]byte) {
+	_, _ = rand.Read(bytes[:]) // it does not fail
+	return bytes
+}

@@ -1,0 +1,180 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// snapshotEvery is how many facts there are from one snapshot to the next.
+const snapshotEvery = 100_000
+
+// keepRecording records batches until the dispatcher closes and nothing is left.
+func (d *dispatcher) keepRecording() {
+	defer close(d.done)
+	var b batch
+	for d.next(&b) {
+		d.write(&b)
+		b.clear()
+	}
+}
+
+// next waits for a batch and swaps it for the empty one.
+func (d *dispatcher) next(empty *batch) bool {
+	for {
+		d.seat.Lock()
+		if !d.filling.empty() {
+			*empty, d.filling = d.filling, *empty
+			d.recording = true
+			d.takeSnapshot(false)
+			d.seat.Unlock()
+			return true
+		}
+		d.recording = false
+		closing := d.closing
+		d.seat.Unlock()
+		if closing {
+			return false
+		}
+		<-d.wake
+	}
+}
+
+// write makes a batch durable and then tells of it.
+func (d *dispatcher) write(b *batch) {
+	if len(b.records) > 0 && d.intact() {
+		overdue := time.AfterFunc(d.limit, func() { d.overdue(b) })
+		err := d.record.Append(context.Background(), d.last, b.records)
+		overdue.Stop()
+		if err != nil {
+			d.breakOff(err, b)
+		} else {
+			d.last += int64(len(b.records))
+		}
+	}
+	if len(b.records) > 0 {
+		d.show(b.records)
+	}
+	d.seat.Lock()
+	letters := b.letters // an overdue answer is no longer among them
+	d.seat.Unlock()
+	d.deliver(letters)
+	for _, settled := range b.settled {
+		close(settled)
+	}
+	d.keepSnapshot()
+}
+
+func (d *dispatcher) intact() bool {
+	d.seat.Lock()
+	defer d.seat.Unlock()
+	return d.broken == nil
+}
+
+// breakOff follows a record that took nothing. What was decided and not recorded
+// is not told: requests are answered with a refusal, notices are dropped, and
+// the orchestrator stops.
+func (d *dispatcher) breakOff(cause error, b *batch) {
+	d.log.Error("the record cannot be written: nothing is granted any more, and everything is stopped in order", "error", cause)
+	d.seat.Lock()
+	d.broken = &wire.Error{
+		Code:    wire.CodeInternal,
+		Message: "the record cannot be written, and the orchestrator is stopping; what was asked may not have happened",
+	}
+	refused := d.answersRefused(b.letters[:0], b.letters, d.broken)
+	b.letters = d.answersRefused(refused, d.filling.letters, d.broken)
+	d.filling.letters = d.filling.letters[:0]
+	for i := range b.records {
+		b.records[i].Seq = 0 // people are told, and see that it is not recorded
+	}
+	for i := range d.filling.records {
+		d.filling.records[i].Seq = 0
+	}
+	d.seat.Unlock()
+	d.broke(fmt.Errorf("the record cannot be written: %w", cause))
+}
+
+// answersRefused appends the answers among letters to some, as refusals.
+func (d *dispatcher) answersRefused(some, letters []handlers.Letter, why *wire.Error) []handlers.Letter {
+	for _, l := range letters {
+		if l.Notice == "" {
+			some = append(some, handlers.Letter{To: l.To, Request: l.Request, Refusal: why})
+		}
+	}
+	return some
+}
+
+// overdue answers those who wait for a record that does not take a batch. It
+// may still take it, and then the requests have been granted; a repeat of one
+// is answered with what became of it.
+func (d *dispatcher) overdue(b *batch) {
+	why := &wire.Error{
+		Code:    wire.CodeTimeout,
+		Message: fmt.Sprintf("the disk has not taken the record for %s; what was asked may still happen", d.limit),
+	}
+	d.log.Error("the disk does not take the record: those who wait are told so", "waiting_for", d.limit.String())
+	d.seat.Lock()
+	late := d.answersRefused(nil, b.letters, why)
+	late = d.answersRefused(late, d.filling.letters, why)
+	b.letters, d.filling.letters = noticesOf(b.letters), noticesOf(d.filling.letters)
+	d.seat.Unlock()
+	d.deliver(late)
+}
+
+func noticesOf(letters []handlers.Letter) []handlers.Letter {
+	var notices []handlers.Letter
+	for _, l := range letters {
+		if l.Notice != "" {
+			notices = append(notices, l)
+		}
+	}
+	return notices
+}
+
+// takeSnapshot spells the State when it is time to, or at the end. It includes
+// what is in the batch that is about to be recorded, and is kept after it. The
+// seat is held.
+func (d *dispatcher) takeSnapshot(end bool) {
+	seq := d.state.Seq()
+	if d.broken != nil || d.snapshot.state != nil || seq-d.kept < snapshotEvery && !end || seq == d.kept {
+		return
+	}
+	state, err := d.state.Snapshot()
+	if err != nil {
+		d.log.Error("the state cannot be spelled; the next start reads all facts", "error", err)
+		return
+	}
+	d.snapshot.seq, d.snapshot.state = seq, state
+}
+
+// keepSnapshot keeps the snapshot that was taken, once its facts are recorded.
+func (d *dispatcher) keepSnapshot() {
+	if d.snapshot.state == nil || d.snapshot.seq > d.last {
+		return
+	}
+	if err := d.record.Keep(context.Background(), d.snapshot.seq, d.snapshot.state); err != nil {
+		d.log.Error("the state cannot be kept; the next start reads more facts", "error", err)
+	}
+	d.kept, d.snapshot.state = d.snapshot.seq, nil
+}
+
+// close ends the dispatcher: everything that was decided is recorded and told
+// first. Nothing is submitted any more.
+func (d *dispatcher) close() {
+	d.seat.Lock()
+	d.closing = true
+	d.timer.Stop()
+	d.seat.Unlock()
+	if d.record != nil {
+		d.rouse()
+		<-d.done
+		d.seat.Lock()
+		d.takeSnapshot(true)
+		d.seat.Unlock()
+		d.keepSnapshot()
+	}
+	d.audit.close()
+}

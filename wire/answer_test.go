@@ -1,0 +1,250 @@
+package wire
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var noon = Envelope{ID: "res-1", At: time.Date(2026, 2, 4, 13, 0, 0, 123_456_789, time.FixedZone("", 3600))}
+
+// keysOf takes a line apart, and checks that it is one.
+func keysOf(t *testing.T, line []byte) map[string]json.RawMessage {
+	t.Helper()
+	require.Equal(t, byte('\n'), line[len(line)-1])
+	require.NotContains(t, string(line[:len(line)-1]), "\n")
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(line, &members), "%s", line)
+	return members
+}
+
+// requireValid holds a line against its schema.
+func requireValid(t *testing.T, name string, line []byte) {
+	t.Helper()
+	require.NoError(t, validators(t)[name].Validate(decoded(t, line)), "%s", line)
+}
+
+var (
+	fullTask = Task{
+		ID: "t1", Name: "n", Type: "review", Status: "completed", State: TaskDone, Description: "d", Payload: Raw(`{"a":1}`),
+		RequiredRole: RoleWorker, RequiredCapabilities: []string{"go"}, Dependencies: []string{"t0"}, WaitsFor: []string{"t0"},
+		Priority: Raw("2"), SubmittedBy: "agent:planner", AssignedTo: "coder", Progress: 1e-7, Message: "m", Attempts: 2,
+		Result: Raw(`{"success":true}`), Error: "e", Reason: "r",
+		CreatedAt: when(noon.At), AssignedAt: when(noon.At), StartedAt: when(noon.At), EndedAt: when(noon.At),
+	}
+	bareTask     = Task{ID: "t1", Name: "n", Type: "review", Status: "queued", State: TaskPending, SubmittedBy: "agent:planner", CreatedAt: when(noon.At)}
+	fullAgent    = Agent{ID: "coder", Role: RoleWorker, Status: "busy", Capabilities: []string{"go"}, CurrentTask: "t1"}
+	fullQuestion = Question{
+		ID: "q1", Agent: "coder", Question: "?", Options: []Option{{Label: "A", Value: "a"}}, Context: Raw(`{}`), Blocking: true,
+		AskedAt: when(noon.At), Deadline: when(noon.At),
+	}
+	bareQuestion = Question{ID: "q1", Agent: "coder", Question: "?", AskedAt: when(noon.At)}
+)
+
+// each is bare with one field of full at a time, then full itself.
+func each[T any](bare, full T) []T {
+	all := []T{bare, full}
+	from := reflect.ValueOf(full)
+	for i := range from.NumField() {
+		mixed := bare
+		reflect.ValueOf(&mixed).Elem().Field(i).Set(from.Field(i))
+		all = append(all, mixed)
+	}
+	return all
+}
+
+// Everything that is answered is as its schema says, with and without all that
+// may be missing.
+//
+// Rows: B-22, B-36, B-41, B-51, B-53, B-61.
+func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
+	answers := []any{
+		&AgentList{}, &AgentList{Agents: []Agent{fullAgent, {ID: "a", Role: RolePlanner, Status: "idle"}}},
+		&TaskList{}, &TaskList{Tasks: []Task{bareTask, fullTask}},
+		&UserAnswer{Answer: "oauth", Metadata: AnswerMetadata{AnsweredAt: when(noon.At)}},
+		&QuestionList{}, &QuestionReply{Question: fullQuestion, Answer: "a", Told: true}, &QuestionReply{Question: bareQuestion},
+		&IssuedKey{ID: "k1", Agent: "coder", Key: "orc_1"},
+	}
+	for _, task := range each(bareTask, fullTask) {
+		answers = append(answers, &TaskReply{Task: task})
+	}
+	for _, question := range each(bareQuestion, fullQuestion) {
+		answers = append(answers, &QuestionList{Questions: []Question{question}})
+	}
+	for _, status := range AgentStatuses {
+		answers = append(answers, &AgentList{Agents: []Agent{{ID: "a", Role: RoleReviewer, Status: status}}})
+	}
+	compiled := validators(t)
+	for _, answer := range answers {
+		line := noon.AppendAnswer(nil, "req-1", answer, nil)
+		require.Equal(t, []string{"correlationId", "id", "payload", "timestamp", "type"}, slices.Sorted(maps.Keys(keysOf(t, line))))
+		require.NoError(t, compiled["response:success"].Validate(decoded(t, line)), "%s", line)
+	}
+}
+
+// By hand and by reflection, a document has one spelling.
+func TestTasksHaveOneSpelling(t *testing.T) {
+	schema := validators(t)["task"]
+	for _, task := range each(bareTask, fullTask) {
+		text, err := Encode(&task)
+		require.NoError(t, err)
+		require.Equal(t, string(task.append(nil)), string(text))
+		require.NoError(t, schema.Validate(decoded(t, text)), "%s", text)
+		var back Task
+		require.NoError(t, Decode(text, &back))
+		require.Equal(t, string(text), string(back.append(nil)), "it can be read again")
+	}
+}
+
+// Rows: B-13, B-24, T-06.
+func TestIDsAreGivenBackLetterForLetter(t *testing.T) {
+	for _, id := range []string{"req-123e4567-e89b-12d3-a456-426614174000", "1", " ", "é\u2028😀", `"\`, "\u0000\u001b", "<&>"} {
+		request := encoded(t, map[string]any{"type": "request:query-agents", "id": id, "timestamp": "2026-02-04T14:30:00Z"})
+		m, ok := reader().Parse(request).(*Request)
+		require.True(t, ok, "%s", request)
+		var correlation string
+		require.NoError(t, json.Unmarshal(keysOf(t, noon.AppendAnswer(nil, m.ID, &AgentList{}, nil))["correlationId"], &correlation))
+		require.Equal(t, id, correlation)
+		require.NoError(t, json.Unmarshal(keysOf(t, noon.AppendAnswer(nil, m.ID, nil, &Error{Code: CodeTimeout}))["correlationId"], &correlation))
+		require.Equal(t, id, correlation)
+	}
+}
+
+// Rows: B-46, B-53, T-48.
+func TestPayloadsLeaveAsTheyCame(t *testing.T) {
+	const verbatim = `{"n":12345678901234567890,"x":1.0,"y":1e400,"html":"<a&b>","u":"\u00e9\/","payload":{"payload":{}},"dup":1,"dup":2}`
+	body, err := ReadRequest("submit-task", []byte(`{"type":"t","name":"<n> & \u2028","payload":`+verbatim+`,"priority":1.50}`), 64)
+	require.Nil(t, err)
+	asked := body.(*SubmitTask)
+	task := bareTask
+	task.Name, task.Payload, task.Priority, task.Result = asked.Name, asked.Payload, asked.Priority, Raw(verbatim)
+	for _, line := range [][]byte{
+		noon.AppendAnswer(nil, "req-1", &TaskReply{Task: task}, nil),
+		noon.AppendAnswer(nil, "req-1", &QuestionList{Questions: []Question{{Context: Raw(verbatim)}}}, nil),
+	} {
+		require.Contains(t, string(line), verbatim)
+		require.NotContains(t, string(line), `\u003c`)
+		keysOf(t, line)
+	}
+	line := string(noon.AppendAnswer(nil, "req-1", &TaskReply{Task: task}, nil))
+	require.Contains(t, line, `"priority":1.50`)
+	require.Contains(t, line, `"name":"<n> & `)
+	require.Equal(t, 2, strings.Count(line, verbatim), "the result as well")
+}
+
+// Rows: B-14, B-22, B-25.
+func TestAnAnswer(t *testing.T) {
+	require.Equal(t,
+		`{"type":"response:success","id":"res-1","correlationId":"req-1","timestamp":"2026-02-04T12:00:00.123Z",`+
+			`"payload":{"agents":[{"id":"coder","role":"worker","status":"busy","capabilities":["go"],"currentTask":"t1"},`+
+			`{"id":"a","role":"planner","status":"idle","capabilities":[],"currentTask":null}]}}`+"\n",
+		string(noon.AppendAnswer(nil, "req-1", &AgentList{Agents: []Agent{fullAgent, {ID: "a", Role: "planner", Status: "idle"}}}, nil)))
+}
+
+// Rows: B-23, B-27.
+func TestARefusal(t *testing.T) {
+	refused := invalid("/payload/role", "Invalid <role>")
+	refused.Hint = "roles are …"
+	line := noon.AppendAnswer(nil, "req-1", nil, refused)
+	require.Equal(t,
+		`{"type":"response:error","id":"res-1","correlationId":"req-1","timestamp":"2026-02-04T12:00:00.123Z",`+
+			`"error":{"code":"INVALID_REQUEST","message":"Invalid <role>","details":{"hint":"roles are …","pointer":"/payload/role"}}}`+"\n", string(line))
+	requireValid(t, "response:error", line)
+	require.NotContains(t, keysOf(t, line), "payload")
+	// What had no id that could be given back is answered all the same; a number
+	// is given back digit for digit.
+	for id, want := range map[string]string{"": "null", `9007199254740993`: `9007199254740993`, `""`: `""`} {
+		var raw []byte
+		if id != "" {
+			raw = []byte(id)
+		}
+		line := noon.AppendRefusal(nil, raw, refused)
+		require.Equal(t, want, string(keysOf(t, line)["correlationId"]))
+		requireValid(t, "response:error", line)
+	}
+}
+
+// An answer that cannot be spelled is our own fault, and said in whole lines.
+func TestAnAnswerThatCannotBeSpelled(t *testing.T) {
+	answer := noon.AppendAnswer([]byte("before\n"), "req-1", func() {}, nil)
+	line, found := strings.CutPrefix(string(answer), "before\n")
+	require.True(t, found)
+	require.Contains(t, line, `"code":"INTERNAL_ERROR"`)
+	requireValid(t, "response:error", []byte(line))
+}
+
+// Rows: B-69, B-70, B-71, B-72, B-14.
+func TestNotices(t *testing.T) {
+	for name, test := range map[string]struct {
+		payload any
+		want    string
+	}{
+		NoticeAssigned:  {&TaskNotice{TaskID: "t1", Message: AssignedMessage}, `{"taskId":"t1","message":"Task assigned. Use TaskGet to view details."}`},
+		NoticeCancelled: {&TaskNotice{TaskID: "t1", Reason: DependencyFailed}, `{"taskId":"t1","reason":"Dependency failed"}`},
+		"shutdown":      {ShutdownNotice{GracePeriod: 30000, Reason: "Orchestrator stopping"}, `{"gracePeriod":30000,"reason":"Orchestrator stopping"}`},
+	} {
+		line := noon.AppendNotice(nil, name, test.payload)
+		members := keysOf(t, line)
+		require.Equal(t, []string{"id", "payload", "timestamp", "type"}, slices.Sorted(maps.Keys(members)))
+		require.Equal(t, `"notify:`+name+`"`, string(members["type"]))
+		require.Equal(t, test.want, string(members["payload"]))
+		requireValid(t, "notify:"+name, line)
+		require.IsType(t, Log{}, reader().Parse(line), "said back, it is a line for people")
+	}
+	text, err := Encode(Shutdown("n1", noon.At, 30*time.Second, "Orchestrator stopping"))
+	require.NoError(t, err)
+	requireValid(t, "notify:shutdown", text)
+}
+
+// Every code that there is, is one of six on the line.
+//
+// Rows: B-74.
+func TestCodesAreClosed(t *testing.T) {
+	spoken := map[string]bool{}
+	for _, code := range codes(t) {
+		word, _ := code.spoken()
+		spoken[word] = true
+		requireValid(t, "response:error", noon.AppendRefusal(nil, nil, &Error{Code: code, Message: "m"}))
+	}
+	want := []string{"INTERNAL_ERROR", "INVALID_MESSAGE_TYPE", "INVALID_REQUEST", "NOT_FOUND", "TIMEOUT", "UNAUTHORIZED"}
+	require.Equal(t, want, slices.Sorted(maps.Keys(spoken)))
+	schema := at(schemaOf(t, "response:error"), "properties", "error", "properties", "code", "enum")
+	require.ElementsMatch(t, words(want), schema)
+	word, _ := Code("one of a later day").spoken()
+	require.Equal(t, "INTERNAL_ERROR", word)
+	for code, reason := range map[Code]string{CodeConflict: "conflict", CodeLimited: "rate_limited"} {
+		line := string(noon.AppendRefusal(nil, nil, &Error{Code: code}))
+		require.Contains(t, line, `"code":"INVALID_REQUEST"`)
+		require.Contains(t, line, `"reason":"`+reason+`"`)
+	}
+}
+
+// codes are the constants of type Code, as they stand in the source: one that
+// is added is tested.
+func codes(t *testing.T) []Code {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "error.go", nil, 0)
+	require.NoError(t, err)
+	var found []Code
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if kind, ok := spec.Type.(*ast.Ident); ok && kind.Name == "Code" {
+			found = append(found, Code(strings.Trim(spec.Values[0].(*ast.BasicLit).Value, `"`)))
+		}
+		return true
+	})
+	require.Greater(t, len(found), 7)
+	return found
+}

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// readAs reads a payload and spells what came of it: the type's members, or
+// where it is wrong and why.
+func readAs(t *testing.T, operation, payload string) (any, string) {
+	t.Helper()
+	body, err := ReadRequest(operation, []byte(payload), 64)
+	if err != nil {
+		require.Equal(t, CodeInvalid, err.Code)
+		pointer, _ := err.Details["pointer"].(string)
+		return nil, pointer + ": " + err.Message
+	}
+	return body, ""
+}
+
+// What an operation makes of its payload.
+//
+// Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-52, B-58, B-59, B-60.
+func TestRequestsAreRead(t *testing.T) {
+	for _, test := range []struct {
+		operation, payload string
+		want               any
+	}{
+		{"query-agents", `{}`, &QueryAgents{}},
+		{"query-agents", `{"role":null,"status":null,"capabilities":null,"later":1}`, &QueryAgents{}},
+		{"query-agents", `{"role":"worker","status":"idle","capabilities":["go","sh","go"]}`, &QueryAgents{Role: "worker", Status: "idle", Capabilities: []string{"go", "sh"}}},
+		{"query-tasks", `{"status":"queued","requiredRole":"worker","limit":10}`, &QueryTasks{Status: "queued", RequiredRole: "worker", Limit: 10}},
+		{"query-tasks", `{"status":"in_review","limit":1e1}`, &QueryTasks{Status: "in_review", Limit: 10}},
+		{"submit-task", `{"type":"review","name":"n"}`, &SubmitTask{Type: "review", Name: "n"}},
+		{
+			"submit-task",
+			`{"type":"review","name":"n","description":"d","payload":{"payload": {"n":1e400}},"requiredRole":"planner","requiredCapabilities":["go"],"dependencies":["a","b"],"priority":2.50}`,
+			&SubmitTask{
+				Type: "review", Name: "n", Description: "d", Payload: Raw(`{"payload": {"n":1e400}}`), RequiredRole: "planner",
+				RequiredCapabilities: []string{"go"}, Dependencies: []string{"a", "b"}, Priority: Raw("2.50"),
+			},
+		},
+		{"get-task", `{"taskId":"\u0061 "}`, &TaskID{TaskID: "a "}},
+		{"start-task", `{"taskId":"a"}`, &TaskID{TaskID: "a"}},
+		{"complete-task", `{"taskId":"a"}`, &CompleteTask{TaskID: "a"}},
+		{"complete-task", `{"taskId":"a","result":{"n":1.0}}`, &CompleteTask{TaskID: "a", Result: Raw(`{"n":1.0}`)}},
+		{"complete-task", `{"taskId":"a","result":"done"}`, &CompleteTask{TaskID: "a", Result: Raw(`"done"`)}},
+		{"fail-task", `{"taskId":"a","error":"e"}`, &FailTask{TaskID: "a", Error: "e"}},
+		{"cancel-task", `{"taskId":"a","reason":"r"}`, &CancelTask{TaskID: "a", Reason: "r"}},
+		{"ask-user", `{"question":"?"}`, &AskUser{Question: "?"}},
+		{
+			"ask-user", `{"question":"?","options":[{"label":"A","value":"a"},{"value":"b"}],"timeout":300000}`,
+			&AskUser{Question: "?", Options: []Option{{Label: "A", Value: "a"}, {Label: "b", Value: "b"}}, Timeout: 300000},
+		},
+		{"list-questions", `{"anything":[]}`, &Nothing{}},
+		{"answer-question", `{"questionId":"q1","answer":""}`, &AnswerQuestion{QuestionID: "q1"}},
+		{"issue-key", `{"agent":"coder"}`, &IssueKey{Agent: "coder"}},
+	} {
+		body, wrong := readAs(t, test.operation, test.payload)
+		require.Empty(t, wrong, "%s %s", test.operation, test.payload)
+		require.Equal(t, test.want, body, "%s %s", test.operation, test.payload)
+	}
+}
+
+// What is wrong with a payload, where, and in words for people.
+//
+// Rows: B-27, B-33, B-38, B-40, B-43, B-44, B-52, B-58, B-59, B-60, B-76.
+func TestRequestsAreRefused(t *testing.T) {
+	for _, test := range []struct{ operation, payload, want string }{
+		{"query-agents", `{"role":"boss"}`, "/payload/role: Invalid role specified"},
+		{"query-agents", `{"role":""}`, "/payload/role: Invalid role specified"},
+		{"query-agents", `{"role":7}`, "/payload/role: role must be a string"},
+		{"query-agents", `{"capabilities":"go"}`, "/payload/capabilities: capabilities must be a list"},
+		{"query-agents", `{"capabilities":["go"," "]}`, "/payload/capabilities/1: capabilities: item 1 must not be empty"},
+		{"query-agents", `{"capabilities":[null]}`, "/payload/capabilities/0: capabilities: item 0 must be a string"},
+		{"query-tasks", `{"status":"open"}`, `/payload/status: status must be one of queued, running, completed, failed, cancelled, pending, assigned, planning, plan_review, needs_human, in_review or done, not "open"`},
+		{"query-tasks", `{"limit":0}`, "/payload/limit: limit must be a whole number from 1"},
+		{"query-tasks", `{"limit":-1}`, "/payload/limit: limit must be a whole number from 1"},
+		{"query-tasks", `{"limit":1.5}`, "/payload/limit: limit must be a whole number from 1"},
+		{"query-tasks", `{"limit":1e300}`, "/payload/limit: limit must be a whole number from 1"},
+		{"query-tasks", `{"limit":"10"}`, "/payload/limit: limit must be a number"},
+		{"submit-task", `{"name":"n"}`, "/payload/type: type is missing"},
+		{"submit-task", `{"type":"t"}`, "/payload/name: name is missing"},
+		{"submit-task", `{"type":"t","name":" \t\n"}`, "/payload/name: name must not be empty"},
+		{"submit-task", `{"type":"t","Name":"n"}`, "/payload/name: name is missing"},
+		{"submit-task", `{"type":"t","name":"n","name":"m"}`, "/payload/name: name stands twice"},
+		{"submit-task", `{"type":"t","name":"n","payload":[]}`, "/payload/payload: payload must be an object"},
+		{"submit-task", `{"type":"t","name":"n","requiredRole":"boss"}`, `/payload/requiredRole: requiredRole must be one of worker, planner or reviewer, not "boss"`},
+		{"submit-task", `{"type":"t","name":"n","priority":"high"}`, "/payload/priority: priority must be a number"},
+		{"get-task", `{}`, "/payload/taskId: taskId is missing"},
+		{"complete-task", `{"taskId":"a","result":true}`, "/payload/result: result must be an object or a text"},
+		{"fail-task", `{"taskId":"a"}`, "/payload/error: error is missing"},
+		{"ask-user", `{}`, "/payload/question: question is missing"},
+		{"ask-user", `{"question":"?","timeout":0}`, "/payload/timeout: timeout must be a whole number from 1"},
+		{"ask-user", `{"question":"?","timeout":1e12}`, "/payload/timeout: timeout is longer than a year, in milliseconds"},
+		{"ask-user", `{"question":"?","options":[{"label":"A"}]}`, "/payload/options/0/value: value is missing"},
+		{"ask-user", `{"question":"?","options":[{"value":"a"},{"value":"a"}]}`, "/payload/options/1/value: value stands twice"},
+		{"answer-question", `{"questionId":"q1"}`, "/payload/answer: answer is missing"},
+		{"issue-key", `{"agent":null}`, "/payload/agent: agent is missing"},
+	} {
+		_, wrong := readAs(t, test.operation, test.payload)
+		require.Equal(t, test.want, wrong, "%s %s", test.operation, test.payload)
+	}
+}
+
+// The role that somebody gave stands in the answer.
+//
+// Rows: B-33.
+func TestWrongRolesAreGivenBack(t *testing.T) {
+	_, err := ReadRequest("query-agents", []byte(`{"role":"invalid-role"}`), 64)
+	require.Equal(t, "Invalid role specified", err.Message)
+	require.Equal(t, "invalid-role", err.Details["role"])
+}
+
+// A request of a type that nobody knows is told so; an event is not, for
+// nobody answers it.
+//
+// Rows: B-12, B-28.
+func TestUnknownTypes(t *testing.T) {
+	m := reader().Check([]byte(`{"type":"request:nope","id":"1","timestamp":"2026-01-01T00:00:00Z"}`)).(*Refused)
+	require.True(t, m.Request)
+	line := string(Envelope{ID: "r1"}.AppendRefusal(nil, m.ID, m.Err))
+	require.Contains(t, line, `"correlationId":"1"`)
+	require.Contains(t, line, `"code":"INVALID_MESSAGE_TYPE"`)
+
+	m = reader().Check([]byte(`{"type":"event:nope","id":"1"}`)).(*Refused)
+	require.False(t, m.Request)
+	require.Equal(t, CodeUnknownType, m.Err.Code)
+}

@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fieldsOf are the members that a type has in JSON, and those of them that are
+// always there.
+func fieldsOf(kind reflect.Type) (all, always []string) {
+	all, always = []string{}, []string{}
+	for field := range kind.Fields() {
+		name, option, _ := strings.Cut(field.Tag.Get("json"), ",")
+		all = append(all, name)
+		if option != "omitzero" {
+			always = append(always, name)
+		}
+	}
+	slices.Sort(all)
+	slices.Sort(always)
+	return all, always
+}
+
+// requireFields checks that a schema has the members of a Go type, no more and
+// no less, and requires those that are always there. The odd ones are there
+// although the type says they need not be, or the reverse.
+func requireFields(t *testing.T, place string, schema any, value any, odd ...string) {
+	t.Helper()
+	kind := reflect.TypeOf(value)
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	all, always := fieldsOf(kind)
+	properties, _ := at(schema, "properties").(map[string]any)
+	require.Equal(t, all, append([]string{}, slices.Sorted(maps.Keys(properties))...), "%s and %s", place, kind)
+	required := []string{}
+	needs, _ := at(schema, "required").([]any)
+	for _, key := range needs {
+		required = append(required, key.(string))
+	}
+	unless := func(key string) bool { return slices.Contains(odd, key) }
+	require.ElementsMatch(t, slices.DeleteFunc(always, unless), slices.DeleteFunc(required, unless), "%s and %s: required", place, kind)
+}
+
+// at follows keys into a document.
+func at(value any, keys ...string) any {
+	for _, key := range keys {
+		object, _ := value.(map[string]any)
+		value = object[key]
+	}
+	return value
+}
+
+// Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-52, B-58, B-59, B-60, B-64, B-65, B-66, B-67.
+func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
+	odd := map[string][]string{"event:error": {"recoverable"}} // missing means true
+	for _, name := range Schemas() {
+		if !inbound(name) {
+			continue
+		}
+		schema := schemaOf(t, name)
+		examples := schema["examples"].([]any)
+		var body any
+		switch m := reader().Check(encoded(t, examples[0])).(type) {
+		case *Request:
+			body = m.Body
+		case *Report:
+			body = m.Body
+		}
+		require.NotNil(t, body, name)
+		requireFields(t, name, at(schema, "properties", "payload"), body, odd[name]...)
+	}
+	options := at(schemaOf(t, "request:ask-user"), "properties", "payload", "properties", "options", "items")
+	requireFields(t, "an option", options, Option{}, "label") // missing means the value
+}
+
+// Rows: B-36, B-41, B-61, B-69, B-70, B-71, B-72.
+func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
+	requireFields(t, "agent", schemaOf(t, "agent"), Agent{})
+	requireFields(t, "task", schemaOf(t, "task"), Task{}, "result") // always there, as null
+	requireFields(t, "question", schemaOf(t, "question"), Question{})
+	requireFields(t, "question", at(schemaOf(t, "question"), "properties", "options", "items"), Option{})
+
+	answers := at(schemaOf(t, "response:success"), "$defs").(map[string]any)
+	types := map[string]any{
+		"agents": AgentList{}, "tasks": TaskList{}, "task": TaskReply{}, "answer": UserAnswer{},
+		"questions": QuestionList{}, "answered": QuestionReply{}, "key": IssuedKey{},
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(answers)))
+	for name, value := range types {
+		requireFields(t, name, answers[name], value)
+	}
+	requireFields(t, "metadata", at(answers, "answer", "properties", "metadata"), AnswerMetadata{})
+
+	shutdown := schemaOf(t, "notify:shutdown")
+	requireFields(t, "notify:shutdown", shutdown, Notification{})
+	requireFields(t, "notify:shutdown", at(shutdown, "properties", "payload"), ShutdownNotice{})
+	// Both notices about tasks have one type: each leaves out what the other says.
+	assigned := at(schemaOf(t, "notify:task-assigned"), "properties", "payload", "properties").(map[string]any)
+	cancelled := at(schemaOf(t, "notify:task-cancelled"), "properties", "payload", "properties").(map[string]any)
+	both := maps.Clone(assigned)
+	maps.Copy(both, cancelled)
+	requireFields(t, "notices", map[string]any{"properties": both, "required": []any{"taskId"}}, TaskNotice{})
+	require.Equal(t, []string{"message", "taskId"}, slices.Sorted(maps.Keys(assigned)))
+	require.Equal(t, []string{"reason", "taskId"}, slices.Sorted(maps.Keys(cancelled)))
+	require.Equal(t, AssignedMessage, at(assigned, "message", "const"))
+}
+
+// Where a schema names a few words, they are those of the readers.
+func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
+	payload := func(name, key string) any {
+		return at(schemaOf(t, name), "properties", "payload", "properties", key, "enum")
+	}
+	states := make([]string, 0, len(TaskStates))
+	for _, state := range TaskStates {
+		states = append(states, string(state))
+	}
+	nothing := any(nil)
+	require.Equal(t, append(words(Roles), nothing), payload("request:query-agents", "role"))
+	require.Equal(t, append(words(Roles), nothing), payload("request:submit-task", "requiredRole"))
+	require.Equal(t, append(words(statusWords), nothing), payload("request:query-tasks", "status"))
+	require.Equal(t, words(AgentStatuses), at(schemaOf(t, "agent"), "properties", "status", "enum"))
+	require.Equal(t, words(Roles), at(schemaOf(t, "agent"), "properties", "role", "enum"))
+	require.Equal(t, words(TaskStatuses), at(schemaOf(t, "task"), "properties", "status", "enum"))
+	require.Equal(t, words(states), at(schemaOf(t, "task"), "properties", "state", "enum"))
+	require.Equal(t, append(words(Roles), nothing), at(schemaOf(t, "task"), "properties", "requiredRole", "enum"))
+}
+
+func words(of []string) []any {
+	list := make([]any, 0, len(of)+1)
+	for _, word := range of {
+		list = append(list, word)
+	}
+	return list
+}

@@ -1,0 +1,58 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a schema cannot say: it takes the lines of the first table, and the
+// reader does not; with those of the second it is the other way round. The
+// descriptions tell people.
+func TestWhatSchemasCannotSay(t *testing.T) {
+	compiled := validators(t)
+	for _, test := range []struct{ name, line, refused string }{
+		{"request:ask-user", `{"type":"request:ask-user","id":"1","timestamp":"2026-01-01","payload":{"question":"?","options":[{"value":"a"},{"label":"b","value":"a"}]}}`, "value stands twice"},
+		{"request:list-questions", `{"type":"request:list-questions","id":"1","timestamp":"2026-02-29"}`, `"2026-02-29" is not an ISO 8601 time`},
+		{"request:list-questions", `{"type":"request:list-questions","id":"1","timestamp":"20260431T000000Z"}`, `"20260431T000000Z" is not an ISO 8601 time`},
+		// A key that stands twice is gone before a validator sees the document.
+		{"request:get-task", `{"type":"request:get-task","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","taskId":"b"}}`, "taskId stands twice"},
+		{"request:get-task", `{"type":"request:get-task","id":"1","id":"2","timestamp":"2026-01-01","payload":{"taskId":"a"}}`, "it is something else"},
+		// A reader has an end to its patience, and everybody may set another.
+		{"event:log", `{"type":"event:log","id":"1","payload":{"level":"info","message":"","context":{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}}}`, "it is something else"},
+	} {
+		require.NoError(t, compiled[test.name].Validate(decoded(t, []byte(test.line))), test.line)
+		require.Equal(t, test.refused, refusal(test.name, []byte(test.line)), test.line)
+	}
+	for name, line := range map[string]string{
+		// Numbers are read as most languages do, to 16 digits.
+		"request:query-tasks": `{"type":"request:query-tasks","id":"1","timestamp":"2026-01-01","payload":{"limit":1.00000000000000000001}}`,
+		"event:progress":      `{"type":"event:progress","id":"1","payload":{"taskId":"a","progress":1.00000000000000000001}}`,
+	} {
+		require.Error(t, compiled[name].Validate(decoded(t, []byte(line))), line)
+		require.Empty(t, refusal(name, []byte(line)), line)
+	}
+}
+
+// Whose name stands in a message is for whoever knows whose line it is.
+func TestCheckTakesMessagesFromAnybody(t *testing.T) {
+	line := []byte(`{"type":"request:get-task","id":"1","agentId":"you","timestamp":"2026-01-01","payload":{"taskId":"a"}}`)
+	require.IsType(t, &Refused{}, reader().Parse(line))
+	m, ok := reader().Check(line).(*Request)
+	require.True(t, ok)
+	require.Equal(t, &TaskID{TaskID: "a"}, m.Body)
+
+	line = []byte(`{"type":"request:get-task","id":"é","agentId":"you","timestamp":"2026-01-01","payload":{}}`)
+	refused, ok := reader().Check(line).(*Refused)
+	require.True(t, ok)
+	require.Equal(t, `"é"`, string(refused.ID))
+	require.Equal(t, "request:get-task", refused.Type)
+	require.True(t, refused.Request)
+	require.Equal(t, "/payload/taskId", refused.Err.Details["pointer"])
+
+	refused, ok = reader().Check([]byte(`{"type":"event:error","id":"1"}`)).(*Refused)
+	require.True(t, ok)
+	require.False(t, refused.Request)
+	require.Equal(t, Log{}, reader().Check([]byte("hello")))
+}

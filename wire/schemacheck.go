@@ -1,0 +1,30 @@
+package wire
+
+// Check reads a line as Parse does, and its payload too, but takes it from
+// anybody: it is for those who write an agent and want to know what is wrong
+// with a message before somebody hears it. What comes back is a Request or a
+// Report with its Body, or why not.
+func (r *Reader) Check(line []byte) Message {
+	m := r.Parse(line)
+	if refused, ok := m.(*Refused); ok && refused.Err.Code == CodeDenied {
+		claimed := Reader{Depth: r.Depth, Capability: r.Capability}
+		claimed.Agent, _ = text(r.known.agent)
+		m = claimed.Parse(line)
+	}
+	kind, err := "", (*Error)(nil)
+	switch m := m.(type) {
+	case *Request:
+		kind = "request:" + m.Operation
+		m.Body, err = ReadRequest(m.Operation, m.Payload, r.Depth)
+		if err != nil {
+			return &Refused{ID: Quote(m.ID), Type: kind, Request: true, Err: err}
+		}
+	case *Report:
+		kind = "event:" + m.Name
+		m.Body, err = ReadReport(m.Name, m.Payload, r.Depth)
+		if err != nil {
+			return &Refused{ID: Quote(m.ID), Type: kind, Err: err}
+		}
+	}
+	return m
+}
