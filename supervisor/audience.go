@@ -13,6 +13,7 @@ import (
 // of the agents it is about, and those who follow all of them.
 type audience struct {
 	journal *journal
+	heard   func(*wire.Event) // sees each event
 
 	mu     sync.Mutex
 	voices map[string]*voice
@@ -29,6 +30,7 @@ func (u *audience) tell(records []wire.Record) {
 	u.journal.add(events)
 	for i, e := range events {
 		u.say(e, records[i].At)
+		u.heard(e)
 	}
 }
 

@@ -56,6 +56,23 @@ type Line struct {
 	Event  *wire.Event // when the orchestrator speaks
 }
 
+// Document is the line for programs.
+func (l Line) Document() wire.LogLine {
+	return withEntry(wire.LogLine{At: stamp(l.At), Agent: l.Agent, Stream: l.Stream, Missed: l.Missed}, l.Text)
+}
+
+// withEntry puts the text into a line: what it says, when it is an event:log.
+func withEntry(line wire.LogLine, text []byte) wire.LogLine {
+	line.Text = string(text)
+	if line.Stream == wire.StreamErr || line.Stream == wire.StreamOwn {
+		return line
+	}
+	if entry, ok := wire.LogOf(text); ok {
+		line.Level, line.Text, line.Context = entry.Level, entry.Message, entry.Context
+	}
+	return line
+}
+
 func newFollower(waits bool) *Follower {
 	return &Follower{
 		waits:  waits,

@@ -94,7 +94,7 @@ func (q *LogQuery) follow(ctx context.Context, f *Follower, send func(wire.LogLi
 	var failed error
 	var spare Backlog
 	for failed == nil && f.Next(ctx, &spare, func(l Line) {
-		line := wire.LogLine{At: stamp(l.At), Agent: l.Agent, Stream: l.Stream, Text: string(l.Text), Missed: l.Missed}
+		line := l.Document()
 		if failed == nil && l.Agent != "" && q.wants(&line) {
 			failed = send(line)
 		}
@@ -175,6 +175,7 @@ func (p *logged) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, error]
 		for _, name := range logNames(p.dir, suffix) {
 			for line, err := range readLog(filepath.Join(p.dir, name)) {
 				line.Agent, line.Stream = p.agent, stream
+				line = withEntry(line, []byte(line.Text))
 				if err == nil && (!q.wants(&line) || q.past != "" && line.At > q.past) {
 					continue
 				}

@@ -348,6 +348,12 @@ func (s *Supervisor) checkIdle() {
 	if s.stopping != nil || s.idle {
 		return
 	}
+	if s.workDone() {
+		s.idle = true
+		s.event(nil, wire.Event{Kind: wire.EventIdle, Text: "all tasks have ended"})
+		s.stop("all tasks have ended")
+		return
+	}
 	for _, a := range s.order {
 		if a.wanted && (a.state != wire.StateWaiting || !s.hopeless(a)) {
 			return

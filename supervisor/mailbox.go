@@ -35,6 +35,7 @@ type mailbox struct {
 	taken   int // messages that the writer has in hand, and their bytes
 	inHand  int64
 	toTell  []func(written bool) // of what the writer has in hand
+	scratch []byte               // the writer's
 	writing bool
 	ending  bool // close when the queue is empty
 	over    bool // nothing can be written any more
@@ -55,26 +56,39 @@ type entry struct {
 
 func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
 
-// batchBytes bounds what is written at once.
-const batchBytes = 64 << 10
+const (
+	// batchBytes bounds what is written at once.
+	batchBytes = 64 << 10
+	// scratchKept is how much of a buffer is kept while there is nothing to write.
+	scratchKept = 1 << 10
+)
 
-// put adds an entry. When the mailbox is full it also returns what is closed
-// when that may have changed.
+// put adds an entry, and writes it in place when the stream takes it at once.
+// When the mailbox is full it also returns what is closed when that may have
+// changed.
 func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	switch {
 	case m.over || m.ending:
 		m.refused += int64(e.lines)
-		return nil, ErrNoStdin
+		err = ErrNoStdin
 	case e.told == nil && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes > 0:
 		m.refused += int64(e.lines)
-		return m.moving(), ErrMailboxFull
+		moved, err = m.moving(), ErrMailboxFull
+	}
+	if err != nil {
+		m.mu.Unlock()
+		return moved, err
 	}
 	m.queue = append(m.queue, e)
 	m.lines += e.lines
 	m.bytes += int64(len(e.text))
-	m.write()
+	idle := !m.writing
+	m.writing = true
+	m.mu.Unlock()
+	if idle {
+		m.begin()
+	}
 	return nil, nil
 }
 
@@ -115,10 +129,12 @@ func (m *mailbox) setFree() {
 // end closes stdin when all that waits has been written.
 func (m *mailbox) end() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.ending && !m.over {
-		m.ending = true
-		m.write()
+	idle := !m.ending && !m.over && !m.writing
+	m.ending = true
+	m.writing = m.writing || idle
+	m.mu.Unlock()
+	if idle {
+		m.begin()
 	}
 }
 
@@ -151,28 +167,61 @@ func tell(those []func(bool), written bool) {
 	}
 }
 
-// write makes sure that a writer is at work. The lock is held.
-func (m *mailbox) write() {
-	if !m.writing {
-		m.writing = true
-		go m.run()
-	}
+// eager is a stream that can be written without waiting: what it does not take
+// at once is left.
+type eager interface {
+	TryWrite(text []byte) (n int, err error)
 }
 
-// run writes until there is nothing left. It ends with the queue, or with the
-// stream.
-func (m *mailbox) run() {
-	var text []byte
-	for {
-		text = m.take(text[:0])
+// inPlace is how often whoever puts writes in place before a goroutine goes on
+// with what others have put meanwhile.
+const inPlace = 4
+
+// begin makes its caller the writer, as long as the stream takes everything at
+// once: waking a goroutine costs more than the write. A goroutine does the rest.
+func (m *mailbox) begin() {
+	to, ok := m.to.(eager)
+	if !ok {
+		go m.run(nil)
+		return
+	}
+	for range inPlace {
+		text := m.take(m.scratch[:0])
 		if len(text) == 0 {
 			return
+		}
+		n, err := to.TryWrite(text)
+		switch {
+		case err != nil:
+			m.fail(err)
+			return
+		case n < len(text):
+			m.scratch = nil
+			go m.run(text[n:])
+			return
+		}
+		m.scratch = text
+		m.wroteAll()
+	}
+	go m.run(nil)
+}
+
+// run writes what is left of a write, and then until there is nothing. It ends
+// with the queue, or with the stream.
+func (m *mailbox) run(rest []byte) {
+	text := rest
+	for {
+		if len(text) == 0 {
+			if text = m.take(text[:0]); len(text) == 0 {
+				return
+			}
 		}
 		if err := m.writeAll(text); err != nil {
 			m.fail(err)
 			return
 		}
 		m.wroteAll()
+		text = text[:0]
 	}
 }
 
@@ -200,6 +249,9 @@ func (m *mailbox) take(text []byte) []byte {
 	if len(text) == 0 {
 		m.queue = nil
 		m.writing = false
+		if cap(m.scratch) > scratchKept {
+			m.scratch = nil
+		}
 		if m.ending && !m.over {
 			m.over = true
 			m.close()

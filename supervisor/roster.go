@@ -64,6 +64,7 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 		return err
 	}
 	s.audience.journal.begin(s.dispatcher.last)
+	s.tally.tasks = s.dispatcher.state.Open()
 	return nil
 }
 

@@ -49,6 +49,7 @@ type Supervisor struct {
 	options    Options
 	dispatcher *dispatcher
 	audience   *audience
+	tally      tally
 	began      time.Time
 	done       chan struct{} // closed when Run has ended
 	makers     errgroup.Group
@@ -122,6 +123,7 @@ func New(o Options, agents []Agent) *Supervisor {
 
 		expecting: make(map[*agent]bool),
 	}
+	s.audience.heard = s.heard
 	s.dispatcher.show = s.audience.tell
 	s.dispatcher.broke = s.recordBroke
 	s.inbox.wake = make(chan struct{}, 1)
@@ -212,8 +214,11 @@ func (s *Supervisor) end() error {
 	if s.broken != nil {
 		return s.broken
 	}
-	if s.failed && (s.options.ExitWhenIdle || s.options.AbortOnFailure) {
+	switch {
+	case s.failed && (s.options.ExitWhenIdle || s.options.AbortOnFailure):
 		return ErrAgentsFailed
+	case s.options.ExitWhenIdle && s.undone():
+		return ErrTasksUndone
 	}
 	return nil
 }
@@ -301,6 +306,13 @@ func (s *Supervisor) event(a *agent, e wire.Event) {
 		}
 	}
 	s.dispatcher.happen(&e)
+}
+
+// heard looks at each event that was told: the last task may have ended with it.
+func (s *Supervisor) heard(e *wire.Event) {
+	if s.tally.count(e) && s.options.ExitWhenIdle {
+		s.post(s.checkIdle)
+	}
 }
 
 // recordBroke follows a record that takes nothing any more.

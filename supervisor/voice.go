@@ -289,7 +289,7 @@ func (v *voice) last(n int) []wire.LogLine {
 }
 
 func logLine(agent string, m mark, text []byte) wire.LogLine {
-	return wire.LogLine{At: stamp(m.at), Agent: agent, Stream: m.stream, Text: string(text), Missed: m.missed}
+	return Line{At: m.at, Agent: agent, Stream: m.stream, Text: text, Missed: m.missed}.Document()
 }
 
 // size spells a number of bytes.

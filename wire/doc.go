@@ -4,8 +4,9 @@
 // A stream of bytes becomes lines here (Lines) and a line a message of one of
 // five dialects, or log (Reader); text of strangers becomes safe to show
 // (AppendVisible); every document that leaves the orchestrator is encoded here
-// (Encode), so that there is one spelling of everything; and what became true
-// has a form that lasts (Record).
+// (Encode), so that there is one spelling of everything; what became true has a
+// form that lasts (Record); and what each message looks like is written down for
+// those who write agents in other languages (Schemas).
 //
 // The package is pure: it opens nothing, waits for nothing, knows no clock and
 // no randomness. Whoever has a stream, a time or an id hands it in as a value.

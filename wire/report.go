@@ -1,5 +1,7 @@
 package wire
 
+import "bytes"
+
 // Progress is the payload of event:progress.
 type Progress struct {
 	TaskID   string  `json:"taskId"`
@@ -12,6 +14,36 @@ type LogEntry struct {
 	Level   string `json:"level"` // info, warn or error; anything else counts as info
 	Message string `json:"message"`
 	Context Raw    `json:"context,omitzero"` // an object
+}
+
+// LogOf reads a line of output that is an event:log, and so is meant to be read
+// as what it says. It is false for every other line.
+func LogOf(line []byte) (*LogEntry, bool) {
+	if len(line) == 0 || line[0] != '{' || !bytes.Contains(line, []byte("event:log")) {
+		return nil, false
+	}
+	const depth = 1000 // it was let in before
+	var o, payload Object
+	if o.ReadObject(line, depth, "") != nil || o.Text("type") != "event:log" {
+		return nil, false
+	}
+	if payload.ReadObject(o.find("payload"), depth, "/payload") != nil {
+		return nil, false
+	}
+	entry := readLog(&payload)
+	if payload.Err() != nil {
+		return nil, false
+	}
+	switch entry.Level {
+	case "info", "warn", "error":
+	default:
+		entry.Level = "info"
+	}
+	return entry, true
+}
+
+func readLog(o *Object) *LogEntry {
+	return &LogEntry{Level: o.NeedText("level"), Message: o.needWords("message"), Context: o.Document("context")}
 }
 
 // Trouble is the payload of event:error.
@@ -39,7 +71,7 @@ func ReadReport(name string, payload []byte, depth int) (any, *Error) {
 	case "progress":
 		body = readProgress(&o)
 	case "log":
-		body = &LogEntry{Level: o.NeedText("level"), Message: o.needWords("message"), Context: o.Document("context")}
+		body = readLog(&o)
 	case "error":
 		recoverable, there := o.Truth("recoverable")
 		body = &Trouble{

@@ -122,6 +122,10 @@ type LogLine struct {
 	Agent  string `json:"agent"`
 	Stream string `json:"stream"`
 	Text   string `json:"text"`
+	// Level and Context stand beside what was said by event:log, whose message
+	// is the text.
+	Level   string `json:"level,omitzero"`
+	Context Raw    `json:"context,omitzero"`
 	// Missed counts lines before this one that the reader was too slow for.
 	Missed int64 `json:"missed,omitzero"`
 }

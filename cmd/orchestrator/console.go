@@ -95,7 +95,11 @@ func (c *console) show(l supervisor.Line) {
 			mark = c.paint.warn(":")
 		}
 		c.put(l.At, l.Agent, mark, "")
-		_, _ = c.out.Write(wire.AppendVisible(c.out.AvailableBuffer(), l.Text))
+		if entry, ok := wire.LogOf(l.Text); ok && l.Stream == wire.StreamOut {
+			_, _ = c.out.WriteString(entryText(entry.Level, entry.Message, entry.Context, c.paint))
+		} else {
+			_, _ = c.out.Write(wire.AppendVisible(c.out.AvailableBuffer(), l.Text))
+		}
 		_ = c.out.WriteByte('\n')
 	}
 }
@@ -107,13 +111,14 @@ func calm(e *wire.Event) bool {
 	case wire.EventExited:
 		return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0
 	case wire.EventUp, wire.EventStopAsked, wire.EventStopping, wire.EventDown, wire.EventIdle, wire.EventReloaded,
-		wire.EventStarted, wire.EventWaiting, wire.EventRecovered, wire.EventStopped:
+		wire.EventStarting, wire.EventStarted, wire.EventEnded, wire.EventWaiting, wire.EventRecovered, wire.EventStopped:
 		return true
 	}
-	return false
+	return calmWork(e.Kind)
 }
 
-// put writes the front of a line, and its text if there is one.
+// put writes the front of a line, and its text if there is one. What is about
+// no agent has no name in front.
 func (c *console) put(at time.Time, agent, mark, text string) {
 	c.width = min(widest, max(c.width, len(agent)))
 	_, _ = c.out.WriteString(c.paint.dim(at.Local().Format(time.TimeOnly)))
@@ -121,6 +126,9 @@ func (c *console) put(at time.Time, agent, mark, text string) {
 		_, _ = fmt.Fprintf(&c.out, " %s %s ", c.paint.agent(agent, fmt.Sprintf("%-*s", c.width, agent)), mark)
 	} else {
 		_ = c.out.WriteByte(' ')
+		if mark != "" {
+			_, _ = c.out.WriteString(mark + " ")
+		}
 	}
 	if text != "" {
 		_, _ = c.out.WriteString(text + "\n")
@@ -134,7 +142,7 @@ func (c *console) document(l supervisor.Line) {
 	if l.Event != nil {
 		text, err = wire.Encode(l.Event)
 	} else {
-		text, err = wire.Encode(wire.LogLine{At: wire.Timestamp(l.At), Agent: l.Agent, Stream: l.Stream, Text: string(l.Text), Missed: l.Missed})
+		text, err = wire.Encode(l.Document())
 	}
 	if err == nil && len(text) > 0 {
 		_, _ = c.out.Write(append(text, '\n'))
@@ -147,7 +155,7 @@ func (c *console) event(l supervisor.Line) {
 	e := l.Event
 	text := wire.Visible(e.Text)
 	switch e.Kind {
-	case wire.EventUp, wire.EventStopAsked:
+	case wire.EventUp, wire.EventStarting, wire.EventEnded, wire.EventStopAsked:
 		return // said by the lines around it
 	case wire.EventStopping:
 		if c.tty {
@@ -170,7 +178,9 @@ func (c *console) event(l supervisor.Line) {
 		c.put(l.At, e.Agent, c.paint.bad("x"), c.paint.bad("gave up: ")+text)
 		c.put(l.At, e.Agent, c.paint.bad("x"), c.paint.dim("what it said: orchestrator logs "+e.Agent+"     try again: orchestrator agent start "+e.Agent))
 	default:
-		c.put(l.At, e.Agent, c.paint.warn("!"), text)
+		if !c.work(l, text) {
+			c.put(l.At, e.Agent, c.paint.warn("!"), text)
+		}
 	}
 }
 

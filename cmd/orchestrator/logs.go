@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,11 +20,12 @@ type logFlags struct {
 	since, until string
 	grep         string
 	stream       choice
+	level        choice
 	raw          bool
 }
 
 func (a *app) logsCommand() *cobra.Command {
-	f := logFlags{stream: choice{of: []string{wire.StreamOut, wire.StreamErr, wire.StreamOwn}}}
+	f := logFlags{stream: choice{of: []string{wire.StreamOut, wire.StreamErr, wire.StreamOwn}}, level: choice{of: levels}}
 	verb := &cobra.Command{
 		Use:   "logs [AGENT…]",
 		Short: "What agents print",
@@ -49,7 +51,9 @@ of that time is shown, otherwise the last 200 of each agent.`,
 	set.StringVar(&f.grep, "grep", "", "only lines that match the regular expression `RE`")
 	set.Var(&f.stream, "stream", "only one stream: stdout, stderr or own")
 	set.BoolVar(&f.raw, "raw", false, "the text as it came, without time and name; not on a terminal")
+	set.Var(&f.level, "level", "only lines of event:log at this level or above: info, warn or error")
 	_ = verb.RegisterFlagCompletionFunc("stream", f.stream.complete)
+	_ = verb.RegisterFlagCompletionFunc("level", f.level.complete)
 	return verb
 }
 
@@ -65,7 +69,7 @@ func (a *app) logs(names []string, f logFlags) error {
 	if err := a.checkRaw(f.raw); err != nil {
 		return err
 	}
-	show := logPrinter{app: a, raw: f.raw, match: match, paint: a.paint(a.stdout), now: time.Now()}
+	show := logPrinter{app: a, raw: f.raw, match: match, paint: a.paint(a.stdout), now: time.Now(), level: levelOf(f.level.value)}
 	return a.stream("logs", query, f.follow, show.line)
 }
 
@@ -126,7 +130,14 @@ type logPrinter struct {
 	paint paint
 	now   time.Time
 	wide  int
+	level int // lines below it are left out
 }
+
+// levels are those of event:log, and so of --level.
+var levels = []string{"info", "warn", "error"}
+
+// levelOf ranks a level; a plain line is information.
+func levelOf(level string) int { return max(0, slices.Index(levels, level)) }
 
 func (l *logPrinter) line(raw []byte) error {
 	line, err := decode[wire.LogLine](raw)
@@ -137,7 +148,7 @@ func (l *logPrinter) line(raw []byte) error {
 		l.app.talk("%s of %s were missed here: this reader is too slow", count(int(line.Missed), "line"), wire.Visible(line.Agent))
 	}
 	switch {
-	case !l.match.MatchString(line.Text):
+	case !l.match.MatchString(line.Text), l.level > levelOf(line.Level):
 		return nil
 	case l.app.flags.json:
 		return l.app.print("%s\n", raw)
@@ -149,7 +160,23 @@ func (l *logPrinter) line(raw []byte) error {
 	return l.app.print("%s %s %s %s\n",
 		l.paint.dim(clock(line.At, l.now, time.TimeOnly)),
 		l.paint.agent(name, pad(name, l.wide)),
-		l.mark(line.Stream), wire.Visible(line.Text))
+		l.mark(line.Stream), entryText(line.Level, line.Text, line.Context, l.paint))
+}
+
+// entryText is a line as people read it. One that came as event:log has a level,
+// which is said when it is more than information, and a context.
+func entryText(level, text string, context wire.Raw, p paint) string {
+	text = wire.Visible(text)
+	switch level {
+	case "warn":
+		text = p.warn("warn:") + " " + text
+	case "error":
+		text = p.bad("error:") + " " + text
+	}
+	if len(context) > 0 {
+		text += " " + p.dim(wire.Visible(string(context)))
+	}
+	return text
 }
 
 // mark is the sign between a name and a line.

@@ -17,8 +17,14 @@ import (
 	"orchestrator/supervisor/config"
 )
 
+// runFlags are how one command is run.
+type runFlags struct {
+	pty     bool
+	answers string
+}
+
 func (a *app) runCommand() *cobra.Command {
-	var pty bool
+	var f runFlags
 	verb := &cobra.Command{
 		Use:   "run -- CMD…",
 		Short: "Run one command as an agent, without a file",
@@ -35,16 +41,24 @@ and 1 when all went well but its output could not be written.`,
   orchestrator run --pty -- python3`,
 		Args:              words(1, -1),
 		ValidArgsFunction: nil,
-		RunE:              func(_ *cobra.Command, args []string) error { return a.runOne(args, pty) },
+		RunE:              func(_ *cobra.Command, args []string) error { return a.runOne(args, f) },
 	}
-	verb.Flags().BoolVar(&pty, "pty", false, "give the command a terminal")
+	verb.Flags().BoolVar(&f.pty, "pty", false, "give the command a terminal")
+	verb.Flags().StringVar(&f.answers, "answers", "", "answer its questions from `FILE`: lines such as \"Which login* => oauth\"")
 	verb.Flags().SetInterspersed(false)
 	return verb
 }
 
 // runOne runs one command in a state directory of its own, which goes when the
 // command is gone.
-func (a *app) runOne(command []string, pty bool) error {
+func (a *app) runOne(command []string, f runFlags) error {
+	var rules []scripted
+	if f.answers != "" {
+		var err error
+		if rules, err = readAnswers(a.path(f.answers)); err != nil {
+			return err
+		}
+	}
 	stateDir, err := os.MkdirTemp("", "orchestrator-run-")
 	if err != nil {
 		return fmt.Errorf("making a place for its state: %w", err)
@@ -52,7 +66,7 @@ func (a *app) runOne(command []string, pty bool) error {
 	defer os.RemoveAll(stateDir)
 	name := strings.TrimSuffix(filepath.Base(command[0]), filepath.Ext(command[0]))
 	c := config.Alone(a.dir, stateDir, name, command)
-	c.Agents[0].Pty = pty
+	c.Agents[0].Pty = f.pty
 	c.Store.Kind = "memory" // it goes with the state directory
 	log := a.logger(c)
 	t := newTeam()
@@ -64,11 +78,11 @@ func (a *app) runOne(command []string, pty bool) error {
 	if err := t.supervise(c, supervisor.Options{Name: name, ExitWhenIdle: true}); err != nil {
 		return err
 	}
-	return a.runAlone(t, name)
+	return a.runAlone(t, name, rules)
 }
 
 // runAlone runs a team of one and makes its exit code ours.
-func (a *app) runAlone(t *team, name string) error {
+func (a *app) runAlone(t *team, name string, rules []scripted) error {
 	show := newSolo(a, t, name)
 	shown := make(chan struct{})
 	go func() {
@@ -82,6 +96,7 @@ func (a *app) runAlone(t *team, name string) error {
 	go feed(feeding, a.stdin, t, fate) // a read of a terminal cannot be called back: it ends with the program
 	shut := t.serve()
 	signals := a.heed(t)
+	(&respondent{app: a, team: t, scripted: rules}).begin(feeding)
 	err := t.super.Run(signals.ctx)
 	<-fate.heard
 	all := signals.awaitReader(shown)
@@ -91,6 +106,9 @@ func (a *app) runAlone(t *team, name string) error {
 	forced := signals.end()
 	shut()
 	failed := errors.Is(err, supervisor.ErrAgentsFailed)
+	if errors.Is(err, supervisor.ErrTasksUndone) {
+		err = nil // what the command leaves undone is its own business
+	}
 	switch {
 	case forced != 0:
 		return answered(forced)

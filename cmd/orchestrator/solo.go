@@ -82,7 +82,7 @@ func (s *solo) show(l supervisor.Line) {
 		return
 	}
 	if s.app.flags.json {
-		if text, err := wire.Encode(wire.LogLine{At: wire.Timestamp(l.At), Agent: l.Agent, Stream: l.Stream, Text: string(l.Text), Missed: l.Missed}); err == nil {
+		if text, err := wire.Encode(l.Document()); err == nil {
 			_, _ = s.out.Write(append(text, '\n'))
 		}
 		return
@@ -95,6 +95,10 @@ func (s *solo) show(l supervisor.Line) {
 		to, other = other, to
 	}
 	s.flush(other) // where both are one screen, lines stay in order
+	if entry, ok := wire.LogOf(l.Text); ok && l.Stream == wire.StreamOut {
+		_, _ = to.WriteString(entryText(entry.Level, entry.Message, entry.Context, s.app.paint(to.to)) + "\n")
+		return
+	}
 	if to.tty {
 		_, _ = to.Write(wire.AppendVisible(nil, l.Text))
 	} else {
@@ -105,8 +109,10 @@ func (s *solo) show(l supervisor.Line) {
 
 func (s *solo) event(e *wire.Event) {
 	switch e.Kind {
-	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled:
+	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled, wire.EventRefused, wire.EventNotServed:
 		s.say("%s", wire.Visible(e.Text))
+	case wire.EventQuestionAsked:
+		s.say("asks %s", wire.Visible(e.Text))
 	}
 }
 

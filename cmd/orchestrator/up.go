@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -23,6 +24,8 @@ type upFlags struct {
 	exitWhenIdle   bool
 	abortOnFailure bool
 	logFormat      choice
+	answers        string
+	scripted       []scripted
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -36,11 +39,14 @@ depend on. Nothing is started when anything in the file is wrong.
 
 Ctrl-C (or SIGTERM) stops everything in order; a second one kills. SIGHUP reads
 the file again, as "orchestrator reload" does. The exit code is 0 after an
-ordered stop, 130 or 143 when it had to be forced.`,
+ordered stop, 130 or 143 when it had to be forced.
+
+In a terminal the questions of agents are shown, and answered by typing: the
+question's id and the answer, or the answer alone while there is one question.`,
 		Example: `  orchestrator up
   orchestrator up web worker         only these, and what they depend on
   orchestrator up -d                 in the background, once all have started
-  orchestrator up --exit-when-idle   ends with the last agent: 1 if one failed`,
+  orchestrator up --exit-when-idle   ends with the last task, or agent: 1 if one failed`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeAgents,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.up(f, args) },
@@ -48,8 +54,9 @@ ordered stop, 130 or 143 when it had to be forced.`,
 	set := verb.Flags()
 	set.BoolVarP(&f.detach, "detach", "d", false, "run in the background; returns when every agent has started")
 	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without those they depend on")
-	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended; exit 1 if one failed")
+	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
 	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
+	set.StringVar(&f.answers, "answers", "", "answer questions from `FILE`: lines such as \"Which login* => oauth\"")
 	set.Var(&f.logFormat, "log-format", "lines as console text or as json; auto is console")
 	return verb
 }
@@ -58,6 +65,11 @@ func (a *app) up(f upFlags, names []string) error {
 	file, err := a.findConfig()
 	if err != nil {
 		return err
+	}
+	if f.answers != "" {
+		if f.scripted, err = readAnswers(a.path(f.answers)); err != nil {
+			return err
+		}
 	}
 	t := newTeam()
 	t.chosen, t.noDeps = names, f.noDeps
@@ -111,6 +123,9 @@ func (a *app) work(t *team, f upFlags) error {
 	}()
 	shut := t.serve()
 	signals := a.heed(t)
+	responding, enough := context.WithCancel(signals.ctx)
+	defer enough()
+	a.respond(responding, t, f.scripted)
 	err := t.super.Run(signals.ctx)
 	if !signals.await(shown) {
 		t.log.Warn("the last lines are not shown: nobody takes them")
@@ -120,7 +135,7 @@ func (a *app) work(t *team, f upFlags) error {
 	switch {
 	case forced != 0:
 		return answered(forced)
-	case errors.Is(err, supervisor.ErrAgentsFailed):
+	case errors.Is(err, supervisor.ErrAgentsFailed), errors.Is(err, supervisor.ErrTasksUndone):
 		return answered(exitNo)
 	}
 	return err

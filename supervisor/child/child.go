@@ -2,7 +2,6 @@ package child
 
 import (
 	"io"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -29,7 +28,7 @@ type Child struct {
 
 	host  *Host
 	spec  Spec
-	stdin *os.File // nil without stdin; the terminal for a pty
+	stdin *stdin // nil without stdin; the terminal for a pty
 	out   *pump
 	err   *pump
 	leaf  *leaf // nil without cgroup

@@ -41,12 +41,22 @@ func (c *Child) open() (*ends, error) {
 	return e, nil
 }
 
+func (c *Child) openStdin(e *ends) error {
+	file, theirs, err := pipe("stdin", false)
+	if err != nil {
+		return err
+	}
+	e.stdin = theirs
+	c.stdin, err = newStdin(file)
+	return err
+}
+
 func (c *Child) openPipes(e *ends) error {
 	var err error
 	if c.spec.NoStdin {
 		e.stdin, err = null()
 	} else {
-		c.stdin, e.stdin, err = pipe("stdin", false)
+		err = c.openStdin(e)
 	}
 	if err != nil {
 		return err

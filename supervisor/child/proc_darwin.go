@@ -51,7 +51,7 @@ func plainEcho(fd int) error {
 
 // typeEnd types the end-of-file character, if the terminal behind master takes
 // lines and has one. It does not wait for room.
-func typeEnd(master *os.File) bool {
+func typeEnd(master *stdin) bool {
 	const disabled = 0xff
 	conn, err := master.SyscallConn()
 	if err != nil {

@@ -36,7 +36,9 @@ func (c *Child) openPty(e *ends) error {
 		return err
 	}
 	file := os.NewFile(uintptr(fd), "terminal")
-	c.stdin = file
+	if c.stdin, err = newStdin(file); err != nil {
+		return err
+	}
 	theirs, err := dupFD(int(slave.Fd()))
 	if err != nil {
 		return err

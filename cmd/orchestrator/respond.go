@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// respondent answers the questions of agents: with what was written down
+// before, and with what a person types where the team is shown.
+type respondent struct {
+	app      *app
+	team     *team
+	scripted []scripted
+}
+
+// respond answers questions until the team has ended, or ctx is over.
+func (a *app) respond(ctx context.Context, t *team, rules []scripted) {
+	r := &respondent{app: a, team: t, scripted: rules}
+	r.begin(ctx)
+	if file, ok := a.stdin.(*os.File); ok && isTerminal(a.stdin) && isTerminal(a.stdout) && !a.json() {
+		go r.listen(ctx, file)
+	}
+}
+
+// begin answers what is written down. It ends with ctx, or with the team.
+func (r *respondent) begin(ctx context.Context) {
+	if len(r.scripted) > 0 {
+		go r.recite(ctx)
+	}
+}
+
+func (r *respondent) ask(ctx context.Context, operation string, request any) (any, error) {
+	payload, err := wire.Encode(request)
+	if err != nil {
+		return nil, err
+	}
+	return r.team.super.Ask(ctx, handlers.Actor{Kind: handlers.Operator}, operation, payload)
+}
+
+func (r *respondent) open(ctx context.Context) ([]wire.Question, error) {
+	answer, err := r.ask(ctx, "list-questions", struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	list, ok := answer.(*wire.QuestionList)
+	if !ok {
+		return nil, fmt.Errorf("list-questions was answered with a %T", answer)
+	}
+	return list.Questions, nil
+}
+
+// recite answers what there are answers for: the questions that are open, and
+// each that comes.
+func (r *respondent) recite(ctx context.Context) {
+	q := supervisor.EventQuery{Since: r.team.super.Seq(), Kind: wire.EventQuestionAsked, Follow: true}
+	r.reciteOpen(ctx)
+	_ = r.team.super.Events(ctx, q, func(wire.Event) error {
+		r.reciteOpen(ctx)
+		return nil
+	})
+}
+
+func (r *respondent) reciteOpen(ctx context.Context) {
+	questions, _ := r.open(ctx) // without an answer there is nobody to answer
+	for _, q := range questions {
+		for _, s := range r.scripted {
+			if s.fits(q.Question) {
+				r.answer(ctx, q, s.answer)
+				break
+			}
+		}
+	}
+}
+
+func (r *respondent) answer(ctx context.Context, q wire.Question, answer string) {
+	_, err := r.ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: q.ID, Answer: answer})
+	refusal, ok := errors.AsType[*wire.Error](err)
+	if ok && refusal.Code != wire.CodeNotFound { // else somebody was faster
+		r.app.talk("%s: %s", q.ID, refusal.Message)
+	}
+}
+
+// listen takes answers from the terminal: "q1 oauth", or "oauth" alone while
+// there is but one question, or the number of one of its options.
+func (r *respondent) listen(ctx context.Context, terminal *os.File) {
+	in := bufio.NewReader(&patientReader{ctx: ctx, file: terminal})
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if line = strings.TrimSpace(line); line != "" {
+			r.heard(ctx, line)
+		}
+	}
+}
+
+func (r *respondent) heard(ctx context.Context, line string) {
+	questions, err := r.open(ctx)
+	if err != nil {
+		return
+	}
+	first, rest, _ := strings.Cut(line, " ")
+	for _, q := range questions {
+		if q.ID == first {
+			r.answer(ctx, q, chosen(q, strings.TrimSpace(rest)))
+			return
+		}
+	}
+	switch len(questions) {
+	case 0:
+		r.app.talk("Nobody asks anything: %q goes nowhere.", wire.Visible(line))
+	case 1:
+		r.answer(ctx, questions[0], chosen(questions[0], line))
+	default:
+		r.app.talk("%d questions are open. Say which one you answer: %s %s", len(questions), questions[0].ID, wire.Visible(line))
+	}
+}
+
+// chosen is what a person means: the value of an option by its number or its
+// label, or the text itself.
+func chosen(q wire.Question, text string) string {
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Options) {
+		return q.Options[n-1].Value
+	}
+	for _, o := range q.Options {
+		if strings.EqualFold(text, o.Label) || strings.EqualFold(text, o.Value) {
+			return o.Value
+		}
+	}
+	return text
+}
+
+// patientReader reads a terminal only while this program is in front of it: one
+// in the background that reads is stopped by the kernel, and all its agents
+// with it. It ends with ctx.
+type patientReader struct {
+	ctx  context.Context
+	file *os.File
+}
+
+const lookEvery = 200 // milliseconds
+
+func (p *patientReader) Read(into []byte) (int, error) {
+	fd := int(p.file.Fd())
+	for p.ctx.Err() == nil {
+		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(ready, lookEvery)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return 0, err
+		}
+		front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+		if n == 0 || err != nil || front != unix.Getpgrp() {
+			if n > 0 { // what is typed is for another program
+				select {
+				case <-p.ctx.Done():
+				case <-time.After(lookEvery * time.Millisecond):
+				}
+			}
+			continue
+		}
+		return p.file.Read(into)
+	}
+	return 0, io.EOF
+}

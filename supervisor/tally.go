@@ -1,0 +1,93 @@
+package supervisor
+
+import (
+	"errors"
+	"sync"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// ErrTasksUndone is what Run returns when it ended by ExitWhenIdle, every agent
+// was fine, and a task was not done.
+var ErrTasksUndone = errors.New("not every task was done")
+
+// tally counts what became of tasks in this life of the orchestrator, for those
+// who want to leave when there is nothing left to do.
+type tally struct {
+	mu         sync.Mutex
+	tasks      int               // that were there, or came
+	undone     int               // that failed or were cancelled
+	submitters map[string]string // agents that have submitted a task, and in which run
+	runs       map[string]string // of agents
+}
+
+// count takes an event in. It says whether the work may have ended by it.
+func (y *tally) count(e *wire.Event) (ended bool) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	switch e.Kind {
+	case wire.EventStarted:
+		if y.runs == nil {
+			y.runs, y.submitters = make(map[string]string), make(map[string]string)
+		}
+		y.runs[e.Agent] = e.Run
+	case wire.EventTaskCreated:
+		y.tasks++
+		if run := y.runs[e.Agent]; run != "" {
+			y.submitters[e.Agent] = run
+		}
+	case wire.EventTaskFailed, wire.EventTaskCancelled:
+		y.undone++
+		return true
+	case wire.EventTaskDone, wire.EventQuestionAnswered, wire.EventQuestionExpired:
+		return true
+	}
+	return false
+}
+
+// waits says whether an agent that runs only waits for work: those that have
+// submitted some may have more to say.
+func (y *tally) waits(agent, run string) bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.submitters[agent] != run
+}
+
+func (y *tally) some() bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.tasks > 0
+}
+
+func (y *tally) allDone() bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.undone == 0
+}
+
+// workDone says whether all work has ended: there was some, none is open,
+// nobody asks, and the agents that still run only wait for more.
+func (s *Supervisor) workDone() bool {
+	if !s.options.ExitWhenIdle || !s.tally.some() {
+		return false
+	}
+	open := 0
+	s.dispatcher.look(func(state *handlers.State) { open = state.Open() + state.Questions() })
+	if open > 0 {
+		return false
+	}
+	for _, a := range s.order {
+		if a.wanted && (a.state != wire.StateRunning && a.state != wire.StateStalled || !s.tally.waits(a.Name, a.run)) {
+			return false
+		}
+	}
+	return true
+}
+
+// undone says whether a task of this life was not done.
+func (s *Supervisor) undone() bool {
+	open := 0
+	s.dispatcher.look(func(state *handlers.State) { open = state.Open() })
+	return open > 0 || !s.tally.allDone()
+}
