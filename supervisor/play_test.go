@@ -76,7 +76,10 @@ func (p *player) read() string {
 // perform makes a play in the test's bubble. Parts are given by agent name.
 func perform(t *testing.T, options Options, agents []Agent, parts map[string]part) *play {
 	p := &play{t: t, parts: parts, starts: make(map[string][]time.Time), live: make(map[string]*player), result: make(chan error, 1)}
-	options.Name, options.Log = "play", hclog.NewNullLogger()
+	options.Name = "play"
+	if options.Log == nil {
+		options.Log = hclog.NewNullLogger()
+	}
 	if options.Start == nil {
 		options.Start = p.start
 	}
