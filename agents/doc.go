@@ -1,4 +1,44 @@
-// Package agents is for those who write agents: what an agent of ours may know
-// is package wire, and no more, so that it has no more rights than a stranger's
-// program. The kit itself comes with the messages.
+// Package agents is what an agent written in Go needs: it asks the orchestrator,
+// tells it things, hears its notices and works at its tasks.
+//
+// # A conversation
+//
+// An agent speaks on its stdout and listens on its stdin, in lines that are JSON
+// objects. Stdio takes both; from then on anything may be said at any time:
+//
+//	conn := agents.Stdio()
+//	err := conn.Work(ctx, func(ctx context.Context, task wire.Task) (any, error) {
+//		return wire.Raw(`{"success":true}`), nil
+//	})
+//
+// Ask is for questions, Tell for events that nobody answers, News for notices,
+// and Work is the loop of an agent that does nothing but tasks. A line that is
+// no message is log, so an agent may print to os.Stdout as well; whoever prints
+// whole lines with one call never tears a message.
+//
+// # Who waits for whom
+//
+// One goroutine reads, and it waits for nothing but the stream: an answer goes
+// to whoever asked, a notice into a queue that has no bound. So an agent that is
+// busy for an hour, or never looks at its notices, still gets its answers. The
+// queue holds what the orchestrator has said and nobody has taken, a few hundred
+// bytes each: there are no more assignments than tasks that the agent may have
+// at a time.
+//
+// Whoever speaks writes by itself, one at a time, and waits while the
+// orchestrator does not read.
+//
+// # The end
+//
+// The orchestrator says notify:shutdown and closes the agent's stdin; what the
+// agent says after that is heard until its process ends or its time is up, but
+// not answered. A question that waits then fails with an error that wraps
+// io.EOF.
+//
+// # What it will not do
+//
+// It gives an agent no more rights than any program has that prints lines: what
+// it knows of the orchestrator is package wire. It handles no signals, retries
+// nothing that a caller did not ask to be retried, sets no time limits of its
+// own, and passes over every line that is no answer and no notice.
 package agents

@@ -51,8 +51,14 @@ func (p Protocol) bucket() handlers.Bucket {
 }
 
 // take takes a line, if it is a message. What it returns false for is log.
-func (c *channel) take(line []byte, now time.Time) bool {
-	switch m := c.reader.Parse(line).(type) {
+func (c *channel) take(line wire.Line, now time.Time) bool {
+	var message wire.Message
+	if line.Cut {
+		message = c.reader.ParseHead(line.Text, fmt.Sprintf("its line is %s long, which is over the limit", size(line.Size)))
+	} else {
+		message = c.reader.Parse(line.Text)
+	}
+	switch m := message.(type) {
 	case *wire.Request:
 		c.request(m, now)
 		return true
@@ -63,7 +69,7 @@ func (c *channel) take(line []byte, now time.Time) bool {
 			m.Err = err
 		}
 		c.refuse(m.Request, m.ID, m.Type, m.Err, now)
-		return m.Request || m.Err.Code == wire.CodeLimited
+		return !line.Cut && (m.Request || m.Err.Code == wire.CodeLimited)
 	case *wire.Foreign:
 		c.foreign.add(fmt.Sprintf("speaks a dialect that is not served (%s); it is kept as log", m.Dialect))
 	}

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ type posts struct {
 type post struct {
 	run  string
 	mail *mailbox
+	lost *complaints // what could not be delivered and has not been said; under the lock of posts
 }
 
 func (p *posts) open(agent, run string, mail *mailbox) {
@@ -32,7 +34,7 @@ func (p *posts) open(agent, run string, mail *mailbox) {
 	if p.agents == nil {
 		p.agents = make(map[string]post)
 	}
-	p.agents[agent] = post{run: run, mail: mail}
+	p.agents[agent] = post{run: run, mail: mail, lost: new(complaints)}
 }
 
 func (p *posts) close(agent string) {
@@ -133,9 +135,38 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, now time.Time) int {
 // put puts an entry into a mailbox. What there is no room for is counted by the
 // mailbox, and said.
 func (d *dispatcher) put(mail *mailbox, e entry, to handlers.Actor) {
-	if _, err := mail.put(e); err != nil && e.told != nil {
+	_, err := mail.put(e)
+	if err == nil {
+		return
+	}
+	if e.told != nil {
 		e.told(false)
 	}
+	if lost := d.posts.missed(to, e.lines, time.Now()); lost > 0 {
+		d.happen(&wire.Event{
+			Kind: wire.EventUndelivered, Agent: to.Name, Run: to.Run,
+			Text:    fmt.Sprintf("%s could not be delivered: %v", count(int(lost), "message"), err),
+			Figures: wire.Figures{Count: lost},
+		})
+	}
+}
+
+// missed counts messages that an agent did not get, and returns how many there
+// are to tell of, at most once a second.
+func (p *posts) missed(to handlers.Actor, lines int, now time.Time) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := p.agents[to.Name]
+	if at.run != to.Run || at.lost == nil {
+		return 0
+	}
+	at.lost.count += int64(lines)
+	if now.Sub(at.lost.told) < time.Second {
+		return 0
+	}
+	lost := at.lost.count
+	*at.lost = complaints{told: now}
+	return lost
 }
 
 // spell appends a letter as the agent reads it.

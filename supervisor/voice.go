@@ -134,7 +134,7 @@ func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time, f
 	if s.echoes.drop(line.Text, now) {
 		return
 	}
-	if s.channel != nil && t == &s.streams[0] && !line.Cut && s.channel.take(line.Text, now) {
+	if s.channel != nil && t == &s.streams[0] && s.channel.take(line, now) {
 		return
 	}
 	p.text = append(p.text, front...)

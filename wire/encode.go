@@ -24,8 +24,8 @@ func Decode(text []byte, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// DecodeOwn is Decode for what the orchestrator has written itself: there may
-// be documents of others in it, which are as they are.
+// DecodeOwn is Decode for what the orchestrator has written itself, for those
+// who trust it: there may be documents of others in it, which are as they are.
 func DecodeOwn(text []byte, v any) error {
 	return json.Unmarshal(text, v, jsontext.AllowDuplicateNames(true))
 }

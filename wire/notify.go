@@ -19,7 +19,7 @@ type ShutdownNotice struct {
 // Shutdown makes the notification that an agent's time ends in grace.
 func Shutdown(id string, at time.Time, grace time.Duration, reason string) Notification {
 	return Notification{
-		Type:      "notify:shutdown",
+		Type:      "notify:" + NoticeShutdown,
 		ID:        id,
 		Timestamp: Timestamp(at),
 		Payload:   ShutdownNotice{GracePeriod: grace.Milliseconds(), Reason: reason},

@@ -48,14 +48,13 @@ type keys struct {
 // Parse reads a line.
 func (r *Reader) Parse(line []byte) Message {
 	members, why, ok := scan(line, r.Depth, r.room)
-	if !ok {
+	if !ok && why != tooDeep {
 		return Log{Why: why}
 	}
 	r.room = members
-	r.known = keys{}
-	k := &r.known
-	for i := range members {
-		k.note(&members[i])
+	k := r.note(members)
+	if !ok {
+		return k.unfinished(why)
 	}
 	if k.twice != "" {
 		return Log{Why: "the key " + k.twice + " stands twice"}
@@ -78,6 +77,33 @@ func (r *Reader) Parse(line []byte) Message {
 		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: unknownType(kind)}
 	}
 	return Log{}
+}
+
+// note files members under their keys.
+func (r *Reader) note(members []member) *keys {
+	r.known = keys{}
+	for i := range members {
+		r.known.note(&members[i])
+	}
+	return &r.known
+}
+
+// ParseHead reads the beginning of a line that is longer than lines may be. A
+// request whose type and id stand in it is refused, so that whoever asked is
+// answered; everything else is log.
+func (r *Reader) ParseHead(head []byte, why string) Message {
+	members, _, _ := scan(head, r.Depth, r.room)
+	return r.note(members).unfinished(why)
+}
+
+// unfinished refuses a request of which only the beginning could be read.
+func (k *keys) unfinished(why string) Message {
+	kind, _ := text(k.kind)
+	id := correlatable(k.id)
+	if !strings.HasPrefix(kind, "request:") || id == nil || k.twice != "" {
+		return Log{Why: why}
+	}
+	return &Refused{ID: id, Type: kind, Request: true, Err: invalid("", "the request cannot be taken: "+why)}
 }
 
 // note files a member under its key.

@@ -95,7 +95,8 @@ func TestKeysThatStandTwice(t *testing.T) {
 
 func TestNestingIsBounded(t *testing.T) {
 	line := `{"type":"request:x","id":"1","payload":` + strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70) + "}"
-	require.Equal(t, "it nests too deeply", reader().Parse([]byte(line)).(Log).Why)
+	require.Contains(t, reader().Parse([]byte(line)).(*Refused).Err.Message, "it nests too deeply")
+	require.Equal(t, "it nests too deeply", reader().Parse([]byte(strings.Replace(line, "request:x", "event:x", 1))).(Log).Why)
 }
 
 // What is wrong with an envelope, and where; torture row 14.
@@ -178,5 +179,24 @@ func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Parse(line)
+	}
+}
+
+// A request that cannot be read to its end is answered all the same, when its
+// beginning says whom to answer.
+//
+// Rows: B-21, B-27.
+func TestUnfinishedRequestsAreRefused(t *testing.T) {
+	r := Reader{Agent: "a", Depth: 8}
+	deep := `{"type":"request:submit-task","id":"7","payload":` + strings.Repeat("[", 9) + strings.Repeat("]", 9) + "}"
+	refused, ok := r.Parse([]byte(deep)).(*Refused)
+	require.True(t, ok)
+	require.Equal(t, `"7"`, string(refused.ID))
+	require.Equal(t, CodeInvalid, refused.Err.Code)
+	refused, ok = r.ParseHead([]byte(`{"type":"request:submit-task","id":"8","payload":{"text":"xxxx`), "too long").(*Refused)
+	require.True(t, ok)
+	require.Equal(t, `"8"`, string(refused.ID))
+	for _, head := range []string{`{"type":"event:log","id":"8","pay`, `{"type":"request:x","payload":{"te`, `xxxx`, ``, `{"id":"1","id":"2","type":"request:x",`} {
+		require.IsType(t, Log{}, r.ParseHead([]byte(head), "too long"), head)
 	}
 }

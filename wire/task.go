@@ -256,6 +256,7 @@ type TaskNotice struct {
 const (
 	NoticeAssigned  = "task-assigned"
 	NoticeCancelled = "task-cancelled"
+	NoticeShutdown  = "shutdown"
 )
 
 // AssignedMessage is what notify:task-assigned says.

@@ -1,0 +1,223 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+func TestARequestOnTheLine(t *testing.T) {
+	converse(t, func(t *talk) {
+		done := t.asking(t.Context(), "task-1")
+		line, message, err := t.peer.Hear()
+		require.NoError(t, err)
+		request, ok := message.(*wire.Request)
+		require.True(t, ok, line)
+		require.NoError(t, uuid.Validate(request.ID))
+		require.Equal(t, wire.Timestamp(time.Now()), request.Timestamp, "the bubble's time stands still")
+		require.JSONEq(t, fmt.Sprintf(
+			`{"type":"request:get-task","id":%q,"timestamp":%q,"payload":{"taskId":"task-1"}}`, request.ID, request.Timestamp), line)
+		t.answer(request, taskNamed("one"))
+		require.NoError(t, (<-done).err)
+	})
+}
+
+func TestAnswersOutOfOrder(t *testing.T) {
+	converse(t, func(t *talk) {
+		slow := t.asking(t.Context(), "slow")
+		first := t.request("get-task")
+		quick := t.asking(t.Context(), "quick")
+		t.answer(t.request("get-task"), taskNamed("quick"))
+		require.Equal(t, "quick", (<-quick).task.Name)
+		t.answer(first, taskNamed("slow"))
+		require.Equal(t, "slow", (<-slow).task.Name)
+	})
+}
+
+// TestManyAskAtOnce: every second answer overtakes the one before.
+func TestManyAskAtOnce(t *testing.T) {
+	converse(t, func(t *talk) {
+		const many = 1000
+		var all sync.WaitGroup
+		for n := range many {
+			all.Go(func() {
+				var got wire.TaskID
+				want := wire.TaskID{TaskID: fmt.Sprint(n)}
+				if err := t.agent.Ask(t.Context(), "echo", want, &got); err != nil || got != want {
+					t.Errorf("asked for %v, was given %v, %v", want, got, err)
+				}
+			})
+		}
+		for range many / 2 {
+			held, next := t.request("echo"), t.request("echo")
+			t.answer(next, wire.Raw(next.Payload))
+			t.answer(held, wire.Raw(held.Payload))
+		}
+		all.Wait()
+	})
+}
+
+func TestARefusal(t *testing.T) {
+	converse(t, func(t *talk) {
+		done := t.asking(t.Context(), "task-9")
+		require.NoError(t, t.peer.Refuse(t.request("get-task").ID, &wire.Error{
+			Code: wire.CodeNotFound, Message: "there is no task task-9", Details: map[string]any{"taskId": "task-9"},
+		}))
+		err := (<-done).err
+		var refused *agents.Refusal
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, agents.NotFound, refused.Code)
+		require.JSONEq(t, `{"taskId":"task-9"}`, string(refused.Details))
+		require.Empty(t, refused.Reason())
+		require.EqualError(t, err, "get-task: there is no task task-9 (NOT_FOUND)")
+	})
+}
+
+func TestWhatRefusalsMean(t *testing.T) {
+	for said, want := range map[string]agents.Refusal{
+		`,"error":{"code":"TIMEOUT","message":"too late"}`: {Code: agents.Timeout, Message: "too late"},
+		`,"error":{"code":"INVALID_REQUEST","message":"m","details":{"reason":"rate_limited"}}`: {
+			Code: agents.InvalidRequest, Message: "m", Details: wire.Raw(`{"reason":"rate_limited"}`),
+		},
+		`,"error":{}`: {
+			Code: agents.InternalError, Message: "refused, without a word that could be understood", Details: wire.Raw(`{}`),
+		},
+		``: {Code: agents.InternalError, Message: "refused, without a word that could be understood"},
+	} {
+		converse(t, func(t *talk) {
+			done := t.asking(t.Context(), "x")
+			t.say(fmt.Sprintf(`{"type":"response:error","id":"r","correlationId":%q%s}`, t.request("get-task").ID, said))
+			var refused *agents.Refusal
+			require.ErrorAs(t, (<-done).err, &refused)
+			require.Equal(t, want, *refused)
+		})
+	}
+	require.Equal(t, agents.ReasonLimited, (&agents.Refusal{Details: wire.Raw(`{"reason":"rate_limited"}`)}).Reason())
+}
+
+func TestWhoeverGivesUpIsForgotten(t *testing.T) {
+	converse(t, func(t *talk) {
+		why := errors.New("lost interest")
+		ctx, giveUp := context.WithCancelCause(t.Context())
+		done := t.asking(ctx, "x")
+		late := t.request("get-task")
+		giveUp(why)
+		require.ErrorIs(t, (<-done).err, why)
+
+		t.answer(late, taskNamed("late")) // finds nobody, and disturbs nobody
+		again := t.asking(t.Context(), "y")
+		request := t.request("get-task")
+		require.NotEqual(t, late.ID, request.ID)
+		t.answer(request, taskNamed("first"))
+		t.answer(request, taskNamed("second"))
+		require.Equal(t, "first", (<-again).task.Name)
+
+		require.ErrorIs(t, (<-t.asking(ctx, "z")).err, why, "it does not even begin")
+	})
+}
+
+func TestAWriterThatWaitsCanGiveUp(t *testing.T) {
+	converse(t, func(t *talk) {
+		first := t.asking(t.Context(), "first") // in the middle of its write: nobody reads
+		synctest.Wait()
+		ctx, giveUp := context.WithTimeout(t.Context(), time.Minute)
+		defer giveUp()
+		require.ErrorIs(t, (<-t.asking(ctx, "second")).err, context.DeadlineExceeded)
+		t.answer(t.request("get-task"), taskNamed("first"))
+		require.NoError(t, (<-first).err)
+	})
+}
+
+func TestTheEndOfTheStream(t *testing.T) {
+	converse(t, func(t *talk) {
+		one, two := t.asking(t.Context(), "1"), t.asking(t.Context(), "2")
+		t.request("get-task")
+		t.request("get-task")
+		t.peer.End()
+		for _, done := range []<-chan outcome{one, two} {
+			require.ErrorIs(t, (<-done).err, io.EOF)
+		}
+		require.NoError(t, t.agent.Wait())
+
+		err := (<-t.asking(t.Context(), "3")).err
+		require.ErrorIs(t, err, io.EOF)
+		require.EqualError(t, err, "get-task: not asked: the orchestrator has closed the stream: EOF")
+	})
+}
+
+func TestAStreamThatCannotBeRead(t *testing.T) {
+	broken := errors.New("broken")
+	conn := agents.Connect(io.MultiReader(strings.NewReader("{}\n"), failing{broken}), io.Discard)
+	require.ErrorIs(t, conn.Wait(), broken)
+	require.ErrorIs(t, conn.Ask(t.Context(), "status", nil, nil), broken)
+}
+
+func TestAStreamThatCannotBeWritten(t *testing.T) {
+	in, end := io.Pipe()
+	broken := errors.New("broken")
+	out := &counting{to: failing{broken}}
+	conn := agents.Connect(in, out)
+	require.ErrorIs(t, conn.Ask(t.Context(), "status", nil, nil), broken)
+	require.ErrorIs(t, conn.Tell("anything", nil), broken)
+	require.Equal(t, 1, out.writes, "nothing may follow half a line")
+	require.NoError(t, end.Close())
+	require.NoError(t, conn.Wait())
+}
+
+func TestOneMessageIsOneWrite(t *testing.T) {
+	in, end := io.Pipe()
+	out := &counting{to: io.Discard}
+	conn := agents.Connect(in, out)
+	large := map[string]string{"text": strings.Repeat("x", 1<<20)}
+	require.NoError(t, conn.Tell("anything", large))
+	require.NoError(t, conn.Tell("anything", nil))
+	require.Equal(t, 2, out.writes)
+	require.Equal(t, 2, out.lineEnds)
+	require.NoError(t, end.Close())
+	require.NoError(t, conn.Wait())
+}
+
+func TestWhatCannotBeAsked(t *testing.T) {
+	for about, payload := range map[string]any{
+		"a payload must be an object":   []int{1},
+		"it is no valid JSON":           wire.Raw("{\"half a pair\":\"\\ud800\"}"),
+		"it takes more than 16 MiB":     map[string]string{"text": strings.Repeat("x", 16<<20)},
+		"spelling map[string]interface": map[string]any{"c": make(chan int)},
+	} {
+		in, end := io.Pipe()
+		conn := agents.Connect(in, io.Discard)
+		require.ErrorContains(t, conn.Ask(t.Context(), "submit-task", payload, nil), about)
+		require.NoError(t, end.Close())
+		require.NoError(t, conn.Wait())
+	}
+}
+
+// failing is a stream that fails.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error)  { return 0, f.err }
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// counting counts what is written.
+type counting struct {
+	to               io.Writer
+	writes, lineEnds int
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	c.writes++
+	c.lineEnds += strings.Count(string(p), "\n")
+	return c.to.Write(p)
+}

@@ -1,0 +1,162 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"orchestrator/wire"
+)
+
+const (
+	// longest bounds a line, so that a broken stream cannot take all memory. No
+	// answer comes near it.
+	longest = 1 << 30
+	// depth is how deep a line may nest; no orchestrator can be told to take more.
+	depth = 10_000
+)
+
+// Conn is an agent's connection with its orchestrator. All its methods may be
+// called at the same time.
+type Conn struct {
+	out  io.Writer
+	turn chan struct{} // has room for the one who writes
+	torn error         // why out takes nothing more; for the one whose turn it is
+
+	done  chan struct{} // closed when in has ended
+	fresh chan struct{} // rings when there is news
+
+	mu      sync.Mutex
+	waiting map[string]chan<- reply // by the id of the request
+	news    []Notice                // that nobody has taken
+	over    error                   // why in has ended
+}
+
+// Connect makes a connection of the stream that the orchestrator writes and the
+// one that it reads.
+//
+// It starts one goroutine, which reads in until it ends, and Wait waits for it.
+// A blocked read cannot be called back, so the goroutine lives as long as in:
+// an agent's stdin ends when the orchestrator wants the agent to go, or with the
+// process; any other stream is for the caller to close.
+func Connect(in io.Reader, out io.Writer) *Conn {
+	c := &Conn{
+		out:     out,
+		turn:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
+		fresh:   make(chan struct{}, 1),
+		waiting: make(map[string]chan<- reply),
+	}
+	go c.listen(in)
+	return c
+}
+
+// Stdio connects an agent that the orchestrator has started. It is called once:
+// two readers would share the lines.
+func Stdio() *Conn { return Connect(os.Stdin, os.Stdout) }
+
+// Wait waits until the orchestrator will say nothing more. It returns nil when
+// the stream has ended, or what kept it from being read.
+func (c *Conn) Wait() error {
+	<-c.done
+	if err := c.ending(); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// ending is why in has ended, nil as long as it has not.
+func (c *Conn) ending() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over
+}
+
+// listen reads until in ends. It waits for nobody else.
+func (c *Conn) listen(in io.Reader) {
+	defer close(c.done)
+	lines := wire.NewLines(longest)
+	chunk := make([]byte, 32<<10)
+	for {
+		n, err := in.Read(chunk)
+		lines.Feed(chunk[:n])
+		for line, ok := lines.Next(); ok; line, ok = lines.Next() {
+			c.hear(line)
+		}
+		if err != nil {
+			if line, ok := lines.Rest(); ok {
+				c.hear(line)
+			}
+			c.end(err)
+			return
+		}
+	}
+}
+
+// hear takes a line for what it is. Keys are exact, and a line in which one that
+// matters stands twice is not believed at all; what stands in a payload is
+// nobody's business here.
+func (c *Conn) hear(line wire.Line) {
+	var o wire.Object
+	if line.Cut || o.ReadObject(line.Text, depth, "") != nil {
+		return
+	}
+	switch kind := o.Text("type"); {
+	case kind == "response:success":
+		c.answered(o.Text("correlationId"), reply{payload: o.Document("payload")}, o.Err())
+	case kind == "response:error":
+		c.answered(o.Text("correlationId"), reply{err: refusal(o.Document("error"))}, o.Err())
+	case strings.HasPrefix(kind, noticePrefix):
+		notice := Notice{
+			Name:      kind[len(noticePrefix):],
+			ID:        o.Text("id"),
+			Timestamp: o.Text("timestamp"),
+			Payload:   o.Document("payload"),
+		}
+		if o.Err() == nil {
+			c.noticed(notice)
+		}
+	}
+}
+
+// end tells everybody who waits that nothing more will come.
+func (c *Conn) end(err error) {
+	over := fmt.Errorf("the orchestrator has closed the stream: %w", err)
+	if !errors.Is(err, io.EOF) {
+		over = fmt.Errorf("reading what the orchestrator says: %w", err)
+	}
+	c.mu.Lock()
+	waiting := c.waiting
+	c.waiting, c.over = nil, over
+	c.mu.Unlock()
+	for _, call := range waiting {
+		call <- reply{err: fmt.Errorf("%w: %w", errUnanswered, over)}
+	}
+}
+
+var errTorn = errors.New("writing to the orchestrator")
+
+// write writes a line when it is its turn. The write itself is not called back:
+// half a line would spoil the next one. For the same reason nothing is written
+// after a write that failed.
+func (c *Conn) write(ctx context.Context, line []byte) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-c.turn }()
+	if c.torn == nil {
+		if _, err := c.out.Write(line); err != nil {
+			c.torn = fmt.Errorf("%w: %w", errTorn, err)
+		}
+	}
+	return c.torn
+}

@@ -1,0 +1,107 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+)
+
+// A worker is one call. Its handler may ask and tell as it likes.
+func ExampleConn_Work() {
+	conn, peer := agents.Pipe() // agents.Stdio() in an agent
+	go func() {                 // the orchestrator's part
+		defer peer.Close()
+		_ = peer.Notify(agents.TaskAssigned, wire.TaskNotice{TaskID: "task-1"})
+		request, _ := peer.Request()
+		_ = peer.Answer(request.ID, &wire.TaskReply{Task: wire.Task{ID: "task-1", Name: "greet", Payload: wire.Raw(`{"who":"Ann"}`)}})
+		request, _ = peer.Request()
+		fmt.Println(request.Operation, string(request.Payload))
+		_ = peer.Answer(request.ID, nil)
+		_ = peer.Notify(agents.Shutdown, wire.ShutdownNotice{GracePeriod: 3000})
+	}()
+
+	err := conn.Work(context.Background(), func(ctx context.Context, task wire.Task) (any, error) {
+		var about struct {
+			Who string `json:"who"`
+		}
+		if err := wire.DecodeOwn(task.Payload, &about); err != nil {
+			return nil, err
+		}
+		return "Hello, " + about.Who, nil
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) // what was left unfinished must not look done
+	}
+	// Output: complete-task {"taskId":"task-1","result":"Hello, Ann"}
+}
+
+// What has no method of its own is asked for by its name.
+func ExampleConn_Ask() {
+	conn, peer := agents.Pipe()
+	go func() {
+		defer peer.Close()
+		request, _ := peer.Request()
+		_ = peer.Answer(request.ID, map[string]string{"state": "running"})
+		request, _ = peer.Request()
+		_ = peer.Refuse(request.ID, &wire.Error{Code: wire.CodeDenied, Message: "issue-key is for operators"})
+	}()
+
+	var status wire.Status
+	err := conn.Ask(context.Background(), "status", nil, &status)
+	fmt.Println(status.State, err)
+
+	err = conn.Ask(context.Background(), "issue-key", map[string]string{"agent": "me"}, nil)
+	var refused *agents.Refusal
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Code, "-", refused.Message)
+	}
+	// Output:
+	// running <nil>
+	// UNAUTHORIZED - issue-key is for operators
+}
+
+// An agent that wants to hear everything listens for itself.
+func ExampleConn_News() {
+	conn, peer := agents.Pipe()
+	go func() {
+		defer peer.Close()
+		_ = peer.Notify(agents.TaskCancelled, wire.TaskNotice{TaskID: "task-1", Reason: wire.DependencyFailed})
+		_ = peer.Notify(agents.Shutdown, wire.ShutdownNotice{GracePeriod: 30000, Reason: "Orchestrator stopping"})
+	}()
+
+	for notice := range conn.News(context.Background()) {
+		switch notice.Name {
+		case agents.TaskCancelled:
+			var about wire.TaskNotice
+			if notice.Read(&about) == nil {
+				fmt.Printf("%s is off: %s\n", about.TaskID, about.Reason)
+			}
+		case agents.Shutdown:
+			fmt.Println("goodbye")
+		}
+	}
+	// Output:
+	// task-1 is off: Dependency failed
+	// goodbye
+}
+
+// Events are told and not answered.
+func ExampleConn_Progress() {
+	conn, peer := agents.Pipe()
+	defer peer.Close()
+	go func() { _ = conn.Progress("task-1", 0.75, "tests pass") }()
+
+	_, message, _ := peer.Hear()
+	if report, ok := message.(*wire.Report); ok {
+		fmt.Println(report.Name, string(report.Payload))
+	}
+	fmt.Println(conn.Progress("task-1", 75, "in per cent"))
+	// Output:
+	// progress {"taskId":"task-1","progress":0.75,"message":"tests pass"}
+	// event progress: progress must be from 0 to 1
+}

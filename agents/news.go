@@ -1,0 +1,94 @@
+package agents
+
+import (
+	"context"
+	"iter"
+
+	"orchestrator/wire"
+)
+
+// Names of notices. There may be others.
+const (
+	TaskAssigned  = wire.NoticeAssigned
+	TaskCancelled = wire.NoticeCancelled
+	Shutdown      = wire.NoticeShutdown
+)
+
+const noticePrefix = "notify:"
+
+// Notice is what the orchestrator says without having been asked.
+type Notice struct {
+	Name      string // without its prefix, such as TaskAssigned
+	ID        string
+	Timestamp string
+	Payload   wire.Raw // as it came; nil when there was none
+}
+
+// Read decodes the payload: a wire.TaskNotice for those about tasks, a
+// wire.ShutdownNotice for Shutdown.
+func (n Notice) Read(into any) error { return reply{payload: n.Payload}.into(into) }
+
+// News are the notices, in order, from the first one on: none is lost because it
+// came before somebody looked. It ends when ctx does, or when the stream has
+// ended and all is taken. Each notice goes to one taker, and Work is one.
+func (c *Conn) News(ctx context.Context) iter.Seq[Notice] {
+	return func(yield func(Notice) bool) {
+		for {
+			notice, ok := c.next(ctx)
+			if !ok || !yield(notice) {
+				return
+			}
+		}
+	}
+}
+
+// next waits for a notice; false when there will be none.
+func (c *Conn) next(ctx context.Context) (Notice, bool) {
+	for ctx.Err() == nil {
+		notice, left, over := c.take()
+		if left > 0 {
+			if left > 1 {
+				c.ring() // for another taker: the bell rang once
+			}
+			return notice, true
+		}
+		if over {
+			break
+		}
+		select {
+		case <-c.fresh:
+		case <-c.done:
+		case <-ctx.Done():
+		}
+	}
+	return Notice{}, false
+}
+
+// take takes the oldest notice, if any was left.
+func (c *Conn) take() (notice Notice, left int, over bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if left = len(c.news); left > 0 {
+		notice = c.news[0]
+		c.news[0] = Notice{}
+		c.news = c.news[1:]
+	}
+	return notice, left, c.over != nil
+}
+
+// noticed keeps a notice for whoever takes it.
+func (c *Conn) noticed(notice Notice) {
+	c.mu.Lock()
+	c.news = append(c.news, notice)
+	c.mu.Unlock()
+	c.ring()
+}
+
+// ring says that there is news. A bell that has not been heard yet need not ring
+// twice.
+func (c *Conn) ring() {
+	select {
+	case c.fresh <- struct{}{}:
+	default:
+	}
+}
