@@ -123,6 +123,33 @@ var timeLayouts = []string{
 	time.DateOnly,
 }
 
+// plainTime says whether a value is a time in the form that nearly everybody
+// sends, without making one: 2006-01-02T15:04:05Z, with or without a fraction.
+// Days that not every month has are left to ParseTime.
+func plainTime(value []byte) bool {
+	const form = `"0000-00-00T00:00:00`
+	if len(value) < len(form)+len(`Z"`) || value[len(value)-2] != 'Z' {
+		return false
+	}
+	for i := range len(form) {
+		if form[i] != '0' && value[i] != form[i] || form[i] == '0' && !digit(value[i]) {
+			return false
+		}
+	}
+	fraction := value[len(form) : len(value)-2]
+	for i, c := range fraction {
+		if i == 0 && c != '.' || i > 0 && !digit(c) {
+			return false
+		}
+	}
+	two := func(at int) byte { return (value[at]-'0')*10 + value[at+1] - '0' }
+	month, day := two(6), two(9)
+	return month >= 1 && month <= 12 && day >= 1 && day <= 28 && two(12) < 24 && two(15) < 60 && two(18) < 60 &&
+		len(fraction) != 1 && len(fraction) <= len(".123456789")
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
 // ParseTime reads an ISO 8601 time. One without a zone is UTC.
 func ParseTime(when string) (time.Time, bool) {
 	if loose(when) {

@@ -59,7 +59,7 @@ func (r *Reader) Parse(line []byte) Message {
 	if k.twice != "" {
 		return Log{Why: "the key " + k.twice + " stands twice"}
 	}
-	kind, typed := text(k.kind)
+	kind, typed := common(k.kind)
 	switch {
 	case typed && strings.HasPrefix(kind, "request:"):
 		return r.request(kind)
@@ -210,6 +210,31 @@ func text(value []byte) (string, bool) {
 		return "", false
 	}
 	return string(unquoted(value)), true
+}
+
+// kinds are the types of messages that come all the time; each has one string.
+var kinds = func() map[string]string {
+	found := make(map[string]string)
+	for _, kind := range []string{
+		"request:query-agents", "request:query-tasks", "request:submit-task", "request:get-task", "request:ask-user",
+		"request:start-task", "request:complete-task", "request:fail-task", "request:cancel-task",
+		"event:progress", "event:log", "event:error", "event:question",
+	} {
+		found[kind] = kind
+	}
+	return found
+}()
+
+// common is text that costs nothing when it is a known type.
+func common(value []byte) (string, bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", false
+	}
+	inner := unquoted(value)
+	if kind, ok := kinds[string(inner)]; ok {
+		return kind, true
+	}
+	return string(inner), true
 }
 
 func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }

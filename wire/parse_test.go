@@ -200,3 +200,16 @@ func TestUnfinishedRequestsAreRefused(t *testing.T) {
 		require.IsType(t, Log{}, r.ParseHead([]byte(head), "too long"), head)
 	}
 }
+
+// What plainTime takes, ParseTime takes too.
+func FuzzPlainTime(f *testing.F) {
+	for _, at := range []string{"2026-11-21T10:00:00Z", "2026-02-28T23:59:59.123456789Z", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00.Z"} {
+		f.Add(at)
+	}
+	f.Fuzz(func(t *testing.T, at string) {
+		if plainTime([]byte(`"` + at + `"`)) {
+			_, ok := ParseTime(at)
+			require.True(t, ok, at)
+		}
+	})
+}
