@@ -16,7 +16,9 @@ type agent struct {
 	stale    bool // it runs, but takes or says nothing
 	deaf     bool // it takes no messages for now
 	holds    []*task
+	number   int64 // in the order in which agents became known
 	given    int64 // number of the record that gave it its latest task
+	offered  bool  // it is among those that are free
 	memories memories
 }
 
@@ -37,11 +39,11 @@ func (a *agent) takes() bool {
 }
 
 // offers says whether an agent has what is asked for.
-func (a *agent) offers(d *demand) bool {
-	if d.role != "" && d.role != a.Role {
+func (a *agent) offers(role string, capabilities []string) bool {
+	if role != "" && role != a.Role {
 		return false
 	}
-	for _, c := range d.capabilities {
+	for _, c := range capabilities {
 		if !slices.Contains(a.Capabilities, c) {
 			return false
 		}
@@ -54,7 +56,7 @@ func (a *agent) status() string {
 	switch {
 	case a.state != up:
 		return string(a.state)
-	case a.stale:
+	case a.stale, a.deaf:
 		return "stale"
 	case len(a.holds) > 0:
 		return "busy"
@@ -66,8 +68,7 @@ func queryAgents(t *turn, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
 	answer := &wire.AgentList{}
 	for _, a := range t.order {
 		status := a.status()
-		if q.Role != "" && q.Role != a.Role || q.Status != "" && q.Status != status ||
-			!a.offers(&demand{capabilities: q.Capabilities}) {
+		if q.Status != "" && q.Status != status || !a.offers(q.Role, q.Capabilities) {
 			continue
 		}
 		seen := wire.Agent{ID: a.ID, Role: a.Role, Status: status, Capabilities: a.Capabilities}
@@ -88,10 +89,20 @@ func (f *agentKnown) apply(s *State, _ *wire.Record) {
 	a := s.agents[f.ID]
 	if a == nil {
 		a = &agent{state: offline, actor: agentPrefix + f.ID}
-		s.agents[f.ID] = a
-		s.order = append(s.order, a)
+		a.ID = f.ID
+		s.meet(a)
 	}
+	s.market.withdraw(a)
 	a.Member = f.Member
+	s.market.offer(a)
+}
+
+// meet takes in an agent that was not known.
+func (s *State) meet(a *agent) {
+	s.met++
+	a.number = s.met
+	s.agents[a.ID] = a
+	s.order = append(s.order, a)
 }
 
 // agentForgotten says that an agent is no longer there. What it has submitted
@@ -104,6 +115,7 @@ func (*agentForgotten) kind() string { return wire.EventAgentForgotten }
 
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents[f.ID]
+	s.market.withdraw(a)
 	delete(s.agents, f.ID)
 	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })
 }

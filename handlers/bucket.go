@@ -13,8 +13,8 @@ type Bucket struct {
 
 // Take takes one message out, or says that it is one too many.
 func (b *Bucket) Take(now time.Time) bool {
-	if !b.at.IsZero() {
-		b.spent = max(0, b.spent-now.Sub(b.at).Seconds()*b.Rate)
+	if past := now.Sub(b.at); past > 0 && !b.at.IsZero() { // clocks are set back, too
+		b.spent = max(0, b.spent-past.Seconds()*b.Rate)
 	}
 	b.at = now
 	if b.spent+1 > b.Burst {

@@ -32,13 +32,36 @@
 //	assigned, running -> pending    (its agent is gone, and it starts again)
 //
 // A submitted task that asks for a role or for capabilities goes by itself to
-// an idle agent that has them, as soon as every task that it depends on is
-// done: the most urgent first, then the oldest; to the agent that has waited
-// longest, and never to the one that submitted it. One that asks for nothing
-// waits until its owner starts it.
+// an agent that has them and has room, as soon as every task that it depends on
+// is done: the most urgent first, then the oldest; to the agent with the fewest
+// tasks, of those to the one that has waited longest, and never to the one that
+// submitted it. One that asks for nothing waits until its owner starts it.
 //
 // Agents see and touch their own tasks: those that they submitted and those
-// that they hold. Operators see all.
+// that they hold. Operators see and touch all. Who may do what, and when:
+//
+//	start      pending    who submitted it, an agent with room for it: it takes it
+//	start      assigned   its agent, operators
+//	complete,
+//	fail       assigned,  its agent, operators; its agent is told when it was
+//	           running    not itself
+//	cancel     pending,   who submitted it, operators; its agent is told
+//	           assigned,
+//	           running
+//	progress,
+//	error      assigned,  its agent
+//	           running
+//
+// What an agent says of a task that is assigned to it starts it. Anything else
+// is refused and changes nothing.
+//
+// # Repeats
+//
+// Of each agent the latest requests that changed something are remembered, with
+// their answers. The same request again, by its id and all that it says, is
+// answered as it was and has no second effect; another one of the same id is
+// refused. An agent that is started again may begin to count anew, unless it
+// repeats what the run before it sent, its time included.
 //
 // # What it will not do
 //

@@ -15,6 +15,7 @@ type turn struct {
 	from    Actor
 	random  [16]byte
 	request *wire.Request // nil unless it is one
+	settled bool          // it is answered, or will be
 	page    *Page         // of the log, that the answer needs
 	out     *Outcome
 }
@@ -38,8 +39,8 @@ func Prepare(r *wire.Request, depth int) *wire.Error {
 // Handle decides about one input. What it returns is valid until the next call.
 //
 // A panic is a mistake of ours and costs the input alone: whoever asked is
-// answered with an internal error. The facts that were decided before stand,
-// for they are applied.
+// answered with an internal error, unless there is an answer already. The facts
+// that were decided before stand, for they are applied.
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
 	s.outcome.Refused, s.outcome.Waits, s.outcome.Fault = nil, false, nil
@@ -52,7 +53,7 @@ func (t *turn) handle(message wire.Message) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.out.Fault = fmt.Errorf("handling a %T: %v", message, p)
-			if t.request != nil {
+			if t.request != nil && !t.settled {
 				t.refuse(&wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"})
 			}
 		}
@@ -92,7 +93,7 @@ func (t *turn) ask(r *wire.Request) {
 		t.refuse(err)
 		return
 	}
-	if o.Writes && t.repeated(r) {
+	if o.Writes && (t.unknown() || t.repeated(r)) {
 		return
 	}
 	answer, err := o.do(t, r.Body)
@@ -100,19 +101,36 @@ func (t *turn) ask(r *wire.Request) {
 	case err != nil:
 		t.refuse(err)
 	case answer == nil:
-		t.out.Waits = true
+		t.wait()
 	default:
 		t.answer(answer)
 	}
 }
 
+// unknown refuses an agent that nobody knows, or knows any more: what it did
+// could not be remembered, and a repeat would be done twice.
+func (t *turn) unknown() bool {
+	if t.from.Kind != Agent || t.agents[t.from.Name] != nil {
+		return false
+	}
+	t.refuse(&wire.Error{
+		Code: wire.CodeDenied, Message: fmt.Sprintf("there is no agent %q in the configuration", t.from.Name),
+		Details: map[string]any{"agent": t.from.Name},
+	})
+	return true
+}
+
+// wait leaves the answer to the request to a later turn.
+func (t *turn) wait() { t.out.Waits, t.settled = true, true }
+
 // answer grants the request.
 func (t *turn) answer(payload any) {
+	t.settled = true
 	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Payload: payload, Page: t.page})
 }
 
 func (t *turn) refuse(err *wire.Error) {
-	t.out.Refused = err
+	t.out.Refused, t.settled = err, true
 	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Refusal: err})
 }
 

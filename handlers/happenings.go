@@ -31,30 +31,43 @@ func (f *happened) kind() string { return f.what }
 func (f *happened) apply(s *State, _ *wire.Record) {
 	switch f.what {
 	case wire.EventUp:
-		s.stopping = false
-		for _, a := range s.order {
-			a.state, a.stale, a.deaf, a.run = offline, false, false, ""
-		}
+		s.begin()
 		return
 	case wire.EventStopping:
 		s.stopping = true
 		return
 	}
-	a := s.agents[f.Agent]
-	if a == nil {
-		return
+	if a := s.agents[f.Agent]; a != nil {
+		s.market.withdraw(a)
+		f.change(a)
+		s.market.offer(a)
 	}
+}
+
+// begin is the start of an orchestrator: no agent runs, and nobody waits at a
+// door.
+func (s *State) begin() {
+	s.stopping = false
+	for _, a := range s.order {
+		s.market.withdraw(a)
+		a.state, a.stale, a.deaf, a.run = offline, false, false, ""
+	}
+	for _, q := range s.asked {
+		q.door = false
+	}
+}
+
+// change is what a happening does to the agent it is about.
+func (f *happened) change(a *agent) {
 	switch f.what {
 	case wire.EventStarting:
 		a.state = starting
 	case wire.EventStarted:
 		a.state, a.run, a.stale, a.deaf = up, f.Run, false, false
-	case wire.EventStalled:
-		a.stale = true
-	case wire.EventRecovered:
-		a.stale, a.deaf = false, false
-	case wire.EventStdinClosed:
-		a.deaf = true
+	case wire.EventStalled, wire.EventRecovered, wire.EventStdinClosed:
+		if f.Run == a.run || f.Run == "" { // what was noticed of one run says nothing about the next
+			f.hearing(a)
+		}
 	case wire.EventStopAsked:
 		a.state = leaving
 	case wire.EventExited:
@@ -66,6 +79,19 @@ func (f *happened) apply(s *State, _ *wire.Record) {
 		a.state = offline
 	case wire.EventGaveUp:
 		a.state = crashed
+	}
+}
+
+// hearing is what a happening says about an agent that runs: whether it works,
+// and whether it can be told.
+func (f *happened) hearing(a *agent) {
+	switch f.what {
+	case wire.EventStalled:
+		a.stale = true
+	case wire.EventRecovered:
+		a.stale, a.deaf = false, false
+	case wire.EventStdinClosed:
+		a.deaf = true
 	}
 }
 
@@ -89,7 +115,9 @@ func (t *turn) happen(e *wire.Event) {
 			code = *e.Figures.ExitCode
 		}
 		for _, k := range slices.Clone(a.holds) {
-			t.bereave(k, a, e.Text, code, e.Figures.Ordered)
+			if k.run == e.Run || e.Run == "" {
+				t.bereave(k, a, e.Text, code, e.Figures.Ordered)
+			}
 		}
 	}
 }

@@ -50,8 +50,8 @@ const agentPrefix = "agent:"
 type Outcome struct {
 	Records []wire.Record
 	Letters []Letter
-	// Answered is the verdict on a request, for the audit: nil when it was
-	// granted. Waits says that the answer comes later.
+	// Refused is the verdict on a request or a report, for the audit: nil when
+	// it was granted. Waits says that the answer comes later.
 	Refused *wire.Error
 	Waits   bool
 	// Fault is what went wrong in here, if something did. It is for the log of

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -11,32 +12,39 @@ import (
 // question is one that somebody asked and nobody has answered.
 type question struct {
 	view     wire.Question
+	number   int64
 	run      string // that waits for the answer
+	door     bool   // it is no process of ours, and waits at a door
 	request  *mark  // nil when nobody waits
 	deadline time.Time
 }
 
 func askUser(t *turn, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
-	if q := t.askedBefore(); q != nil {
-		t.fact("", "", &questionRejoined{ID: q.view.ID, Agent: t.from.Name, Request: t.mark()})
-		return nil, nil
-	}
 	timeout := time.Duration(r.Timeout) * time.Millisecond
 	if timeout == 0 {
 		timeout = t.rules.RequestTimeout
 	}
-	t.fact("", "", &questionAsked{
-		ID: t.questionID(), Agent: t.from.Name, Question: r.Question, Options: r.Options,
-		Deadline: wire.Timestamp(t.at.Add(timeout)), Request: t.mark(),
-	})
+	deadline := wire.Timestamp(t.at.Add(timeout))
+	switch q := t.askedBefore(); {
+	case q == nil:
+		t.fact("", "", &questionAsked{
+			ID: t.questionID(), Agent: t.from.Name, Question: r.Question, Options: r.Options,
+			Deadline: deadline, Request: t.mark(),
+		})
+	case q.waited(t.State): // a repeat of one that was asked long ago
+	default:
+		t.fact("", "", &questionRejoined{ID: q.view.ID, Agent: t.from.Name, Deadline: deadline, Request: t.mark()})
+	}
 	return nil, nil
 }
 
-// askedBefore finds the same question of an earlier run of the agent, which
-// died waiting: nobody should be asked twice.
+// askedBefore finds the same question where whoever asked it no longer waits,
+// because that run of the agent has died: nobody should be asked twice. It also
+// finds the very same request.
 func (t *turn) askedBefore() *question {
 	for _, q := range t.asked {
-		if q.view.Agent == t.from.Name && q.request != nil && q.request.Sum == t.request.Sum && q.run != t.from.Run {
+		if q.view.Agent == t.from.Name && q.request != nil && q.request.Sum == t.request.Sum &&
+			(!q.waited(t.State) || q.run == t.from.Run && q.request.ID == t.request.ID) {
 			return q
 		}
 	}
@@ -59,36 +67,46 @@ type questionAsked struct {
 func (*questionAsked) kind() string { return wire.EventQuestionAsked }
 
 func (f *questionAsked) apply(s *State, r *wire.Record) {
+	s.numbered++
 	q := &question{
+		number: s.numbered,
 		view: wire.Question{
 			ID: f.ID, Agent: f.Agent, Question: f.Question, Options: f.Options, Context: f.Context,
-			Blocking: f.Request != nil, AskedAt: wire.Timestamp(r.At), Deadline: f.Deadline,
+			Blocking: f.Request != nil, AskedAt: wire.Timestamp(r.At),
 		},
-		request: f.Request,
 	}
-	q.deadline, _ = wire.ParseTime(f.Deadline)
-	if f.Request != nil {
-		q.run = f.Request.Run
-	}
-	s.numbered++
 	s.questions[f.ID] = q
 	s.asked = append(s.asked, q)
-	s.remember(f.Agent, f.Request, nil, nil)
+	s.await(q, f.Request, f.Deadline)
 }
 
 // questionRejoined says that another run of the agent waits for the answer.
 type questionRejoined struct {
-	ID      string `json:"question_id"`
-	Agent   string `json:"agent"`
-	Request *mark  `json:"request"`
+	ID       string `json:"question_id"`
+	Agent    string `json:"agent"`
+	Deadline string `json:"deadline"`
+	Request  *mark  `json:"request"`
 }
 
 func (*questionRejoined) kind() string { return wire.EventQuestionRejoined }
 
 func (f *questionRejoined) apply(s *State, _ *wire.Record) {
 	q := s.questions[f.ID]
-	q.request, q.run = f.Request, f.Request.Run
-	s.remember(f.Agent, f.Request, nil, nil)
+	s.forgetDeadline(q)
+	s.await(q, f.Request, f.Deadline)
+}
+
+// await notes who waits for the answer to a question, and until when.
+func (s *State) await(q *question, mk *mark, deadline string) {
+	q.request, q.view.Deadline = mk, deadline
+	q.deadline, _ = wire.ParseTime(deadline)
+	s.keepDeadline(q)
+	if mk == nil {
+		return
+	}
+	a := s.agents[q.view.Agent]
+	q.run, q.door = mk.Run, a == nil || a.run != mk.Run
+	s.remember(q.view.Agent, mk, nil, nil)
 }
 
 func listQuestions(t *turn, _ *wire.Nothing) (*wire.QuestionList, *wire.Error) {
@@ -127,10 +145,14 @@ func answerQuestion(t *turn, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire
 	return &wire.QuestionReply{Question: q.view, Answer: r.Answer, Told: told}, nil
 }
 
-// waited says whether the process that asked still waits.
+// waited says whether whoever asked still waits: a process as long as it runs,
+// and what asked at a door as long as the orchestrator does.
 func (q *question) waited(s *State) bool {
+	if q.request == nil || q.door {
+		return q.door
+	}
 	a := s.agents[q.view.Agent]
-	return q.request != nil && a != nil && a.run == q.run && a.state != offline && a.state != crashed
+	return a != nil && a.run == q.run && a.state != offline && a.state != crashed
 }
 
 func (q *question) asker() Actor { return Actor{Kind: Agent, Name: q.view.Agent, Run: q.run} }
@@ -139,7 +161,9 @@ func (q *question) asker() Actor { return Actor{Kind: Agent, Name: q.view.Agent,
 func (s *State) close(id string) *question {
 	q := s.questions[id]
 	delete(s.questions, id)
-	s.asked = slices.DeleteFunc(s.asked, func(o *question) bool { return o == q })
+	s.forgetDeadline(q)
+	at, _ := slices.BinarySearchFunc(s.asked, q.number, func(o *question, number int64) int { return cmp.Compare(o.number, number) })
+	s.asked = slices.Delete(s.asked, at, at+1)
 	return q
 }
 
@@ -156,7 +180,7 @@ func (*questionAnswered) kind() string { return wire.EventQuestionAnswered }
 func (f *questionAnswered) apply(s *State, r *wire.Record) {
 	q := s.close(f.ID)
 	answer := &wire.UserAnswer{Answer: f.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: wire.Timestamp(r.At)}}
-	s.remember(f.Agent, q.request, answer, nil)
+	s.settle(f.Agent, q.request, answer, nil)
 }
 
 // questionExpired says that nobody answered in time.
@@ -169,23 +193,5 @@ func (*questionExpired) kind() string { return wire.EventQuestionExpired }
 
 func (f *questionExpired) apply(s *State, _ *wire.Record) {
 	q := s.close(f.ID)
-	s.remember(f.Agent, q.request, nil, expired())
-}
-
-func expired() *wire.Error {
-	return &wire.Error{Code: wire.CodeTimeout, Message: "nobody answered in time"}
-}
-
-// expire ends the questions whose time has passed.
-func (t *turn) expire() {
-	for _, q := range slices.Clone(t.asked) {
-		if q.deadline.IsZero() || q.deadline.After(t.at) {
-			continue
-		}
-		waited := q.waited(t.State)
-		t.fact(agentPrefix+q.view.Agent, "", &questionExpired{ID: q.view.ID, Agent: q.view.Agent})
-		if waited {
-			t.out.Letters = append(t.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Refusal: expired()})
-		}
-	}
+	s.settle(f.Agent, q.request, nil, expired())
 }

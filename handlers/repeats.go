@@ -68,6 +68,18 @@ func (s *State) remember(name string, mk *mark, answer any, err *wire.Error) {
 	kept.answer, kept.err = answer, err
 }
 
+// settle files the answer to a request that has waited. Its id may have been
+// used again since, by a later run: then that is what is remembered.
+func (s *State) settle(name string, mk *mark, answer any, err *wire.Error) {
+	a := s.agents[name]
+	if mk == nil || a == nil {
+		return
+	}
+	if kept := a.memories.byID[mk.ID]; kept == nil || kept.mark == *mk {
+		s.remember(name, mk, answer, err)
+	}
+}
+
 // repeated answers a request that was there before: with the first answer when
 // it is the same, with a refusal when only its id is. Ids begin anew with each
 // run of an agent, unless the whole message is the same: then the run before
@@ -98,7 +110,7 @@ func (t *turn) repeated(r *wire.Request) bool {
 	case kept.Run != t.from.Run: // a question that still waits: askUser takes it up again
 		return false
 	default:
-		t.out.Waits = true // the answer to the first one answers this one too
+		t.wait() // the answer to the first one answers this one too
 	}
 	return true
 }

@@ -17,24 +17,8 @@ func (t *turn) report(r *wire.Report) *wire.Error {
 	return &wire.Error{Code: wire.CodeUnknownType, Message: "nobody decides about event:" + r.Name}
 }
 
-// held finds the task that an agent tells of. It must have it.
-func (t *turn) held(id, verb string) (*task, *wire.Error) {
-	k, err := t.own(id)
-	switch {
-	case err != nil:
-		return nil, err
-	case k.view.AssignedTo != t.from.Name:
-		return nil, notHolder(k)
-	case k.view.State == wire.TaskAssigned:
-		t.start(k, nil)
-	case k.view.State != wire.TaskRunning:
-		return nil, wrongState(k, verb)
-	}
-	return k, nil
-}
-
 func (t *turn) progress(p *wire.Progress) *wire.Error {
-	k, err := t.held(p.TaskID, "worked on")
+	k, err := t.working(p.TaskID, "worked on")
 	if err != nil {
 		return err
 	}
@@ -48,7 +32,7 @@ func (t *turn) trouble(e *wire.Trouble) *wire.Error {
 		t.fact("", "", &taskTrouble{Agent: t.from.Name, Error: e.Error, Stack: e.Stack})
 		return nil
 	}
-	k, err := t.held(e.TaskID, "failed")
+	k, err := t.working(e.TaskID, "failed")
 	if err != nil {
 		return err
 	}

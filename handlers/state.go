@@ -15,16 +15,18 @@ type State struct {
 
 	agents map[string]*agent
 	order  []*agent // in the order in which they became known
+	met    int64    // agents so far
 
 	tasks    map[string]*task
-	list     []*task // oldest first
-	owned    map[string][]*task
+	list     line
+	owned    map[string]line
 	counts   map[wire.TaskState]int
 	finished []*task // kept whole, the one that ended first in front
-	ready    queues
+	market   market
 
 	questions map[string]*question
 	asked     []*question // those that are open, oldest first
+	deadlines []*question // those that have one, the earliest first
 	numbered  int64       // questions so far
 
 	keys     map[string]string // agents by the hash of their keys
@@ -49,8 +51,9 @@ func New(rules Rules) *State {
 		rules:     rules,
 		agents:    make(map[string]*agent),
 		tasks:     make(map[string]*task),
-		owned:     make(map[string][]*task),
+		owned:     make(map[string]line),
 		counts:    make(map[wire.TaskState]int),
+		market:    market{byKey: make(map[string]*demand)},
 		questions: make(map[string]*question),
 		keys:      make(map[string]string),
 	}
@@ -115,21 +118,14 @@ func (s *State) Apply(r wire.Record) error {
 	if err != nil {
 		return err
 	}
+	if c, ok := f.(checked); ok {
+		if err := c.check(s); err != nil {
+			return fmt.Errorf("record %d, a %s, does not follow from those before it: %w", r.Seq, r.Kind, err)
+		}
+	}
 	s.seq = r.Seq
 	f.apply(s, &r)
 	return nil
-}
-
-// Due is when the earliest deadline passes, if there is one. The caller hands
-// in a wire.Due then.
-func (s *State) Due() (time.Time, bool) {
-	var earliest time.Time
-	for _, q := range s.asked {
-		if !q.deadline.IsZero() && (earliest.IsZero() || q.deadline.Before(earliest)) {
-			earliest = q.deadline
-		}
-	}
-	return earliest, !earliest.IsZero()
 }
 
 // Counts says how many tasks are in each state.

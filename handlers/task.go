@@ -17,7 +17,7 @@ type task struct {
 	dependents []*task // those that wait for it
 	run        string  // of the agent that holds it
 	deaths     int     // of agents that held it
-	demand     *demand // it is in this queue
+	demand     *demand // it waits in this one
 	created    int64   // number of its first record
 	ended      int64   // and of its last
 	stub       bool    // the rest is in the log
@@ -62,7 +62,7 @@ func short(id string) string {
 
 // of says whether a task is an actor's own: submitted by it, or held by it.
 func (k *task) of(from Actor) bool {
-	return from.Kind != Agent || k.view.SubmittedBy == from.String() || k.view.AssignedTo == from.Name
+	return from.Kind != Agent || agentOf(k.view.SubmittedBy) == from.Name || k.view.AssignedTo == from.Name
 }
 
 // heldBy says whether an actor may say how a task ends: its agent, or an
@@ -156,25 +156,13 @@ func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 
 // owns files a task under an actor, in the order in which tasks were created.
 func (s *State) owns(actor string, k *task) {
-	mine := s.owned[actor]
-	at := len(mine)
-	for at > 0 && mine[at-1].created > k.created {
-		at--
-	}
-	if at > 0 && mine[at-1] == k {
-		return
-	}
-	s.owned[actor] = slices.Insert(mine, at, k)
+	s.owned[actor] = s.owned[actor].with(k)
 }
 
 // disowns takes a task that its agent lost from what the agent sees.
 func (s *State) disowns(actor string, k *task) {
-	if k.view.SubmittedBy == actor {
-		return
-	}
-	mine := s.owned[actor]
-	if i := slices.Index(mine, k); i >= 0 {
-		s.owned[actor] = slices.Delete(mine, i, i+1)
+	if k.view.SubmittedBy != actor {
+		s.owned[actor] = s.owned[actor].without(k)
 	}
 }
 
@@ -200,7 +188,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	k.view.EndedAt, k.ended = wire.Timestamp(r.At), r.Seq
 	k.dependents = nil
 	s.finished = append(s.finished, k)
-	if len(s.finished) > s.rules.KeepFinished {
+	for len(s.finished) > s.rules.KeepFinished {
 		s.finished[0].shrink()
 		s.finished = s.finished[1:]
 	}
@@ -212,17 +200,19 @@ func (k *task) shrink() {
 	k.stub = true
 }
 
-// release takes a task out of its queue and from its agent.
+// release takes a task out of the market and from its agent.
 func (s *State) release(k *task) {
 	if k.demand != nil {
-		k.demand.drop(k)
+		s.market.drop(k)
 	}
 	a := s.agents[k.view.AssignedTo]
 	if a == nil {
 		return
 	}
 	if i := slices.Index(a.holds, k); i >= 0 {
+		s.market.withdraw(a)
 		a.holds = slices.Delete(a.holds, i, i+1)
+		s.market.offer(a)
 	}
 }
 
@@ -233,6 +223,9 @@ func Complete(answer *wire.TaskReply, created, ended wire.Record) error {
 		f, err := read(&r)
 		if err != nil {
 			return err
+		}
+		if r.Correlation != answer.Task.ID {
+			return fmt.Errorf("record %d, a %s, is not about task %s", r.Seq, r.Kind, answer.Task.ID)
 		}
 		switch f := f.(type) {
 		case *taskCreated:

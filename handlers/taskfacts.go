@@ -35,12 +35,7 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 		created: r.Seq,
 	}
 	for _, id := range f.Dependencies {
-		if d := s.tasks[id]; d.view.State != wire.TaskDone {
-			k.open++
-			if !d.view.State.Final() {
-				d.dependents = append(d.dependents, k)
-			}
-		}
+		k.depend(s.tasks[id])
 	}
 	s.tasks[k.view.ID] = k
 	s.list = append(s.list, k)
@@ -48,6 +43,17 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 	s.count(k, +1)
 	s.enqueue(k)
 	s.remember(agentOf(r.From), f.Request, reply(k), nil)
+}
+
+// depend lets a task wait for another, if that is not done.
+func (k *task) depend(d *task) {
+	if d.view.State == wire.TaskDone {
+		return
+	}
+	k.open++
+	if !d.view.State.Final() {
+		d.dependents = append(d.dependents, k)
+	}
 }
 
 // agentOf is the name of the agent that an actor of the log is; "" if it is
@@ -77,9 +83,11 @@ func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	s.move(k, wire.TaskAssigned)
 	k.view.AssignedTo, k.run, k.view.Attempts = f.Agent, f.Run, f.Attempt
 	k.view.AssignedAt = wire.Timestamp(r.At)
+	s.market.withdraw(a)
 	a.holds = append(a.holds, k)
 	a.given = r.Seq
-	s.owns(agentPrefix+f.Agent, k)
+	s.market.offer(a)
+	s.owns(a.actor, k)
 }
 
 // taskStarted says that an agent works on its task.
@@ -147,6 +155,7 @@ func (f *taskRequeued) apply(s *State, _ *wire.Record) {
 		k.deaths++
 	}
 	if a := s.agents[f.Agent]; a != nil && f.Deaf {
+		s.market.withdraw(a)
 		a.deaf = true
 	}
 	k.view.AssignedTo, k.run = "", ""

@@ -7,7 +7,30 @@ import (
 )
 
 func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
-	for i, id := range r.Dependencies {
+	vain, err := t.dependencies(r.Dependencies)
+	if err != nil {
+		return nil, err
+	}
+	id := t.uuid()
+	if t.tasks[id] != nil {
+		panic("the chance that came with the input is not fresh")
+	}
+	t.fact("", id, &taskCreated{
+		ID: id, Name: r.Name, Type: r.Type, Description: r.Description, Payload: r.Payload,
+		RequiredRole: r.RequiredRole, RequiredCapabilities: r.RequiredCapabilities,
+		Dependencies: r.Dependencies, Priority: r.Priority, Request: t.mark(),
+	})
+	for _, d := range vain {
+		t.fact("", id, &taskBlocked{ID: id, Name: r.Name, Upstream: d})
+	}
+	return reply(t.tasks[id]), nil
+}
+
+// dependencies checks what a task is to depend on. Those that have come to
+// nothing are vain: they are refused, or only said, as the rule is. There is no
+// look for circles, for there cannot be any: a task depends on older ones alone.
+func (t *turn) dependencies(ids []string) (vain []string, err *wire.Error) {
+	for i, id := range ids {
 		d := t.tasks[id]
 		if d == nil {
 			return nil, &wire.Error{
@@ -15,21 +38,19 @@ func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 				Details: map[string]any{"taskId": id, "pointer": fmt.Sprintf("/payload/dependencies/%d", i)},
 			}
 		}
-		if d.view.State.Final() && d.view.State != wire.TaskDone && t.cancelsDependents() {
-			return nil, &wire.Error{
+		if !d.view.State.Final() || d.view.State == wire.TaskDone {
+			continue
+		}
+		if t.cancelsDependents() {
+			return nil, &wire.Error{ // without its name: it may be another agent's
 				Code:    wire.CodeConflict,
-				Message: fmt.Sprintf("task %s is %s: what depends on it would never run", label(id, d.view.Name), d.view.State),
+				Message: fmt.Sprintf("task %s is %s: what depends on it would never run", id, d.view.State),
 				Details: map[string]any{"taskId": id, "reason": "dependency_failed", "pointer": fmt.Sprintf("/payload/dependencies/%d", i)},
 			}
 		}
+		vain = append(vain, id)
 	}
-	id := t.uuid()
-	t.fact("", id, &taskCreated{
-		ID: id, Name: r.Name, Type: r.Type, Description: r.Description, Payload: r.Payload,
-		RequiredRole: r.RequiredRole, RequiredCapabilities: r.RequiredCapabilities,
-		Dependencies: r.Dependencies, Priority: r.Priority, Request: t.mark(),
-	})
-	return reply(t.tasks[id]), nil
+	return vain, nil
 }
 
 // uuid is the id that this turn's chance makes (RFC 9562, version 4).
@@ -51,7 +72,11 @@ func startTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	case k.view.State == wire.TaskPending && k.open > 0:
 		return nil, t.waits(k)
 	case k.view.State == wire.TaskPending && t.from.Kind == Agent:
-		t.assign(k, t.agents[t.from.Name])
+		a := t.agents[t.from.Name]
+		if len(a.holds) >= a.Capacity {
+			return nil, hasEnough(a)
+		}
+		t.take(k, a)
 	case k.view.State == wire.TaskPending:
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has no agent that could work on it", label(k.view.ID, k.view.Name)),
@@ -75,6 +100,16 @@ func (t *turn) waits(k *task) *wire.Error {
 	}
 }
 
+// hasEnough refuses an agent that would take one of its own tasks and has as
+// many as it may.
+func hasEnough(a *agent) *wire.Error {
+	return &wire.Error{
+		Code:    wire.CodeConflict,
+		Message: fmt.Sprintf("you have as many tasks as you may have at a time (%d)", a.Capacity),
+		Details: map[string]any{"reason": "at_capacity", "capacity": a.Capacity, "taskIds": ids(a.holds)},
+	}
+}
+
 func notHolder(k *task) *wire.Error {
 	return &wire.Error{
 		Code: wire.CodeDenied, Message: "only the agent that has the task may say that",
@@ -86,13 +121,16 @@ func (t *turn) start(k *task, mk *mark) {
 	t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskStarted{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Request: mk})
 }
 
-// working finds a task that the caller may say the end of. One that is assigned
-// counts as started: the agent was quicker than our note that it was told.
+// working finds a task that the caller may say something of. One that is
+// assigned counts as started: the agent was quicker than our note that it was
+// told.
 func (t *turn) working(id, verb string) (*task, *wire.Error) {
 	k, err := t.own(id)
 	switch {
 	case err != nil:
 		return nil, err
+	case k.view.State == wire.TaskPending:
+		return nil, wrongState(k, verb)
 	case !k.heldBy(t.from):
 		return nil, notHolder(k)
 	case k.view.State == wire.TaskAssigned:
@@ -116,6 +154,7 @@ func completeTask(t *turn, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) 
 		result = succeeded
 	}
 	t.complete(k, result, t.mark())
+	t.relieve(k, "Completed by ")
 	return reply(k), nil
 }
 
@@ -129,6 +168,7 @@ func failTask(t *turn, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 		return nil, err
 	}
 	t.fail(k, r.Error, "", t.mark())
+	t.relieve(k, "Failed by ")
 	return reply(k), nil
 }
 
@@ -167,14 +207,29 @@ func (t *turn) cancel(k *task, reason string, mk *mark) {
 	waiting, holder, run := k.waiting(), k.view.AssignedTo, k.run
 	t.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: reason, Request: mk})
 	if holder != "" {
-		t.notice(Actor{Kind: Agent, Name: holder, Run: run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
+		t.recall(k, holder, run, reason)
 	}
 	t.abandon(k, waiting)
 }
 
+// relieve tells the agent of a task that somebody else has said its end.
+func (t *turn) relieve(k *task, by string) {
+	if t.from.Kind != Agent {
+		t.recall(k, k.view.AssignedTo, k.run, by+t.from.String())
+	}
+}
+
+// recall tells an agent that it need not work on a task any more.
+func (t *turn) recall(k *task, holder, run, reason string) {
+	t.notice(Actor{Kind: Agent, Name: holder, Run: run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
+}
+
 // abandon sees to the tasks that waited for one that will never be done: they
-// are cancelled too, and what waits for them; or they stay, and it is said.
+// are cancelled too, and what waits for them; or they stay, and it is said. It
+// is the orchestrator that does this, whoever ended the first one.
 func (t *turn) abandon(upstream *task, waiting []*task) {
+	defer func(from Actor) { t.from = from }(t.from)
+	t.from = Actor{}
 	for len(waiting) > 0 {
 		k := waiting[0]
 		waiting = waiting[1:]

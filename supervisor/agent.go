@@ -37,9 +37,10 @@ type Agent struct {
 	Output    Output
 }
 
-// Process is one run of an agent: a child.Child, or a function in a test.
+// Process is one run of an agent: a child.Child, a connection by which somebody
+// has joined, or a function in a test.
 type Process interface {
-	PID() int
+	PID() int // 0: it is no process of ours
 	StartedAt() time.Time
 	Stdin() child.Stdin
 	CloseStdin() bool

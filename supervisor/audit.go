@@ -47,19 +47,23 @@ func newAudit(stateDir string, log hclog.Logger) *audit {
 	return a
 }
 
-// note adds a request. A nil audit keeps nothing.
-func (a *audit) note(at time.Time, from handlers.Actor, what, id string, verdict *wire.Error) {
-	if a == nil {
-		return
-	}
-	if len(what) < 6 || what[:6] != "event:" {
-		what = "request:" + what
-	}
-	a.noteRaw(at, from, what, wire.Quote(id), verdict)
+// note adds what became of a message: kind is request: or event:, name the rest
+// of its type. A nil audit keeps nothing.
+func (a *audit) note(at time.Time, from handlers.Actor, kind, name, id string, verdict *wire.Error) {
+	a.add(at, from, kind, name, verdict, func(b []byte) []byte { return wire.AppendQuoted(b, id) })
 }
 
 // noteRaw is note for an id as it stood in the line, or nil.
 func (a *audit) noteRaw(at time.Time, from handlers.Actor, what string, id []byte, verdict *wire.Error) {
+	a.add(at, from, "", what, verdict, func(b []byte) []byte {
+		if id == nil {
+			return append(b, "null"...)
+		}
+		return append(b, id...)
+	})
+}
+
+func (a *audit) add(at time.Time, from handlers.Actor, kind, name string, verdict *wire.Error, id func([]byte) []byte) {
 	if a == nil {
 		return
 	}
@@ -72,29 +76,24 @@ func (a *audit) noteRaw(at time.Time, from handlers.Actor, what string, id []byt
 	b := append(a.text, `{"at":"`...)
 	b = at.UTC().AppendFormat(b, stampLayout)
 	b = append(b, `","actor":`...)
-	b = append(b, wire.Quote(from.String())...)
+	b = wire.AppendQuoted(b, from.String())
 	b = append(b, `,"type":`...)
-	b = append(b, wire.Quote(what)...)
-	b = append(b, `,"id":`...)
-	if id == nil {
-		id = []byte("null")
+	if kind == "" {
+		b = wire.AppendQuoted(b, name)
+	} else { // ours, or one that is known
+		b = append(append(append(append(b, '"'), kind...), name...), '"')
 	}
-	b = append(b, id...)
-	b = append(b, `,"outcome":"`...)
+	b = id(append(b, `,"id":`...))
 	if verdict == nil {
-		b = append(b, "granted"...)
+		b = append(b, `,"outcome":"granted"}`...)
 	} else {
-		b = append(b, verdict.Code...)
-		b = append(b, `","why":`...)
-		b = append(b, wire.Quote(verdict.Message)...)
-		b = append(b, '}', '\n')
+		b = append(append(b, `,"outcome":"`...), verdict.Code...)
+		b = wire.AppendQuoted(append(b, `","why":`...), verdict.Message)
+		b = append(b, '}')
 	}
-	if verdict == nil {
-		b = append(b, '"', '}', '\n')
-	}
-	a.text = b
+	a.text = append(b, '\n')
 	a.lines++
-	if a.lines == 1 || len(b) > auditAtOnce {
+	if a.lines == 1 || len(a.text) > auditAtOnce {
 		select {
 		case a.wake <- struct{}{}:
 		default:

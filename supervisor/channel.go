@@ -20,9 +20,10 @@ type channel struct {
 	bucket     handlers.Bucket
 	complain   func(kind string, text string, count int64)
 
-	inputs  []handlers.Input // since the last send
-	refused entry            // answers to what makes no sense
-	work    work
+	inputs   []handlers.Input // since the last send
+	requests int              // among them
+	refused  entry            // answers to what makes no sense
+	work     work
 
 	refusals, foreign complaints
 }
@@ -92,6 +93,7 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 		in.Random = chance()
 	}
 	c.inputs = append(c.inputs, in)
+	c.requests++
 }
 
 // report puts an event among the inputs. One that is log is log, and so is one
@@ -149,12 +151,17 @@ func (c *complaints) add(text string) {
 func (c *channel) send(now time.Time) {
 	if c.refused.lines > 0 {
 		c.mail.await()
+		c.refused.answers = c.refused.lines
+		c.mail.owe(c.refused.answers)
 		c.dispatcher.put(c.mail, c.refused, c.actor)
 		c.refused = entry{}
 	}
 	if len(c.inputs) > 0 {
 		c.mail.await()
+		c.mail.owe(c.requests)
 		c.dispatcher.submit(c.inputs, &c.work)
+		c.mail.owe(-c.work.waiting)
+		c.requests = 0
 		c.note()
 		clear(c.inputs)
 		c.inputs = c.inputs[:0]
@@ -167,7 +174,7 @@ func (c *channel) send(now time.Time) {
 func (c *channel) note() {
 	for i := range c.inputs {
 		if r, ok := c.inputs[i].Message.(*wire.Report); ok && c.work.verdicts[i] != nil {
-			c.dispatcher.audit.note(c.inputs[i].At, c.actor, "event:"+r.Name, r.ID, c.work.verdicts[i])
+			c.dispatcher.audit.note(c.inputs[i].At, c.actor, "event:", r.Name, r.ID, c.work.verdicts[i])
 			c.refusals.add("ignored event:" + r.Name + ": " + c.work.verdicts[i].Message)
 		}
 	}

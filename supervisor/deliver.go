@@ -119,6 +119,9 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, now time.Time) int {
 		}
 		e.text = d.spell(e.text, l, now)
 		e.lines++
+		if l.Notice == "" {
+			e.answers++
+		}
 		if l.Task != "" {
 			told := wire.Told{Agent: to.Name, Run: to.Run, Task: l.Task}
 			e.told = func(written bool) {

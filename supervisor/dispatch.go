@@ -125,7 +125,7 @@ func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
 // submit has inputs decided about. The verdicts on them are for the audit: one
 // an input, nil when it was granted. What is to be told at once is told here.
 func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
-	w.verdicts, w.letters, w.records = w.verdicts[:0], w.letters[:0], w.records[:0]
+	w.verdicts, w.letters, w.records, w.waiting = w.verdicts[:0], w.letters[:0], w.records[:0], 0
 	d.seat.Lock()
 	for i := range inputs {
 		d.decide(&inputs[i], w)
@@ -134,7 +134,7 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 	d.seat.Unlock()
 	for i := range inputs {
 		if r, ok := inputs[i].Message.(*wire.Request); ok {
-			d.audit.note(inputs[i].At, inputs[i].From, r.Operation, r.ID, w.verdicts[i])
+			d.audit.note(inputs[i].At, inputs[i].From, "request:", r.Operation, r.ID, w.verdicts[i])
 		}
 	}
 	if len(w.records) > 0 {
@@ -147,6 +147,7 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 // work is what a goroutine that submits keeps from one time to the next.
 type work struct {
 	verdicts []*wire.Error
+	waiting  int // requests that are answered by something else that is to come
 	letters  []handlers.Letter
 	records  []wire.Record
 }
@@ -161,7 +162,18 @@ func (d *dispatcher) decide(in *handlers.Input, w *work) {
 		d.log.Error("a decision failed, which is a fault of the orchestrator", "error", out.Fault)
 	}
 	w.verdicts = append(w.verdicts, out.Refused)
-	if d.record == nil || d.broken != nil {
+	if out.Waits {
+		w.waiting++
+	}
+	switch {
+	case d.broken != nil: // people see what happens; it is not recorded, and so nobody is told
+		for _, r := range out.Records {
+			r.Seq = 0
+			w.records = append(w.records, r)
+		}
+		w.letters = d.answersRefused(w.letters, out.Letters, d.broken)
+		return
+	case d.record == nil:
 		w.records = append(w.records, out.Records...)
 		w.letters = append(w.letters, out.Letters...)
 		return

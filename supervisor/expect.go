@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"time"
 
 	"orchestrator/wire"
@@ -70,13 +69,15 @@ func (s *Supervisor) judgeUp(a *agent, e expectation) (wire.AgentOutcome, bool) 
 	}
 	fresh := a.run != e.run
 	switch {
+	case a.removed && a.guest:
+		return no("had joined by a pipe, and has left")
 	case a.removed:
 		return no("is no longer in the configuration")
 	case a.child != nil && a.exit == nil && a.halt == nil:
 		if !fresh || time.Since(a.child.StartedAt()) < good {
 			return wire.AgentOutcome{}, false
 		}
-		return wire.AgentOutcome{OK: true, PID: a.child.PID(), Text: fmt.Sprintf("runs, pid %d", a.child.PID())}, true
+		return wire.AgentOutcome{OK: true, PID: a.child.PID(), Text: "runs, " + origin(a.child)}, true
 	case a.halt != nil && !a.halt.again:
 		return no("is being stopped")
 	case a.state == wire.StateExited && fresh:

@@ -80,7 +80,7 @@ func (s *Supervisor) stalled(a *agent, cause *string, why string) {
 	}
 	*cause = why
 	a.set(wire.StateStalled, why)
-	if a.Health.Restart {
+	if a.Health.Restart && a.joined == nil {
 		s.event(a, wire.Event{Kind: wire.EventStalled, Text: why + ", is restarted"})
 		s.halt(a, halt{reason: "stalled: " + why, again: true, crash: true})
 		return

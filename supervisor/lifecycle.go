@@ -88,7 +88,10 @@ func (s *Supervisor) launch(a *agent) {
 	a.exit = nil
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	m := &maker{spec: a.Agent, run: a.run, told: make(chan struct{})}
+	m := &maker{spec: a.Agent, run: a.run, joined: a.joined, told: make(chan struct{})}
+	if a.joined != nil {
+		m.spec = byPipe(a.Agent)
+	}
 	s.makers.Go(func() error {
 		c, err := m.make(ctx, s, a)
 		s.post(func() {
@@ -104,6 +107,7 @@ func (s *Supervisor) launch(a *agent) {
 type maker struct {
 	spec   Agent
 	run    string
+	joined *joining // nil: it is to be a child
 	speech *speech
 	told   chan struct{}
 }
@@ -123,7 +127,7 @@ func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, err
 	if !m.spec.Raw {
 		m.speech.channel = s.channel(a, m)
 	}
-	return s.options.Start(child.Spec{
+	return m.start(s, a, child.Spec{
 		Command: m.spec.Command,
 		Dir:     m.spec.Dir,
 		Env:     append(env, "ORC_AGENT_ID="+m.spec.Name),
@@ -163,7 +167,7 @@ func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
 	}
 	a.set(wire.StateRunning, "")
 	s.idle = false
-	text := fmt.Sprintf("pid %d", c.PID())
+	text := origin(c)
 	if a.starts > 1 {
 		text += fmt.Sprintf(", start %d", a.starts)
 	}
@@ -186,6 +190,9 @@ const (
 // startFailed follows an attempt that made no process. What the machine is
 // short of may come back; anything else needs a person.
 func (s *Supervisor) startFailed(a *agent, err error) {
+	if s.parted(a, child.Ending{}, s.unseated(a, err)) {
+		return
+	}
 	var refused *child.StartError
 	temporary := errors.As(err, &refused) && refused.Temporary
 	text := err.Error()
@@ -241,6 +248,9 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	s.clearUp(a, ending)
 	s.event(a, wire.Event{Kind: wire.EventEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || s.stopping != nil)})
 	a.endedRun = a.run
+	if s.parted(a, ending, nil) {
+		return
+	}
 	switch {
 	case a.halt != nil || s.stopping != nil:
 		s.stopped(a, ending)

@@ -32,6 +32,7 @@ type mailbox struct {
 	queue   []entry
 	lines   int // messages in the queue
 	bytes   int64
+	owed    int // answers that are being made
 	taken   int // messages that the writer has in hand, and their bytes
 	inHand  int64
 	toTell  []func(written bool) // of what the writer has in hand
@@ -52,6 +53,10 @@ type entry struct {
 	// What somebody asks about is let in beyond the number of messages: there
 	// is never much of it.
 	told func(written bool)
+	// answers is how many of the lines answer requests. Those are let in
+	// whatever there is: an agent may wait for them, and it is kept from asking
+	// for more than there is room for.
+	answers int
 }
 
 func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
@@ -72,6 +77,8 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 	case m.over || m.ending:
 		m.refused += int64(e.lines)
 		err = ErrNoStdin
+	case e.answers > 0:
+		m.owed = max(0, m.owed-e.answers)
 	case e.told == nil && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes > 0:
 		m.refused += int64(e.lines)
 		moved, err = m.moving(), ErrMailboxFull
@@ -102,13 +109,24 @@ func (m *mailbox) moving() <-chan struct{} {
 	return m.room
 }
 
-// await waits until the mailbox is less than half full. It is for the agent's
-// own reader: one that asks without reading the answers stands still, and
-// nobody else does.
+// owe says that so many answers will be put, or, below zero, that they will not
+// be for now.
+func (m *mailbox) owe(answers int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owed = max(0, m.owed+answers)
+	if answers < 0 {
+		m.makeRoom()
+	}
+}
+
+// await waits until the mailbox is less than half full, with what is owed. It
+// is for the agent's own reader: one that asks without reading the answers
+// stands still, and nobody else does.
 func (m *mailbox) await() {
 	for {
 		m.mu.Lock()
-		if m.over || m.ending || m.free || (m.lines+m.taken)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes {
+		if m.over || m.ending || m.free || (m.lines+m.taken+m.owed)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes {
 			m.mu.Unlock()
 			return
 		}
@@ -131,6 +149,7 @@ func (m *mailbox) end() {
 	m.mu.Lock()
 	idle := !m.ending && !m.over && !m.writing
 	m.ending = true
+	m.makeRoom() // nobody is answered any more, and so nobody waits
 	m.writing = m.writing || idle
 	m.mu.Unlock()
 	if idle {

@@ -90,6 +90,7 @@ func perform(t *testing.T, options Options, agents []Agent, parts map[string]par
 		defaults(t, &agents[i])
 	}
 	p.Supervisor = New(options, agents)
+	require.NoError(t, p.Restore(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	p.cancel = cancel
 	go func() { p.result <- p.Run(ctx) }()

@@ -46,10 +46,7 @@ func (d *dispatcher) next(empty *batch) bool {
 // write makes a batch durable and then tells of it.
 func (d *dispatcher) write(b *batch) {
 	if len(b.records) > 0 && d.intact() {
-		overdue := time.AfterFunc(d.limit, func() { d.overdue(b) })
-		err := d.record.Append(context.Background(), d.last, b.records)
-		overdue.Stop()
-		if err != nil {
+		if err := d.append(b); err != nil {
 			d.breakOff(err, b)
 		} else {
 			d.last += int64(len(b.records))
@@ -58,14 +55,26 @@ func (d *dispatcher) write(b *batch) {
 	if len(b.records) > 0 {
 		d.show(b.records)
 	}
-	d.seat.Lock()
-	letters := b.letters // an overdue answer is no longer among them
-	d.seat.Unlock()
-	d.deliver(letters)
+	d.deliver(b.letters) // an overdue answer is no longer among them
 	for _, settled := range b.settled {
 		close(settled)
 	}
 	d.keepSnapshot()
+}
+
+// append makes the records of a batch durable. When it returns, nobody is told
+// any more that this takes too long: an answer is given once.
+func (d *dispatcher) append(b *batch) error {
+	said := make(chan struct{})
+	overdue := time.AfterFunc(d.limit, func() {
+		defer close(said)
+		d.overdue(b)
+	})
+	err := d.record.Append(context.Background(), d.last, b.records)
+	if !overdue.Stop() {
+		<-said
+	}
+	return err
 }
 
 func (d *dispatcher) intact() bool {

@@ -52,9 +52,13 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 		if a == nil {
 			a = s.enter(c.Agent)
 		}
+		if a.guest {
+			expect(a, a.bequeath(c))
+			continue
+		}
 		switch c.Action {
 		case ActionLive:
-			s.adopt(a, c.Agent)
+			s.amend(a, c.Agent)
 			expect(a, expectation{told: "goes on"})
 		case ActionStop:
 			a.removed, a.wanted = true, false
@@ -70,7 +74,12 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 			a.wanted = true
 			expect(a, expectation{up: true})
 		case ActionRestart:
-			if !a.wanted {
+			switch {
+			case a.joined != nil:
+				a.next = &c.Agent
+				expect(a, expectation{told: "is joined by a pipe, heeds it when that has ended"})
+				continue
+			case !a.wanted:
 				s.adopt(a, c.Agent)
 				expect(a, expectation{told: "is not running, heeds it at its next start"})
 				continue

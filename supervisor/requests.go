@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"orchestrator/wire"
 )
@@ -58,6 +59,12 @@ func (s *Supervisor) StopAgents(ctx context.Context, r wire.AgentsRequest) ([]wi
 // again.
 func (s *Supervisor) RestartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
+		agents = slices.DeleteFunc(agents, func(a *agent) bool {
+			if a.guest {
+				expect(a, expectation{told: "has joined by a pipe, and goes on"})
+			}
+			return a.guest
+		})
 		for _, a := range agents {
 			a.history.forget()
 			a.wanted = true

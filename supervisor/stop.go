@@ -70,7 +70,7 @@ func (s *Supervisor) beginHalt(a *agent) {
 		return
 	}
 	if !a.Raw {
-		grace := s.within(a.Stop.CloseStdin + a.Stop.Grace)
+		grace := s.within(a.patience())
 		notice := wire.Shutdown(uuid.NewString(), time.Now(), roundUp(grace), a.halt.reason)
 		if line, err := wire.Encode(notice); err == nil {
 			_, _ = a.mail.put(oneLine(append(line, '\n'))) // one that takes nothing is signalled all the same

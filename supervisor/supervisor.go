@@ -85,6 +85,9 @@ type agent struct {
 	freely    bool // without the agents it depends on
 	removed   bool // no longer in the configuration
 	next      *Agent
+	joined    *joining // who has its run by a connection; nil: nobody
+	guest     bool     // it is not in the configuration, and there as long as its connection
+	heir      *Agent   // of a guest: who has its name in the configuration
 	run       string
 	child     Process
 	mail      *mailbox

@@ -2,6 +2,9 @@ package wire
 
 import "github.com/go-json-experiment/json/jsontext"
 
+// AppendQuoted appends a text as JSON.
+func AppendQuoted(b []byte, text string) []byte { return appendText(b, text) }
+
 // What is spelled most is spelled by these, without reflection. They append a
 // member behind others.
 

@@ -39,6 +39,7 @@ type Status struct {
 	Agents        []AgentView `json:"agents"`
 	Tasks         TaskCounts  `json:"tasks"`
 	Questions     int         `json:"questions"` // that wait for a person
+	Seq           int64       `json:"seq"`       // of the latest event
 }
 
 // TaskCounts is how many tasks are in each state; blocked ones are pending and

@@ -168,6 +168,11 @@ func agentCard(v wire.AgentView, p paint) string {
 	row("command", strings.Join(quoted(v.Command), " "))
 	row("dir", v.Dir)
 	row("role", v.Role)
+	var held []string
+	for _, t := range v.Tasks {
+		held = append(held, strings.TrimSpace(fmt.Sprintf("%s, %s %s", taskLabel(t.ID, t.Name), t.State, percent(t.Progress))))
+	}
+	row("tasks", strings.Join(held, "; "))
 	row("depends on", strings.Join(v.DependsOn, ", "))
 	if v.PID != 0 {
 		row("process", fmt.Sprintf("pid %d, up %s, %s of CPU, %s of memory", v.PID, shortMS(v.UpMS), shortMS(v.CPUMS), shortBytes(v.RSSBytes)))

@@ -218,10 +218,11 @@ func (d *door) gone(ctx context.Context) error {
 	}
 }
 
-// decode reads a document of the door.
+// decode reads a document of the door. What agents wrote may be in it, as they
+// wrote it.
 func decode[T any](text []byte) (T, error) {
 	var document T
-	if err := wire.Decode(text, &document); err != nil {
+	if err := wire.DecodeOwn(text, &document); err != nil {
 		return document, fmt.Errorf("reading the orchestrator's answer: %w", err)
 	}
 	return document, nil

@@ -144,7 +144,7 @@ func (s *stopPrinter) line(raw []byte) error {
 	switch {
 	case s.app.flags.json:
 		return s.app.print("%s\n", raw)
-	case s.app.flags.quiet, event.Kind == wire.EventStopAsked:
+	case s.app.flags.quiet, event.Kind == wire.EventStopAsked, event.Kind == wire.EventEnded: // said by the line after it
 		return nil
 	case event.Agent == "":
 		return s.app.print("%s\n", sentence(wire.Visible(event.Text)))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/url"
 	"strconv"
 	"strings"
@@ -17,13 +18,14 @@ type eventFlags struct {
 	since  string
 	kind   string
 	agent  string
+	task   string
 }
 
 func (a *app) eventsCommand() *cobra.Command {
 	var f eventFlags
 	verb := &cobra.Command{
 		Use:   "events",
-		Short: "What happened: starts, exits, restarts, stops",
+		Short: "What happened: starts, exits, tasks, questions",
 		Long: `Shows what happened, oldest first: a number that only grows, the time, whom it is
 about, its kind, and what it was.
 
@@ -32,6 +34,7 @@ there with --since. If what it asks for is gone, the first event is of the kind
 orchestrator.gap and says how many are missing.`,
 		Example: `  orchestrator events                        what is kept
   orchestrator events -f --type 'agent.*'     starts, exits and the like, as they happen
+  orchestrator events --task 91c0            the story of a task
   orchestrator events --since 412 --json      all after number 412
   orchestrator events --since 10m --agent coder`,
 		Args:              words(0, 0),
@@ -43,8 +46,10 @@ orchestrator.gap and says how many are missing.`,
 	set.StringVar(&f.since, "since", "", "events after `SEQ|TIME`: a number, 10m ago, 14:33, \"2026-11-20 14:33\"")
 	set.StringVar(&f.kind, "type", "", "only kinds that match `GLOB`, such as 'agent.*'")
 	set.StringVar(&f.agent, "agent", "", "only events about `AGENT`")
+	set.StringVar(&f.task, "task", "", "only events about the task `ID`")
 	_ = verb.RegisterFlagCompletionFunc("agent", a.completeAgents)
-	_ = verb.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]cobra.Completion{"agent.*", "orchestrator.*"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = verb.RegisterFlagCompletionFunc("task", a.completeTasks(true))
+	_ = verb.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]cobra.Completion{"agent.*", "orchestrator.*", "question.*", "task.*"}, cobra.ShellCompDirectiveNoFileComp))
 	return verb
 }
 
@@ -53,7 +58,17 @@ func (a *app) events(f eventFlags) error {
 	if err != nil {
 		return err
 	}
-	show := eventPrinter{app: a, paint: a.paint(a.stdout), now: time.Now(), who: len("orchestrator"), kind: len(wire.EventRestarting)}
+	if f.task != "" {
+		err := a.speak(func(ctx context.Context, d *door) error {
+			ids, err := a.taskIDs(ctx, d, []string{f.task})
+			query["task"] = ids
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	show := eventPrinter{app: a, paint: a.paint(a.stdout), now: time.Now(), who: len("orchestrator"), kind: len(wire.EventQuestionAnswered)}
 	return a.stream("events", query, f.follow, show.line)
 }
 

@@ -21,6 +21,8 @@ func TestMain(m *testing.M) {
 		"orchestrator":        main,
 		"broken-orchestrator": brokenOrchestrator,
 		"stand-in":            standIn,
+		"puppet":              puppet,
+		"labourer":            labourer,
 	})
 }
 

@@ -13,10 +13,11 @@ func overview(root *cobra.Command, p paint) string {
 		title string
 		verbs []string
 	}{
-		{"Start", []string{"init", "validate", "fmt"}},
+		{"Start", []string{"init", "validate", "fmt", "schema"}},
 		{"Run", []string{"up", "run", "reload", "down"}},
 		{"Look", []string{"status", "logs", "events"}},
-		{"Agents", []string{"agent", "ps"}},
+		{"Work", []string{"task", "inbox"}},
+		{"Agents", []string{"agent", "ps", "key"}},
 		{"", []string{"version", "completion", "help"}},
 	}
 	var b strings.Builder

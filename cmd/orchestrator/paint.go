@@ -39,6 +39,21 @@ func (p paint) state(s wire.State, text string) string {
 	return p.dim(text)
 }
 
+// task is the colour of a task's state.
+func (p paint) task(s wire.TaskState, text string) string {
+	switch s {
+	case wire.TaskDone, wire.TaskRunning:
+		return p.good(text)
+	case wire.TaskPlanReview, wire.TaskNeedsHuman, wire.TaskInReview:
+		return p.warn(text)
+	case wire.TaskFailed:
+		return p.bad(text)
+	case wire.TaskCancelled:
+		return p.dim(text)
+	}
+	return text
+}
+
 // agent is the colour of a name in a stream of lines: the same name has the
 // same colour every time.
 func (p paint) agent(name, text string) string {

@@ -44,13 +44,18 @@ func blockLength(lines []string) int {
 // plainText says whether a line goes on with a paragraph.
 func plainText(line string) bool {
 	return line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "```") &&
-		!strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "- ")
+		!strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "- ") && !isRemark(line)
 }
+
+// isRemark says whether a line is for those who write the page.
+func isRemark(line string) bool { return strings.HasPrefix(line, "<!--") }
 
 func readableBlock(lines []string, p paint, width int) string {
 	switch first := lines[0]; {
 	case first == "":
 		return "\n"
+	case isRemark(first):
+		return ""
 	case strings.HasPrefix(first, "#"):
 		return p.strong(strings.ToUpper(strings.TrimLeft(first, "# "))) + "\n"
 	case strings.HasPrefix(first, "```"):

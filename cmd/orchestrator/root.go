@@ -29,10 +29,11 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	a.addFlags(root.PersistentFlags())
 	root.AddCommand(
-		a.initCommand(), a.validateCommand(), a.fmtCommand(),
+		a.initCommand(), a.validateCommand(), a.fmtCommand(), a.schemaCommand(),
 		a.upCommand(), a.runCommand(), a.reloadCommand(), a.downCommand(),
 		a.statusCommand(), a.logsCommand(), a.eventsCommand(),
-		a.agentCommand(), a.psCommand(),
+		a.taskCommand(), a.inboxCommand(),
+		a.agentCommand(), a.psCommand(), a.keyCommand(),
 		a.versionCommand(), a.completionCommand(),
 	)
 	root.SetHelpCommand(a.helpCommand())

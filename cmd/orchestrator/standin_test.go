@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"sync"
 )
 
@@ -18,9 +19,12 @@ import (
 // scripts see what a client makes of an answer that is hard to bring about.
 //
 // The answer to an operation is DIR/NAME.json, to a stream DIR/NAME.jsonl; one
-// whose first line is "HTTP 404" has that status. A stream that is followed
-// stays open, and so does an answer beside which there is a DIR/NAME.wait,
-// until the client goes. After down it is gone.
+// whose first line is "HTTP 404" has that status. DIR/NAME.91c0aa42.json is the
+// one about the task whose id begins so, and DIR/NAME.2.json, or
+// DIR/NAME.91c0aa42.2.json, what is answered the second time. A stream that is
+// followed stays open, and so does an answer beside which there is a
+// DIR/NAME.wait, until the client goes; beside a DIR/NAME.end it does not. After
+// down it is gone.
 func standIn() {
 	socket, dir := os.Args[1], os.Args[2]
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
@@ -31,23 +35,27 @@ func standIn() {
 		fatal(err)
 	}
 	var asked sync.Mutex
+	times := map[string]int{}
 	var server http.Server
 	down := make(chan struct{})
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		name := path.Base(r.URL.Path)
-		if _, err := os.Stat(filepath.Join(dir, name+".jsonl")); err == nil {
-			name += ".jsonl"
-		} else {
-			name += ".json"
+		name, task := path.Base(r.URL.Path), ""
+		if found := aboutTask.FindSubmatch(body); found != nil {
+			task = "." + string(found[1])
 		}
-		answer(w, filepath.Join(dir, name))
+		asked.Lock()
+		times[name+task]++
+		file := fileOf(filepath.Join(dir, name), task, times[name+task])
+		asked.Unlock()
+		answer(w, file)
 		asked.Lock()
 		record(filepath.Join(dir, "asked"), fmt.Sprintf("%s %s %s\n", r.Method, r.URL, body))
 		asked.Unlock()
-		_, noWait := os.Stat(filepath.Join(dir, path.Base(r.URL.Path)+".wait"))
+		_, noWait := os.Stat(filepath.Join(dir, name+".wait"))
+		_, noEnd := os.Stat(filepath.Join(dir, name+".end"))
 		switch {
-		case noWait == nil, r.URL.Query().Get("follow") == "true":
+		case noWait == nil, r.URL.Query().Get("follow") == "true" && noEnd != nil:
 			<-r.Context().Done()
 		case path.Base(r.URL.Path) == "down":
 			close(down)
@@ -56,6 +64,21 @@ func standIn() {
 	go func() { _ = server.Serve(listener) }()
 	<-down
 	_ = server.Shutdown(context.Background())
+}
+
+// aboutTask finds the task that a request is about.
+var aboutTask = regexp.MustCompile(`"taskId":"([^"]{8})`)
+
+// fileOf is the file that answers: the most special one that there is.
+func fileOf(name, task string, time int) string {
+	for _, stem := range []string{fmt.Sprintf("%s%s.%d", name, task, time), name + task, fmt.Sprintf("%s.%d", name, time), name} {
+		for _, kind := range []string{".jsonl", ".json"} {
+			if _, err := os.Stat(stem + kind); err == nil {
+				return stem + kind
+			}
+		}
+	}
+	return name + ".json"
 }
 
 // answer sends a file, as a client would get it piece by piece.

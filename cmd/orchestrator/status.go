@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,7 +22,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "What every agent is doing",
 		Long: `Shows the running orchestrator and its agents: the state of each, since when,
-how often it was restarted, what it uses, and why it is not running if it is not.
+which task it has, how often it was restarted, what it uses, and why it is not
+running if it is not. The first line counts the tasks in each state, the last
+one the questions that wait for you.
 
 In a team of more than 50 agents those that simply run are counted, not listed.`,
 		Example: `  orchestrator status            once
@@ -66,27 +69,42 @@ func (a *app) status(ctx context.Context, d *door) (wire.Status, []byte, error) 
 // watchStatus shows the status every second. Where the screen cannot be
 // cleared the next one follows below.
 func (a *app) watchStatus(ctx context.Context, d *door, all bool) error {
-	clear := ""
-	if isTerminal(a.stdout) && bool(a.paint(a.stdout)) {
-		clear = "\x1b[H\x1b[2J"
-	}
-	again := time.NewTicker(time.Second)
-	defer again.Stop()
-	for first := true; ; first = false {
+	clear, first := a.clearing(), true
+	return a.everySecond(ctx, func() error {
 		_, text, err := a.status(ctx, d)
-		if err == nil {
-			switch {
-			case a.json():
-			case clear != "":
-				err = a.print("%s", clear)
-			case !first:
-				err = a.print("\n")
-			}
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			err = a.showStatus(text, all)
+		switch {
+		case a.json():
+		case clear != "":
+			err = a.print("%s", clear)
+		case !first:
+			err = a.print("\n")
 		}
 		if err != nil {
+			return err
+		}
+		first = false
+		return a.showStatus(text, all)
+	})
+}
+
+// clearing is what clears the screen; "" where there is none.
+func (a *app) clearing() string {
+	if isTerminal(a.stdout) && bool(a.paint(a.stdout)) && !a.json() {
+		return "\x1b[H\x1b[2J"
+	}
+	return ""
+}
+
+// everySecond looks again and again, until that fails or the reader has seen
+// enough.
+func (a *app) everySecond(ctx context.Context, look func() error) error {
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for {
+		if err := look(); err != nil {
 			return unlessLeft(err)
 		}
 		select {
@@ -113,12 +131,43 @@ func (a *app) showStatus(text []byte, all bool) error {
 	if status.State != "running" {
 		doing = "  " + p.warn(wire.Visible(status.State))
 	}
-	err = a.print("%s%s  up %s  pid %d  %s\n", p.strong(wire.Visible(status.Name)), doing,
-		shortMS(status.UpMS), status.PID, count(len(status.Agents), "agent"))
-	if err != nil || len(status.Agents) == 0 {
-		return err
+	err = a.print("%s%s  up %s  pid %d  %s%s\n", p.strong(wire.Visible(status.Name)), doing,
+		shortMS(status.UpMS), status.PID, count(len(status.Agents), "agent"), tasksTally(status.Tasks, p))
+	if err == nil && len(status.Agents) > 0 {
+		err = a.showAgents(status.Agents, all)
 	}
-	return a.showAgents(status.Agents, all)
+	if err == nil && status.Questions > 0 {
+		err = a.print("%s %s (orchestrator inbox)\n", p.warn("Needs you:"), count(status.Questions, "question"))
+	}
+	return err
+}
+
+// tasksTally counts the tasks in each state; nothing when there are none.
+func tasksTally(n wire.TaskCounts, p paint) string {
+	tally := ""
+	add := func(number int, state wire.TaskState, more string) {
+		if number > 0 {
+			tally += "  " + p.task(state, fmt.Sprintf("%d %s", number, state)) + more
+		}
+	}
+	blocked := ""
+	if n.Blocked > 0 {
+		blocked = fmt.Sprintf(" (%d blocked)", n.Blocked)
+	}
+	add(n.Running, wire.TaskRunning, "")
+	add(n.Assigned, wire.TaskAssigned, "")
+	add(n.Planning, wire.TaskPlanning, "")
+	add(n.PlanReview, wire.TaskPlanReview, "")
+	add(n.NeedsHuman, wire.TaskNeedsHuman, "")
+	add(n.InReview, wire.TaskInReview, "")
+	add(n.Pending, wire.TaskPending, blocked)
+	add(n.Done, wire.TaskDone, "")
+	add(n.Failed, wire.TaskFailed, "")
+	add(n.Cancelled, wire.TaskCancelled, "")
+	if tally == "" {
+		return ""
+	}
+	return "   tasks:" + tally[1:]
 }
 
 func (a *app) showNames(agents []wire.AgentView) error {
@@ -138,7 +187,7 @@ func (a *app) showAgents(agents []wire.AgentView, all bool) error {
 		calm, agents = len(agents)-len(shown), shown
 	}
 	p := a.paint(a.stdout)
-	rows := [][]cell{{text("AGENT"), text("STATE"), figure("PID"), figure("UP"), figure("RESTARTS"), figure("CPU"), figure("RSS"), text("NOTE")}}
+	rows := [][]cell{{text("AGENT"), text("STATE"), text("TASK"), figure("PID"), figure("UP"), figure("RESTARTS"), figure("CPU"), figure("RSS"), text("NOTE")}}
 	for _, agent := range agents {
 		rows = append(rows, agentRow(agent, p))
 	}
@@ -155,7 +204,7 @@ func (a *app) showAgents(agents []wire.AgentView, all bool) error {
 
 func agentRow(v wire.AgentView, p paint) []cell {
 	state := cell{text: wire.Visible(string(v.State)), ink: func(s string) string { return p.state(v.State, s) }}
-	row := []cell{text(wire.Visible(v.Name)), state}
+	row := []cell{text(wire.Visible(v.Name)), state, text(taskCell(v.Tasks))}
 	if v.PID != 0 {
 		row = append(row, figure(fmt.Sprint(v.PID)), figure(shortMS(v.UpMS)))
 	} else {
@@ -168,6 +217,30 @@ func agentRow(v wire.AgentView, p paint) []cell {
 		row = append(row, figure("-"), figure("-"))
 	}
 	return append(row, text(note(v)))
+}
+
+// taskCell is what an agent works on; of several the one that is furthest.
+func taskCell(tasks []wire.TaskLabel) string {
+	if len(tasks) == 0 {
+		return "-"
+	}
+	first := slices.MaxFunc(tasks, func(a, b wire.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
+	said := shortID(first.ID) + " " + clip(oneLine(first.Name), 24)
+	if progress := percent(first.Progress); progress != "" {
+		said += " " + progress
+	}
+	if len(tasks) > 1 {
+		said += fmt.Sprintf(" +%d", len(tasks)-1)
+	}
+	return said
+}
+
+// begun is the progress of a task; one that only waits for its agent comes last.
+func begun(t wire.TaskLabel) float64 {
+	if t.State == wire.TaskAssigned {
+		return -1
+	}
+	return t.Progress
 }
 
 // note is what is worth saying about an agent in the table.

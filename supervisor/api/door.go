@@ -62,6 +62,7 @@ type Door struct {
 	Operations map[string]Operation // answered with a document
 	Streams    map[string]Stream    // operations answered with lines
 	Lists      map[string]List
+	Pipes      map[string]Pipe
 	MaxBody    int64
 	Log        hclog.Logger
 	// WithKey says which operations a caller may ask for that comes with a key,
@@ -95,6 +96,9 @@ func (d *Door) Handler() http.Handler {
 			}
 			d.lines(w, r, func(send func(any) error) error { return list(r.Context(), r.URL.Query(), send) })
 		})
+	}
+	for name, pipe := range d.Pipes {
+		mux.HandleFunc("POST /api/v1/"+name, func(w http.ResponseWriter, r *http.Request) { d.pipe(w, r, pipe) })
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path)})

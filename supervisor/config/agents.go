@@ -69,7 +69,7 @@ func (r *reader) checkName(b *hcl.Block, who string) bool {
 	}
 	r.report(b.LabelRanges[0], Problem{
 		Code: "config/bad-name", Summary: "Bad name",
-		Detail: who + " is named with up to 63 letters, digits, dots, - and _, the first a letter or digit.",
+		Detail: who + " is named with " + NameRule + ".",
 	})
 	return false
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// given is what a flag was given: the text itself, @FILE for what is in a file,
+// or - for what comes on stdin. The line end that editors and echo add is not
+// meant.
+func (a *app) given(flag, value string) (string, error) {
+	var text []byte
+	var err error
+	name, isFile := strings.CutPrefix(value, "@")
+	switch {
+	case value == "-":
+		name = "stdin"
+		text, err = io.ReadAll(a.stdin)
+	case isFile:
+		text, err = os.ReadFile(a.path(name))
+	default:
+		return value, nil
+	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err
+	}
+	if err != nil {
+		return "", misused("--"+flag+" cannot read "+name+": "+err.Error(), "For text that begins with @ use stdin: --"+flag+" -")
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+// givenDocument is given for a flag that takes a JSON object; nil when it was
+// not used.
+func (a *app) givenDocument(flag, value string) (wire.Raw, error) {
+	if value == "" {
+		return nil, nil
+	}
+	text, err := a.given(flag, value)
+	if err != nil {
+		return nil, err
+	}
+	document := wire.Raw(text)
+	if !document.IsValid() || document.Kind() != '{' {
+		return nil, misused("--"+flag+" is no JSON object: "+clip(oneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
+	}
+	return document, nil
+}
+
+// givenResult is given for a flag that takes a JSON object or any text. Text
+// that begins as an object does was meant to be one.
+func (a *app) givenResult(flag, value string) (wire.Raw, error) {
+	if value == "" {
+		return nil, nil
+	}
+	text, err := a.given(flag, value)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return a.givenDocument(flag, text)
+	}
+	if document := wire.Raw(text); document.IsValid() && document.Kind() == '"' {
+		return document, nil
+	}
+	return wire.Encode(text)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+func (a *app) inboxCommand() *cobra.Command {
+	verb := &cobra.Command{
+		Use:   "inbox",
+		Short: "Questions of agents that wait for a person",
+		Long: `Lists the questions that agents ask: whose, for how long, how much time is left for
+an answer, and what can be answered if it is not free. What an agent says about a
+question is in the JSON.`,
+		Example: `  orchestrator inbox
+  orchestrator inbox answer q7 oauth
+  orchestrator inbox watch`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(verb *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownVerb(verb, args[0])
+			}
+			return a.inbox()
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	verb.AddCommand(a.inboxListCommand(), a.inboxAnswerCommand(), a.inboxWatchCommand())
+	return verb
+}
+
+func (a *app) inboxListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "ls",
+		Short:             "List the questions",
+		Long:              `Lists the questions that wait for a person, as "orchestrator inbox" does.`,
+		Example:           "  orchestrator inbox ls\n  orchestrator inbox ls -q        ids alone\n  orchestrator inbox ls --json",
+		Args:              words(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return a.inbox() },
+	}
+}
+
+func (a *app) inbox() error {
+	return a.speak(func(ctx context.Context, d *door) error {
+		text, err := a.ask(ctx, d, "list-questions", struct{}{})
+		if err != nil {
+			return err
+		}
+		return a.showInbox(text)
+	})
+}
+
+func (a *app) showInbox(raw []byte) error {
+	if a.flags.json {
+		return a.answer(raw)
+	}
+	list, err := decode[wire.QuestionList](raw)
+	if err != nil {
+		return err
+	}
+	if a.flags.quiet {
+		for _, q := range list.Questions {
+			if err := a.print("%s\n", wire.Visible(q.ID)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(list.Questions) == 0 {
+		return a.print("Nobody asks anything.\n")
+	}
+	p, now := a.paint(a.stdout), time.Now()
+	rows := [][]cell{{text("ID"), text("AGENT"), figure("AGE"), figure("LEFT"), text("QUESTION")}}
+	for i := range list.Questions {
+		rows = append(rows, questionRow(&list.Questions[i], p, now))
+	}
+	return a.print("%s", table(rows))
+}
+
+func questionRow(q *wire.Question, p paint, now time.Time) []cell {
+	stamp := wire.Timestamp(now)
+	age, left := "-", "-"
+	if passed, ok := between(q.AskedAt, stamp); ok {
+		age = shortDuration(max(0, passed))
+	}
+	if rest, ok := between(stamp, q.Deadline); ok {
+		left = shortDuration(max(0, rest))
+	}
+	asked := oneLine(q.Question)
+	if len(q.Options) > 0 {
+		asked += "   " + optionWords(q.Options)
+	}
+	return []cell{{text: wire.Visible(q.ID), ink: p.strong}, text(oneLine(q.Agent)), figure(age), figure(left), text(asked)}
+}
+
+// optionWords are the answers that a question allows, as they are typed, and
+// what they stand for if that is something else.
+func optionWords(options []wire.Option) string {
+	var words []string
+	for _, o := range options {
+		word := oneLine(o.Value)
+		if o.Label != "" && o.Label != o.Value {
+			word += ": " + oneLine(o.Label)
+		}
+		words = append(words, "["+word+"]")
+	}
+	return strings.Join(words, " ")
+}
+
+func (a *app) inboxWatchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch",
+		Short: "Show the questions as they come and go",
+		Long: `Shows the questions that wait for a person until Ctrl-C. In a terminal the list
+stays in place; elsewhere it is printed again when another question is open.`,
+		Example:           "  orchestrator inbox watch\n  orchestrator inbox watch --json     a document for each change",
+		Args:              words(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return a.speak(a.watchInbox) },
+	}
+}
+
+func (a *app) watchInbox(ctx context.Context, d *door) error {
+	clear := a.clearing()
+	var before []byte
+	return a.everySecond(ctx, func() error {
+		text, err := a.ask(ctx, d, "list-questions", struct{}{})
+		if err != nil {
+			return err
+		}
+		first := before == nil
+		if clear == "" && bytes.Equal(text, before) {
+			return nil
+		}
+		before = text
+		switch {
+		case clear != "":
+			err = a.print("%s", clear)
+		case !first && !a.flags.json && !a.flags.quiet:
+			err = a.print("\n")
+		}
+		if err != nil {
+			return err
+		}
+		return a.showInbox(text)
+	})
+}

@@ -1,0 +1,457 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of the protocol page anew")
+
+// The protocol page is written by hand, but for what can be read off the code:
+// that stands between marks, and is generated here.
+
+const protocolPage = "help/protocol.md"
+
+// generated are the parts of the page, by the names in their marks.
+var generated = map[string]func(*testing.T) string{
+	"operations":    operationsPart,
+	"documents":     documentsPart,
+	"events":        func(t *testing.T) string { return messagesPart(t, "event:") },
+	"notifications": func(t *testing.T) string { return messagesPart(t, "notify:") },
+	"codes":         codesPart,
+	"reasons":       reasonsPart,
+	"states":        statesPart,
+	"rows":          rowTable,
+}
+
+var generatedPart = regexp.MustCompile(`(?s)(<!-- generated: (\w+) -->\n).*?(<!-- end of generated -->\n)`)
+
+func TestProtocolPage(t *testing.T) {
+	text, err := os.ReadFile(protocolPage)
+	require.NoError(t, err)
+	var there []string
+	fresh := generatedPart.ReplaceAllStringFunc(string(text), func(part string) string {
+		found := generatedPart.FindStringSubmatch(part)
+		there = append(there, found[2])
+		require.Contains(t, generated, found[2])
+		return found[1] + generated[found[2]](t) + found[3]
+	})
+	for name := range generated {
+		require.Contains(t, there, name, "the page has no marks for it")
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(protocolPage, []byte(fresh), 0o644))
+		return
+	}
+	require.Equal(t, string(text), fresh, "mend it with: go test ./cmd/orchestrator -run TestProtocolPage -update")
+}
+
+// operationsPart is a table of all operations, and then each in detail.
+func operationsPart(t *testing.T) string {
+	var b, details strings.Builder
+	b.WriteString("| Operation | Who | Where from | What it does |\n|---|---|---|---|\n")
+	for _, o := range handlers.Operations() {
+		from := "extension"
+		if o.Standard {
+			from = "published"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Name, o.Who, from, o.Summary)
+		s := schemaNamed(t, "request:"+o.Name)
+		fmt.Fprintf(&details, "\n### request:%s\n\n%s\n\n", o.Name, s.meaning())
+		if fields := s.at("properties", "payload").fields(t, ""); fields == "" {
+			details.WriteString("Its payload may be empty.\n")
+		} else {
+			details.WriteString(fieldTable + fields)
+		}
+		fmt.Fprintf(&details, "\nAnswer: %s.\n", strings.Join(answerOf(reflect.TypeOf(o.Answer).Elem(), ""), ", "))
+	}
+	return b.String() + details.String()
+}
+
+// answerOf tells the members of an answer's type.
+func answerOf(of reflect.Type, prefix string) []string {
+	var parts []string
+	for field := range of.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		name = prefix + name
+		switch {
+		case field.Type.Kind() == reflect.Slice:
+			parts = append(parts, fmt.Sprintf("`%s` (a list of %ss)", name, strings.ToLower(field.Type.Elem().Name())))
+		case field.Type.Kind() == reflect.Bool:
+			parts = append(parts, fmt.Sprintf("`%s` (true or false)", name))
+		case field.Type.Kind() == reflect.Struct && slices.Contains(wire.Schemas(), strings.ToLower(field.Type.Name())):
+			parts = append(parts, fmt.Sprintf("`%s` (a %s)", name, strings.ToLower(field.Type.Name())))
+		case field.Type.Kind() == reflect.Struct:
+			parts = append(parts, answerOf(field.Type, name+".")...)
+		default:
+			parts = append(parts, fmt.Sprintf("`%s` (text)", name))
+		}
+	}
+	return parts
+}
+
+// documentsPart is what stands in answers: the schemas that are no messages.
+func documentsPart(t *testing.T) string {
+	var b strings.Builder
+	for _, name := range wire.Schemas() {
+		if strings.Contains(name, ":") {
+			continue
+		}
+		s := schemaNamed(t, name)
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n%s%s", strings.ToUpper(name[:1])+name[1:], s.meaning(), fieldTable, s.fields(t, ""))
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// messagesPart is every message of a kind that is no request.
+func messagesPart(t *testing.T, prefix string) string {
+	var b strings.Builder
+	for _, name := range wire.Schemas() {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		s := schemaNamed(t, name)
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n%s%s", name, s.meaning(), fieldTable, s.at("properties", "payload").fields(t, ""))
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// schema is a JSON Schema, or a part of one, with its members in order.
+type schema struct {
+	text    jsontext.Value
+	members map[string]jsontext.Value
+	order   []string
+}
+
+func schemaNamed(t *testing.T, name string) schema {
+	t.Helper()
+	text, ok := wire.Schema(name)
+	require.True(t, ok, name)
+	return schemaOf(text)
+}
+
+func schemaOf(text []byte) schema {
+	s := schema{text: text, members: make(map[string]jsontext.Value)}
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	if _, err := decoder.Token(); err != nil || len(text) == 0 || text[0] != '{' {
+		return s
+	}
+	for decoder.More() {
+		key, _ := decoder.Token()
+		var value json.RawMessage
+		if decoder.Decode(&value) != nil {
+			break
+		}
+		s.order = append(s.order, key.(string))
+		s.members[key.(string)] = jsontext.Value(value)
+	}
+	return s
+}
+
+func (s schema) at(path ...string) schema {
+	for _, key := range path {
+		s = schemaOf(s.members[key])
+	}
+	return s
+}
+
+func (s schema) words(key string) []string {
+	var list []*string
+	_ = json.Unmarshal(s.members[key], &list)
+	var found []string
+	for _, word := range list {
+		if word != nil {
+			found = append(found, *word)
+		}
+	}
+	return found
+}
+
+func (s schema) word(key string) string {
+	var text string
+	_ = json.Unmarshal(s.members[key], &text)
+	return text
+}
+
+// meaning is the description, without what is said of every message.
+func (s schema) meaning() string {
+	text := s.word("description")
+	for _, said := range []string{"One JSON object on one line", "No event is ever answered", "An extension of the published protocol", "There is nothing to answer"} {
+		text, _, _ = strings.Cut(text, " "+said)
+	}
+	return text
+}
+
+const fieldTable = "| Field | Needed | Type | Meaning |\n|---|---|---|---|\n"
+
+// fields are the rows of a table: the properties of an object, and of what
+// stands in it.
+func (s schema) fields(t *testing.T, prefix string) string {
+	t.Helper()
+	var b strings.Builder
+	properties := s.at("properties")
+	for _, name := range properties.order {
+		p := properties.at(name)
+		needed := ""
+		if slices.Contains(s.words("required"), name) {
+			needed = "yes"
+		}
+		meaning := p.word("description")
+		if words := p.words("enum"); len(words) > 0 {
+			meaning += " One of `" + strings.Join(words, "`, `") + "`."
+		}
+		fmt.Fprintf(&b, "| `%s%s` | %s | %s | %s |\n", prefix, name, needed, p.kind(), strings.ReplaceAll(meaning, "|", `\|`))
+		b.WriteString(p.fields(t, prefix+name+"."))
+		b.WriteString(p.at("items").fields(t, prefix+name+"[]."))
+	}
+	return b.String()
+}
+
+// kind is the type of a value, in a word.
+func (s schema) kind() string {
+	types := s.words("type")
+	if one := s.word("type"); one != "" {
+		types = []string{one}
+	}
+	if len(s.members["enum"]) > 0 {
+		types = []string{"string"}
+	}
+	var kinds []string
+	for _, name := range types {
+		switch name {
+		case "null":
+			continue
+		case "string":
+			name = "text"
+			if strings.Contains(s.word("pattern"), "[0-9]{2}:[0-9]{2}") {
+				name = "time"
+			}
+		case "integer":
+			name = "whole number"
+		case "boolean":
+			name = "true or false"
+		case "array":
+			name = "list"
+			if s.at("items").word("type") == "string" {
+				name = "list of texts"
+			}
+		}
+		kinds = append(kinds, name)
+	}
+	return strings.Join(kinds, " or ")
+}
+
+// codesPart is what agents hear as the code of a refusal, and for which of our
+// own codes. Those of the code, with the comments that stand beside them.
+func codesPart(t *testing.T) string {
+	rows := make(map[string][]string)
+	for _, c := range wireCodes(t) {
+		code, reason := heardCode(t, c.code)
+		if reason != "" {
+			c.meaning += "; `details.reason` is `" + reason + "`"
+		}
+		rows[code] = append(rows[code], c.meaning)
+	}
+	require.Len(t, rows, 6)
+	var b strings.Builder
+	b.WriteString("| Code | What it means |\n|---|---|\n")
+	for _, code := range schemaNamed(t, "response:error").at("properties", "error", "properties", "code").words("enum") {
+		require.NotEmpty(t, rows[code], code)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", code, strings.Join(rows[code], "; or "))
+	}
+	return b.String()
+}
+
+type wireCode struct {
+	code    wire.Code
+	meaning string
+}
+
+// wireCodes are the constants of type Code, as they stand in package wire.
+func wireCodes(t *testing.T) (found []wireCode) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../wire/error.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || fmt.Sprint(spec.Type) != "Code" {
+			return true
+		}
+		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		require.NoError(t, err)
+		found = append(found, wireCode{code: wire.Code(value), meaning: strings.TrimSpace(spec.Comment.Text())})
+		return true
+	})
+	require.Greater(t, len(found), 6)
+	return found
+}
+
+// heardCode is a code as an agent hears it, and the reason beside it.
+func heardCode(t *testing.T, code wire.Code) (heard, reason string) {
+	t.Helper()
+	line := wire.Envelope{ID: "x", At: time.Unix(0, 0)}.AppendRefusal(nil, nil, &wire.Error{Code: code})
+	var said struct {
+		Error struct {
+			Code    string
+			Details struct{ Reason string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(line, &said))
+	return said.Error.Code, said.Error.Details.Reason
+}
+
+// reasons are what details.reason may be, in the order of the page. Those that
+// the code has and this has not, and the other way round, are mistakes.
+var reasons = []struct{ reason, meaning string }{
+	{"rate_limited", "more messages than `protocol.rate` allows, from one agent. Nothing was done. Wait a second and ask again, with a new id"},
+	{"wrong_state", "the task is in a state in which this cannot be; `details.state` says which"},
+	{"blocked", "the task waits for others; `details.waitsFor` has their ids"},
+	{"unassigned", "nobody has the task, and an operator cannot work on it: agents take their own, or are given them"},
+	{"at_capacity", "you have as many tasks as you may have at a time; `details.taskIds` says which"},
+	{"dependency_failed", "a task that this one was to depend on came to nothing, so it would never run"},
+	{"id_reused", "this run of you has used the id for another request"},
+	{"conflict", "it does not fit what is, for another reason: such as a stop that has begun"},
+}
+
+func reasonsPart(t *testing.T) string {
+	var known []string
+	var b strings.Builder
+	b.WriteString("| Reason | What it means |\n|---|---|\n")
+	for _, r := range reasons {
+		known = append(known, r.reason)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", r.reason, r.meaning)
+	}
+	require.ElementsMatch(t, reasonsOfTheCode(t), known, "the table of reasons in protocol_test.go")
+	return b.String()
+}
+
+// reasonsOfTheCode are all that a refusal may give as its reason: those beside
+// a code, and those that details are made with.
+func reasonsOfTheCode(t *testing.T) (found []string) {
+	t.Helper()
+	add := func(reason string) {
+		if reason != "" && !slices.Contains(found, reason) {
+			found = append(found, reason)
+		}
+	}
+	for _, c := range wireCodes(t) {
+		_, reason := heardCode(t, c.code)
+		add(reason)
+	}
+	for _, f := range goFiles(t) {
+		if f.test || !matches([]string{"wire", "handlers/...", "supervisor", "supervisor/api"}, f.folder) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			pair, ok := n.(*ast.KeyValueExpr)
+			if ok && spelled(pair.Key) == "reason" {
+				require.NotEmpty(t, spelled(pair.Value), "%s: a reason that is not spelled out", f.at(pair))
+				add(spelled(pair.Value))
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// spelled is a text that stands in the code; "" for anything else.
+func spelled(n ast.Expr) string {
+	literal, ok := n.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return ""
+	}
+	text, _ := strconv.Unquote(literal.Value)
+	return text
+}
+
+// statesPart is how the states of a task are told to agents.
+func statesPart(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("| `status` | `state` |\n|---|---|\n")
+	for _, status := range wire.TaskStatuses {
+		var states []string
+		for _, state := range wire.TaskStates {
+			if state.Status() == status {
+				states = append(states, "`"+string(state)+"`")
+			}
+		}
+		require.NotEmpty(t, states)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", status, strings.Join(states, ", "))
+	}
+	return b.String()
+}
+
+// Every line of a message that the manual or the README shows is one.
+func TestMessagesOfTheManualAreRight(t *testing.T) {
+	compiler := jsonschema.NewCompiler()
+	for _, name := range wire.Schemas() {
+		text, _ := wire.Schema(name)
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+		require.NoError(t, err)
+		require.NoError(t, compiler.AddResource("urn:orchestrator:"+name, value))
+	}
+	pages, err := filepath.Glob("help/*.md")
+	require.NoError(t, err)
+	checked := 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, line := range regexp.MustCompile(`(?m)^\{"type":".*\}$`).FindAllString(string(text), -1) {
+			checked++
+			var said struct{ Type string }
+			require.NoError(t, json.Unmarshal([]byte(line), &said), "%s: %s", page, line)
+			schema, err := compiler.Compile("urn:orchestrator:" + said.Type)
+			require.NoError(t, err, "%s: %s", page, line)
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+			require.NoError(t, err)
+			require.NoError(t, schema.Validate(value), "%s: %s", page, line)
+		}
+	}
+	require.Greater(t, checked, 3)
+}
+
+// The page has examples of lines and what they are: a word, then the line.
+func TestLinesOfTheProtocolPageAreWhatItSays(t *testing.T) {
+	text, err := os.ReadFile(protocolPage)
+	require.NoError(t, err)
+	seen := make(map[string]int)
+	reader := wire.Reader{Agent: "coder", Depth: checkedDepth}
+	for _, found := range regexp.MustCompile(`(?m)^(log|request|event|refused|foreign)  +(\S.*)$`).FindAllStringSubmatch(string(text), -1) {
+		is := ""
+		switch reader.Parse([]byte(found[2])).(type) {
+		case wire.Log:
+			is = "log"
+		case *wire.Request:
+			is = "request"
+		case *wire.Report:
+			is = "event"
+		case *wire.Refused:
+			is = "refused"
+		case *wire.Foreign:
+			is = "foreign"
+		}
+		require.Equal(t, found[1], is, found[2])
+		seen[is]++
+	}
+	require.Len(t, seen, 5, "an example of each")
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+// schemaList answers schema for programs. It has the schemas themselves, so
+// that those that refer to others can be resolved by their $id.
+type schemaList struct {
+	FormatVersion string         `json:"format_version"`
+	Schemas       []listedSchema `json:"schemas"`
+}
+
+// schemaReply answers schema NAME for programs.
+type schemaReply struct {
+	FormatVersion string `json:"format_version"`
+	listedSchema
+}
+
+type listedSchema struct {
+	Name   string   `json:"name"`
+	Title  string   `json:"title"`
+	Schema wire.Raw `json:"schema"`
+}
+
+func (a *app) schemaCommand() *cobra.Command {
+	var list bool
+	var check string
+	verb := &cobra.Command{
+		Use:   "schema [NAME]",
+		Short: "What messages look like, and whether yours are right",
+		Long: `Prints what agents and the orchestrator say to each other, as JSON Schemas: the
+list of messages and documents, or the schema of one. The type of a message is
+its name; "submit-task" is as good as "request:submit-task".
+
+--check reads lines as the orchestrator would, and nobody hears them: every
+message that is wrong is printed with its place and the reason. Lines that are
+no message are log lines, and fine; -v shows those that look like a message.`,
+		Example: `  orchestrator schema
+  orchestrator schema submit-task > submit-task.json
+  ./my-agent | orchestrator schema --check -     is what it says right?`,
+		Args: words(0, 1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeSchemas(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(verb *cobra.Command, args []string) error {
+			switch checks := verb.Flags().Changed("check"); {
+			case checks && (list || len(args) > 0):
+				return misused("--check stands alone: the messages say themselves what they are", "Write it as: orchestrator schema --check FILE")
+			case checks:
+				return a.checkMessages(check)
+			case list && len(args) > 0:
+				return misused("--list and a name exclude each other", "Leave one out")
+			case len(args) > 0:
+				return a.showSchema(args[0])
+			}
+			return a.listSchemas()
+		},
+	}
+	verb.Flags().BoolVar(&list, "list", false, "list the schemas, as without a name")
+	verb.Flags().StringVar(&check, "check", "", "check the messages in `FILE`, or in stdin with -; exit 1 if one is wrong")
+	return verb
+}
+
+// completeSchemas offers the names. Shells such as bash take a colon for the
+// end of a word, so the part after it is offered too, where that is enough.
+func completeSchemas() []cobra.Completion {
+	var offered []cobra.Completion
+	for _, name := range wire.Schemas() {
+		title := listed(name).Title
+		if _, short, ok := strings.Cut(name, ":"); ok {
+			if full, err := schemaName(short); err == nil && full == name {
+				offered = append(offered, cobra.CompletionWithDesc(short, title))
+			}
+		}
+		offered = append(offered, cobra.CompletionWithDesc(name, title))
+	}
+	return offered
+}
+
+// listed reads a schema that there is.
+func listed(name string) listedSchema {
+	text, _ := wire.Schema(name)
+	var said struct {
+		Title string `json:"title"`
+	}
+	_ = wire.Decode(text, &said) // tested: every schema has one
+	return listedSchema{Name: name, Title: said.Title, Schema: text}
+}
+
+func (a *app) listSchemas() error {
+	answer := schemaList{FormatVersion: wire.FormatVersion}
+	rows := make([][]cell, 0, len(wire.Schemas()))
+	for _, name := range wire.Schemas() {
+		schema := listed(name)
+		answer.Schemas = append(answer.Schemas, schema)
+		row := []cell{text(name), text(schema.Title)}
+		if a.flags.quiet {
+			row = row[:1]
+		}
+		rows = append(rows, row)
+	}
+	if a.flags.json {
+		return a.document(answer)
+	}
+	return a.print("%s", table(rows))
+}
+
+func (a *app) showSchema(word string) error {
+	name, err := schemaName(word)
+	if err != nil {
+		return err
+	}
+	schema := listed(name)
+	if a.flags.json {
+		return a.document(schemaReply{FormatVersion: wire.FormatVersion, listedSchema: schema})
+	}
+	return a.print("%s", schema.Schema)
+}
+
+// schemaName finds the schema that a word names: all of its name, or what
+// stands behind the colon.
+func schemaName(word string) (string, error) {
+	names := wire.Schemas()
+	if slices.Contains(names, word) {
+		return word, nil
+	}
+	var found, known []string
+	for _, name := range names {
+		_, short, _ := strings.Cut(name, ":")
+		switch {
+		case short == word && word != "":
+			found = append(found, name)
+		case strings.Contains(word, ":") || short == "":
+			known = append(known, name)
+		default:
+			known = append(known, short)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", &failure{
+			exit: exitNotFound, code: wire.CodeNotFound,
+			message: fmt.Sprintf("There is no schema %q%s", word, didYouMean(word, known)),
+			hint:    "See what there is: orchestrator schema",
+		}
+	}
+	return "", &failure{
+		exit: exitNotFound, code: wire.CodeNotFound,
+		message: fmt.Sprintf("%q fits several schemas: %s", word, strings.Join(found, ", ")),
+		hint:    "Say which: orchestrator schema " + found[0],
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+func (a *app) taskCommand() *cobra.Command {
+	verb := &cobra.Command{
+		Use:   "task",
+		Short: "Hand out work, look at it, wait for it",
+		Long: `Tasks are the work of the agents. Each has an id, of which any unique prefix will
+do, and a state. How tasks move: orchestrator help tasks.`,
+		Example: `  orchestrator task add "Say hello" --wait
+  orchestrator task ls
+  orchestrator task show 91c0`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(verb *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownVerb(verb, args[0])
+			}
+			a.showHelp(verb)
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	verb.AddCommand(
+		a.taskAddCommand(), a.taskListCommand(), a.taskShowCommand(),
+		a.taskStartCommand(), a.taskDoneCommand(), a.taskFailCommand(), a.taskCancelCommand(),
+		a.taskWaitCommand(),
+	)
+	return verb
+}
+
+// completeTasks offers the ids of tasks that are not on the line yet, with
+// their names: all, or those that have not ended.
+func (a *app) completeTasks(ended bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var offered []cobra.Completion
+		tasks := a.tasksForShell()
+		number := map[string]int{}
+		for i := range tasks {
+			number[shortID(tasks[i].ID)]++
+		}
+		for i := range tasks {
+			t := &tasks[i]
+			id := shortID(t.ID)
+			if number[id] > 1 || len(begun) > len(id) {
+				id = t.ID
+			}
+			if !strings.HasPrefix(t.ID, begun) || t.State.Final() && !ended || startsOne(t.ID, already) {
+				continue
+			}
+			offered = append(offered, cobra.CompletionWithDesc(id, clip(oneLine(t.Name), 40)+", "+heldWords(&t.Task)))
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// startsOne says whether one of the words is a prefix of the id.
+func startsOne(id string, words []string) bool {
+	for _, word := range words {
+		if word != "" && strings.HasPrefix(id, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// tasksForShell asks for the tasks, as long as a shell waits at a Tab.
+func (a *app) tasksForShell() []taskSeen {
+	a.flags.quiet = true
+	door, err := a.door()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	tasks, _ := a.listTasks(ctx, door, wire.QueryTasks{Limit: everyTask})
+	return tasks
+}
+
+// completeOneTask is completeTasks for verbs that take one.
+func (a *app) completeOneTask(ended bool) cobra.CompletionFunc {
+	offer := a.completeTasks(ended)
+	return func(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(already) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return offer(verb, already, begun)
+	}
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// taskSeen is a task, and its document as it came: programs are shown keys that
+// we do not know yet too.
+type taskSeen struct {
+	wire.Task
+	raw wire.Raw
+}
+
+func seeTask(raw wire.Raw) (taskSeen, error) {
+	t, err := decode[wire.Task](raw)
+	return taskSeen{Task: t, raw: raw}, err
+}
+
+// taskDocument and tasksDocument answer programs with one task, or many.
+type taskDocument struct {
+	FormatVersion string   `json:"format_version"`
+	Task          wire.Raw `json:"task"`
+}
+
+type tasksDocument struct {
+	FormatVersion string     `json:"format_version"`
+	Tasks         []wire.Raw `json:"tasks"`
+}
+
+func documentOf(tasks []taskSeen) tasksDocument {
+	document := tasksDocument{FormatVersion: wire.FormatVersion}
+	for i := range tasks {
+		document.Tasks = append(document.Tasks, tasks[i].raw)
+	}
+	return document
+}
+
+// askTask calls an operation that answers with a task: that, and the answer as
+// it came.
+func (a *app) askTask(ctx context.Context, d *door, operation string, request any) (taskSeen, []byte, error) {
+	text, err := a.ask(ctx, d, operation, request)
+	if err != nil {
+		return taskSeen{}, nil, a.explained(ctx, d, err)
+	}
+	reply, err := decode[taskDocument](text)
+	if err != nil {
+		return taskSeen{}, nil, err
+	}
+	t, err := seeTask(reply.Task)
+	return t, text, err
+}
+
+func (a *app) getTask(ctx context.Context, d *door, id string) (taskSeen, []byte, error) {
+	return a.askTask(ctx, d, "get-task", wire.TaskID{TaskID: id})
+}
+
+// everyTask is a limit that no list of tasks reaches.
+const everyTask = 1 << 30
+
+// listTasks asks for tasks, oldest first.
+func (a *app) listTasks(ctx context.Context, d *door, q wire.QueryTasks) ([]taskSeen, error) {
+	text, err := a.ask(ctx, d, "query-tasks", q)
+	if err != nil {
+		return nil, err
+	}
+	list, err := decode[tasksDocument](text)
+	if err != nil {
+		return nil, err
+	}
+	tasks := make([]taskSeen, len(list.Tasks))
+	for i, raw := range list.Tasks {
+		if tasks[i], err = seeTask(raw); err != nil {
+			return nil, err
+		}
+	}
+	return tasks, nil
+}
+
+// taskIDs turns what people type into whole ids, each once. Only for a prefix
+// the tasks need to be asked for.
+func (a *app) taskIDs(ctx context.Context, d *door, words []string) ([]string, error) {
+	var ids []string
+	var tasks []taskSeen
+	for _, word := range words {
+		switch {
+		case word == "":
+			return nil, misused("the id of a task is missing: it is empty", "See which there are: orchestrator task ls")
+		case !wholeID(word):
+			if tasks == nil {
+				var err error
+				if tasks, err = a.listTasks(ctx, d, wire.QueryTasks{Limit: everyTask}); err != nil {
+					return nil, err
+				}
+			}
+			id, err := taskOf(tasks, word)
+			if err != nil {
+				return nil, err
+			}
+			word = id
+		}
+		if !slices.Contains(ids, word) {
+			ids = append(ids, word)
+		}
+	}
+	return ids, nil
+}
+
+// wholeID says whether a word is as long and looks as the ids that the
+// orchestrator makes.
+func wholeID(word string) bool {
+	return len(word) == 36 && word[8] == '-' && word[13] == '-' && word[18] == '-' && word[23] == '-'
+}
+
+// taskOf finds the id that a prefix stands for.
+func taskOf(tasks []taskSeen, prefix string) (string, error) {
+	var fits []taskSeen
+	for _, t := range tasks {
+		if t.ID == prefix {
+			return t.ID, nil
+		}
+		if strings.HasPrefix(t.ID, prefix) {
+			fits = append(fits, t)
+		}
+	}
+	switch len(fits) {
+	case 0:
+		return "", &failure{
+			exit: exitNotFound, code: wire.CodeNotFound,
+			message: fmt.Sprintf("No task has an id that begins with %q", prefix),
+			hint:    noTaskHint, details: map[string]any{"task": prefix},
+		}
+	case 1:
+		return fits[0].ID, nil
+	}
+	return "", ambiguous(prefix, fits)
+}
+
+const noTaskHint = "See which there are: orchestrator task ls"
+
+// ambiguous says which tasks a prefix stands for, a few of them by name.
+func ambiguous(prefix string, fits []taskSeen) *failure {
+	const few = 5
+	var ids, shown []string
+	for i := range fits {
+		ids = append(ids, fits[i].ID)
+		id := shortID(fits[i].ID)
+		if len(prefix) >= len(id) { // then the difference comes later
+			id = wire.Visible(fits[i].ID)
+		}
+		shown = append(shown, id+" "+clip(oneLine(fits[i].Name), 40))
+	}
+	if len(shown) > few {
+		shown = append(shown[:few], fmt.Sprintf("and %d more", len(fits)-few))
+	}
+	return &failure{
+		exit: exitNotFound, code: wire.CodeNotFound,
+		message: fmt.Sprintf("%q fits %d tasks: %s", prefix, len(fits), strings.Join(shown, ", ")),
+		hint:    "Write more of the id", details: map[string]any{"task": prefix, "fits": ids},
+	}
+}
+
+// explained adds to a refusal what helps: where a task waits for others, which
+// and how far they are.
+func (a *app) explained(ctx context.Context, d *door, err error) error {
+	f, ok := errors.AsType[*failure](err)
+	if ok && f.code == wire.CodeConflict && f.details["reason"] == "blocked" {
+		if ids := textsOf(f.details["waitsFor"]); len(ids) > 0 {
+			f.because = append(f.because, "It waits for "+a.needs(ctx, d, ids, true)+".")
+			f.hint = "Wait for what it needs: orchestrator task wait " + shortIDs(ids)
+		}
+	}
+	return hinted(err, wire.CodeNotFound, noTaskHint)
+}
+
+// textsOf reads a list of texts out of the details of a refusal.
+func textsOf(detail any) []string {
+	var texts []string
+	items, _ := detail.([]any)
+	for _, item := range items {
+		if text, ok := item.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// needs names tasks that are waited for, a few of them, and if asked how far
+// they are.
+func (a *app) needs(ctx context.Context, d *door, ids []string, far bool) string {
+	const few = 3
+	var shown []string
+	for _, id := range ids[:min(few, len(ids))] {
+		shown = append(shown, a.need(ctx, d, id, far))
+	}
+	all := strings.Join(shown, ", ")
+	if len(ids) > few {
+		all += fmt.Sprintf(" and %d more", len(ids)-few)
+	}
+	return all
+}
+
+// need names one; its id will do where there is no more to know.
+func (a *app) need(ctx context.Context, d *door, id string, far bool) string {
+	text, err := a.ask(ctx, d, "get-task", wire.TaskID{TaskID: id})
+	if err != nil {
+		return shortID(id)
+	}
+	reply, err := decode[wire.TaskReply](text)
+	if err != nil {
+		return shortID(id)
+	}
+	label := taskLabel(id, reply.Task.Name)
+	if far {
+		label += " (" + farWords(&reply.Task) + ")"
+	}
+	return label
+}
+
+// farWords are the state of a task and its progress.
+func farWords(t *wire.Task) string {
+	words := heldWords(t)
+	if progress := percent(t.Progress); progress != "" && !t.State.Final() {
+		words += ", " + progress
+	}
+	return words
+}
+
+// words are the state of a task with the names of what it waits for.
+func (a *app) words(ctx context.Context, d *door, t *taskSeen) string {
+	return stateWords(&t.Task, a.needs(ctx, d, t.WaitsFor, false))
+}

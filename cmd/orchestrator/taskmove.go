@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+func (a *app) taskStartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "start ID",
+		Short: "Say that a task's agent works on it",
+		Long: `Moves a task that an agent has been given to running, for agents that do not say
+so themselves.`,
+		Example:           "  orchestrator task start 91c0",
+		Args:              words(1, 1),
+		ValidArgsFunction: a.completeOneTask(false),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.moveTask(args[0], "start-task", func(id string) any { return wire.TaskID{TaskID: id} })
+		},
+	}
+}
+
+func (a *app) taskDoneCommand() *cobra.Command {
+	var result string
+	verb := &cobra.Command{
+		Use:   "done ID",
+		Short: "Say that a task is done",
+		Long: `Ends a task well, for its agent or instead of it. The tasks that waited for it
+can then start.
+
+The result is a JSON object or any text; @FILE reads it from a file, - from
+stdin. Without one it is {"success":true}.`,
+		Example: `  orchestrator task done 91c0
+  orchestrator task done 91c0 --result "4 files changed"
+  orchestrator task done 91c0 --result '{"files": 4}'`,
+		Args:              words(1, 1),
+		ValidArgsFunction: a.completeOneTask(false),
+		RunE: func(_ *cobra.Command, args []string) error {
+			document, err := a.givenResult("result", result)
+			if err != nil {
+				return err
+			}
+			return a.moveTask(args[0], "complete-task", func(id string) any { return wire.CompleteTask{TaskID: id, Result: document} })
+		},
+	}
+	verb.Flags().StringVar(&result, "result", "", "what came of it: `JSON|TEXT`, @FILE or -")
+	return verb
+}
+
+func (a *app) taskFailCommand() *cobra.Command {
+	var why string
+	verb := &cobra.Command{
+		Use:   "fail ID -m TEXT",
+		Short: "Say that a task cannot be done",
+		Long: `Ends a task badly, for its agent or instead of it. What becomes of the tasks that
+waited for it: orchestrator help tasks.`,
+		Example:           `  orchestrator task fail 91c0 -m "the API is gone"`,
+		Args:              words(1, 1),
+		ValidArgsFunction: a.completeOneTask(false),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if why == "" {
+				return misused("a task fails for a reason", `Say which: -m TEXT`)
+			}
+			return a.moveTask(args[0], "fail-task", func(id string) any { return wire.FailTask{TaskID: id, Error: why} })
+		},
+	}
+	verb.Flags().StringVarP(&why, "message", "m", "", "why, in a `TEXT`")
+	_ = verb.RegisterFlagCompletionFunc("message", cobra.NoFileCompletions)
+	return verb
+}
+
+// moveTask asks for a change of one task and shows where it is then.
+func (a *app) moveTask(word, operation string, request func(id string) any) error {
+	return a.speak(func(ctx context.Context, d *door) error {
+		ids, err := a.taskIDs(ctx, d, []string{word})
+		if err != nil {
+			return err
+		}
+		t, text, err := a.askTask(ctx, d, operation, request(ids[0]))
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return a.answer(text)
+		}
+		return a.showMoved(&t)
+	})
+}
+
+func (a *app) showMoved(t *taskSeen) error {
+	if a.flags.quiet {
+		return a.print("%s\n", wire.Visible(t.ID))
+	}
+	p := a.paint(a.stdout)
+	return a.print("%s %s\n", p.strong(shortID(t.ID)), p.task(t.State, heldWords(&t.Task)))
+}
+
+func (a *app) taskCancelCommand() *cobra.Command {
+	var why string
+	var yes bool
+	verb := &cobra.Command{
+		Use:   "cancel ID…",
+		Short: "Say that tasks are not wanted any more",
+		Long: `Ends tasks that have not ended; an agent that has one is told. What becomes of
+the tasks that waited for them: orchestrator help tasks.
+
+For more than one it asks first; where nobody can be asked it wants --yes.`,
+		Example: `  orchestrator task cancel 91c0 -m "not needed any more"
+  orchestrator task cancel 91c0 5be1 --yes`,
+		Args:              words(1, -1),
+		ValidArgsFunction: a.completeTasks(false),
+		RunE:              func(_ *cobra.Command, args []string) error { return a.cancelTasks(args, why, yes) },
+	}
+	verb.Flags().StringVarP(&why, "message", "m", "", "why, in a `TEXT`")
+	verb.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	_ = verb.RegisterFlagCompletionFunc("message", cobra.NoFileCompletions)
+	return verb
+}
+
+func (a *app) cancelTasks(words []string, why string, yes bool) error {
+	return a.speak(func(ctx context.Context, d *door) error {
+		ids, err := a.taskIDs(ctx, d, words)
+		if err != nil {
+			return err
+		}
+		if len(ids) > 1 && !yes {
+			if err := a.confirm(fmt.Sprintf("Cancel %d tasks?", len(ids))); err != nil {
+				return err
+			}
+		}
+		var tasks []taskSeen
+		for _, id := range ids {
+			t, _, err := a.askTask(ctx, d, "cancel-task", wire.CancelTask{TaskID: id, Reason: why})
+			if len(tasks) > 0 && wasCancelled(err) { // with one before it that it waited for
+				t, _, err = a.getTask(ctx, d, id)
+			}
+			if err == nil {
+				tasks = append(tasks, t)
+				if !a.flags.json {
+					err = a.showMoved(&t)
+				}
+			}
+			if err != nil {
+				return stoppedAt(err, tasks)
+			}
+		}
+		if a.flags.json {
+			return a.document(documentOf(tasks))
+		}
+		return nil
+	})
+}
+
+// wasCancelled says whether a task was refused because nobody wants it already.
+func wasCancelled(err error) bool {
+	f, ok := errors.AsType[*failure](err)
+	return ok && f.code == wire.CodeConflict && f.details["state"] == string(wire.TaskCancelled)
+}
+
+// stoppedAt adds to a refusal which tasks were cancelled before it.
+func stoppedAt(err error, cancelled []taskSeen) error {
+	f, ok := errors.AsType[*failure](err)
+	if !ok || len(cancelled) == 0 {
+		return err
+	}
+	ids := make([]string, len(cancelled))
+	for i := range cancelled {
+		ids[i] = cancelled[i].ID
+	}
+	if f.details == nil {
+		f.details = map[string]any{}
+	}
+	f.details["cancelled"] = ids
+	f.because = append(f.because, count(len(ids), "task")+" before it had been cancelled. Those after it were left as they are.")
+	return f
+}

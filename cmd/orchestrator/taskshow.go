@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+func (a *app) taskShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Everything about a task",
+		Long: `Shows everything about a task: who made it and when, who has it, what it needs,
+what is to be done and what came of it.`,
+		Example:           "  orchestrator task show 91c0\n  orchestrator task show 91c0 --json",
+		Args:              words(1, 1),
+		ValidArgsFunction: a.completeOneTask(true),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.speak(func(ctx context.Context, d *door) error { return a.showTask(ctx, d, args[0]) })
+		},
+	}
+}
+
+func (a *app) showTask(ctx context.Context, d *door, word string) error {
+	ids, err := a.taskIDs(ctx, d, []string{word})
+	if err != nil {
+		return err
+	}
+	t, text, err := a.getTask(ctx, d, ids[0])
+	switch {
+	case err != nil:
+		return err
+	case a.flags.json:
+		return a.answer(text)
+	case a.flags.quiet:
+		return a.print("%s\n", wire.Visible(t.ID))
+	}
+	return a.print("%s", taskCard(&t.Task, a.dependencies(ctx, d, t.Dependencies), a.paint(a.stdout), time.Now()))
+}
+
+// dependencies are what a task needs, a line each.
+func (a *app) dependencies(ctx context.Context, d *door, ids []string) []string {
+	const enough = 20
+	var lines []string
+	for _, id := range ids[:min(enough, len(ids))] {
+		lines = append(lines, a.need(ctx, d, id, true))
+	}
+	if len(ids) > enough {
+		lines = append(lines, fmt.Sprintf("and %d more", len(ids)-enough))
+	}
+	return lines
+}
+
+// taskCard is a task in full.
+func taskCard(t *wire.Task, needs []string, p paint, now time.Time) string {
+	at := func(stamp string) string { return clock(stamp, now, time.TimeOnly) }
+	c := card{}
+	c.row("type", t.Type)
+	c.row("created", at(t.CreatedAt)+" by "+strings.TrimPrefix(t.SubmittedBy, "agent:"))
+	c.row("requires", requirements(t))
+	c.row("priority", string(t.Priority))
+	if t.AssignedTo != "" {
+		assigned := strings.TrimSpace(at(t.AssignedAt) + " to " + t.AssignedTo)
+		if t.Attempts > 1 {
+			assigned += fmt.Sprintf(", attempt %d", t.Attempts)
+		}
+		c.row("assigned", assigned)
+	}
+	c.row("started", at(t.StartedAt))
+	if t.EndedAt != "" {
+		c.row(string(t.State), at(t.EndedAt)+tookWords(" after ", t))
+	}
+	if !t.State.Final() {
+		c.row("progress", strings.TrimSpace(percent(t.Progress)+"  "+t.Message))
+	}
+	c.rows("needs", needs)
+	c.text("spec", t.Description)
+	c.text("payload", string(t.Payload))
+	c.text("result", resultText(t.Result))
+	c.text("error", t.Error)
+	c.text("reason", t.Reason)
+	head := fmt.Sprintf("%s  %s  %s\n", p.strong(wire.Visible(t.ID)), oneLine(t.Name), p.task(t.State, wire.Visible(string(t.State))))
+	return head + table(c.lines)
+}
+
+func requirements(t *wire.Task) string {
+	var words []string
+	if t.RequiredRole != "" {
+		words = append(words, "role "+t.RequiredRole)
+	}
+	if len(t.RequiredCapabilities) > 0 {
+		words = append(words, "capabilities "+strings.Join(t.RequiredCapabilities, ", "))
+	}
+	switch {
+	case len(words) > 0:
+		return strings.Join(words, ", ")
+	case t.State == wire.TaskPending:
+		return "nothing: an agent has to take it"
+	}
+	return "nothing"
+}
+
+// card is what is known of one thing: a label and what it is, in lines.
+type card struct{ lines [][]cell }
+
+// longest is how much of one text a card shows.
+const longest = 4000
+
+func (c *card) row(label, value string) {
+	if value != "" {
+		c.rows(label, []string{value})
+	}
+}
+
+// rows has the label before the first line alone.
+func (c *card) rows(label string, values []string) {
+	for i, value := range values {
+		if i > 0 {
+			label = ""
+		}
+		c.lines = append(c.lines, []cell{text("  " + label), text(wire.Visible(value))})
+	}
+}
+
+// text shows text of any length in its own lines.
+func (c *card) text(label, value string) {
+	value = strings.TrimRight(value, "\n")
+	if value == "" {
+		return
+	}
+	over := len(value) - longest
+	if over > 0 {
+		value = strings.ToValidUTF8(value[:longest], "")
+	}
+	c.rows(label, strings.Split(value, "\n"))
+	if over > 0 {
+		c.rows("", []string{fmt.Sprintf("… %s more, all of it: --json", shortBytes(int64(over)))})
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// shortID is an id as people see it. Any unique prefix is as good.
+func shortID(id string) string {
+	if len(id) > 8 {
+		return wire.Visible(id[:8])
+	}
+	return wire.Visible(id)
+}
+
+// shortIDs are ids for a command line.
+func shortIDs(ids []string) string {
+	short := make([]string, len(ids))
+	for i, id := range ids {
+		short[i] = shortID(id)
+	}
+	return strings.Join(short, " ")
+}
+
+// oneLine is text of others in one line, fit for a screen.
+func oneLine(text string) string { return wire.Visible(strings.Join(strings.Fields(text), " ")) }
+
+// clip shortens text to a width; what is missing shows as an ellipsis.
+func clip(text string, size int) string {
+	if displayWidth(text) <= size {
+		return text
+	}
+	var b strings.Builder
+	used := 1
+	for _, r := range text {
+		if used += displayWidth(string(r)); used > size {
+			break
+		}
+		b.WriteRune(r)
+	}
+	return strings.TrimRight(b.String(), " ") + "…"
+}
+
+// taskLabel is how a sentence speaks of a task.
+func taskLabel(id, name string) string {
+	return fmt.Sprintf("%s \"%s\"", shortID(id), clip(oneLine(name), 40))
+}
+
+// percent is a task's progress; "" at the start.
+func percent(progress float64) string {
+	if progress == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f%%", progress*100)
+}
+
+// stateWords say where a task stands. Needs are the tasks that it waits for,
+// in words.
+func stateWords(t *wire.Task, needs string) string {
+	switch {
+	case t.State == wire.TaskDone:
+		return joined("done", tookWords(" in ", t), resultWords(t.Result))
+	case t.State == wire.TaskFailed:
+		return joined("failed", tookWords(" after ", t), colon(t.Error))
+	case t.State == wire.TaskCancelled:
+		return "cancelled" + colon(t.Reason)
+	case t.State == wire.TaskPending && needs != "":
+		return "waits for " + needs
+	case t.State == wire.TaskPending && t.RequiredRole == "" && len(t.RequiredCapabilities) == 0:
+		return "queued until somebody takes it"
+	case t.State == wire.TaskPending:
+		return "queued"
+	case t.State == wire.TaskAssigned:
+		return "assigned to " + oneLine(t.AssignedTo)
+	}
+	return heldWords(t)
+}
+
+// heldWords are the state as it is stored, and who has the task.
+func heldWords(t *wire.Task) string {
+	if t.AssignedTo == "" || t.State.Final() {
+		return wire.Visible(string(t.State))
+	}
+	return wire.Visible(string(t.State)) + " on " + oneLine(t.AssignedTo)
+}
+
+func joined(parts ...string) string { return strings.Join(parts, "") }
+
+func colon(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + oneLine(why)
+}
+
+// tookWords say how long a task that has ended was worked on.
+func tookWords(before string, t *wire.Task) string {
+	took, ok := between(t.StartedAt, t.EndedAt)
+	if !ok {
+		return ""
+	}
+	return before + shortDuration(took)
+}
+
+// between is the time from one moment to another, if both are known.
+func between(from, to string) (time.Duration, bool) {
+	start, err := time.Parse(time.RFC3339Nano, from)
+	if err != nil {
+		return 0, false
+	}
+	end, err := time.Parse(time.RFC3339Nano, to)
+	return end.Sub(start), err == nil
+}
+
+// resultWords are a result at the end of a line, if it says anything.
+func resultWords(result wire.Raw) string {
+	said := resultText(result)
+	if said == "" || said == `{"success":true}` {
+		return ""
+	}
+	return "   result: " + clip(oneLine(said), 100)
+}
+
+// resultText is a result as people read it: text without its quotes, anything
+// else as it came.
+func resultText(result wire.Raw) string {
+	if len(result) == 0 || result.Kind() == 'n' {
+		return ""
+	}
+	if result.Kind() == '"' {
+		if text, err := decode[string](result); err == nil {
+			return text
+		}
+	}
+	return string(result)
+}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// crowded lets puppets say as much as they like.
+const crowded = `
+protocol {
+  rate  = 1000000
+  burst = 1000000
+}
+`
+
+// A thousand notices and a thousand answers reach one agent at the same time,
+// from as many sides as there are: every line is whole, and each is there once.
+//
+// Rows: B-02, B-21, B-73, T-58.
+func TestWordsNeverInterleave(t *testing.T) {
+	t.Parallel()
+	const each, bosses = 250, 4
+	hcl, names := puppets()+crowded+`
+agent "holder" {
+  command = ["puppet", "holder"]
+  capabilities {
+    names                = ["hold"]
+    max_concurrent_tasks = 1000
+  }
+}
+`, []string{"holder"}
+	for i := range bosses {
+		name := fmt.Sprint("boss", i)
+		hcl, names = hcl+fmt.Sprintf("agent %q {\n  command = [\"puppet\", %q]\n}\n", name, name), append(names, name)
+	}
+	h := troupe(t, hcl, names...)
+	all := h.cast(names...)
+	held := all[0]
+	var group sync.WaitGroup
+	for i, a := range all {
+		group.Go(func() {
+			for n := range each {
+				line := asking(fmt.Sprint("submit-", n), "submit-task", toHold) + "\n"
+				if i == 0 {
+					line = ""
+					for part := range bosses {
+						line += asking(fmt.Sprint("query-", n*bosses+part), "query-tasks", `{"limit":5}`) + "\n"
+					}
+				}
+				a.say(line)
+			}
+		})
+	}
+	group.Wait()
+	waitForThat(t, "end of the talk", func() bool { return len(held.heardSoFar()) == 2*each*bosses })
+	answered, noticed := make(map[string]int), make(map[string]int)
+	for _, m := range held.all() {
+		if m.Type == "notify:task-assigned" {
+			noticed[string(m.Payload)]++
+		} else {
+			answered[string(m.CorrelationID)]++
+		}
+	}
+	require.Len(t, noticed, each*bosses)
+	require.Len(t, answered, each*bosses)
+	for _, boss := range all[1:] {
+		waitForThat(t, "answers", func() bool { return len(boss.heardSoFar()) == each })
+		ids := make(map[string]bool)
+		for _, m := range boss.all() {
+			ids[string(m.CorrelationID)] = true
+		}
+		require.Len(t, ids, each)
+	}
+	h.stop()
+}
+
+// heardSoFar are the lines so far, as they are.
+func (a *actor) heardSoFar() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.heard[:len(a.heard):len(a.heard)]
+}
+
+// An agent that never reads is felt by itself alone: it is told what there is
+// room for, and the others go on.
+//
+// Rows: B-08, T-04.
+func TestWordsToTheDeaf(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, puppets("boss", "fine")+crowded+`
+agent "deaf" {
+  command = ["sleep", "1000"]
+  capabilities {
+    names                = ["deaf"]
+    max_concurrent_tasks = 100000
+  }
+  health {
+    write_timeout = "200ms"
+  }
+}
+`, "boss", "fine")
+	all := h.cast("boss", "fine")
+	boss, fine := all[0], all[1]
+	for round := range 10 {
+		var lines strings.Builder
+		for n := range 100 {
+			fmt.Fprintln(&lines, asking(fmt.Sprint("id-", round, "-", n), "submit-task", `{"type":"t","name":"`+strings.Repeat("x", 100)+`","requiredCapabilities":["deaf"]}`))
+		}
+		boss.say(lines.String())
+		fine.quiet()
+	}
+	h.waitForEvents(1, wire.EventStalled, "deaf")
+	fine.quiet()
+	boss.quiet()
+	_, some := fine.agents(`{"status":"stale"}`)
+	require.Equal(t, "deaf", some[0].ID)
+	h.stop()
+}
+
+// Three agents are told of the end: one goes, one does not listen, and one
+// leaves a process behind that holds its stdout. All are told of the same
+// grace, the one that there is; the first is not signalled, the second is
+// killed, and nothing is waited for.
+//
+// Rows: B-69, B-72, T-49.
+func TestWordsShutdown(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, `
+agent "goes" {
+  command = ["sh", "-c", "trap 'echo signalled' TERM; read -r notice; echo \"$notice\""]
+}
+
+agent "stays" {
+  command = ["sh", "-c", "trap '' TERM; read -r notice; echo \"$notice\"; while :; do sleep 0.05; done"]
+}
+
+agent "leaves" {
+  command = ["sh", "-c", "sleep 1000 & echo $! >left; read -r notice; echo \"$notice\""]
+}
+`)
+	h.up("--json")
+	h.waitForEvents(3, wire.EventStarted, "")
+	left := h.waitForPIDs(1, "left")
+	h.signal(syscall.SIGTERM)
+	for _, name := range []string{"goes", "stays", "leaves"} {
+		lines := h.waitForLines(1, name)
+		require.Len(t, lines, 1, "%s: more than the notice", name)
+		m := heardAs(t, lines[0])
+		require.Equal(t, []string{"id", "payload", "timestamp", "type"}, m.keys)
+		require.Equal(t, "notify:shutdown", m.Type)
+		require.JSONEq(t, `{"gracePeriod":30000,"reason":"Orchestrator stopping"}`, string(m.Payload))
+		_, err := time.Parse(time.RFC3339, m.Timestamp)
+		require.NoError(t, err)
+	}
+	h.waitForEvents(1, wire.EventStopped, "goes")
+	h.waitForEvents(1, wire.EventStopped, "leaves")
+	requireGone(t, left...)
+	require.Equal(t, []string{"stays"}, names(h.status()))
+	h.signal(syscall.SIGTERM) // the grace of thirty seconds need not be waited for
+	require.Equal(t, exitTerminated, h.await())
+	require.Empty(t, h.processes())
+	require.Contains(t, h.events(wire.EventStopped, "stays")[0].Text, "had to be killed")
+}
+
+// names are the agents that run.
+func names(status wire.Status) (found []string) {
+	for _, view := range status.Agents {
+		if view.State.Live() {
+			found = append(found, view.Name)
+		}
+	}
+	return found
+}
+
+// The grace is one for all, however many agents use it up.
+//
+// Rows: B-72, T-49.
+func TestWordsSharedGrace(t *testing.T) {
+	t.Parallel()
+	hcl := "orchestrator {\n  shutdown = \"1s\"\n}\n"
+	for i := range 40 { // of a second each it would be more than this test waits
+		after := ""
+		if i > 0 {
+			after = fmt.Sprintf("  depends_on = [\"s%d\"]\n", i-1)
+		}
+		hcl += fmt.Sprintf("agent \"s%d\" {\n  command = [\"sh\", \"-c\", \"trap '' TERM; while :; do sleep 0.05; done\"]\n%s}\n", i, after)
+	}
+	h := troupe(t, hcl)
+	h.up("--json")
+	h.waitForEvents(40, wire.EventStarted, "")
+	h.stop()
+	require.Contains(t, h.events(wire.EventDown, "")[0].Text, "40 had to be killed")
+}
+
+// What is said during the grace is heard, and tasks that are handed in then
+// count.
+//
+// Rows: B-57, B-72.
+func TestWordsDuringTheGrace(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, puppets("boss")+`
+agent "holder" {
+  command = ["puppet", "holder", "stays"]
+  capabilities {
+    names = ["hold"]
+  }
+  stop {
+    close_stdin = "30s"
+  }
+}
+`, "boss", "holder")
+	all := h.cast("boss", "holder")
+	boss, held := all[0], all[1]
+	task := boss.submit(toHold)
+	held.assigned(task.ID)
+	boss.await(task.ID, "running")
+	h.signal(syscall.SIGTERM)
+	held.wait("notice of the end", func(m *message) bool { return m.Type == "notify:shutdown" })
+	held.say(asking("last", "complete-task", fmt.Sprintf(`{"taskId":%q,"result":"in time"}`, task.ID)) + "\n")
+	held.exit(0)
+	require.Equal(t, exitOK, h.await())
+	require.Len(t, h.events(wire.EventTaskDone, ""), 1)
+	require.Contains(t, string(h.events(wire.EventTaskDone, "")[0].Payload), "in time")
+}
+
+// An agent that is made with the library understands what it is told and is
+// understood.
+//
+// Rows: B-11, B-57.
+func TestWordsOfTheLibrary(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, puppets("boss")+`
+agent "labourer" {
+  command = ["labourer"]
+  capabilities {
+    names = ["labour"]
+  }
+}
+`, "boss")
+	boss := h.cast("boss")[0]
+	for n := range 20 {
+		payload := fmt.Sprintf(`{"n":1234567890123456789%d,"html":"<a&b>"}`, n)
+		task := boss.submit(`{"type":"t","name":"n","requiredCapabilities":["labour"],"payload":` + payload + `}`)
+		require.Equal(t, payload, string(boss.await(task.ID, "completed").Result))
+	}
+	h.stop()
+	require.Contains(t, h.events(wire.EventStopped, "labourer")[0].Text, "exit 0")
+}
+
+// The record is a table that anybody may read, and says in plain words what
+// became true, in the order in which it did.
+//
+// Rows: B-15, B-81.
+func TestWordsEventsHaveNoHoles(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, puppets("boss")+holder("auto"), "boss", "holder")
+	all := h.cast("boss", "holder")
+	task := all[0].submit(toHold)
+	all[1].assigned(task.ID)
+	all[1].granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
+	last := requireNoHoles(t, h.stage)
+	require.Positive(t, last)
+	h.stop()
+	info, err := os.Stat(filepath.Join(h.state(), "events.db"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	h.up("--json")
+	h.enter("boss")
+	require.Greater(t, requireNoHoles(t, h.stage), last)
+	h.stop()
+}
+
+// requireNoHoles reads all events from the door and returns the last number.
+func requireNoHoles(t *testing.T, s *stage) int64 {
+	t.Helper()
+	var last int64
+	for line := range strings.Lines(s.ask("events", "--since", "0", "--json")) {
+		var e wire.Event
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		require.Equal(t, last+1, e.Seq, "%s", line)
+		last = e.Seq
+	}
+	return last
+}

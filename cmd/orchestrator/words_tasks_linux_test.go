@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// able is a puppet with a role and one capability.
+func able(name, role, capability string) string {
+	return fmt.Sprintf(`
+agent %[1]q {
+  command = ["puppet", %[1]q]
+  role    = %[2]q
+  capabilities {
+    names = [%[3]q]
+  }
+}
+`, name, role, capability)
+}
+
+// anAgent is an agent as others are told of it.
+type anAgent struct {
+	ID, Role, Status string
+	Capabilities     []string
+	CurrentTask      *string
+}
+
+func (a *actor) agents(filter string) (ids []string, found []anAgent) {
+	a.t.Helper()
+	var reply struct{ Agents []anAgent }
+	a.granted(&reply, "query-agents", filter)
+	for _, one := range reply.Agents {
+		ids = append(ids, one.ID)
+	}
+	return ids, reply.Agents
+}
+
+// Agents are listed with all five keys, whatever is asked, and only those that
+// fit; a task that was given out shows.
+//
+// Rows: B-33, B-34, B-35, B-36, B-37, B-56, T-08.
+func TestWordsQueryAgents(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, quick+able("boss", "planner", "plan")+able("go", "worker", "go")+able("ts", "worker", "ts"), "boss", "go", "ts")
+	all := h.cast("boss", "go", "ts")
+	boss, worker := all[0], all[1]
+	for filter, want := range map[string][]string{
+		`{}`: {"boss", "go", "ts"}, `{"role":"worker"}`: {"go", "ts"}, `{"role":"reviewer"}`: nil, `{"status":"busy"}`: nil,
+		`{"status":"idle"}`: {"boss", "go", "ts"}, `{"capabilities":["go"]}`: {"go"}, `{"capabilities":["go","ts"]}`: nil,
+		`{"role":"planner","status":"idle","capabilities":["plan"]}`: {"boss"}, `{"more":"keys","are":"fine"}`: {"boss", "go", "ts"},
+	} {
+		ids, _ := boss.agents(filter)
+		require.Equal(t, want, ids, filter)
+	}
+	var raw struct{ Agents []map[string]json.RawMessage }
+	boss.granted(&raw, "query-agents", `{"status":"idle"}`)
+	for _, one := range raw.Agents {
+		require.Len(t, one, 5)
+		require.Equal(t, "null", string(one["currentTask"]))
+	}
+	task := boss.submit(`{"type":"t","name":"n","requiredCapabilities":["go"]}`)
+	worker.assigned(task.ID)
+	waitForThat(t, "started task", func() bool { return boss.task(task.ID).Status == "running" })
+	ids, busy := boss.agents(`{"status":"busy"}`)
+	require.Equal(t, []string{"go"}, ids)
+	require.Equal(t, task.ID, *busy[0].CurrentTask)
+	require.Equal(t, []string{"go"}, busy[0].Capabilities)
+	ids, _ = worker.agents(`{"status":"idle"}`)
+	require.Equal(t, []string{"boss", "ts"}, ids)
+	worker.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
+	ids, _ = boss.agents(`{"status":"idle"}`)
+	require.Equal(t, []string{"boss", "go", "ts"}, ids)
+	h.stop()
+}
+
+func (a *actor) tasks(filter string) (ids []string) {
+	a.t.Helper()
+	var reply struct{ Tasks []aTask }
+	a.granted(&reply, "query-tasks", filter)
+	for _, one := range reply.Tasks {
+		ids = append(ids, one.ID)
+		require.NotNil(a.t, one.Dependencies, "null")
+	}
+	return ids
+}
+
+// An agent sees its own tasks: those that it submitted and those that it was
+// given. Others' are not listed, and may not be looked at.
+//
+// Rows: B-38, B-39, B-40, B-41, B-42, B-54, B-55, B-77, T-22.
+func TestWordsOwnTasks(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, quick+able("one", "worker", "a")+able("two", "worker", "b")+able("three", "worker", "c"), "one", "two", "three")
+	all := h.cast("one", "two", "three")
+	one, two, three := all[0], all[1], all[2]
+	first := one.submit(`{"type":"t","name":"first"}`)
+	second := one.submit(fmt.Sprintf(`{"type":"t","name":"second","requiredRole":"reviewer","dependencies":[%q]}`, first.ID))
+	require.Equal(t, []string{first.ID, second.ID}, one.tasks(`{}`))
+	require.Equal(t, []string{first.ID}, one.tasks(`{"limit":1}`))
+	require.Equal(t, []string{second.ID}, one.tasks(`{"requiredRole":"reviewer"}`))
+	require.Equal(t, []string{first.ID, second.ID}, one.tasks(`{"status":"queued"}`))
+	require.Empty(t, one.tasks(`{"status":"completed"}`))
+	require.Equal(t, []string{first.ID}, second.Dependencies)
+	require.Equal(t, []string{}, first.Dependencies)
+	require.Empty(t, two.tasks(`{"status":"queued"}`))
+	require.Contains(t, two.refused("UNAUTHORIZED", "get-task", fmt.Sprintf(`{"taskId":%q}`, first.ID)).Details["taskId"], first.ID)
+	two.refused("UNAUTHORIZED", "cancel-task", fmt.Sprintf(`{"taskId":%q}`, first.ID))
+	two.refused("NOT_FOUND", "get-task", `{"taskId":"task-nope"}`)
+	two.refused("INVALID_REQUEST", "get-task", `{}`)
+
+	mine := two.submit(`{"type":"t","name":"of two"}`)
+	given := one.submit(`{"type":"t","name":"given","requiredCapabilities":["b"]}`)
+	two.assigned(given.ID)
+	require.Equal(t, []string{mine.ID, given.ID}, two.tasks(`{}`))
+	require.Equal(t, []string{mine.ID}, two.tasks(`{"limit":1}`), "the limit counts what may be seen")
+	require.Equal(t, []string{first.ID, second.ID, given.ID}, one.tasks(`{}`))
+	require.Equal(t, "given", two.task(given.ID).Name)
+	require.Empty(t, three.tasks(`{}`))
+	three.refused("UNAUTHORIZED", "get-task", fmt.Sprintf(`{"taskId":%q}`, given.ID))
+	h.stop()
+}
+
+// A task comes back as it was submitted, and its payload digit for digit.
+//
+// Rows: B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-51, B-52, B-53, T-48.
+func TestWordsSubmitAndGet(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, quick+able("a", "worker", "a")+able("b", "reviewer", "b"), "a", "b")
+	a := h.cast("a", "b")[0]
+	before := a.submit(`{"type":"t","name":"before"}`)
+	const opaque = `{"n": 12345678901234567890, "html": "<a&b>", "1e400":1E400, "payload":{"payload":{}}, "\u00e9":"\ud83d\ude00\/", "z":1, "a":[ ]}`
+	const result = `{"success":true,"n":12345678901234567890,"html":"<a&b>","nothing":null, "x":1.0}`
+	task := a.submit(fmt.Sprintf(`{"type":"implementation","name":"Fix bug in auth","description":"two\nlines","payload":%s,"requiredRole":"reviewer","requiredCapabilities":["b"],"dependencies":[%q],"priority":2,"more":"is fine"}`, opaque, before.ID))
+	require.Equal(t, "queued", task.Status)
+	require.NotEmpty(t, task.ID)
+	var reply struct{ Task map[string]json.RawMessage }
+	a.granted(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
+	for key, want := range map[string]string{
+		"id": `"` + task.ID + `"`, "type": `"implementation"`, "name": `"Fix bug in auth"`, "description": `"two\nlines"`, "payload": opaque,
+		"requiredRole": `"reviewer"`, "requiredCapabilities": `["b"]`, "dependencies": `["` + before.ID + `"]`, "priority": "2", "result": "null", "status": `"queued"`,
+	} {
+		require.Equal(t, want, string(reply.Task[key]), key)
+	}
+	a.granted(nil, "start-task", fmt.Sprintf(`{"taskId":%q}`, before.ID))
+	a.granted(&reply, "complete-task", fmt.Sprintf(`{"taskId":%q,"result":%s}`, before.ID, result))
+	require.Equal(t, result, string(reply.Task["result"]))
+	require.Equal(t, `"completed"`, string(reply.Task["status"]))
+	a.granted(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, before.ID))
+	require.Equal(t, result, string(reply.Task["result"]))
+	// The log has it in the same words, but for the spaces between them.
+	created := string(h.waitForEvents(2, wire.EventTaskCreated, "a")[1].Payload)
+	require.Contains(t, created, `"payload":`+strings.NewReplacer(": ", ":", ", ", ",", "[ ]", "[]").Replace(opaque))
+	h.stop()
+}
+
+// A task waits for those that it depends on, then for an agent with its role and
+// its capabilities, the urgent ones first; the agent is told, and says how it
+// ends.
+//
+// Rows: B-47, B-48, B-49, B-50, B-53, B-56, B-57, B-70.
+func TestWordsDispatch(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, quick+able("boss", "planner", "plan")+able("go", "worker", "go"), "boss", "go")
+	all := h.cast("boss", "go")
+	boss, worker := all[0], all[1]
+	first := boss.submit(`{"type":"t","name":"first","requiredRole":"worker","requiredCapabilities":["go"]}`)
+	worker.assigned(first.ID)
+	boss.submit(`{"type":"t","name":"nobody can","requiredRole":"worker","requiredCapabilities":["go","ts"]}`)
+	after := boss.submit(fmt.Sprintf(`{"type":"t","name":"after","requiredRole":"worker","dependencies":[%q]}`, first.ID))
+	late := boss.submit(`{"type":"t","name":"late","requiredRole":"worker","priority":5}`)
+	soon := boss.submit(`{"type":"t","name":"soon","requiredRole":"worker","priority":1}`)
+	boss.refused("NOT_FOUND", "submit-task", `{"type":"t","name":"n","dependencies":["task-nope"]}`)
+	worker.refused("INVALID_REQUEST", "complete-task", fmt.Sprintf(`{"taskId":%q,"result":7}`, first.ID))
+	boss.refused("UNAUTHORIZED", "complete-task", fmt.Sprintf(`{"taskId":%q}`, first.ID))
+	worker.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q,"result":"done"}`, first.ID))
+	require.Equal(t, `"done"`, string(boss.task(first.ID).Result))
+	require.Equal(t, "completed", boss.task(first.ID).Status)
+	for _, next := range []aTask{soon, after, late} {
+		notice := worker.assigned(next.ID)
+		require.Equal(t, []string{"id", "payload", "timestamp", "type"}, notice.keys)
+		require.JSONEq(t, fmt.Sprintf(`{"taskId":%q,"message":"Task assigned. Use TaskGet to view details."}`, next.ID), string(notice.Payload))
+		worker.granted(nil, "fail-task", fmt.Sprintf(`{"taskId":%q,"error":"too hard"}`, next.ID))
+		require.Equal(t, "failed", boss.task(next.ID).Status)
+		require.Equal(t, "too hard", boss.task(next.ID).Error)
+	}
+	worker.refused("INVALID_REQUEST", "complete-task", fmt.Sprintf(`{"taskId":%q}`, late.ID))
+	require.Len(t, worker.notices("task-assigned"), 4)
+	require.Empty(t, boss.notices("task-assigned"))
+	h.stop()
+}

@@ -1,0 +1,99 @@
+package handlers
+
+import (
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// accident is something that happens to a process.
+func (w *world) accident(m *member) {
+	happen := func(kind string, figures wire.Figures) {
+		w.do(Actor{}, &wire.Event{Kind: kind, Agent: m.ID, Run: m.run, Text: kind, Figures: figures})
+	}
+	code := w.chance.IntN(2)
+	figures := wire.Figures{ExitCode: &code}
+	if w.chance.IntN(4) == 0 {
+		figures = wire.Figures{Signal: "SIGKILL"}
+	}
+	switch n := w.chance.IntN(10); {
+	case m.dying:
+		m.dying = false
+		happen(wire.EventEnded, figures)
+	case !m.up && m.listed:
+		w.launch(m)
+	case !m.up:
+	case n < 3:
+		m.up, m.dying = false, true
+		w.forget(func(run string) bool { return run == m.run })
+		happen(wire.EventExited, figures)
+	case n < 5:
+		m.up = false
+		happen(wire.EventStopAsked, wire.Figures{})
+		w.forget(func(run string) bool { return run == m.run })
+		figures.Ordered = true
+		happen(wire.EventEnded, figures)
+		happen(wire.EventStopped, wire.Figures{})
+	case n < 6:
+		happen(wire.EventStalled, wire.Figures{})
+	case n < 7:
+		happen(wire.EventStdinClosed, wire.Figures{})
+	case n < 8: // of a run long ago
+		w.do(Actor{}, &wire.Event{Kind: wire.EventStalled, Agent: m.ID, Run: "a.0"})
+	default:
+		happen(wire.EventRecovered, wire.Figures{})
+	}
+}
+
+// reconfigure changes an agent, or takes it out, or in again.
+func (w *world) reconfigure(m *member) {
+	switch {
+	case !m.listed:
+		m.listed = true
+	case w.chance.IntN(4) == 0:
+		m.listed = false
+		w.sent = slices.DeleteFunc(w.sent, func(s sent) bool { return s.from.Name == m.ID }) // it is forgotten, and they with it
+		w.forget(func(run string) bool { return run == m.run })
+	default:
+		w.retrain(m)
+		m.Capacity = 1 + w.chance.IntN(3)
+	}
+	w.enlist()
+	if !m.listed && m.up {
+		m.up = false
+		w.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: m.ID, Run: m.run, Figures: wire.Figures{Ordered: true}})
+	}
+	m.dying = m.dying && m.listed
+}
+
+// catastrophe ends the orchestrator, in order or not, and starts it again from
+// what is recorded.
+func (w *world) catastrophe() {
+	if w.chance.IntN(2) == 0 {
+		w.do(Actor{}, &wire.Event{Kind: wire.EventStopping})
+		for range 20 {
+			w.submit(w.members[0])
+			w.work()
+			w.deliver()
+		}
+		for _, m := range w.members {
+			if m.up {
+				m.up = false
+				w.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: m.ID, Run: m.run, Figures: wire.Figures{Ordered: true}})
+			}
+		}
+		w.do(Actor{}, &wire.Event{Kind: wire.EventDown})
+	}
+	w.mail = nil
+	w.forget(func(string) bool { return true })
+	for _, m := range w.members {
+		m.up, m.dying = false, false
+	}
+	w.enlist()
+	w.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+	for _, m := range w.members {
+		if m.listed && w.chance.IntN(3) > 0 {
+			w.launch(m)
+		}
+	}
+}

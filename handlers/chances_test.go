@@ -1,0 +1,236 @@
+package handlers
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// step is one thing that happens.
+func (w *world) step() {
+	w.steps++
+	w.at = w.at.Add(time.Duration(w.chance.IntN(1500)) * time.Millisecond)
+	if due, some := w.state.Due(); some && !due.After(w.at) {
+		w.do(Actor{}, wire.Due{})
+	}
+	m := w.members[w.chance.IntN(len(w.members))]
+	switch n := w.chance.IntN(1000); {
+	case n < 130:
+		w.submit(m)
+	case n < 620:
+		w.work()
+	case n < 760:
+		w.deliver()
+	case n < 800:
+		w.read(m)
+	case n < 830:
+		w.request(w.anybody(m), "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	case n < 850:
+		w.request(w.anybody(m), "start-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	case n < 900:
+		w.repeat()
+	case n < 930:
+		w.question(m)
+	case n < 950:
+		w.answer()
+	case n < 994:
+		w.accident(m)
+	case n < 998:
+		w.reconfigure(m)
+	case w.chance.IntN(8) == 0:
+		w.catastrophe()
+	}
+}
+
+// anybody is an agent, or what speaks with its key, or a person.
+func (w *world) anybody(m *member) Actor {
+	switch w.chance.IntN(12) {
+	case 0:
+		return Actor{Kind: Operator}
+	case 1:
+		w.ids++
+		return Actor{Kind: Agent, Name: m.ID, Run: fmt.Sprintf("door:%d", w.ids)}
+	}
+	if !m.up && !m.dying {
+		return Actor{Kind: Operator}
+	}
+	return m.actor()
+}
+
+// request asks for something under an id of its own.
+func (w *world) request(from Actor, operation, payload string) Outcome {
+	w.ids++
+	id := fmt.Sprintf("r%d", w.ids)
+	for _, m := range w.members {
+		if m.actor() == from && m.counts {
+			m.ids++
+			id = fmt.Sprintf("%d", m.ids)
+		}
+	}
+	r := &wire.Request{ID: id, Operation: operation, Timestamp: wire.Timestamp(w.at), Payload: []byte(payload)}
+	require.Nil(w.t, Prepare(r, 64), payload)
+	return w.do(from, r)
+}
+
+func (w *world) submit(m *member) {
+	if w.state.Open() > 120 {
+		w.tidy()
+	}
+	task := map[string]any{"type": "t", "name": fmt.Sprintf("n%d", w.steps), "payload": map[string]any{"step": w.steps}}
+	if w.chance.IntN(2) == 0 {
+		task["requiredRole"] = wire.Roles[w.chance.IntN(3)]
+	}
+	if w.chance.IntN(3) > 0 {
+		task["requiredCapabilities"] = skills[w.chance.IntN(4):][:1]
+	}
+	if w.chance.IntN(3) == 0 {
+		task["priority"] = w.chance.IntN(6)
+	}
+	var needs []string
+	for range w.chance.IntN(4) * w.chance.IntN(2) {
+		needs = append(needs, w.someTask())
+	}
+	if needs != nil {
+		task["dependencies"] = needs
+	}
+	payload, err := wire.Encode(task)
+	require.NoError(w.t, err)
+	w.request(w.anybody(m), "submit-task", string(payload))
+}
+
+// tidy has a person cancel the task that has been open for longest.
+func (w *world) tidy() {
+	for w.state.list[w.oldest].view.State.Final() {
+		w.oldest++
+	}
+	w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.state.list[w.oldest].view.ID))
+}
+
+// someTask is one of the latest tasks, or none that there is.
+func (w *world) someTask() string {
+	if len(w.recent) == 0 || w.chance.IntN(50) == 0 {
+		return "no-such-task"
+	}
+	return w.recent[w.chance.IntN(len(w.recent))]
+}
+
+// work has an agent say something of a task in its hands.
+func (w *world) work() {
+	m := w.members[w.chance.IntN(len(w.members))]
+	holds := w.state.Holds(m.ID)
+	if len(holds) == 0 || !m.up && !m.dying {
+		return
+	}
+	id := holds[w.chance.IntN(len(holds))].ID
+	switch n := w.chance.IntN(20); {
+	case n < 11:
+		w.request(m.actor(), "complete-task", fmt.Sprintf(`{"taskId":%q,"result":{"by":%q}}`, id, m.ID))
+	case n < 12:
+		w.request(m.actor(), "fail-task", fmt.Sprintf(`{"taskId":%q,"error":"no idea"}`, id))
+	case n < 13:
+		w.request(Actor{Kind: Operator}, "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
+	case n < 14:
+		w.request(w.anybody(w.members[w.chance.IntN(len(w.members))]), "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
+	case n < 18:
+		w.do(m.actor(), &wire.Report{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: w.chance.Float64()}})
+	default:
+		w.do(m.actor(), &wire.Report{Name: "error", Body: &wire.Trouble{TaskID: id, Error: "oh", Recoverable: n == 18}})
+	}
+}
+
+// deliver has one notice arrive, or get lost.
+func (w *world) deliver() {
+	if len(w.mail) == 0 {
+		return
+	}
+	i := w.chance.IntN(len(w.mail))
+	l := w.mail[i]
+	w.mail = append(w.mail[:i:i], w.mail[i+1:]...)
+	lost := w.chance.IntN(30) == 0
+	for _, m := range w.members {
+		if m.ID == l.To.Name && (m.run != l.To.Run || !m.up) {
+			lost = true
+		}
+	}
+	w.do(Actor{}, &wire.Told{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Lost: lost})
+}
+
+func (w *world) read(m *member) {
+	from := w.anybody(m)
+	var out Outcome
+	switch w.chance.IntN(4) {
+	case 0:
+		out = w.request(from, "query-agents", `{"status":"idle"}`)
+	case 1:
+		out = w.request(from, "query-tasks", `{"limit":5}`)
+	case 2:
+		out = w.request(from, "get-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	default:
+		out = w.request(Actor{Kind: Operator}, "list-questions", `{}`)
+	}
+	require.Empty(w.t, out.Records, "reading changes nothing")
+}
+
+// repeat sends one of the latest requests once more: by the same run, or, if
+// that has ended, by the next.
+func (w *world) repeat() {
+	if len(w.sent) == 0 {
+		return
+	}
+	s := w.sent[w.chance.IntN(len(w.sent))]
+	from := s.from
+	for _, m := range w.members {
+		if m.ID == from.Name && m.runs > 0 && from.Run != m.run && len(from.Run) > 0 && from.Run[0] == 'a' {
+			from = m.actor()
+		}
+	}
+	a := w.state.agents[from.Name]
+	if a == nil {
+		w.do(from, s.request)
+		return
+	}
+	kept := a.memories.byID[s.request.ID]
+	remembered := kept != nil && kept.Run == s.from.Run && kept.Sum == s.request.Sum && kept.Timestamp == s.request.Timestamp
+	answered := remembered && (kept.answer != nil || kept.err != nil)
+	out := w.do(from, s.request)
+	switch {
+	case answered && s.answer != "":
+		w.saw["repeat"]++
+		require.Empty(w.t, out.Records, "a repeat has no second effect")
+		require.Len(w.t, out.Letters, 1)
+		require.Equal(w.t, s.answer, w.text(&out.Letters[0]), "and the same answer")
+	case answered:
+		w.saw["repeat of a question"]++
+		require.Empty(w.t, out.Records)
+	case remembered && from.Run == s.from.Run:
+		w.saw["repeat while it waits"]++
+		require.True(w.t, out.Waits)
+		require.Empty(w.t, out.Records)
+	}
+}
+
+func (w *world) question(m *member) {
+	if len(w.state.asked) > 30 {
+		w.answer()
+		return
+	}
+	from := w.anybody(m)
+	switch {
+	case from.Kind != Agent:
+	case w.chance.IntN(4) == 0:
+		w.do(from, &wire.Report{Name: "question", Body: &wire.OpenQuestion{Question: "really?"}})
+	default:
+		w.request(from, "ask-user", fmt.Sprintf(`{"question":"q%d","options":[{"value":"yes"},{"value":"no"}],"timeout":%d}`,
+			w.chance.IntN(2), 60_000))
+	}
+}
+
+func (w *world) answer() {
+	if len(w.state.asked) > 0 {
+		q := w.state.asked[w.chance.IntN(len(w.state.asked))]
+		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"yes"}`, q.view.ID))
+	}
+}

@@ -1,0 +1,52 @@
+package handlers
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// Due is when the earliest deadline passes, if there is one. The caller hands
+// in a wire.Due then.
+func (s *State) Due() (time.Time, bool) {
+	if len(s.deadlines) == 0 {
+		return time.Time{}, false
+	}
+	return s.deadlines[0].deadline, true
+}
+
+// keepDeadline files a question under its deadline, if it has one.
+func (s *State) keepDeadline(q *question) {
+	if !q.deadline.IsZero() {
+		at, _ := slices.BinarySearchFunc(s.deadlines, q, byDeadline)
+		s.deadlines = slices.Insert(s.deadlines, at, q)
+	}
+}
+
+func (s *State) forgetDeadline(q *question) {
+	if at, there := slices.BinarySearchFunc(s.deadlines, q, byDeadline); there {
+		s.deadlines = slices.Delete(s.deadlines, at, at+1)
+	}
+}
+
+func byDeadline(a, b *question) int {
+	return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.number, b.number))
+}
+
+// expire ends the questions whose time has passed.
+func (t *turn) expire() {
+	for len(t.deadlines) > 0 && !t.deadlines[0].deadline.After(t.at) {
+		q := t.deadlines[0]
+		waited := q.waited(t.State)
+		t.fact(agentPrefix+q.view.Agent, "", &questionExpired{ID: q.view.ID, Agent: q.view.Agent})
+		if waited {
+			t.out.Letters = append(t.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Refusal: expired()})
+		}
+	}
+}
+
+func expired() *wire.Error {
+	return &wire.Error{Code: wire.CodeTimeout, Message: "nobody answered in time"}
+}

@@ -1,0 +1,42 @@
+package handlers
+
+import (
+	"cmp"
+	"slices"
+)
+
+// line is tasks in the order of their creation.
+type line []*task
+
+// find says where a task stands, or would.
+func (l line) find(k *task) (at int, there bool) {
+	return slices.BinarySearchFunc(l, k.created, func(o *task, created int64) int { return cmp.Compare(o.created, created) })
+}
+
+// with is the line with a task in its place. Nearly always that is the end.
+func (l line) with(k *task) line {
+	if n := len(l); n == 0 || l[n-1].created < k.created {
+		return append(l, k)
+	}
+	at, there := l.find(k)
+	if there {
+		return l
+	}
+	return slices.Insert(l, at, k)
+}
+
+// without is the line without a task. Nearly always it is the first.
+func (l line) without(k *task) line {
+	switch at, there := l.find(k); {
+	case !there:
+		return l
+	case len(l) == 1:
+		l[0] = nil
+		return l[:0] // the room is for the next one
+	case at == 0:
+		l[0] = nil
+		return l[1:]
+	default:
+		return slices.Delete(l, at, at+1)
+	}
+}

@@ -1,0 +1,284 @@
+package handlers
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// player plays stories: it is all that is around a State.
+type player struct {
+	t       testing.TB
+	rules   Rules
+	state   *State
+	at      time.Time
+	chance  uint32
+	runs    map[string]int           // of each agent, so far
+	sent    map[string]*wire.Request // the latest of each sender and id that was not refused
+	records []wire.Record
+	last    Outcome // of the latest input
+	out     strings.Builder
+}
+
+// beginning is when every story begins.
+var beginning = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+
+func newPlayer(t testing.TB) *player {
+	return &player{t: t, state: New(Rules{}), at: beginning, runs: make(map[string]int), sent: make(map[string]*wire.Request)}
+}
+
+// saved is the player as it is now, to go on from later.
+func (p *player) saved() player {
+	return player{
+		t: p.t, rules: p.rules, state: restored(p.t, p.rules, spelled(p.t, p.state)), at: p.at, chance: p.chance,
+		runs: maps.Clone(p.runs), sent: maps.Clone(p.sent), records: slices.Clip(p.records),
+	}
+}
+
+// command is what a line of a script that begins with a word does.
+func command(word string) func(p *player, rest string) {
+	switch word {
+	case "rules:":
+		return (*player).setRules
+	case "agents:":
+		return (*player).enlist
+	case "up":
+		return func(p *player, _ string) { p.happen(wire.EventUp, "") }
+	case "stopping":
+		return func(p *player, _ string) { p.happen(wire.EventStopping, "") }
+	case "restart":
+		return (*player).restart
+	case "start":
+		return (*player).start
+	case "exit":
+		return (*player).exit
+	case "stop":
+		return (*player).stop
+	case "event":
+		return (*player).event
+	case ">":
+		return (*player).speak
+	case "resend":
+		return (*player).resend
+	case "told":
+		return func(p *player, rest string) { p.told(rest, false) }
+	case "lost":
+		return func(p *player, rest string) { p.told(rest, true) }
+	case "at":
+		return (*player).setTime
+	case "wait":
+		return (*player).wait
+	case "counts":
+		return (*player).showCounts
+	case "holds":
+		return (*player).showHolds
+	case "events":
+		return (*player).showEvents
+	}
+	return nil
+}
+
+// do has an input decided.
+func (p *player) do(from Actor, m wire.Message) Outcome {
+	p.chance++
+	in := Input{At: p.at, From: from, Message: m}
+	binary.BigEndian.PutUint32(in.Random[:], p.chance)
+	p.last = p.state.Handle(in)
+	p.records = append(p.records, p.last.Records...)
+	p.show(p.last)
+	return p.last
+}
+
+// task finds a task by its name.
+func (p *player) task(name string) *task {
+	for _, k := range p.state.list {
+		if k.view.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+func (p *player) setRules(rest string) {
+	for word := range strings.FieldsSeq(rest) {
+		name, value, _ := strings.Cut(word, "=")
+		var err error
+		switch name {
+		case "timeout":
+			p.rules.RequestTimeout, err = time.ParseDuration(value)
+		case "dependency-failure":
+			p.rules.OnDependencyFailure = value
+		case "keep":
+			p.rules.KeepFinished, err = strconv.Atoi(value)
+		default:
+			require.Fail(p.t, "no such rule", name)
+		}
+		require.NoError(p.t, err)
+	}
+	p.state.Adopt(p.rules)
+}
+
+var memberForm = regexp.MustCompile(`([\w-]+)\(([^)]*)\)`)
+
+func (p *player) enlist(rest string) {
+	roster := &wire.Roster{}
+	for _, found := range memberForm.FindAllStringSubmatch(rest, -1) {
+		m := wire.Member{ID: found[1], Capacity: 1, OnExit: "auto"}
+		for i, field := range strings.Split(found[2], ";") {
+			field = strings.TrimSpace(field)
+			switch {
+			case field == "":
+			case i == 0:
+				m.Role = field
+			case i == 1:
+				m.Capabilities = strings.Split(field, ",")
+			case i == 2:
+				m.Capacity, _ = strconv.Atoi(field)
+			case field == "raw":
+				m.Deaf = true
+			default:
+				m.OnExit = field
+			}
+		}
+		roster.Agents = append(roster.Agents, m)
+	}
+	p.do(Actor{}, roster)
+}
+
+func (p *player) happen(kind, who string) {
+	e := &wire.Event{Kind: kind}
+	if who != "" {
+		e.Agent, e.Run = p.actor(who).Name, p.actor(who).Run
+	}
+	p.do(Actor{}, e)
+}
+
+func (p *player) event(rest string) {
+	kind, who, _ := strings.Cut(rest, " ")
+	p.happen(kind, who)
+}
+
+func (p *player) restart(string) { p.state = p.replayed() }
+
+func (p *player) start(who string) {
+	p.runs[who]++
+	p.happen(wire.EventStarted, who)
+}
+
+func (p *player) exit(rest string) {
+	who, how, _ := strings.Cut(rest, " ")
+	figures, text := ending(how)
+	a := p.actor(who)
+	p.do(Actor{}, &wire.Event{Kind: wire.EventExited, Agent: a.Name, Run: a.Run, Text: text, Figures: figures})
+	p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: a.Name, Run: a.Run, Text: text, Figures: figures})
+}
+
+func (p *player) stop(rest string) {
+	who, how, _ := strings.Cut(rest, " ")
+	figures, text := ending(how)
+	figures.Ordered = true
+	a := p.actor(who)
+	p.happen(wire.EventStopAsked, who)
+	p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: a.Name, Run: a.Run, Text: text, Figures: figures})
+	p.happen(wire.EventStopped, who)
+}
+
+// ending spells the end of a process: an exit code, or a signal.
+func ending(how string) (figures wire.Figures, text string) {
+	if code, err := strconv.Atoi(how); err == nil {
+		return wire.Figures{ExitCode: &code}, "exit " + how
+	}
+	return wire.Figures{Signal: how}, how
+}
+
+// speak has somebody say something: a request, or an event.
+func (p *player) speak(rest string) {
+	who, rest, _ := strings.Cut(rest, " ")
+	id, rest, _ := strings.Cut(rest, " ")
+	if name, isEvent := strings.CutPrefix(id, "event:"); isEvent {
+		p.report(who, name, p.withIDs(rest))
+		return
+	}
+	operation, payload, _ := strings.Cut(rest, " ")
+	r := &wire.Request{
+		ID: id, Operation: operation, Timestamp: wire.Timestamp(p.at), Payload: []byte(p.withIDs(payload)),
+	}
+	if err := Prepare(r, 64); err != nil { // the one who reads the line answers
+		p.showLine(who, wire.Envelope{At: p.at}.AppendAnswer(nil, id, nil, err))
+		return
+	}
+	if p.do(p.actor(who), r).Refused == nil {
+		p.sent[p.actor(who).Name+" "+id] = r
+	}
+}
+
+func (p *player) resend(rest string) {
+	who, id, _ := strings.Cut(rest, " ")
+	r := p.sent[p.actor(who).Name+" "+id]
+	require.NotNil(p.t, r, "nothing was sent under that id")
+	p.do(p.actor(who), r)
+}
+
+func (p *player) report(who, name, payload string) {
+	body, err := wire.ReadReport(name, []byte(payload), 64)
+	if err != nil {
+		fmt.Fprintf(&p.out, "(ignored: %s)\n", err.Message)
+		return
+	}
+	p.do(p.actor(who), &wire.Report{Name: name, Body: body})
+}
+
+func (p *player) told(rest string, lost bool) {
+	who, task, _ := strings.Cut(rest, " ")
+	a := p.actor(who)
+	p.do(Actor{}, &wire.Told{Agent: a.Name, Run: a.Run, Task: p.withIDs(task), Lost: lost})
+}
+
+// actor is who speaks: the operator, an agent's present run, or AGENT@RUN.
+func (p *player) actor(who string) Actor {
+	if who == "operator" {
+		return Actor{Kind: Operator}
+	}
+	name, run, given := strings.Cut(who, "@")
+	if !given {
+		run = p.run(name)
+	}
+	return Actor{Kind: Agent, Name: name, Run: run}
+}
+
+// run is an agent's present run.
+func (p *player) run(name string) string {
+	if p.runs[name] == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s.%d", name, p.runs[name])
+}
+
+func (p *player) setTime(rest string) {
+	since, err := time.ParseDuration(strings.TrimPrefix(rest, "+"))
+	require.NoError(p.t, err)
+	p.at = beginning.Add(since)
+}
+
+func (p *player) wait(string) {
+	due, some := p.state.Due()
+	if !some {
+		p.out.WriteString("(nothing is due)\n")
+		return
+	}
+	if due.After(p.at) {
+		p.at = due
+	}
+	fmt.Fprintf(&p.out, "(at %s)\n", wire.Timestamp(p.at))
+	p.do(Actor{}, wire.Due{})
+}

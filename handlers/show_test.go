@@ -1,0 +1,74 @@
+package handlers
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// showCounts writes how much there is of everything.
+func (p *player) showCounts(string) {
+	counts, err := wire.Encode(p.state.Counts())
+	require.NoError(p.t, err)
+	some := regexp.MustCompile(`"(\w+)":([1-9]\d*)`)
+	for _, found := range some.FindAllStringSubmatch(string(counts), -1) {
+		fmt.Fprintf(&p.out, "%s %s, ", found[2], found[1])
+	}
+	fmt.Fprintf(&p.out, "%d open, %d questions\n", p.state.Open(), p.state.Questions())
+}
+
+// showHolds writes what an agent is working on.
+func (p *player) showHolds(who string) {
+	holds, err := wire.Encode(p.state.Holds(who))
+	require.NoError(p.t, err)
+	p.out.Write(append(holds, '\n'))
+}
+
+// showEvents writes all records as people see them.
+func (p *player) showEvents(string) {
+	for _, r := range p.records {
+		e := Tell(r)
+		about := e.Agent
+		if e.Run != "" {
+			about += " " + e.Run
+		}
+		if e.Task != "" {
+			about += " " + e.Task
+		}
+		p.out.WriteString(strings.TrimRight(fmt.Sprintf("%d %s [%s] %s", e.Seq, e.Kind, strings.TrimSpace(about), e.Text), " ") + "\n")
+	}
+}
+
+// withIDs puts the ids of tasks in place of their names.
+func (p *player) withIDs(text string) string {
+	return regexp.MustCompile(`\$[\w-]+`).ReplaceAllStringFunc(text, func(name string) string {
+		if k := p.task(name[1:]); k != nil {
+			return k.view.ID
+		}
+		return "no-" + name[1:]
+	})
+}
+
+var (
+	timeForm = regexp.MustCompile(`2026-11-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ`)
+	markForm = regexp.MustCompile(`("request":\{"id":"[^"]*","run":"[^"]*"),"timestamp":"[^"]*","sum":\d+\}`)
+)
+
+// plain makes what came of a line easy to read: the names of tasks in place of
+// their ids, times since the beginning, and requests without their sums.
+func (p *player) plain(text string) string {
+	for _, k := range p.state.list {
+		text = strings.ReplaceAll(text, k.view.ID, "$"+k.view.Name)
+		text = strings.ReplaceAll(text, short(k.view.ID), "$"+k.view.Name)
+	}
+	text = markForm.ReplaceAllString(text, "$1}")
+	return timeForm.ReplaceAllStringFunc(text, func(when string) string {
+		at, _ := wire.ParseTime(when)
+		return "+" + at.Sub(beginning).Truncate(time.Millisecond).String()
+	})
+}

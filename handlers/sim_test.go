@@ -1,0 +1,58 @@
+package handlers
+
+import (
+	"flag"
+	"math/rand/v2"
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	simSteps = flag.Int("steps", 200_000, "how long TestSimulation goes on; millions are fine")
+	simSeed  = flag.Uint64("seed", 1, "what happens in TestSimulation")
+)
+
+// TestSimulation lets a world of agents, people, accidents and restarts live for
+// a long time, twice. The second life is the same but for the State, which is
+// taken from a snapshot now and then. Both must say the same, word for word; a
+// State that follows the records alone must always be equal; and what must hold
+// at any time (requireSound, and all that world looks at) must hold.
+//
+//	go test ./handlers -run TestSimulation -steps 5000000 -seed 7
+//
+// Rows: B-21, B-29, B-30, B-42, B-49, B-50, B-56, B-75, K-01, K-04, T-07, T-21, T-23, T-44, T-57, T-59.
+func TestSimulation(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // under the race detector, collecting is most of the time
+	steps := *simSteps
+	first := newWorld(t, *simSeed)
+	for range steps {
+		first.step()
+		if first.steps%(steps/20) == 0 {
+			requireSound(t, first.state)
+		}
+	}
+	first.end()
+
+	again := newWorld(t, *simSeed)
+	when := rand.New(rand.NewPCG(*simSeed, 2))
+	for range steps {
+		again.step()
+		if when.IntN(steps/5) == 0 {
+			again.state = restored(t, again.rules, spelled(t, again.state))
+			requireSound(t, again.state)
+		}
+	}
+	again.end()
+	require.Equal(t, first.said(), again.said(), "the same inputs give the same records and letters, byte for byte")
+	t.Log(first.summary())
+}
+
+// requireSound looks at everything in a State.
+func requireSound(t testing.TB, s *State) {
+	requireSoundTasks(t, s)
+	requireSoundAgents(t, s)
+	requireSoundMarket(t, s)
+	requireSoundQuestions(t, s)
+}

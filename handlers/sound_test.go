@@ -1,0 +1,131 @@
+package handlers
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// requireSoundTasks: every task is counted once, waits for what is open, and is
+// seen by those whose it is.
+func requireSoundTasks(t testing.TB, s *State) {
+	counts := make(map[wire.TaskState]int)
+	for _, k := range s.list {
+		counts[k.view.State]++
+		open := 0
+		for _, id := range k.view.Dependencies {
+			if s.tasks[id].view.State != wire.TaskDone {
+				open++
+			}
+		}
+		if k.view.State == wire.TaskPending && open > 0 {
+			counts[blocked]++
+		}
+		begun := k.view.State == wire.TaskAssigned || k.view.State == wire.TaskRunning || k.view.State == wire.TaskDone
+		sound := (k.open == open || k.view.State.Final()) && (open == 0 || !begun) && k.view.Status == k.view.State.Status() &&
+			(k.view.EndedAt != "") == k.view.State.Final() && (!k.stub || k.view.State.Final())
+		if !sound { // a require for each of many is slow
+			require.Fail(t, "a task is not sound", "%d of what it depends on are not done: %+v", open, k)
+		}
+	}
+	for state, n := range s.counts {
+		require.Equal(t, counts[state], n, "tasks that are %s", state)
+	}
+	require.LessOrEqual(t, len(s.finished), s.rules.KeepFinished)
+	for actor, mine := range s.owned {
+		require.True(t, slices.IsSortedFunc(mine, func(a, b *task) int { return int(a.created - b.created) }))
+		for _, k := range mine {
+			if k.view.SubmittedBy != actor && k.view.AssignedTo != agentOf(actor) {
+				require.Fail(t, "an actor sees another's task", "%s sees %s", actor, k.view.ID)
+			}
+		}
+	}
+}
+
+// requireSoundAgents: a task in hand is in one pair of hands, and nothing else
+// is in any.
+func requireSoundAgents(t testing.TB, s *State) {
+	holders := make(map[*task]*agent)
+	for _, a := range s.order {
+		require.Same(t, a, s.agents[a.ID])
+		for _, k := range a.holds {
+			require.Nil(t, holders[k], "%s is held twice", k.view.ID)
+			holders[k] = a
+			require.Equal(t, a.ID, k.view.AssignedTo)
+			require.Contains(t, s.owned[a.actor], k)
+		}
+		require.LessOrEqual(t, len(a.memories.ring), remembers)
+	}
+	for _, k := range s.list {
+		if held := k.view.State == wire.TaskAssigned || k.view.State == wire.TaskRunning; held != (holders[k] != nil) {
+			require.Fail(t, "a task is in hand, and is not", "%s is %s", k.view.ID, k.view.State)
+		}
+	}
+}
+
+// requireSoundMarket: exactly the tasks that could be given out wait, exactly the
+// agents that could be given one are free, and no pair of them fits.
+func requireSoundMarket(t testing.TB, s *State) {
+	waiting := 0
+	for _, k := range s.list {
+		could := k.view.State == wire.TaskPending && k.open == 0 && (k.view.RequiredRole != "" || len(k.view.RequiredCapabilities) > 0)
+		if could != (k.demand != nil) {
+			require.Fail(t, "a task waits to be given out, and does not", "%s is %s", k.view.ID, k.view.State)
+		}
+		if !could {
+			continue
+		}
+		waiting++
+		require.Contains(t, s.market.demands, k.demand)
+		if s.stopping {
+			continue
+		}
+		for _, a := range s.order {
+			fits := a.takes() && a.offers(k.view.RequiredRole, k.view.RequiredCapabilities) && a.actor != k.view.SubmittedBy
+			require.False(t, fits, "%s waits, and %s would fit", k.view.ID, a.ID)
+		}
+	}
+	for i, d := range s.market.demands {
+		require.Equal(t, i, d.at)
+		size := 0
+		for _, line := range d.waiting {
+			size += len(line)
+			require.True(t, slices.IsSortedFunc(line, func(a, b *task) int { return int(a.created - b.created) }))
+		}
+		require.Equal(t, d.size, size)
+		waiting -= size
+	}
+	require.Zero(t, waiting)
+	require.LessOrEqual(t, len(s.market.byKey), len(s.market.demands)+spareDemands)
+	var free []*agent
+	for _, a := range s.order {
+		require.Equal(t, a.takes(), a.offered)
+		if a.takes() {
+			free = append(free, a)
+		}
+	}
+	slices.SortFunc(free, byPatience)
+	require.Equal(t, len(free), len(s.market.free))
+	for i, a := range free {
+		require.Same(t, a, s.market.free[i])
+	}
+	require.Subset(t, free, s.market.freed)
+}
+
+// requireSoundQuestions: every open question is in every list.
+func requireSoundQuestions(t testing.TB, s *State) {
+	require.Equal(t, len(s.questions), len(s.asked))
+	timed := 0
+	for _, q := range s.asked {
+		require.Same(t, q, s.questions[q.view.ID])
+		if !q.deadline.IsZero() {
+			timed++
+			require.Contains(t, s.deadlines, q)
+		}
+	}
+	require.Equal(t, timed, len(s.deadlines))
+	require.True(t, slices.IsSortedFunc(s.deadlines, byDeadline))
+}

@@ -1,0 +1,215 @@
+package handlers
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+var update = flag.Bool("update", false, "write what the stories and tables say now into their files")
+
+// TestStories plays every file in testdata/story. A story is a script, and
+// below each of its lines, indented, what came of it:
+//
+//	+ SEQ KIND FROM -> TO PAYLOAD    a record
+//	AGENT <- response:… ID PAYLOAD   an answer, as it is on the wire
+//	AGENT <- notify:… PAYLOAD        a notification
+//	(…)                              what else there is to say
+//
+// The lines of a script are:
+//
+//	rules: timeout=10s dependency-failure=block keep=2
+//	agents: NAME(ROLE; CAPABILITIES; CAPACITY; ON-EXIT) …   the configuration
+//	up, stopping                     the orchestrator starts, or begins to stop
+//	restart                          it is killed, and its record is read again
+//	start AGENT                      a process starts; its run is AGENT.1, AGENT.2 …
+//	exit AGENT CODE                  it ends by itself: a number, or a signal
+//	stop AGENT CODE                  it ends because it was told to
+//	event KIND [AGENT]               something else that the supervisor saw
+//	> AGENT ID OPERATION PAYLOAD     a request; AGENT@RUN speaks for another run
+//	> AGENT event:NAME PAYLOAD       an event
+//	resend AGENT ID                  the last request of that id that was granted, word for word
+//	told AGENT $TASK                 its notification was written
+//	lost AGENT $TASK                 its notification could not be written
+//	at +31s                          the time since the beginning
+//	wait                             until the next deadline, which passes
+//	counts, holds AGENT, events      what people are shown
+//
+// Tasks are called by their names, $NAME stands for the id of one. Times are
+// told since the beginning.
+//
+// Every story is played once more from its records, which must make an equal
+// State, and from a snapshot after each of its lines, from which it must go on
+// in the same way.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/story/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			told := tellStory(t, string(text))
+			requireGolden(t, file, string(text), told)
+		})
+	}
+}
+
+// requireGolden compares what a file says with what is so now, or writes it.
+func requireGolden(t *testing.T, file, text, now string) {
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(now), 0o644))
+		return
+	}
+	require.Equal(t, text, now, "go test ./handlers -update writes it anew")
+}
+
+// tellStory plays a script and returns it with what came of each line.
+func tellStory(t *testing.T, text string) string {
+	var script []string
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, indent) {
+			script = append(script, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	p := newPlayer(t)
+	var told strings.Builder
+	var saved []player
+	var came []string
+	for _, line := range script {
+		saved = append(saved, p.saved())
+		came = append(came, p.play(line))
+		told.WriteString(line + "\n" + came[len(came)-1])
+	}
+	p.requireReplay()
+	for i, middle := range saved {
+		require.Equal(t, came[i:], middle.playAll(script[i:]), "from a snapshot before %q", script[i])
+		require.Equal(t, spelled(t, p.state), spelled(t, middle.state))
+	}
+	return told.String()
+}
+
+const indent = "    "
+
+// playAll plays the rest of a script from where the player is.
+func (p *player) playAll(script []string) []string {
+	p.state = restored(p.t, p.rules, spelled(p.t, p.state))
+	var came []string
+	for _, line := range script {
+		came = append(came, p.play(line))
+	}
+	return came
+}
+
+// play plays one line and returns what came of it.
+func (p *player) play(line string) string {
+	p.out.Reset()
+	word, rest, _ := strings.Cut(line, " ")
+	if word == "" || strings.HasPrefix(word, "#") {
+		return ""
+	}
+	do := command(word)
+	require.NotNil(p.t, do, "there is no command %q", word)
+	do(p, rest)
+	var came strings.Builder
+	for line := range strings.Lines(p.plain(p.out.String())) {
+		came.WriteString(indent + line)
+	}
+	return came.String()
+}
+
+// spelled is the snapshot of a State.
+func spelled(t testing.TB, s *State) string {
+	text, err := s.Snapshot()
+	require.NoError(t, err)
+	return string(text)
+}
+
+func restored(t testing.TB, rules Rules, text string) *State {
+	s, ok := Restore(rules, []byte(text))
+	require.True(t, ok, "%s", text)
+	require.Equal(t, text, spelled(t, s))
+	return s
+}
+
+// requireReplay has the records so far make an equal State.
+func (p *player) requireReplay() {
+	require.Equal(p.t, spelled(p.t, p.state), spelled(p.t, p.replayed()))
+}
+
+func (p *player) replayed() *State {
+	s := New(p.rules)
+	for _, r := range p.records {
+		require.NoError(p.t, s.Apply(r))
+	}
+	return s
+}
+
+// show writes what came of an input.
+func (p *player) show(out Outcome) {
+	for _, r := range out.Records {
+		to := ""
+		if r.To != "" {
+			to = " -> " + r.To
+		}
+		fmt.Fprintf(&p.out, "+ %d %s %s%s %s\n", r.Seq, r.Kind, r.From, to, r.Payload)
+	}
+	for i := range out.Letters {
+		p.showLetter(&out.Letters[i])
+	}
+	switch {
+	case out.Fault != nil:
+		fmt.Fprintf(&p.out, "(fault: %v)\n", out.Fault)
+	case out.Waits:
+		p.out.WriteString("(waits)\n")
+	case out.Refused != nil && len(out.Letters) == 0:
+		fmt.Fprintf(&p.out, "(ignored: %s)\n", out.Refused.Message)
+	case len(out.Records)+len(out.Letters) == 0:
+		p.out.WriteString("(nothing)\n")
+	}
+}
+
+// showLetter writes a letter as it is on the wire, without what surrounds it.
+func (p *player) showLetter(l *Letter) {
+	to := l.To.Name
+	switch {
+	case l.To.Kind == Operator:
+		to = "operator"
+	case l.To.Run != p.run(l.To.Name):
+		to += "@" + l.To.Run
+	}
+	var line []byte
+	switch reply, _ := l.Payload.(*wire.TaskReply); {
+	case l.Notice != "":
+		line = wire.Envelope{At: p.at}.AppendNotice(nil, l.Notice, l.Payload)
+	case l.Page != nil:
+		fmt.Fprintf(&p.out, "(of records %d and %d)\n", l.Page.Created, l.Page.Ended)
+		require.NoError(p.t, Complete(reply, p.records[l.Page.Created-1], p.records[l.Page.Ended-1]))
+		fallthrough
+	default:
+		line = wire.Envelope{At: p.at}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)
+	}
+	p.showLine(to, line)
+}
+
+// showLine writes a line that an agent reads.
+func (p *player) showLine(to string, line []byte) {
+	var read struct {
+		Type          string   `json:"type"`
+		CorrelationID string   `json:"correlationId"`
+		Payload       wire.Raw `json:"payload"`
+		Error         wire.Raw `json:"error"`
+	}
+	require.NoError(p.t, wire.DecodeOwn(line, &read), "%s", line)
+	words := slices.DeleteFunc([]string{read.Type, read.CorrelationID, string(read.Payload), string(read.Error)},
+		func(word string) bool { return word == "" })
+	fmt.Fprintf(&p.out, "%s <- %s\n", to, strings.Join(words, " "))
+}

@@ -1,0 +1,131 @@
+package handlers
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// TestVerbs has every caller say every verb of a task in every state. What
+// becomes of it is a table in testdata: the task's state afterwards, or why it
+// was refused. What is refused changes nothing.
+//
+// Rows: B-55, B-57, B-68, B-77, K-01, K-06, T-22, T-59.
+func TestVerbs(t *testing.T) {
+	var table strings.Builder
+	for _, state := range verbStates {
+		for _, verb := range verbs {
+			for _, caller := range []string{"submitter", "holder", "stranger", "operator"} {
+				if verb.event && caller == "operator" {
+					continue // people tell no events
+				}
+				fmt.Fprintf(&table, "%-10s %-10s %-10s %s\n", state.name, verb.name, caller, say(t, state, verb, caller))
+			}
+		}
+		table.WriteString("\n")
+	}
+	const file = "testdata/verbs.txt"
+	text, err := os.ReadFile(file)
+	if !*update {
+		require.NoError(t, err)
+	}
+	requireGolden(t, file, string(text), table.String())
+}
+
+// verbState is a state, and the script that brings a task named x into it.
+type verbState struct {
+	name   string
+	state  wire.TaskState
+	script string
+}
+
+var verbStates = []verbState{
+	{"pending", wire.TaskPending, `> submitter a submit-task {"type":"t","name":"x"}`},
+	{"waiting", wire.TaskPending, `> submitter a submit-task {"type":"t","name":"x","requiredCapabilities":["none"]}`},
+	{"blocked", wire.TaskPending, `> submitter a submit-task {"type":"t","name":"y"}
+> submitter b submit-task {"type":"t","name":"x","requiredRole":"worker","dependencies":["$y"]}`},
+	{"assigned", wire.TaskAssigned, `> submitter a submit-task {"type":"t","name":"x","requiredRole":"worker"}`},
+	{"running", wire.TaskRunning, `> submitter a submit-task {"type":"t","name":"x","requiredRole":"worker"}
+told holder $x`},
+	{"done", wire.TaskDone, `> submitter a submit-task {"type":"t","name":"x","requiredRole":"worker"}
+> holder a complete-task {"taskId":"$x"}`},
+	{"failed", wire.TaskFailed, `> submitter a submit-task {"type":"t","name":"x","requiredRole":"worker"}
+> holder a fail-task {"taskId":"$x","error":"e"}`},
+	{"cancelled", wire.TaskCancelled, `> submitter a submit-task {"type":"t","name":"x","requiredRole":"worker"}
+> submitter b cancel-task {"taskId":"$x"}`},
+}
+
+type verb struct {
+	name, message string
+	event         bool
+}
+
+var verbs = []verb{
+	{"start", `start-task {"taskId":"$x"}`, false},
+	{"complete", `complete-task {"taskId":"$x"}`, false},
+	{"fail", `fail-task {"taskId":"$x","error":"e"}`, false},
+	{"cancel", `cancel-task {"taskId":"$x"}`, false},
+	{"progress", `event:progress {"taskId":"$x","progress":0.5}`, true},
+	{"error", `event:error {"taskId":"$x","error":"e","recoverable":true}`, true},
+	{"fatal", `event:error {"taskId":"$x","error":"e","recoverable":false}`, true},
+}
+
+// transitions are those that doc.go draws, and those that need no drawing.
+var transitions = map[wire.TaskState][]wire.TaskState{
+	wire.TaskPending:   {wire.TaskAssigned, wire.TaskCancelled},
+	wire.TaskAssigned:  {wire.TaskRunning, wire.TaskPending, wire.TaskCancelled},
+	wire.TaskRunning:   {wire.TaskDone, wire.TaskFailed, wire.TaskPending, wire.TaskCancelled},
+	wire.TaskDone:      {},
+	wire.TaskFailed:    {},
+	wire.TaskCancelled: {},
+}
+
+// say brings a task into a state, has the caller say the verb, and returns what
+// became of it.
+func say(t *testing.T, state verbState, v verb, caller string) string {
+	p := newPlayer(t)
+	for _, line := range append([]string{
+		"agents: submitter(planner) holder(worker) stranger(reviewer)", "up", "start submitter", "start holder", "start stranger",
+	}, strings.Split(state.script, "\n")...) {
+		p.play(line)
+	}
+	k := p.task("x")
+	require.Equal(t, state.state, k.view.State)
+	before, records := spelled(t, p.state), len(p.records)
+	id := "z "
+	if v.event {
+		id = ""
+	}
+	p.play("> " + caller + " " + id + v.message)
+	p.requireReplay()
+	if p.last.Refused == nil {
+		requireAllowed(t, state.state, p.records[records:])
+		return string(k.view.State)
+	}
+	require.Equal(t, before, spelled(t, p.state), "what is refused changes nothing")
+	require.Empty(t, p.last.Records)
+	why := "- " + string(p.last.Refused.Code)
+	if reason := p.last.Refused.Details["reason"]; reason != nil {
+		why += fmt.Sprintf(" (%s)", reason)
+	}
+	return why
+}
+
+// requireAllowed follows a task through its records.
+func requireAllowed(t *testing.T, state wire.TaskState, records []wire.Record) {
+	to := map[string]wire.TaskState{
+		wire.EventTaskAssigned: wire.TaskAssigned, wire.EventTaskStarted: wire.TaskRunning, wire.EventTaskRequeued: wire.TaskPending,
+		wire.EventTaskDone: wire.TaskDone, wire.EventTaskFailed: wire.TaskFailed, wire.EventTaskCancelled: wire.TaskCancelled,
+	}
+	for _, r := range records {
+		if next := to[r.Kind]; next != "" {
+			require.Contains(t, transitions[state], next)
+			state = next
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package handlers
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// world is everything around a State that can happen to it: agents that work,
+// die and are started again, people, a configuration that changes, and now and
+// then the end of the orchestrator. It draws what happens from its chance and
+// from what the State has said, and looks at every word.
+type world struct {
+	t      *testing.T
+	rules  Rules
+	chance *rand.Rand
+	state  *State
+	shadow *State // follows the records alone
+	at     time.Time
+	steps  int
+	ids    int
+
+	members []*member
+	mail    []Letter                 // notices of tasks, on their way
+	waits   map[string]bool          // requests whose answer comes later, by run and id
+	sent    []sent                   // the latest requests that were granted
+	ended   map[string]wire.TaskState // of final tasks
+	recent  []string                 // the latest tasks
+	oldest  int                      // no task before this one is open
+
+	voice hash.Hash // all records and letters
+	saw   map[string]int
+}
+
+// member is an agent and its process.
+type member struct {
+	wire.Member
+	listed bool // it is in the configuration
+	run    string
+	runs   int
+	up     bool
+	dying  bool // it has exited, and its last words are being heard
+	counts bool // its ids begin anew with each run
+	ids    int
+}
+
+// sent is a request that was granted, and what was answered.
+type sent struct {
+	from    Actor
+	request *wire.Request
+	answer  string
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	rules := Rules{KeepFinished: 50}
+	w := &world{
+		t: t, rules: rules, chance: rand.New(rand.NewPCG(seed, 1)), state: New(rules), shadow: New(rules), at: beginning,
+		waits: make(map[string]bool), ended: make(map[string]wire.TaskState), voice: sha256.New(), saw: make(map[string]int),
+	}
+	exits := []string{"auto", "fail", "requeue"}
+	for i := range 14 {
+		m := &member{listed: true, counts: i%2 == 0}
+		m.ID, m.Role, m.OnExit, m.Capacity = fmt.Sprintf("a%d", i), wire.Roles[i%3], exits[i%len(exits)], 1+i%3
+		m.Deaf = i == 13
+		w.members = append(w.members, m)
+		w.retrain(m)
+	}
+	w.enlist()
+	w.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+	for _, m := range w.members {
+		w.launch(m)
+	}
+	return w
+}
+
+var skills = []string{"go", "sql", "css", "ops"}
+
+func (w *world) retrain(m *member) {
+	m.Capabilities = nil
+	for _, skill := range skills {
+		if w.chance.IntN(2) == 0 {
+			m.Capabilities = append(m.Capabilities, skill)
+		}
+	}
+}
+
+func (w *world) enlist() {
+	roster := &wire.Roster{}
+	for _, m := range w.members {
+		if m.listed {
+			roster.Agents = append(roster.Agents, m.Member)
+		}
+	}
+	w.do(Actor{}, roster)
+}
+
+func (w *world) launch(m *member) {
+	m.runs++
+	m.up, m.dying, m.ids = true, false, 0
+	m.run = fmt.Sprintf("%s.%d", m.ID, m.runs)
+	w.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: m.ID, Run: m.run})
+}
+
+func (m *member) actor() Actor { return Actor{Kind: Agent, Name: m.ID, Run: m.run} }
+
+// do has an input decided, and looks at what was decided.
+func (w *world) do(from Actor, message wire.Message) Outcome {
+	in := Input{At: w.at, From: from, Message: message}
+	for i := 0; i < len(in.Random); i += 8 {
+		binary.LittleEndian.PutUint64(in.Random[i:], w.chance.Uint64())
+	}
+	out := w.state.Handle(in)
+	if out.Fault != nil {
+		require.NoError(w.t, out.Fault)
+	}
+	for i := range out.Records {
+		w.hearRecord(&out.Records[i])
+	}
+	for i := range out.Letters {
+		w.hearLetter(in, &out.Letters[i])
+	}
+	if r, ok := message.(*wire.Request); ok {
+		w.requireAnswered(from, r, out)
+	}
+	return out
+}
+
+// hearRecord has the shadow follow, and looks at what became true.
+func (w *world) hearRecord(r *wire.Record) {
+	fmt.Fprintln(w.voice, r.Seq, r.At, r.From, r.To, r.Kind, r.Correlation)
+	w.voice.Write(r.Payload)
+	if err := w.shadow.Apply(*r); err != nil {
+		require.NoError(w.t, err)
+	}
+	w.saw[r.Kind]++
+	k := w.state.tasks[r.Correlation]
+	if k == nil {
+		return
+	}
+	if state := w.ended[k.view.ID]; state != "" {
+		require.Fail(w.t, "what has ended stays so", "%s after %s is %s", r.Kind, k.view.ID, state)
+	}
+	switch r.Kind {
+	case wire.EventTaskCreated:
+		w.recent = append(w.recent, k.view.ID)
+		if len(w.recent) > 64 {
+			w.recent = w.recent[1:]
+		}
+	case wire.EventTaskAssigned:
+		for _, id := range k.view.Dependencies {
+			require.Equal(w.t, wire.TaskDone, w.state.tasks[id].view.State, "what %s depends on", k.view.ID)
+		}
+		a := w.state.agents[agentOf(r.To)]
+		require.LessOrEqual(w.t, len(a.holds), a.Capacity)
+		require.Equal(w.t, k.view.SubmittedBy == a.actor, r.From == a.actor, "an agent has its own tasks only if it takes them")
+	case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
+		w.ended[k.view.ID] = k.view.State
+	}
+}
+
+// hearLetter looks at what somebody is told.
+func (w *world) hearLetter(in Input, l *Letter) {
+	envelope := wire.Envelope{At: w.at}
+	if l.Notice != "" {
+		w.voice.Write(envelope.AppendNotice(nil, l.Notice, l.Payload))
+		if l.Task != "" {
+			w.mail = append(w.mail, *l)
+		}
+		return
+	}
+	w.voice.Write(envelope.AppendAnswer(nil, l.Request, l.Payload, l.Refusal))
+	if r, ok := in.Message.(*wire.Request); ok && r.ID == l.Request && l.To == in.From {
+		return // requireAnswered counts it
+	}
+	key := l.To.Run + " " + l.Request
+	require.True(w.t, w.waits[key], "%s is answered, and did not wait", key)
+	delete(w.waits, key)
+	w.saw["late answer"]++
+}
+
+// requireAnswered: every request has one answer, or will have.
+func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
+	answers := 0
+	for _, l := range out.Letters {
+		if l.Request == r.ID && l.To == from {
+			answers++
+			require.Equal(w.t, out.Refused, l.Refusal)
+			if l.Refusal == nil && Writes(r.Operation) && from.Kind == Agent {
+				w.keep(sent{from: from, request: r, answer: w.text(&l)})
+			}
+		}
+	}
+	if !out.Waits {
+		require.Equal(w.t, 1, answers, "%s of %s", r.Operation, from.Name)
+		return
+	}
+	require.Zero(w.t, answers)
+	if w.hears(from) {
+		w.waits[from.Run+" "+r.ID] = true
+	}
+	w.keep(sent{from: from, request: r})
+}
+
+// hears says whether somebody is there to be answered.
+func (w *world) hears(from Actor) bool {
+	for _, m := range w.members {
+		if m.actor() == from {
+			return m.up
+		}
+	}
+	return strings.HasPrefix(from.Run, "door:")
+}
+
+func (w *world) text(l *Letter) string {
+	return string(wire.Envelope{}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal))
+}
+
+func (w *world) keep(s sent) {
+	w.sent = append(w.sent, s)
+	if len(w.sent) > 40 {
+		w.sent = w.sent[1:]
+	}
+}
+
+// forget gives up the answers that a run, or everybody, waits for.
+func (w *world) forget(gone func(run string) bool) {
+	for key := range w.waits {
+		var run, id string
+		_, _ = fmt.Sscan(key, &run, &id)
+		if gone(run) {
+			delete(w.waits, key)
+		}
+	}
+}
+
+// end looks at everything once more.
+func (w *world) end() {
+	requireSound(w.t, w.state)
+	require.Equal(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow), "the records alone make an equal State")
+	for id, state := range w.ended {
+		if now := w.state.tasks[id].view.State; now != state {
+			require.Fail(w.t, "what has ended stays so", "%s was %s and is %s", id, state, now)
+		}
+	}
+	open := make(map[string]bool)
+	for _, q := range w.state.asked {
+		if q.request != nil {
+			open[q.run+" "+q.request.ID] = true
+		}
+	}
+	for key := range w.waits {
+		require.True(w.t, open[key], "%s waits for nothing", key)
+	}
+}
+
+func (w *world) said() string { return hex.EncodeToString(w.voice.Sum(nil)) }
+
+func (w *world) summary() string {
+	text := fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.seq, len(w.state.list))
+	var kinds []string
+	for kind := range w.saw {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	for _, kind := range kinds {
+		text += fmt.Sprintf(" %s %d", kind, w.saw[kind])
+	}
+	return text
+}

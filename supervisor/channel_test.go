@@ -1,0 +1,191 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// An agent that asks without reading its answers stands still, and nobody else
+// does; when it reads, it has an answer to everything.
+//
+// Rows: B-21, T-04.
+func TestWhoAsksWithoutReadingStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 100
+		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: Bounds{Messages: 10, Bytes: 1 << 20}}, Agent{Name: "b"})
+		a, b := all[0], all[1]
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		again := a.deafen()
+		said := 0
+		go func() {
+			for ; said < many; said++ {
+				a.says(request(fmt.Sprint(said), "query-agents", `{}`))
+			}
+		}()
+		synctest.Wait()
+		require.Less(t, said, many, "it is heard, whoever has to keep the answers")
+		require.LessOrEqual(t, p.view("a").Mailbox.Messages, 10)
+		b.says(request("1", "query-agents", `{}`))
+		require.Equal(t, []string{"1 granted"}, b.gist())
+		again()
+		synctest.Wait()
+		require.Equal(t, many, said)
+		require.Len(t, a.gist(), many)
+		require.NoError(t, p.stop())
+	})
+}
+
+// Answers are never left out, however small the mailbox and however slow the
+// disk: who asks faster than the record takes is the one that waits.
+//
+// Rows: B-21.
+func TestEveryRequestIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 200
+		small := Bounds{Messages: 8, Bytes: 1 << 20}
+		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: small}, Agent{Name: "b", Mailbox: small})
+		record := newLedger()
+		p := perform(t, Options{Record: record, Protocol: freely}, agents, parts)
+		synctest.Wait()
+		release := record.hold()
+		for _, one := range all {
+			go func() {
+				for n := range many {
+					one.says(submit(fmt.Sprint(n), ""), request(fmt.Sprint("q", n), "query-agents", `{}`))
+				}
+			}()
+		}
+		synctest.Wait()
+		release()
+		synctest.Wait()
+		for _, one := range all {
+			seen := make(map[string]int)
+			for _, words := range one.gist() {
+				seen[words]++
+			}
+			require.Len(t, seen, 2*many)
+			require.Zero(t, p.view(one.name).Mailbox.Refused)
+		}
+		require.NoError(t, p.stop())
+	})
+}
+
+// Answers that are large are given too, one after the other.
+//
+// Rows: B-21.
+func TestLargeAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: Bounds{Messages: 1024, Bytes: 10_000}})
+		a := all[0]
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		a.says(request("0", "submit-task", fmt.Sprintf(`{"type":"t","name":"n","description":%q}`, strings.Repeat("x", 6000))))
+		id := a.task("0").ID
+		again := a.deafen()
+		go func() {
+			for n := range 10 {
+				a.says(request(fmt.Sprint("q", n), "query-agents", `{}`), request(fmt.Sprint("t", n), "get-task", fmt.Sprintf(`{"taskId":%q}`, id)))
+			}
+		}()
+		synctest.Wait()
+		again()
+		require.Len(t, a.gist(), 21)
+		require.NoError(t, p.stop())
+	})
+}
+
+// A question that waits for a person holds up nothing, however many there are.
+//
+// Rows: B-26.
+func TestQuestionsTakeNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: Bounds{Messages: 4, Bytes: 1 << 20}})
+		a := all[0]
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		for n := range 20 {
+			a.says(request(fmt.Sprint("u", n), "ask-user", fmt.Sprintf(`{"question":"%d?","timeout":60000}`, n)))
+		}
+		a.says(request("q", "query-agents", `{}`))
+		require.Equal(t, []string{"q granted"}, a.gist())
+		<-time.After(time.Minute)
+		require.Len(t, a.gist(), 21)
+		require.NoError(t, p.stop())
+	})
+}
+
+// The limit counts messages, not lines; a refused request is answered once, a
+// refused event never.
+//
+// Rows: B-63, B-79, T-24.
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "a"}, Agent{Name: "b"})
+		a, b := all[0], all[1]
+		p := perform(t, Options{Record: newLedger(), Protocol: Protocol{Rate: 100, Burst: 100}}, agents, parts)
+		synctest.Wait()
+		lines := strings.Split(strings.Repeat("just a line\n", 1000), "\n")
+		for n := range 300 {
+			lines = append(lines, request(fmt.Sprint(n), "query-agents", `{}`))
+		}
+		a.says(lines...)
+		b.says(request("1", "query-agents", `{}`))
+		require.Equal(t, []string{"1 granted"}, b.gist())
+		served := 0
+		for _, line := range a.told() {
+			if line.Error == nil {
+				served++
+				continue
+			}
+			require.Equal(t, "rate_limited", line.Error.Details["reason"])
+		}
+		require.Equal(t, 100, served)
+		require.Len(t, a.told(), 300)
+		a.says(event("e", "question", `{"question":"dropped?"}`))
+		require.Len(t, a.told(), 300)
+		<-time.After(500 * time.Millisecond)
+		a.says(lines[len(lines)-100:]...)
+		granted := 0
+		for _, words := range a.gist()[300:] {
+			if strings.HasSuffix(words, "granted") {
+				granted++
+			}
+		}
+		require.Equal(t, 50, granted, "half a second is worth half of the rate")
+		require.Zero(t, p.count(wire.EventQuestionAsked))
+		require.NoError(t, p.stop())
+	})
+}
+
+// Progress keeps an agent alive, as any output does.
+//
+// Rows: B-31.
+func TestProgressIsALifeSign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := worker("w", 1)
+		w.Health.Silence = 10 * time.Second
+		agents, parts, all := talkers(t, Agent{Name: "boss"}, w)
+		boss, held := all[0], all[1]
+		p := perform(t, Options{Record: newLedger()}, agents, parts)
+		synctest.Wait()
+		boss.says(submit("1", "w"))
+		id := boss.task("1").ID
+		for n := range 10 {
+			<-time.After(8 * time.Second)
+			held.says(event(fmt.Sprint(n), "progress", fmt.Sprintf(`{"taskId":%q,"progress":0.%d}`, id, n)))
+			require.Equal(t, wire.StateRunning, p.view("w").State)
+		}
+		require.Zero(t, p.count(wire.EventStalled))
+		<-time.After(11 * time.Second)
+		require.Equal(t, 1, p.count(wire.EventStalled))
+		require.NoError(t, p.stop())
+	})
+}

@@ -1,0 +1,20 @@
+package config
+
+import "slices"
+
+// NameRule says what agents may be called.
+const NameRule = "up to 63 letters, digits, dots, - and _, the first a letter or digit"
+
+// IsName says whether an agent may be called that.
+func IsName(name string) bool { return agentName.MatchString(name) }
+
+// Guest is an agent that is in no file, because somebody joins by a connection:
+// everything at its default, and no command.
+func (c *Config) Guest(name, role string, capabilities []string) Agent {
+	a := standardAgent()
+	a.Name, a.Block, a.Place, a.Description = name, name, "a pipe", "joined by pipe"
+	a.Role, a.Capabilities.Names = role, slices.Clone(capabilities)
+	a.Autostart = false
+	a.Output.Dir = within(c.Orchestrator.StateDir, a.Output.Dir)
+	return a
+}

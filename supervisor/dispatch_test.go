@@ -1,0 +1,280 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// Decide, record, tell. Nothing leaves before the record has it: no answer, no
+// notice, no event, no status.
+//
+// Rows: B-51, B-56.
+func TestNothingIsToldBeforeItIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", 1))
+		boss, w := all[0], all[1]
+		record := newLedger()
+		p := perform(t, Options{Record: record}, agents, parts)
+		synctest.Wait()
+		release := record.hold()
+		boss.says(submit("1", "w"))
+		require.Empty(t, boss.told())
+		require.Empty(t, w.told())
+		require.Zero(t, p.count(wire.EventTaskCreated))
+		shown := make(chan wire.Status, 1)
+		go func() {
+			status, err := p.Status(t.Context())
+			require.NoError(t, err)
+			shown <- status
+		}()
+		synctest.Wait()
+		require.Empty(t, shown, "a status shows what is decided")
+		release()
+		require.Equal(t, []string{"1 granted"}, boss.gist())
+		require.Equal(t, "queued", boss.task("1").Status)
+		require.Equal(t, []string{"notify:task-assigned"}, w.gist())
+		require.Equal(t, 1, p.count(wire.EventTaskCreated))
+		require.Len(t, (<-shown).Agents, 2)
+		require.NoError(t, p.stop())
+	})
+}
+
+// A question asked after a task was submitted is answered after it, and knows
+// of it; so is one that somebody else asks.
+//
+// Rows: B-26.
+func TestReadsComeAfterWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "a"}, Agent{Name: "b"})
+		a, b := all[0], all[1]
+		record := newLedger()
+		p := perform(t, Options{Record: record}, agents, parts)
+		synctest.Wait()
+		release := record.hold()
+		a.says(submit("1", ""), request("2", "query-tasks", `{}`))
+		b.says(request("3", "query-agents", `{}`))
+		require.Empty(t, a.told())
+		require.Empty(t, b.told(), "its answer might show what is not recorded")
+		release()
+		require.Equal(t, []string{"1 granted", "2 granted"}, a.gist())
+		require.Contains(t, string(a.told()[1].Payload), a.task("1").ID)
+		require.Equal(t, []string{"3 granted"}, b.gist())
+		b.says(request("4", "query-agents", `{}`))
+		require.Equal(t, []string{"3 granted", "4 granted"}, b.gist(), "with nothing to record a read is answered at once")
+		require.NoError(t, p.stop())
+	})
+}
+
+// While one batch is being recorded the next one gathers: one sync serves all
+// who waited.
+func TestOneBatchServesAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var crowd []Agent
+		for i := range 20 {
+			crowd = append(crowd, Agent{Name: fmt.Sprint("a", i)})
+		}
+		agents, parts, all := talkers(t, crowd...)
+		record := newLedger()
+		p := perform(t, Options{Record: record}, agents, parts)
+		synctest.Wait()
+		before := len(record.tried())
+		release := record.hold()
+		for i, a := range all {
+			a.says(submit(fmt.Sprint(i), ""))
+			synctest.Wait()
+		}
+		release()
+		for i, a := range all {
+			require.Equal(t, []string{fmt.Sprint(i, " granted")}, a.gist())
+		}
+		batches := record.tried()[before:]
+		require.Len(t, batches, 2)
+		require.Len(t, batches[0], 1)
+		require.Len(t, batches[1], 19)
+		require.NoError(t, p.stop())
+	})
+}
+
+// What a record takes none of has not happened: whoever waits is refused,
+// nobody is told of anything, and everything stops in order.
+//
+// Rows: B-21, B-74, B-75.
+func TestRecordThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", 1))
+		boss, w := all[0], all[1]
+		record := newLedger()
+		p := perform(t, Options{Record: record}, agents, parts)
+		synctest.Wait()
+		recorded := len(record.facts(t))
+		gate := make(chan struct{})
+		full := errors.New("no space left on device")
+		record.meddle(func([]wire.Record) error { <-gate; return full })
+		boss.says(submit("1", "w"))
+		synctest.Wait()
+		boss.says(submit("2", "w"), request("3", "query-agents", `{}`))
+		require.Empty(t, boss.told())
+		tried := len(record.tried())
+		close(gate)
+		require.ErrorIs(t, p.end(), full)
+		require.Equal(t, []string{"1 INTERNAL_ERROR", "2 INTERNAL_ERROR", "3 INTERNAL_ERROR", "notify:shutdown"}, boss.gist())
+		require.Equal(t, []string{"notify:shutdown"}, w.gist())
+		require.Len(t, record.tried(), tried, "after one failure nothing is tried again")
+		require.Len(t, record.facts(t), recorded)
+		require.Empty(t, record.keeps, "a state with what is not recorded is not kept")
+	})
+}
+
+// After the record has failed, what the supervisor sees is shown, without a
+// number, and leads to no words: an agent that is told of a task, or that its
+// question is over, could rely on it.
+func TestNothingFollowsABrokenRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		d := newDispatcher(Options{Record: record, Log: hclog.NewNullLogger()})
+		shown := make(chan wire.Record, 100)
+		d.broke = func(error) {}
+		d.show = func(records []wire.Record) {
+			for _, r := range records {
+				shown <- r
+			}
+		}
+		go d.keepRecording()
+		door := d.posts.wait("door:boss")
+		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "door:boss"}
+		ask := func(id, operation, payload string) {
+			r := &wire.Request{ID: id, Operation: operation, Timestamp: noon, Payload: []byte(payload)}
+			require.Nil(t, handlers.Prepare(r, 64))
+			d.submit([]handlers.Input{{At: time.Now(), From: boss, Message: r, Random: chance()}}, new(work))
+		}
+		d.happen(&wire.Roster{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
+		ask("1", "submit-task", `{"type":"t","name":"n","requiredRole":"worker"}`)
+		require.Nil(t, (<-door).Refusal)
+		ask("2", "ask-user", `{"question":"why?","timeout":1000}`)
+		d.settle()
+
+		record.meddle(func([]wire.Record) error { return errors.New("broken") })
+		d.happen(&wire.Event{Kind: wire.EventIdle})
+		synctest.Wait()
+		for len(shown) > 0 {
+			<-shown
+		}
+		d.happen(&wire.Event{Kind: wire.EventStarted, Agent: "w", Run: "run"})
+		synctest.Wait()
+		require.NotEmpty(t, shown)
+		for len(shown) > 0 {
+			r := <-shown
+			require.Zero(t, r.Seq, "%s has a number", r.Kind)
+		}
+		<-time.After(2 * time.Second)
+		require.Equal(t, wire.CodeInternal, (<-door).Refusal.Code, "it was not recorded that the question is over")
+		ask("3", "query-agents", `{}`)
+		require.Equal(t, wire.CodeInternal, (<-door).Refusal.Code)
+		d.close()
+	})
+}
+
+// A door waits for the record as an agent does.
+//
+// Rows: B-62.
+func TestDoorHearsOfARecordThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		p := perform(t, Options{Record: record}, nil, nil)
+		synctest.Wait()
+		record.meddle(func([]wire.Record) error { return errors.New("broken") })
+		_, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", []byte(`{"type":"t","name":"n"}`))
+		var refused *wire.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, wire.CodeInternal, refused.Code)
+		require.ErrorContains(t, p.end(), "broken")
+	})
+}
+
+// A disk that takes nothing for too long: who waits is told so, once. When it
+// goes on, what was asked has happened, and a repeat hears what became of it.
+//
+// Rows: B-21, B-29, B-30.
+func TestRecordThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", 1))
+		boss, w := all[0], all[1]
+		record := newLedger()
+		p := perform(t, Options{Record: record, Rules: handlers.Rules{RequestTimeout: 10 * time.Second}}, agents, parts)
+		synctest.Wait()
+		release := record.hold()
+		boss.says(submit("1", "w"))
+		<-time.After(5 * time.Second)
+		boss.says(submit("2", ""), request("3", "query-agents", `{}`))
+		require.Empty(t, boss.told())
+		<-time.After(5 * time.Second)
+		require.Equal(t, []string{"1 TIMEOUT", "2 TIMEOUT", "3 TIMEOUT"}, boss.gist())
+		require.Empty(t, w.told())
+		<-time.After(time.Minute)
+		release()
+		require.Equal(t, []string{"1 TIMEOUT", "2 TIMEOUT", "3 TIMEOUT"}, boss.gist(), "answered twice")
+		require.Equal(t, []string{"notify:task-assigned"}, w.gist(), "it happened after all")
+		boss.says(submit("1", "w"), submit("2", ""))
+		require.Equal(t, []string{"1 granted", "2 granted"}, boss.gist()[3:])
+		require.Len(t, kinds(record.facts(t), wire.EventTaskCreated), 2)
+		require.NoError(t, p.stop())
+	})
+}
+
+// The disk may answer in the very moment in which it is too late. Whoever comes
+// first, there is one answer.
+//
+// Rows: B-21.
+func TestRecordThatIsAlmostTooLate(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			agents, parts, all := talkers(t, Agent{Name: "boss"})
+			record := newLedger()
+			p := perform(t, Options{Record: record, Rules: handlers.Rules{RequestTimeout: time.Second}}, agents, parts)
+			synctest.Wait()
+			record.meddle(func([]wire.Record) error { <-time.After(time.Second); return nil })
+			all[0].says(submit("1", ""))
+			<-time.After(time.Second)
+			record.meddle(nil)
+			all[0].says(submit("2", ""))
+			<-time.After(5 * time.Second)
+			count := make(map[string]int)
+			for _, words := range all[0].gist() {
+				id, _, _ := strings.Cut(words, " ")
+				count[id]++
+			}
+			require.Equal(t, map[string]int{"1": 1, "2": 1}, count, all[0].gist())
+			require.NoError(t, p.stop())
+		})
+	}
+}
+
+// A mistake of ours costs the request that met it.
+//
+// Rows: B-75.
+func TestDecisionThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "a"})
+		a := all[0]
+		p := perform(t, Options{Record: newLedger()}, agents, parts)
+		synctest.Wait()
+		from := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: a.run.spec.Run}
+		bad := &wire.Request{ID: "bad", Operation: "submit-task", Body: (*wire.SubmitTask)(nil)}
+		p.dispatcher.submit([]handlers.Input{{At: time.Now(), From: from, Message: bad}}, new(work))
+		require.Equal(t, []string{"bad INTERNAL_ERROR"}, a.gist())
+		require.NotContains(t, a.told()[0].Error.Message, "goroutine")
+		a.says(submit("good", ""))
+		require.Equal(t, []string{"bad INTERNAL_ERROR", "good granted"}, a.gist())
+		require.NoError(t, p.stop())
+	})
+}

@@ -1,0 +1,316 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// joining is somebody who has a run of an agent by a connection.
+//
+// One whose name is that of an agent that does not run is that agent's run, and
+// what the agent was before it is again afterwards: nothing is restarted. One
+// whose name nobody has is a guest: an agent that exists as long as its
+// connection. A configuration that is applied meanwhile
+//
+//   - leaves guests alone: they are not its agents;
+//   - may bring an agent by the name of a guest. That agent is the guest's heir:
+//     it waits until the guest has left, has its name then, and starts if it
+//     starts by itself. One that is taken out again before is no heir any more;
+//   - changes the agent that somebody has joined as: what takes effect at once
+//     does, what needs a restart is heeded when the connection has ended, and an
+//     agent that is taken out is stopped, connection and all.
+type joining struct {
+	state  wire.State // of the agent before
+	reason string
+	err    error         // why it did not come about; when over
+	over   chan struct{} // closed when the run has ended
+
+	mu     sync.Mutex
+	accept func() (Conn, error) // nil when nobody is there to be accepted
+}
+
+// lately is how long somebody who wants to join waits for a connection to be
+// over that has the name: one that was cut just now may not have been noticed.
+const lately = time.Second
+
+// Join has a connection be an agent, and returns when it has ended. guest says
+// what the agent is if nobody has its name. Until accept is called an error
+// means that nothing happened.
+func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn, error)) error {
+	j := &joining{accept: accept, over: make(chan struct{})}
+	defer j.withdraw()
+	patience := time.NewTimer(lately)
+	defer patience.Stop()
+	for patient := true; ; {
+		before, err := s.seatOf(guest, j)
+		if before == nil || !patient {
+			if err != nil {
+				return err
+			}
+			break
+		}
+		select {
+		case <-before.over:
+		case <-patience.C:
+			patient = false
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	select { // whoever has asked may have gone: that is for the connection to tell
+	case <-j.over:
+		return j.err
+	case <-s.done:
+		return ErrOver
+	}
+}
+
+// seatOf asks for a seat. The answer is waited for: a caller that leaves before
+// it may have the seat already.
+func (s *Supervisor) seatOf(guest Agent, j *joining) (before *joining, err error) {
+	return ask(context.Background(), s, func() (*joining, error) { return s.seat(guest, j) })
+}
+
+// seat begins the run. When another connection has it, it returns that too.
+func (s *Supervisor) seat(guest Agent, j *joining) (before *joining, err error) {
+	if s.stopping != nil {
+		return nil, errStopping
+	}
+	a := s.agents[guest.Name]
+	switch {
+	case a == nil:
+		if err := s.stands(guest.Name); err != nil {
+			return nil, err
+		}
+		a = s.enter(guest)
+		a.guest = true
+		s.enlist()
+	case a.joined != nil:
+		return a.joined, conflict(a, fmt.Sprintf("somebody has joined as %q already", a.Name),
+			"Join under another name: --as NAME     End the other one: orchestrator agent stop "+a.Name)
+	default:
+		if err := s.seated(a); err != nil {
+			return nil, err
+		}
+	}
+	j.state, j.reason = a.state, a.reason
+	a.joined, a.wanted = j, true
+	s.launch(a)
+	return nil, nil
+}
+
+// seated says why nobody can join as an agent just now.
+func (s *Supervisor) seated(a *agent) error {
+	switch {
+	case a.removed:
+		return conflict(a, fmt.Sprintf("agent %q is no longer in the configuration and is being stopped", a.Name), "Try again in a moment")
+	case a.Raw || a.NoStdin:
+		return conflict(a, fmt.Sprintf("agent %q takes no messages", a.Name),
+			`Its protocol is "raw" or its stdin "null". Join under another name: --as NAME`)
+	case a.wanted || a.halt != nil || a.child != nil:
+		return conflict(a, fmt.Sprintf("agent %q has a process of its own: it is %s", a.Name, a.state),
+			"Stop it first: orchestrator agent stop "+a.Name+"     Or join under another name: --as NAME")
+	}
+	return nil
+}
+
+// stands refuses a guest by a name that stands for the replicas of an agent.
+func (s *Supervisor) stands(name string) error {
+	var replicas []string
+	for _, a := range s.order {
+		if a.Block == name {
+			replicas = append(replicas, a.Name)
+		}
+	}
+	if replicas == nil {
+		return nil
+	}
+	return &wire.Error{
+		Code:    wire.CodeConflict,
+		Message: fmt.Sprintf("%q stands for the agents %s", name, strings.Join(replicas, ", ")),
+		Details: map[string]any{"agent": name},
+		Hint:    "Join under another name: --as NAME",
+	}
+}
+
+func conflict(a *agent, message, hint string) error {
+	return &wire.Error{
+		Code: wire.CodeConflict, Message: message, Hint: hint,
+		Details: map[string]any{"agent": a.Name, "state": a.state},
+	}
+}
+
+// withdraw makes sure that nobody is accepted any more who has gone.
+func (j *joining) withdraw() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.accept = nil
+}
+
+var errGone = errors.New("whoever wanted to join has gone")
+
+// start makes the process of a run: a child, or a connection that has joined.
+func (m *maker) start(s *Supervisor, a *agent, spec child.Spec) (Process, error) {
+	j := m.joined
+	if j == nil {
+		return s.options.Start(spec)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.accept == nil {
+		return nil, errGone
+	}
+	conn, err := j.accept()
+	if err != nil {
+		return nil, err
+	}
+	return openPipe(conn, spec, func(over <-chan struct{}) { s.inputEnded(a, m, over) }), nil
+}
+
+// byPipe is an agent as it is while somebody has joined as it: there is no
+// command, and nothing to prepare for one.
+func byPipe(spec Agent) Agent {
+	spec.Environ = func(context.Context) ([]string, error) { return nil, nil }
+	spec.Pty = false
+	return spec
+}
+
+// inputEnded follows the end of what a connection has to say. It is given no
+// more work; what it asked is answered, and then its stdin ends.
+func (s *Supervisor) inputEnded(a *agent, m *maker, over <-chan struct{}) {
+	<-m.told
+	s.post(func() {
+		if a.run != m.run || a.child == nil || a.exit != nil || a.halt != nil {
+			return
+		}
+		s.deadlines.drop(a.watch)
+		a.set(wire.StateStopping, "its input has ended")
+		s.event(a, wire.Event{Kind: wire.EventStopAsked, Text: "its input has ended: it leaves when all that it asked is answered"})
+	})
+	mail := m.speech.channel.mail
+	s.dispatcher.answered(m.run, mail, over)
+	mail.end()
+}
+
+// parted is the end of a run that was a connection, or was to be one: nothing
+// is restarted. It says whether it was such a run.
+func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
+	j := a.joined
+	if j == nil {
+		return false
+	}
+	a.joined = nil
+	j.err = why
+	defer close(j.over)
+	next := a.next
+	inherits := a.guest && a.heir != nil
+	if inherits {
+		next, a.guest, a.heir = a.heir, false, nil
+		j.state, j.reason = wire.StateStopped, ""
+	}
+	a.removed = a.removed || a.guest
+	if next != nil && !a.removed {
+		s.adopt(a, *next)
+		s.enlist()
+	}
+	a.lastStop = a.lastExit
+	switch {
+	case a.halt != nil || s.stopping != nil:
+		s.stopped(a, ending)
+	case a.removed:
+		a.wanted = false
+		a.set(wire.StateStopped, "")
+		s.leave(a)
+		s.gone(a)
+	case a.afresh, inherits && a.Autostart:
+		a.afresh = false
+		a.set(wire.StateStopped, "")
+		s.want(a, a.freely)
+	default:
+		a.wanted = false
+		a.set(j.state, j.reason)
+		s.wakeWaiting()
+		s.checkIdle()
+	}
+	return true
+}
+
+// unseated is why somebody could not join after all.
+func (s *Supervisor) unseated(a *agent, err error) error {
+	if a.halt != nil || s.stopping != nil {
+		return &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("agent %q was stopped at the same time", a.Name)}
+	}
+	return err
+}
+
+// bequeath is a change of the configuration that is about the name of a guest.
+func (a *agent) bequeath(c Change) expectation {
+	if c.Action == ActionStop {
+		a.heir = nil
+		return expectation{told: "is gone; who has joined by its name stays"}
+	}
+	a.heir = &c.Agent
+	return expectation{told: "waits until the pipe that has its name has ended"}
+}
+
+// amend makes an agent what takes effect at once. What waits for the end of a
+// connection goes on waiting, and is newer now.
+func (s *Supervisor) amend(a *agent, spec Agent) {
+	if a.joined != nil && a.next != nil {
+		a.next = &spec
+		return
+	}
+	s.adopt(a, spec)
+}
+
+// origin is where a run comes from, in words.
+func origin(p Process) string {
+	if p.PID() == 0 {
+		return "joined by pipe"
+	}
+	return fmt.Sprintf("pid %d", p.PID())
+}
+
+// patience is how long an agent has from the notice to the end. A connection is
+// cut where a process would be sent a signal.
+func (a *agent) patience() time.Duration {
+	if a.joined != nil {
+		return a.Stop.CloseStdin
+	}
+	return a.Stop.CloseStdin + a.Stop.Grace
+}
+
+// answered waits until a run has been told everything that it asked for, or
+// over. Nothing more is asked.
+func (d *dispatcher) answered(run string, mail *mailbox, over <-chan struct{}) {
+	for {
+		moved, taking := mail.stirs()
+		waits := false
+		d.look(func(state *handlers.State) { waits = state.Awaits(run) })
+		if !waits || !taking {
+			d.settle() // what was decided is on its way
+			return
+		}
+		select {
+		case <-moved: // it may have been told
+		case <-over:
+			return
+		}
+	}
+}
+
+// stirs returns what is closed when the writer next takes something, and
+// whether it ever will.
+func (m *mailbox) stirs() (moved <-chan struct{}, taking bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.moving(), !m.over && !m.ending
+}

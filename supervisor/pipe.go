@@ -1,0 +1,180 @@
+package supervisor
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// Conn is a connection by which somebody joins as an agent. What comes in is
+// the agent's stdout, what goes out its stdin.
+type Conn interface {
+	// Read returns io.EOF when nothing more will come and what goes out is
+	// still read, and another error when nobody is there any more.
+	io.ReadCloser
+	child.Stdin
+	// Gone waits, after io.EOF, until nobody is there any more. Close ends the
+	// wait.
+	Gone()
+}
+
+// hungUp is the exit of a pipe whose other end went away without having ended
+// what it said: it was killed, or lost. There is no exit code to be had, so it
+// counts as ended by the signal that stands for a line that was hung up.
+var hungUp = child.Exit{Code: -1, Signal: syscall.SIGHUP}
+
+// pipe is a Process that is no child but a connection. It runs from the moment
+// somebody has joined until one of these:
+//
+//	what comes in ends         all that was asked is answered first: exit 0
+//	its stdin ends             it is told so (wire.Farewell), and leaves: exit 0
+//	Signal                     the connection is cut: exit 0, for it was told before
+//	Kill                       the connection is cut: killed by SIGKILL
+//	nobody is there any more   killed by SIGHUP, unless it was told to leave
+//
+// Run, farewell and the wait for Gone have a goroutine each; the first waits for
+// the others.
+type pipe struct {
+	conn  Conn
+	began time.Time
+	spec  child.Spec
+	// answers waits until all is answered that was asked, or over, and has the
+	// stdin ended then.
+	answers func(over <-chan struct{})
+
+	shut  chan struct{} // closed when there is nothing more to write
+	once  sync.Once
+	said  chan struct{} // closed when the farewell has been said
+	over  chan struct{} // closed when the connection is of no more use
+	ended sync.Once
+	exit  child.Exit // when over
+}
+
+// openPipe makes a run of a connection. The spec's callbacks are called as for
+// a child.
+func openPipe(conn Conn, spec child.Spec, answers func(over <-chan struct{})) *pipe {
+	p := &pipe{
+		conn: conn, began: time.Now(), spec: spec, answers: answers,
+		shut: make(chan struct{}), said: make(chan struct{}), over: make(chan struct{}),
+	}
+	go p.run() // ends with Ended
+	return p
+}
+
+// PID is 0: there is no process of ours.
+func (p *pipe) PID() int              { return 0 }
+func (p *pipe) StartedAt() time.Time  { return p.began }
+func (p *pipe) Stdin() child.Stdin    { return pipeStdin{p.conn} }
+func (p *pipe) Signal(syscall.Signal) { p.end(child.Exit{}) }
+func (p *pipe) Kill()                 { p.end(child.Exit{Code: -1, Signal: syscall.SIGKILL}) }
+func (p *pipe) Unread() int64         { return 0 }
+func (p *pipe) Usage() (int64, int64) { return 0, 0 }
+
+// CloseStdin is for when all is written.
+func (p *pipe) CloseStdin() bool {
+	p.once.Do(func() { close(p.shut) })
+	return true
+}
+
+// pipeStdin is the outgoing side of a pipe. Its end looks like that of a child's
+// stdin.
+type pipeStdin struct{ child.Stdin }
+
+func (in pipeStdin) Write(text []byte) (int, error) {
+	n, err := in.Stdin.Write(text)
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+		err = os.ErrClosed
+	}
+	return n, err
+}
+
+// end cuts the connection. What ends it first says how the run ended.
+func (p *pipe) end(exit child.Exit) {
+	p.ended.Do(func() {
+		p.exit = exit
+		close(p.over)
+		_ = p.conn.Close()
+	})
+}
+
+// run sees the pipe to its end.
+func (p *pipe) run() {
+	var others sync.WaitGroup
+	others.Go(p.farewell)
+	if err := p.listen(); errors.Is(err, io.EOF) {
+		others.Go(func() {
+			p.conn.Gone()
+			p.leave()
+		})
+		p.answers(p.over)
+		select {
+		case <-p.said:
+		case <-p.over:
+		}
+		p.end(child.Exit{})
+	} else {
+		p.leave()
+	}
+	others.Wait()
+	exit := p.exit
+	exit.At = time.Now()
+	p.spec.Exited(exit)
+	p.spec.Ended(child.Ending{})
+}
+
+// leave ends the pipe because nobody is there any more. That is in order when
+// it had been told that there is nothing more to hear.
+func (p *pipe) leave() {
+	select {
+	case <-p.said:
+		p.end(child.Exit{})
+	default:
+		p.end(hungUp)
+	}
+}
+
+// listen hears what comes in, to its end. A last line without its end gets one,
+// so that it is heard before anything follows from the end.
+func (p *pipe) listen() error {
+	chunk := make([]byte, 32<<10)
+	last := byte('\n')
+	for {
+		n, err := p.conn.Read(chunk)
+		if n > 0 {
+			last = chunk[n-1]
+			p.spec.Output(child.Stdout, chunk[:n])
+		}
+		if errors.Is(err, io.EOF) && last != '\n' {
+			p.spec.Output(child.Stdout, []byte("\n"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// farewell says that nothing more will be said, when that is so: nobody else
+// writes then.
+func (p *pipe) farewell() {
+	select {
+	case <-p.shut:
+	case <-p.over:
+		return
+	}
+	err := p.conn.SetWriteDeadline(time.Time{})
+	if err == nil {
+		_, err = io.WriteString(p.conn, wire.Farewell)
+	}
+	if err != nil {
+		p.end(hungUp)
+		return
+	}
+	close(p.said)
+}

@@ -1,0 +1,305 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+func TestGuestComesAndGoes(t *testing.T) {
+	pipes(t, nil, func(t *testing.T, p *play) {
+		me := p.join("me", "go")
+		v := p.view("me")
+		require.Equal(t, wire.StateRunning, v.State)
+		require.Equal(t, wire.RoleWorker, v.Role)
+		require.Zero(t, v.PID)
+		me.ask("1", "query-agents", `{}`)
+		require.Contains(t, me.hear(), `"correlationId":"1"`)
+		me.end()
+		me.goodbye()
+		require.Empty(t, p.names())
+		told := p.told()
+		require.Contains(t, told, "me agent.started: joined by pipe")
+		require.Contains(t, told, "me agent.exited: exit 0 after 0.0s")
+	})
+}
+
+// The last line counts without its end, and so does one that was sent together
+// with the end.
+func TestPipeLastLine(t *testing.T) {
+	pipes(t, nil, func(t *testing.T, p *play) {
+		me := p.join("me")
+		_, err := io.WriteString(me.mouth, `{"type":"request:query-agents","id":"last","timestamp":"2026-11-21T14:00:00Z","payload":{}}`)
+		require.NoError(t, err)
+		me.end()
+		require.Contains(t, me.hear(), `"correlationId":"last"`)
+		me.goodbye()
+	})
+}
+
+// A question is answered before the pipe ends: by a person, or by its timeout.
+// The agent is given no work meanwhile.
+func TestPipeWaitsForItsAnswers(t *testing.T) {
+	pipes(t, nil, func(t *testing.T, p *play) {
+		for _, answered := range []bool{true, false} {
+			me := p.join("me", "go")
+			me.ask("q", "ask-user", `{"question":"which?","timeout":60000}`)
+			me.end()
+			<-time.After(30 * time.Second)
+			require.Equal(t, wire.StateStopping, p.view("me").State)
+			id := p.work("go")
+			if answered {
+				questions := p.operate("list-questions", `{}`).(*wire.QuestionList).Questions
+				p.operate("answer-question", `{"questionId":"`+questions[0].ID+`","answer":"this"}`)
+				require.Contains(t, me.hear(), `"this"`)
+			} else {
+				require.Contains(t, me.hear(), `"TIMEOUT"`)
+			}
+			me.goodbye()
+			require.Equal(t, wire.TaskPending, p.task(id).State)
+			p.operate("cancel-task", `{"taskId":"`+id+`"}`)
+		}
+	})
+}
+
+// What a pipe holds when it ends is done when it ended in order, and has failed
+// when it vanished.
+func TestPipeEndsWithATask(t *testing.T) {
+	pipes(t, nil, func(t *testing.T, p *play) {
+		me := p.join("me", "go")
+		id := p.work("go")
+		require.Contains(t, me.hear(), "notify:task-assigned")
+		synctest.Wait()
+		require.Equal(t, wire.TaskRunning, p.task(id).State)
+		me.end()
+		me.goodbye()
+		require.Equal(t, wire.TaskDone, p.task(id).State)
+
+		me = p.join("me", "go")
+		id = p.work("go")
+		require.Contains(t, me.hear(), "notify:task-assigned")
+		synctest.Wait()
+		me.vanish()
+		require.NoError(t, me.over())
+		require.Equal(t, wire.TaskFailed, p.task(id).State)
+		require.Contains(t, p.task(id).Error, "killed by SIGHUP")
+		require.Empty(t, p.names())
+	})
+}
+
+// Whoever vanishes while it waits for an answer does not keep its name, and
+// neither does one that does not read.
+func TestPipeVanishes(t *testing.T) {
+	pipes(t, nil, func(t *testing.T, p *play) {
+		me := p.join("me")
+		me.ask("q", "ask-user", `{"question":"which?","timeout":3600000}`)
+		me.end()
+		<-time.After(time.Minute)
+		me.vanish()
+		require.NoError(t, me.over())
+		require.Empty(t, p.names())
+
+		deaf := p.join("me")
+		deaf.ask("1", "query-agents", `{}`)
+		<-time.After(time.Minute)
+		require.Equal(t, wire.StateStalled, p.view("me").State)
+		deaf.vanish()
+		require.NoError(t, deaf.over())
+		require.Empty(t, p.names())
+	})
+}
+
+// A pipe is told of a stop like any other agent, may have a last word, and is
+// cut when it stays.
+func TestPipeIsStopped(t *testing.T) {
+	pipes(t, nil, func(t *testing.T, p *play) {
+		quick, slow := p.join("quick"), p.join("slow")
+		stop := p.ask(p.StopAgents, "quick", "slow")
+		for _, c := range []*caller{quick, slow} {
+			notice := c.hear()
+			require.Contains(t, notice, `"notify:shutdown"`)
+			require.Contains(t, notice, `"gracePeriod":3000`, "no signal follows that gives more time")
+			require.Equal(t, strings.TrimSuffix(wire.Farewell, "\n"), c.hear())
+		}
+		quick.say("a last word")
+		quick.end()
+		require.NoError(t, quick.over())
+		<-time.After(3100 * time.Millisecond)
+		require.NoError(t, slow.over())
+		for _, o := range stop.outcomes() {
+			require.True(t, o.OK)
+			require.Contains(t, o.Text, "exit 0")
+		}
+		require.Empty(t, p.names())
+	})
+}
+
+func TestPipeWhenEverythingStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, nil, nil)
+		me := p.join("me")
+		p.cancel()
+		require.Contains(t, me.hear(), `"notify:shutdown"`)
+		require.Equal(t, strings.TrimSuffix(wire.Farewell, "\n"), me.hear())
+		late := p.join("late")
+		require.ErrorContains(t, late.over(), "stopping")
+		me.end()
+		require.NoError(t, me.over())
+		require.NoError(t, p.end())
+		require.ErrorIs(t, p.join("later").over(), ErrOver)
+	})
+}
+
+func TestPipeIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, nil, nil)
+		me := p.join("me")
+		p.Kill("by hand")
+		require.Empty(t, me.hear(), "it is cut, without a farewell")
+		require.NoError(t, me.over())
+		require.NoError(t, p.end())
+	})
+}
+
+// Somebody joins as an agent that does not run: what the file says of it holds,
+// its command is not started, and afterwards it is what it was.
+func TestJoinAsAnAgent(t *testing.T) {
+	idle := Agent{Name: "idle", Description: "idle", Role: wire.RoleReviewer, Offers: []string{"read"}, Restart: Restart{Policy: Always, Delay: time.Second}}
+	done := Agent{Name: "done", Restart: Restart{Policy: Never}}
+	pipes(t, []Agent{idle, done}, func(t *testing.T, p *play) {
+		p.mu.Lock()
+		_ = p.live["done"].theirs.Close() // it ends by itself
+		p.mu.Unlock()
+		synctest.Wait()
+		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{Agents: []string{"done"}})
+		require.NoError(t, err)
+
+		me := p.join("idle", "write")
+		v := p.view("idle")
+		require.Equal(t, wire.StateRunning, v.State)
+		require.Equal(t, wire.RoleReviewer, v.Role)
+		require.Contains(t, p.operate("query-agents", `{}`).(*wire.AgentList).Agents,
+			wire.Agent{ID: "idle", Role: wire.RoleReviewer, Status: "idle", Capabilities: []string{"read"}})
+		start := p.ask(p.StartAgents, "idle")
+		<-time.After(2 * time.Second)
+		require.Equal(t, "runs, joined by pipe", start.outcomes()[0].Text)
+		me.vanish()
+		require.NoError(t, me.over())
+		<-time.After(time.Minute)
+		require.Equal(t, wire.StateStopped, p.view("idle").State)
+		require.NotContains(t, p.sequence(), "+idle")
+
+		restart := p.join("idle")
+		outcome := p.ask(p.RestartAgents, "idle")
+		require.Contains(t, restart.hear(), `"notify:shutdown"`)
+		restart.end()
+		require.Equal(t, strings.TrimSuffix(wire.Farewell, "\n"), restart.hear())
+		<-time.After(2 * time.Second)
+		require.True(t, outcome.outcomes()[0].OK)
+		require.Contains(t, p.sequence(), "+idle", "a restart is for its own command")
+	})
+}
+
+func TestJoinIsRefused(t *testing.T) {
+	raw := Agent{Name: "raw", Description: "idle", Raw: true}
+	pipes(t, []Agent{{Name: "runs"}, raw, {Name: "coder-0", Block: "coder"}}, func(t *testing.T, p *play) {
+		for name, why := range map[string]string{
+			"runs":  `agent "runs" has a process of its own: it is running`,
+			"raw":   `agent "raw" takes no messages`,
+			"coder": `"coder" stands for the agents coder-0`,
+		} {
+			require.ErrorContains(t, p.join(name).over(), why)
+		}
+		me := p.join("me")
+		second := p.join("me")
+		<-time.After(2 * lately)
+		require.ErrorContains(t, second.over(), `somebody has joined as "me" already`)
+		third := p.join("me")
+		me.end()
+		me.goodbye()
+		third.ask("1", "query-agents", `{}`)
+		require.Contains(t, third.hear(), `"correlationId":"1"`, "the name was free a moment later")
+		third.end()
+		third.goodbye()
+	})
+}
+
+// Whoever wants to join and goes before it was accepted leaves nothing behind.
+func TestJoinThatIsNotAccepted(t *testing.T) {
+	pipes(t, []Agent{{Name: "idle", Description: "idle"}}, func(t *testing.T, p *play) {
+		for _, name := range []string{"idle", "me"} {
+			gone := errors.New("gone")
+			require.ErrorIs(t, p.Join(t.Context(), agentOf(t, name), func() (Conn, error) { return nil, gone }), gone)
+		}
+		require.Equal(t, []string{"idle"}, p.names())
+		require.Equal(t, wire.StateStopped, p.view("idle").State)
+	})
+}
+
+func TestReloadWithGuests(t *testing.T) {
+	pipes(t, []Agent{{Name: "idle", Description: "idle"}}, func(t *testing.T, p *play) {
+		me, joined := p.join("me"), p.join("idle")
+		heir := agentOf(t, "me")
+		heir.Role = wire.RoleReviewer
+		p.mu.Lock()
+		p.parts["me"] = untilEOF
+		p.mu.Unlock()
+		next := agentOf(t, "idle")
+		next.Role, next.Autostart = wire.RolePlanner, false
+		reload := p.apply(Change{Action: ActionStart, Name: "me", Agent: heir}, Change{Action: ActionRestart, Name: "idle", Agent: next}).outcomes()
+		require.Equal(t, "waits until the pipe that has its name has ended", reload[0].Text)
+		require.Equal(t, "is joined by a pipe, heeds it when that has ended", reload[1].Text)
+		require.Equal(t, wire.RoleWorker, p.view("me").Role)
+
+		taken := p.apply(Change{Action: ActionStop, Name: "me"})
+		require.True(t, taken.outcomes()[0].OK)
+		require.Equal(t, wire.StateRunning, p.view("me").State, "a reload does not end a guest")
+		p.apply(Change{Action: ActionStart, Name: "me", Agent: heir})
+
+		me.end()
+		me.goodbye()
+		v := p.view("me")
+		require.Equal(t, wire.StateRunning, v.State)
+		require.Equal(t, wire.RoleReviewer, v.Role)
+		require.NotZero(t, v.PID)
+		joined.end()
+		joined.goodbye()
+		require.Equal(t, wire.RolePlanner, p.view("idle").Role)
+		require.Equal(t, wire.StateStopped, p.view("idle").State)
+
+		last := p.join("idle")
+		removed := p.apply(Change{Action: ActionStop, Name: "idle"})
+		require.Contains(t, last.hear(), `"notify:shutdown"`)
+		require.Equal(t, strings.TrimSuffix(wire.Farewell, "\n"), last.hear())
+		last.end()
+		require.NoError(t, last.over())
+		require.True(t, removed.outcomes()[0].OK)
+		require.Equal(t, []string{"me"}, p.names())
+	})
+}
+
+// Guests are not there to be restarted, and keep a team from being idle.
+func TestGuestsAmongOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "a"}}, map[string]part{"a": after(time.Minute, 0)})
+		me := p.join("me")
+		<-time.After(2 * time.Minute)
+		restart := p.ask(p.RestartAgents, "me")
+		require.Equal(t, "has joined by a pipe, and goes on", restart.outcomes()[0].Text)
+		_, err := p.Status(ctx)
+		require.NoError(t, err, "it is not over while somebody is there")
+		me.end()
+		me.goodbye()
+		require.NoError(t, p.end())
+	})
+}

@@ -1,0 +1,269 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+)
+
+// ledger is a record in memory whose appends a test can hold up and have fail.
+type ledger struct {
+	*eventlog.Memory
+
+	mu      sync.Mutex
+	before  func(batch []wire.Record) error // of an append; what it returns is its end
+	batches [][]wire.Record                 // that were tried
+	keeps   []int64                         // the numbers of states that were to be kept
+	forgets bool                            // keeps no states
+}
+
+func newLedger() *ledger { return &ledger{Memory: eventlog.NewMemory()} }
+
+// Append implements Record.
+func (l *ledger) Append(ctx context.Context, last int64, batch []wire.Record) error {
+	l.mu.Lock()
+	before := l.before
+	l.batches = append(l.batches, append([]wire.Record(nil), batch...))
+	l.mu.Unlock()
+	if before != nil {
+		if err := before(batch); err != nil {
+			return err
+		}
+	}
+	return l.Memory.Append(ctx, last, batch)
+}
+
+// Keep implements Record.
+func (l *ledger) Keep(ctx context.Context, seq int64, state []byte) error {
+	l.mu.Lock()
+	l.keeps = append(l.keeps, seq)
+	forgets := l.forgets
+	l.mu.Unlock()
+	if forgets {
+		return nil
+	}
+	return l.Memory.Keep(ctx, seq, state)
+}
+
+// meddle has something done in each append from now on.
+func (l *ledger) meddle(before func([]wire.Record) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.before = before
+}
+
+// hold makes the next appends wait until they are let go. What is closed by
+// release lets go of all.
+func (l *ledger) hold() (release func()) {
+	gate := make(chan struct{})
+	l.meddle(func([]wire.Record) error {
+		<-gate
+		return nil
+	})
+	return func() {
+		l.meddle(nil)
+		close(gate)
+	}
+}
+
+func (l *ledger) tried() [][]wire.Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([][]wire.Record(nil), l.batches...)
+}
+
+// facts are all that were recorded.
+func (l *ledger) facts(t *testing.T) (found []wire.Record) {
+	for r, err := range l.Records(t.Context(), 0) {
+		require.NoError(t, err)
+		found = append(found, r)
+	}
+	return found
+}
+
+// kinds are the kinds of facts that begin with a word.
+func kinds(facts []wire.Record, word string) (found []string) {
+	for _, r := range facts {
+		if strings.HasPrefix(r.Kind, word) {
+			found = append(found, r.Kind)
+		}
+	}
+	return found
+}
+
+// talker is an agent that says what the test has it say, and remembers what it
+// is told.
+type talker struct {
+	t    *testing.T
+	name string
+
+	mu    sync.Mutex
+	run   *player
+	ids   int
+	heard []string
+	exit  chan int
+	stop  chan struct{} // while it is not nil, the agent reads nothing
+}
+
+// talkers are agents, what they do, and the ends in the test's hands.
+func talkers(t *testing.T, agents ...Agent) (list []Agent, parts map[string]part, all []*talker) {
+	parts = make(map[string]part)
+	for _, a := range agents {
+		one := &talker{t: t, name: a.Name, exit: make(chan int)}
+		all, parts[a.Name] = append(all, one), one.play
+	}
+	return agents, parts, all
+}
+
+func (a *talker) play(r *player) int {
+	a.mu.Lock()
+	a.run, a.heard = r, nil
+	a.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			a.mu.Lock()
+			stop := a.stop
+			a.mu.Unlock()
+			if stop != nil {
+				<-stop
+			}
+			line := r.read()
+			if line == "" {
+				return
+			}
+			a.mu.Lock()
+			a.heard = append(a.heard, line)
+			a.mu.Unlock()
+		}
+	}()
+	select {
+	case code := <-a.exit:
+		return code
+	case <-ended:
+		return 0
+	case <-r.killed:
+		return 0
+	}
+}
+
+// deafen stops the agent's reading; one line may be taken still.
+func (a *talker) deafen() (again func()) {
+	stop := make(chan struct{})
+	a.mu.Lock()
+	a.stop = stop
+	a.mu.Unlock()
+	return func() {
+		a.mu.Lock()
+		a.stop = nil
+		a.mu.Unlock()
+		close(stop)
+	}
+}
+
+// says prints lines in one write.
+func (a *talker) says(lines ...string) {
+	a.mu.Lock()
+	r := a.run
+	a.mu.Unlock()
+	r.say(strings.Join(lines, "\n"))
+}
+
+const noon = "2026-11-21T14:00:00Z"
+
+func request(id, operation, payload string) string {
+	return fmt.Sprintf(`{"type":"request:%s","id":%q,"timestamp":%q,"payload":%s}`, operation, id, noon, payload)
+}
+
+func event(id, name, payload string) string {
+	return fmt.Sprintf(`{"type":"event:%s","id":%q,"timestamp":%q,"payload":%s}`, name, id, noon, payload)
+}
+
+// heardLine is a line of the orchestrator's.
+type heardLine struct {
+	Type          string          `json:"type"`
+	CorrelationID string          `json:"correlationId"`
+	Payload       json.RawMessage `json:"payload"`
+	Error         *struct {
+		Code, Message string
+		Details       map[string]any
+	} `json:"error"`
+}
+
+// told are the lines that the agent's run was told so far.
+func (a *talker) told() (lines []heardLine) {
+	a.t.Helper()
+	synctest.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, text := range a.heard {
+		var line heardLine
+		require.NoError(a.t, json.Unmarshal([]byte(text), &line), text)
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// gist is told in a few words: what was answered, or the notice.
+func (a *talker) gist() (words []string) {
+	a.t.Helper()
+	for _, line := range a.told() {
+		switch {
+		case line.Error != nil:
+			words = append(words, line.CorrelationID+" "+line.Error.Code)
+		case line.Type == "response:success":
+			words = append(words, line.CorrelationID+" granted")
+		default:
+			words = append(words, line.Type)
+		}
+	}
+	return words
+}
+
+// task is the task in the answer to a request.
+func (a *talker) task(id string) (task struct{ ID, Status, AssignedTo, Error string }) {
+	a.t.Helper()
+	for _, line := range a.told() {
+		if line.CorrelationID == id {
+			reply := struct{ Task any }{&task}
+			require.NoError(a.t, json.Unmarshal(line.Payload, &reply))
+		}
+	}
+	return task
+}
+
+// submit spells the request for a task that asks for a capability, or for
+// nothing.
+func submit(id, capability string) string {
+	if capability == "" {
+		return request(id, "submit-task", `{"type":"t","name":"n"}`)
+	}
+	return request(id, "submit-task", fmt.Sprintf(`{"type":"t","name":"n","requiredCapabilities":[%q]}`, capability))
+}
+
+// freely is for plays in which much is said.
+var freely = Protocol{Rate: 1_000_000, Burst: 1_000_000}
+
+// worker is an agent that can be given tasks.
+func worker(name string, capacity int) Agent {
+	return Agent{Name: name, Role: wire.RoleWorker, Offers: []string{name}, Capacity: capacity, OnExit: "auto"}
+}
+
+// spelledState is the State as its snapshot has it.
+func spelledState(t *testing.T, s *handlers.State) string {
+	t.Helper()
+	text, err := s.Snapshot()
+	require.NoError(t, err)
+	return string(text)
+}

@@ -1,0 +1,7 @@
+package wire
+
+// Farewell is the line that ends what the orchestrator says to an agent that
+// has joined by a connection: the control character EOT, which no message
+// begins with. A connection that ends without it was cut, and whoever listens
+// has not heard all.
+const Farewell = "\x04\n"
