@@ -65,19 +65,31 @@ func (a *agent) status() string {
 }
 
 func queryAgents(t *turn, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
-	answer := &wire.AgentList{}
+	wanted := func(a *agent) bool {
+		return (q.Status == "" || q.Status == a.status()) && a.offers(q.Role, q.Capabilities)
+	}
+	n := 0
 	for _, a := range t.order {
-		status := a.status()
-		if q.Status != "" && q.Status != status || !a.offers(q.Role, q.Capabilities) {
-			continue
+		if wanted(a) {
+			n++
 		}
-		seen := wire.Agent{ID: a.ID, Role: a.Role, Status: status, Capabilities: a.Capabilities}
-		if len(a.holds) > 0 {
-			seen.CurrentTask = a.holds[0].view.ID
+	}
+	answer := &wire.AgentList{Agents: make([]wire.Agent, 0, n)}
+	for _, a := range t.order {
+		if wanted(a) {
+			answer.Agents = append(answer.Agents, a.seen())
 		}
-		answer.Agents = append(answer.Agents, seen)
 	}
 	return answer, nil
+}
+
+// seen is an agent as other agents see it.
+func (a *agent) seen() wire.Agent {
+	seen := wire.Agent{ID: a.ID, Role: a.Role, Status: a.status(), Capabilities: a.Capabilities}
+	if len(a.holds) > 0 {
+		seen.CurrentTask = a.holds[0].view.ID
+	}
+	return seen
 }
 
 // agentKnown says that there is an agent, or that it has changed.

@@ -2,47 +2,11 @@ package handlers
 
 import "orchestrator/wire"
 
-// match is the first task for which there is an agent, and the agent.
-func (m *market) match() (best *task, to *agent) {
-	for _, d := range m.demands {
-		k := d.head()
-		if best != nil && !k.before(best) {
-			continue
-		}
-		among := m.freed
-		if d.round == m.round {
-			among = m.free
-		}
-		if a := d.first(among); a != nil {
-			best, to = k, a
-		}
-	}
-	return best, to
-}
-
-// first is the first agent that a demand fits.
-func (d *demand) first(agents []*agent) *agent {
-	for _, a := range agents {
-		if a.actor != d.submitter && a.offers(d.role, d.capabilities) {
-			return a
-		}
-	}
-	return nil
-}
-
-// settled notes that all was given out.
-func (m *market) settled() {
-	clear(m.freed)
-	m.freed = m.freed[:0]
-	m.round++
-	m.fresh = false
-}
-
 // dispatch gives waiting tasks to free agents, until there is no task or no
 // agent for it.
 func (t *turn) dispatch() {
 	m := &t.market
-	if t.stopping || !m.fresh && len(m.freed) == 0 {
+	if t.stopping || len(m.fresh) == 0 && len(m.freed) == 0 {
 		return
 	}
 	for {
@@ -53,6 +17,66 @@ func (t *turn) dispatch() {
 		}
 		t.assign(k, a)
 	}
+}
+
+// match is the first task for which there is an agent, and the agent. One of
+// the two is new in this round.
+func (m *market) match() (first *task, to *agent) {
+	for _, d := range m.fresh {
+		if k := d.head(); k != nil && (first == nil || k.before(first)) {
+			if a := d.mostPatient(m.free); a != nil {
+				first, to = k, a
+			}
+		}
+	}
+	for _, a := range m.freed {
+		first, to = m.better("", a, first, to)
+		for _, c := range a.Capabilities {
+			first, to = m.better(c, a, first, to)
+		}
+	}
+	return first, to
+}
+
+// better is the task that goes first of those for which there is an agent: one
+// under a capability of a, or the first so far.
+func (m *market) better(under string, a *agent, first *task, to *agent) (*task, *agent) {
+	for _, d := range m.under[under] {
+		if k := d.head(); (first == nil || k.before(first)) && d.fits(a) {
+			first, to = k, a
+		}
+	}
+	return first, to
+}
+
+// before says whether a task is to be given out before another.
+func (k *task) before(o *task) bool {
+	if k.urgency != o.urgency {
+		return k.urgency < o.urgency
+	}
+	return k.created < o.created
+}
+
+// mostPatient is the first agent that a demand fits.
+func (d *demand) mostPatient(agents []*agent) *agent {
+	for _, a := range agents {
+		if d.fits(a) {
+			return a
+		}
+	}
+	return nil
+}
+
+func (d *demand) fits(a *agent) bool {
+	return a.actor != d.submitter && a.offers(d.role, d.capabilities)
+}
+
+// settled notes that all was given out.
+func (m *market) settled() {
+	clear(m.fresh)
+	clear(m.freed)
+	m.fresh, m.freed = m.fresh[:0], m.freed[:0]
+	m.round++
 }
 
 // assign gives a task to an agent and tells it.

@@ -22,7 +22,12 @@ type turn struct {
 
 // Prepare reads the payload of a request, off the goroutine that decides.
 func Prepare(r *wire.Request, depth int) *wire.Error {
-	body, err := wire.ReadRequest(r.Operation, r.Payload, depth)
+	return PrepareIn(&wire.Payloads{Depth: depth}, r)
+}
+
+// PrepareIn is Prepare for those who read many.
+func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
+	body, err := p.Request(r.Operation, r.Payload)
 	if err != nil {
 		return err
 	}

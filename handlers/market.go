@@ -14,13 +14,16 @@ import (
 // what has changed since: demands in which a task waits again, and agents that
 // are free again. With nothing new, however much waits, nothing is looked at.
 type market struct {
-	byKey   map[string]*demand
-	demands []*demand // in which a task waits, in no order
-	free    []*agent  // that can be given a task, by patience
-	freed   []*agent  // those of them that were not there when all was given out, in the same order
-	round   int64     // how often all was given out
-	fresh   bool      // a demand is of this round
-	key     []byte    // room to spell one
+	byKey map[string]*demand
+	// Demands in which a task waits, each under one capability that it asks for,
+	// the one under which there are the fewest; those that ask for none are
+	// under "". An agent looks only under what it has.
+	under map[string][]*demand
+	free  []*agent  // that can be given a task, by patience
+	fresh []*demand // of this round
+	freed []*agent  // those that became free in this round, by patience
+	round int64     // grows when all has been given out
+	key   []byte    // room to spell one
 }
 
 // demand is what tasks ask of an agent, and those that ask it. It includes who
@@ -33,13 +36,18 @@ type demand struct {
 	waiting      [urgencies]line
 	size         int
 	key          string
-	at           int   // in demands
-	round        int64 // in which the first of those that wait came
+	filed        string // under this capability
+	at           int    // in this place
+	round        int64  // in which it was last empty and then not
 }
 
 // spareDemands are how many demands are kept for the next task that asks for
 // the same: there are few different ones, however many tasks there are.
 const spareDemands = 1024
+
+func newMarket() market {
+	return market{byKey: make(map[string]*demand), under: make(map[string][]*demand), round: 1}
+}
 
 // enqueue lets a task wait for an agent, if it goes by itself and nothing holds
 // it back.
@@ -48,11 +56,9 @@ func (s *State) enqueue(k *task) {
 		k.view.RequiredRole == "" && len(k.view.RequiredCapabilities) == 0 {
 		return
 	}
-	m := &s.market
-	d := m.demand(k)
+	d := s.market.demand(k)
 	if d.size == 0 {
-		d.at, d.round, m.fresh = len(m.demands), m.round, true
-		m.demands = append(m.demands, d)
+		s.market.file(d)
 	}
 	d.waiting[k.urgency] = d.waiting[k.urgency].with(k)
 	d.size++
@@ -82,25 +88,50 @@ func appendPart(key []byte, text string) []byte {
 	return append(binary.AppendUvarint(key, uint64(len(text))), text...)
 }
 
+// file puts a demand where agents find it.
+func (m *market) file(d *demand) {
+	d.filed = ""
+	for i, c := range d.capabilities {
+		if i == 0 || len(m.under[c]) < len(m.under[d.filed]) {
+			d.filed = c
+		}
+	}
+	d.at = len(m.under[d.filed])
+	m.under[d.filed] = append(m.under[d.filed], d)
+	if d.round != m.round {
+		d.round = m.round
+		m.fresh = append(m.fresh, d)
+	}
+}
+
+// unfile takes out a demand in which nothing waits any more.
+func (m *market) unfile(d *demand) {
+	beside := m.under[d.filed]
+	last := len(beside) - 1
+	beside[d.at], beside[last].at = beside[last], d.at
+	beside[last] = nil
+	if last > 0 {
+		m.under[d.filed] = beside[:last]
+	} else {
+		delete(m.under, d.filed)
+	}
+	if len(m.byKey) > spareDemands {
+		delete(m.byKey, d.key)
+	}
+}
+
 // drop takes a task out of its demand.
 func (m *market) drop(k *task) {
 	d := k.demand
 	k.demand = nil
 	d.waiting[k.urgency] = d.waiting[k.urgency].without(k)
 	d.size--
-	if d.size > 0 {
-		return
-	}
-	last := m.demands[len(m.demands)-1]
-	m.demands[d.at], last.at = last, d.at
-	m.demands[len(m.demands)-1] = nil
-	m.demands = m.demands[:len(m.demands)-1]
-	if len(m.byKey) > len(m.demands)+spareDemands {
-		delete(m.byKey, d.key)
+	if d.size == 0 {
+		m.unfile(d)
 	}
 }
 
-// head is the task whose turn it is.
+// head is the task whose turn it is, nil if none waits.
 func (d *demand) head() *task {
 	for _, line := range d.waiting {
 		if len(line) > 0 {
@@ -108,14 +139,6 @@ func (d *demand) head() *task {
 		}
 	}
 	return nil
-}
-
-// before says whether a task is to be given out before another.
-func (k *task) before(o *task) bool {
-	if k.urgency != o.urgency {
-		return k.urgency < o.urgency
-	}
-	return k.created < o.created
 }
 
 // withdraw takes an agent from those that are free. It is for before anything

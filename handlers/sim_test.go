@@ -3,7 +3,6 @@ package handlers
 import (
 	"flag"
 	"math/rand/v2"
-	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +23,6 @@ var (
 //
 // Rows: B-21, B-29, B-30, B-42, B-49, B-50, B-56, B-75, K-01, K-04, T-07, T-21, T-23, T-44, T-57, T-59.
 func TestSimulation(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // under the race detector, collecting is most of the time
 	steps := *simSteps
 	first := newWorld(t, *simSeed)
 	for range steps {

@@ -79,7 +79,6 @@ func requireSoundMarket(t testing.TB, s *State) {
 			continue
 		}
 		waiting++
-		require.Contains(t, s.market.demands, k.demand)
 		if s.stopping {
 			continue
 		}
@@ -88,18 +87,39 @@ func requireSoundMarket(t testing.TB, s *State) {
 			require.False(t, fits, "%s waits, and %s would fit", k.view.ID, a.ID)
 		}
 	}
-	for i, d := range s.market.demands {
-		require.Equal(t, i, d.at)
-		size := 0
-		for _, line := range d.waiting {
-			size += len(line)
-			require.True(t, slices.IsSortedFunc(line, func(a, b *task) int { return int(a.created - b.created) }))
+	demands := 0
+	for capability, under := range s.market.under {
+		demands += len(under)
+		for i, d := range under {
+			requireSoundDemand(t, d, capability, i)
+			waiting -= d.size
 		}
-		require.Equal(t, d.size, size)
-		waiting -= size
 	}
 	require.Zero(t, waiting)
-	require.LessOrEqual(t, len(s.market.byKey), len(s.market.demands)+spareDemands)
+	require.LessOrEqual(t, len(s.market.byKey), demands+spareDemands)
+	requireSoundFree(t, s)
+}
+
+// requireSoundDemand: a demand is where it says it is, and what waits in it is
+// in order.
+func requireSoundDemand(t testing.TB, d *demand, capability string, at int) {
+	require.Equal(t, at, d.at)
+	require.Equal(t, capability, d.filed)
+	require.True(t, capability == "" && len(d.capabilities) == 0 || slices.Contains(d.capabilities, capability))
+	size := 0
+	for _, line := range d.waiting {
+		size += len(line)
+		require.True(t, slices.IsSortedFunc(line, func(a, b *task) int { return int(a.created - b.created) }))
+		for _, k := range line {
+			require.Same(t, d, k.demand)
+		}
+	}
+	require.Equal(t, d.size, size)
+	require.Positive(t, size)
+}
+
+// requireSoundFree: exactly the agents that could be given a task are free.
+func requireSoundFree(t testing.TB, s *State) {
 	var free []*agent
 	for _, a := range s.order {
 		require.Equal(t, a.takes(), a.offered)

@@ -53,7 +53,7 @@ func New(rules Rules) *State {
 		tasks:     make(map[string]*task),
 		owned:     make(map[string]line),
 		counts:    make(map[wire.TaskState]int),
-		market:    market{byKey: make(map[string]*demand)},
+		market:    newMarket(),
 		questions: make(map[string]*question),
 		keys:      make(map[string]string),
 	}

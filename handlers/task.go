@@ -138,18 +138,21 @@ func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	if t.from.Kind == Agent {
 		from = t.owned[t.from.String()]
 	}
-	answer := &wire.TaskList{}
+	var found []*task
 	for _, k := range from {
-		if len(answer.Tasks) == limit {
+		if len(found) == limit {
 			break
 		}
-		if q.Status != "" && k.view.Status != q.Status && string(k.view.State) != q.Status ||
-			q.RequiredRole != "" && k.view.RequiredRole != q.RequiredRole {
-			continue
+		if (q.Status == "" || k.view.Status == q.Status || string(k.view.State) == q.Status) &&
+			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) {
+			found = append(found, k)
 		}
-		brief := k.view
+	}
+	answer := &wire.TaskList{Tasks: make([]wire.Task, len(found))}
+	for i, k := range found {
+		brief := &answer.Tasks[i]
+		*brief = k.view
 		brief.Description, brief.Payload, brief.Result = "", nil, nil
-		answer.Tasks = append(answer.Tasks, brief)
 	}
 	return answer, nil
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/hex"
 	"fmt"
 
 	"orchestrator/wire"
@@ -57,7 +58,14 @@ func (t *turn) dependencies(ids []string) (vain []string, err *wire.Error) {
 func (t *turn) uuid() string {
 	b := t.random
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
+	id := make([]byte, 0, 36)
+	for _, part := range [][]byte{b[0:4], b[4:6], b[6:8], b[8:10], b[10:16]} {
+		if len(id) > 0 {
+			id = append(id, '-')
+		}
+		id = hex.AppendEncode(id, part)
+	}
+	return string(id)
 }
 
 func startTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {

@@ -74,7 +74,7 @@ func (a *audit) add(at time.Time, from handlers.Actor, kind, name string, verdic
 		return
 	}
 	b := append(a.text, `{"at":"`...)
-	b = at.UTC().AppendFormat(b, stampLayout)
+	b = wire.AppendTimestamp(b, at)
 	b = append(b, `","actor":`...)
 	b = wire.AppendQuoted(b, from.String())
 	b = append(b, `,"type":`...)

@@ -17,6 +17,7 @@ type channel struct {
 	actor      handlers.Actor
 	mail       *mailbox
 	reader     wire.Reader
+	payloads   wire.Payloads
 	bucket     handlers.Bucket
 	complain   func(kind string, text string, count int64)
 
@@ -81,7 +82,7 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 func (c *channel) request(r *wire.Request, now time.Time) {
 	err := c.admit(now)
 	if err == nil {
-		err = handlers.Prepare(r, c.reader.Depth)
+		err = handlers.PrepareIn(&c.payloads, r)
 	}
 	if err != nil {
 		c.refuse(true, wire.Quote(r.ID), "request:"+r.Operation, err, now)
@@ -100,8 +101,12 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 // that makes no sense: the agent is not told, and its author should find it.
 func (c *channel) report(r *wire.Report, now time.Time) bool {
 	err := c.admit(now)
-	if err == nil {
-		r.Body, err = wire.ReadReport(r.Name, r.Payload, c.reader.Depth)
+	switch {
+	case err != nil:
+	case r.Name == "log":
+		err = c.payloads.CheckLog(r.Payload)
+	default:
+		r.Body, err = c.payloads.Report(r.Name, r.Payload)
 	}
 	if err != nil {
 		c.refuse(false, wire.Quote(r.ID), "event:"+r.Name, err, now)

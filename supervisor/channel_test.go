@@ -23,7 +23,7 @@ func TestWhoAsksWithoutReadingStandsStill(t *testing.T) {
 		a, b := all[0], all[1]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
-		again := a.deafen()
+		again := p.deafen(a)
 		said := 0
 		go func() {
 			for ; said < many; said++ {
@@ -89,7 +89,7 @@ func TestLargeAnswers(t *testing.T) {
 		synctest.Wait()
 		a.says(request("0", "submit-task", fmt.Sprintf(`{"type":"t","name":"n","description":%q}`, strings.Repeat("x", 6000))))
 		id := a.task("0").ID
-		again := a.deafen()
+		again := p.deafen(a)
 		go func() {
 			for n := range 10 {
 				a.says(request(fmt.Sprint("q", n), "query-agents", `{}`), request(fmt.Sprint("t", n), "get-task", fmt.Sprintf(`{"taskId":%q}`, id)))

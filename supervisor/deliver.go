@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -83,8 +84,12 @@ func (p *posts) door(name string) chan<- handlers.Letter {
 }
 
 // deliver puts letters into mailboxes. Several for one agent become one entry,
-// so that they are one write. It never waits.
-func (d *dispatcher) deliver(letters []handlers.Letter) {
+// so that they are one write. It never waits. They are spelled in room, which
+// is the caller's to keep.
+func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
+	if len(letters) == 0 {
+		return
+	}
 	now := time.Now()
 	for len(letters) > 0 {
 		l := &letters[0]
@@ -95,14 +100,14 @@ func (d *dispatcher) deliver(letters []handlers.Letter) {
 				answer <- *l
 			}
 		default:
-			n = d.toAgent(letters, now)
+			n = d.toAgent(letters, room, now)
 		}
 		letters = letters[n:]
 	}
 }
 
 // toAgent delivers the first letter, and those behind it that can go with it.
-func (d *dispatcher) toAgent(letters []handlers.Letter, now time.Time) int {
+func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.Time) int {
 	to := letters[0].To
 	mail := d.posts.mail(to)
 	if mail == nil {
@@ -111,7 +116,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, now time.Time) int {
 		}
 		return 1 // it has ended, and with it whoever asked
 	}
-	e := entry{text: make([]byte, 0, 512)}
+	e := entry{text: (*room)[:0]}
 	for e.lines < len(letters) {
 		l := &letters[e.lines]
 		if l.To != to || e.lines > 0 && (l.Task != "" || mail.wrote != nil) {
@@ -132,8 +137,14 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, now time.Time) int {
 		}
 	}
 	d.put(mail, e, to)
+	if *room = e.text; cap(e.text) > roomKept {
+		*room = nil
+	}
 	return e.lines
 }
+
+// roomKept is how much room for spelling is kept from one time to the next.
+const roomKept = 64 << 10
 
 // put puts an entry into a mailbox. What there is no room for is counted by the
 // mailbox, and said.
@@ -144,6 +155,11 @@ func (d *dispatcher) put(mail *mailbox, e entry, to handlers.Actor) {
 	}
 	if e.told != nil {
 		e.told(false)
+		if errors.Is(err, ErrMailboxFull) { // until it has read, it is given nothing more
+			mail.whenRoomy(func() {
+				d.happen(&wire.Event{Kind: wire.EventRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
+			})
+		}
 	}
 	if lost := d.posts.missed(to, e.lines, time.Now()); lost > 0 {
 		d.happen(&wire.Event{
@@ -187,8 +203,15 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 // complete fills a task of which only a stub is in memory with what the record
 // says.
 func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
+	if l.Page == nil {
+		return nil
+	}
+	return d.completeTask(l)
+}
+
+func (d *dispatcher) completeTask(l *handlers.Letter) *wire.Error {
 	reply, ok := l.Payload.(*wire.TaskReply)
-	if !ok || l.Page == nil {
+	if !ok {
 		return nil
 	}
 	var pages [2]wire.Record

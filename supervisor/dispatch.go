@@ -58,8 +58,9 @@ type dispatcher struct {
 	done chan struct{} // closed when the recorder has ended
 
 	// Of the recorder alone.
-	last     int64 // the last fact that was recorded
-	kept     int64 // the last fact of the newest snapshot
+	last     int64  // the last fact that was recorded
+	kept     int64  // the last fact of the newest snapshot
+	room     []byte // for spelling
 	snapshot struct {
 		seq   int64
 		state []byte
@@ -140,7 +141,7 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 	if len(w.records) > 0 {
 		d.show(w.records)
 	}
-	d.deliver(w.letters)
+	d.deliver(w.letters, &w.room)
 	clear(w.letters)
 }
 
@@ -150,6 +151,7 @@ type work struct {
 	waiting  int // requests that are answered by something else that is to come
 	letters  []handlers.Letter
 	records  []wire.Record
+	room     []byte // for spelling
 }
 
 // decide is the turn of one input. The seat is held.

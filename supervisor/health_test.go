@@ -15,6 +15,8 @@ import (
 // Torture row 8, the part about time: an agent that reads nothing is marked
 // within its write timeout, whole lines only ever reach it, and the others do
 // not feel it.
+//
+// Rows: T-04.
 func TestDeafAgentIsMarkedAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wake := make(chan struct{})

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"orchestrator/wire"
 )
 
 // retryAfter is how long a log file that could not be written is left alone.
@@ -183,4 +185,4 @@ func runPrefix(run int) string { return fmt.Sprintf("%06d", run) }
 // stampLayout is how log files spell a time; its length is fixed.
 const stampLayout = "2006-01-02T15:04:05.000Z"
 
-func stamp(at time.Time) string { return at.UTC().Format(stampLayout) }
+func stamp(at time.Time) string { return wire.Timestamp(at) }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"sync"
@@ -43,6 +44,7 @@ type mailbox struct {
 	free    bool // nobody waits for room: the agent is dead, and its last words are heard
 	refused int64
 	room    chan struct{} // closed when something was taken; nil while nobody waits
+	relief  func()        // called once when the mailbox is less than half full again
 }
 
 // entry is what is put into a mailbox at once: whole lines.
@@ -69,7 +71,7 @@ const (
 )
 
 // put adds an entry, and writes it in place when the stream takes it at once.
-// When the mailbox is full it also returns what is closed when that may have
+// The text is the caller's again when it returns. When the mailbox is full it also returns what is closed when that may have
 // changed.
 func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 	m.mu.Lock()
@@ -87,16 +89,31 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 		m.mu.Unlock()
 		return moved, err
 	}
-	m.queue = append(m.queue, e)
-	m.lines += e.lines
 	m.bytes += int64(len(e.text))
-	idle := !m.writing
-	m.writing = true
-	m.mu.Unlock()
-	if idle {
-		m.begin()
+	if m.writing {
+		e.text = bytes.Clone(e.text)
+		m.queue = append(m.queue, e)
+		m.lines += e.lines
+		m.mu.Unlock()
+		return nil, nil
 	}
+	m.writing = true
+	m.hold(&e)
+	m.mu.Unlock()
+	m.begin(e.text)
 	return nil, nil
+}
+
+// hold takes an entry into the writer's hand. The lock is held.
+func (m *mailbox) hold(e *entry) {
+	if m.wrote != nil {
+		m.wrote(e.text)
+	}
+	m.inHand += int64(len(e.text))
+	m.taken += e.lines
+	if e.told != nil {
+		m.toTell = append(m.toTell, e.told)
+	}
 }
 
 func (m *mailbox) full() bool { return m.lines+m.taken >= m.bounds.Messages }
@@ -126,13 +143,33 @@ func (m *mailbox) owe(answers int) {
 func (m *mailbox) await() {
 	for {
 		m.mu.Lock()
-		if m.over || m.ending || m.free || (m.lines+m.taken+m.owed)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes {
+		if m.over || m.ending || m.free || m.roomy() {
 			m.mu.Unlock()
 			return
 		}
 		moved := m.moving()
 		m.mu.Unlock()
 		<-moved
+	}
+}
+
+// roomy says whether the mailbox is less than half full, with what is owed. The
+// lock is held.
+func (m *mailbox) roomy() bool {
+	return (m.lines+m.taken+m.owed)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes
+}
+
+// whenRoomy has something done once, when the mailbox is less than half full. A
+// mailbox that is given up does nothing.
+func (m *mailbox) whenRoomy(do func()) {
+	m.mu.Lock()
+	roomy := m.roomy()
+	if !roomy {
+		m.relief = do
+	}
+	m.mu.Unlock()
+	if roomy {
+		do()
 	}
 }
 
@@ -153,7 +190,7 @@ func (m *mailbox) end() {
 	m.writing = m.writing || idle
 	m.mu.Unlock()
 	if idle {
-		m.begin()
+		m.begin(nil)
 	}
 }
 
@@ -196,33 +233,35 @@ type eager interface {
 // with what others have put meanwhile.
 const inPlace = 4
 
-// begin makes its caller the writer, as long as the stream takes everything at
-// once: waking a goroutine costs more than the write. A goroutine does the rest.
-func (m *mailbox) begin() {
+// begin makes its caller the writer, of text and what has been put since, as
+// long as the stream takes everything at once: waking a goroutine costs more
+// than the write. A goroutine does the rest.
+func (m *mailbox) begin(text []byte) {
 	to, ok := m.to.(eager)
 	if !ok {
-		go m.run(nil)
+		go m.run(bytes.Clone(text))
 		return
 	}
 	for range inPlace {
-		text := m.take(m.scratch[:0])
-		if len(text) == 0 {
-			return
+		if len(text) > 0 {
+			n, err := to.TryWrite(text)
+			if err != nil {
+				m.fail(err)
+				return
+			}
+			if n < len(text) {
+				go m.run(bytes.Clone(text[n:]))
+				return
+			}
+			m.wroteAll()
 		}
-		n, err := to.TryWrite(text)
-		switch {
-		case err != nil:
-			m.fail(err)
-			return
-		case n < len(text):
-			m.scratch = nil
-			go m.run(text[n:])
+		if text = m.take(m.scratch[:0]); len(text) == 0 {
 			return
 		}
 		m.scratch = text
-		m.wroteAll()
 	}
-	go m.run(nil)
+	m.scratch = nil
+	go m.run(text)
 }
 
 // run writes what is left of a write, and then until there is nothing. It ends
@@ -251,16 +290,9 @@ func (m *mailbox) take(text []byte) []byte {
 	defer m.mu.Unlock()
 	for len(m.queue) > 0 && (len(text) == 0 || len(text)+len(m.queue[0].text) <= batchBytes) {
 		e := &m.queue[0]
-		if m.wrote != nil {
-			m.wrote(e.text)
-		}
+		m.hold(e)
 		text = append(text, e.text...)
-		m.inHand += int64(len(e.text))
-		m.taken += e.lines
 		m.lines -= e.lines
-		if e.told != nil {
-			m.toTell = append(m.toTell, e.told)
-		}
 		*e = entry{}
 		m.queue = m.queue[1:]
 	}
@@ -286,8 +318,15 @@ func (m *mailbox) wroteAll() {
 	m.taken, m.inHand = 0, 0
 	told := m.toTell
 	m.toTell = nil
+	var relief func()
+	if m.relief != nil && m.roomy() {
+		relief, m.relief = m.relief, nil
+	}
 	m.mu.Unlock()
 	tell(told, true)
+	if relief != nil {
+		relief()
+	}
 }
 
 // writeAll writes text, saying so when the agent does not take it in time, and

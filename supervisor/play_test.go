@@ -51,6 +51,9 @@ type player struct {
 	killed  chan struct{}
 	kill    sync.Once
 	left    []child.Process
+
+	speaking sync.Mutex // held while it speaks, which ends before it has ended
+	silent   bool
 }
 
 func (p *player) PID() int             { return p.pid }
@@ -65,7 +68,13 @@ func (p *player) Signal(sig syscall.Signal) { p.signals <- sig }
 func (p *player) Kill()                     { p.kill.Do(func() { close(p.killed) }) }
 
 // say prints a line.
-func (p *player) say(text string) { p.spec.Output(child.Stdout, []byte(text+"\n")) }
+func (p *player) say(text string) {
+	p.speaking.Lock()
+	defer p.speaking.Unlock()
+	if !p.silent {
+		p.spec.Output(child.Stdout, []byte(text+"\n"))
+	}
+}
 
 // read returns the next line of stdin, "" at its end.
 func (p *player) read() string {
@@ -158,6 +167,9 @@ func (p *play) run(name string, r *player, do part) {
 	r.spec.Exited(exit)
 	_ = r.ours.Close()
 	_ = r.theirs.Close()
+	r.speaking.Lock()
+	r.silent = true
+	r.speaking.Unlock()
 	r.spec.Ended(child.Ending{LeftOver: r.left})
 }
 

@@ -45,9 +45,10 @@ func (d *dispatcher) next(empty *batch) bool {
 
 // write makes a batch durable and then tells of it.
 func (d *dispatcher) write(b *batch) {
+	var broke error
 	if len(b.records) > 0 && d.intact() {
-		if err := d.append(b); err != nil {
-			d.breakOff(err, b)
+		if broke = d.append(b); broke != nil {
+			d.breakOff(broke, b)
 		} else {
 			d.last += int64(len(b.records))
 		}
@@ -55,9 +56,12 @@ func (d *dispatcher) write(b *batch) {
 	if len(b.records) > 0 {
 		d.show(b.records)
 	}
-	d.deliver(b.letters) // an overdue answer is no longer among them
+	d.deliver(b.letters, &d.room) // an overdue answer is no longer among them
 	for _, settled := range b.settled {
 		close(settled)
+	}
+	if broke != nil { // not before who waited has heard: the end closes their ears
+		d.broke(fmt.Errorf("the record cannot be written: %w", broke))
 	}
 	d.keepSnapshot()
 }
@@ -103,7 +107,6 @@ func (d *dispatcher) breakOff(cause error, b *batch) {
 		d.filling.records[i].Seq = 0
 	}
 	d.seat.Unlock()
-	d.broke(fmt.Errorf("the record cannot be written: %w", cause))
 }
 
 // answersRefused appends the answers among letters to some, as refusals.
@@ -130,7 +133,7 @@ func (d *dispatcher) overdue(b *batch) {
 	late = d.answersRefused(late, d.filling.letters, why)
 	b.letters, d.filling.letters = noticesOf(b.letters), noticesOf(d.filling.letters)
 	d.seat.Unlock()
-	d.deliver(late)
+	d.deliver(late, new([]byte))
 }
 
 func noticesOf(letters []handlers.Letter) []handlers.Letter {

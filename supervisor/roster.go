@@ -51,6 +51,7 @@ func (s *Supervisor) channel(a *agent, m *maker) *channel {
 		dispatcher: s.dispatcher,
 		actor:      handlers.Actor{Kind: handlers.Agent, Name: m.spec.Name, Run: m.run},
 		reader:     wire.Reader{Agent: m.spec.Name, Depth: s.options.Protocol.Depth, Capability: s.dispatcher.offers.has},
+		payloads:   wire.Payloads{Depth: s.options.Protocol.Depth},
 		bucket:     s.options.Protocol.bucket(),
 		complain: func(kind, text string, count int64) {
 			a.voice.tell(wire.Event{Kind: kind, Run: m.run, Text: text, Figures: wire.Figures{Count: count}})

@@ -145,6 +145,7 @@ func TestStopLadder(t *testing.T) {
 	}
 }
 
+// Rows: B-72.
 func TestShutdownNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string

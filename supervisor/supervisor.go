@@ -156,12 +156,12 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if s.options.Record != nil {
 		go s.dispatcher.keepRecording() // end waits for it
 	}
-	s.enlist()
 	s.event(nil, wire.Event{
 		Kind:    wire.EventUp,
 		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
 		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.order))},
 	})
+	s.enlist() // after the runs of an earlier life have been given up: nothing is given to them
 	for _, a := range s.order {
 		if a.Autostart {
 			s.want(a, a.freely)

@@ -158,17 +158,23 @@ func (a *talker) play(r *player) int {
 	}
 }
 
-// deafen stops the agent's reading; one line may be taken still.
-func (a *talker) deafen() (again func()) {
+// deafen stops an agent's reading.
+func (p *play) deafen(a *talker) (again func()) {
 	stop := make(chan struct{})
 	a.mu.Lock()
 	a.stop = stop
 	a.mu.Unlock()
+	require.NoError(p.t, p.Tell(p.t.Context(), a.name, []byte("{}\n"))) // for which it waits already
+	synctest.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.heard = a.heard[:len(a.heard)-1]
 	return func() {
 		a.mu.Lock()
 		a.stop = nil
 		a.mu.Unlock()
 		close(stop)
+		synctest.Wait()
 	}
 }
 

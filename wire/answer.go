@@ -88,7 +88,7 @@ func (e Envelope) AppendNotice(b []byte, name string, payload any) []byte {
 
 func (e Envelope) appendTime(b []byte) []byte {
 	b = append(b, `,"timestamp":"`...)
-	b = e.At.UTC().AppendFormat(b, timeLayout)
+	b = AppendTimestamp(b, e.At)
 	return append(b, '"')
 }
 

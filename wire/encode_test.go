@@ -27,6 +27,7 @@ func TestDecodeIsStrict(t *testing.T) {
 	require.Empty(t, r.Agents, "keys are exact")
 }
 
+// Rows: B-72.
 func TestShutdownNotice(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.FixedZone("", 3600))
 	text, err := Encode(Shutdown("n1", at, 30*time.Second, "Orchestrator stopping"))

@@ -23,22 +23,27 @@ type Raw = jsontext.Value
 type Object struct {
 	pointer string // to the object, for messages
 	members []member
-	room    [12]member
 	err     *Error
 }
 
 // ReadObject takes a payload apart. Depth is how deep it may nest.
 func (o *Object) ReadObject(text []byte, depth int, pointer string) *Error {
-	o.pointer, o.err = pointer, nil
-	members, why, ok := scan(text, depth, o.room[:0])
+	found, err := openObject(text, depth, pointer, nil)
+	*o = found
+	return err
+}
+
+// openObject is ReadObject with room for the members, which the caller has to
+// spare: a payload is read for every message.
+func openObject(text []byte, depth int, pointer string, room []member) (Object, *Error) {
+	members, why, ok := scan(text, depth, room)
 	if !ok {
 		if why == "" {
 			why = "it must be an object"
 		}
-		return invalid(pointer, nameOf(pointer)+": "+why)
+		return Object{pointer: pointer}, invalid(pointer, nameOf(pointer)+": "+why)
 	}
-	o.members = members
-	return nil
+	return Object{pointer: pointer, members: members}, nil
 }
 
 // nameOf is the last part of a pointer, for messages.

@@ -46,6 +46,28 @@ func readLog(o *Object) *LogEntry {
 	return &LogEntry{Level: o.NeedText("level"), Message: o.needWords("message"), Context: o.Document("context")}
 }
 
+// CheckLog is Report for an event:log that is kept as the line that it is.
+func (p *Payloads) CheckLog(payload []byte) *Error {
+	o, err := p.open(payload)
+	if err != nil {
+		return err
+	}
+	for _, key := range [...]string{"level", "message"} {
+		switch value := o.find(key); {
+		case value == nil:
+			o.Refuse(key, "is missing")
+		case value[0] != '"':
+			o.Refuse(key, "must be a string")
+		case key == "level" && blank(string(unquoted(value))):
+			o.Refuse(key, "must not be empty")
+		}
+	}
+	if context := o.find("context"); context != nil && !isObject(context) {
+		o.Refuse("context", "must be an object")
+	}
+	return o.err
+}
+
 // Trouble is the payload of event:error.
 type Trouble struct {
 	TaskID      string `json:"taskId,omitzero"`
@@ -60,10 +82,15 @@ type OpenQuestion struct {
 	Context  Raw    `json:"context,omitzero"` // an object
 }
 
-// ReadReport reads the payload of an event.
+// ReadReport is Payloads.Report for those who read one.
 func ReadReport(name string, payload []byte, depth int) (any, *Error) {
-	var o Object
-	if err := o.ReadObject(payload, depth, "/payload"); err != nil {
+	return (&Payloads{Depth: depth}).Report(name, payload)
+}
+
+// Report reads the payload of an event, given its name without its prefix.
+func (p *Payloads) Report(name string, payload []byte) (any, *Error) {
+	o, err := p.open(payload)
+	if err != nil {
 		return nil, err
 	}
 	var body any

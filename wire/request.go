@@ -1,49 +1,67 @@
 package wire
 
-// ReadRequest reads the payload of a request, given the operation's name without
-// its prefix. Depth is how deep the payload may nest.
-func ReadRequest(operation string, payload []byte, depth int) (any, *Error) {
-	read := readerOf(operation)
-	if read == nil {
+// Payloads reads payloads, one after the other, in the same room.
+type Payloads struct {
+	Depth int // how deep one may nest
+
+	room []member
+}
+
+// Request reads the payload of a request, given the operation's name without
+// its prefix.
+func (p *Payloads) Request(operation string, payload []byte) (any, *Error) {
+	o, err := p.open(payload)
+	body := readBody(operation, &o)
+	switch {
+	case body == nil:
 		return nil, unknownType("request:" + operation)
-	}
-	var o Object
-	if err := o.ReadObject(payload, depth, "/payload"); err != nil {
+	case err != nil:
 		return nil, err
-	}
-	body := read(&o)
-	if err := o.Err(); err != nil {
-		return nil, err
+	case o.err != nil:
+		return nil, o.err
 	}
 	return body, nil
 }
 
-// readerOf is what reads the payload of an operation; nil when there is no such
+func (p *Payloads) open(payload []byte) (Object, *Error) {
+	o, err := openObject(payload, p.Depth, "/payload", p.room)
+	if o.members != nil {
+		p.room = o.members
+	}
+	return o, err
+}
+
+// ReadRequest is Payloads.Request for those who read one.
+func ReadRequest(operation string, payload []byte, depth int) (any, *Error) {
+	return (&Payloads{Depth: depth}).Request(operation, payload)
+}
+
+// readBody reads the payload of an operation; nil when there is no such
 // operation.
-func readerOf(operation string) func(*Object) any {
+func readBody(operation string, o *Object) any {
 	switch operation {
 	case "query-agents":
-		return func(o *Object) any { return ReadQueryAgents(o) }
+		return ReadQueryAgents(o)
 	case "query-tasks":
-		return func(o *Object) any { return ReadQueryTasks(o) }
+		return ReadQueryTasks(o)
 	case "submit-task":
-		return func(o *Object) any { return ReadSubmitTask(o) }
+		return ReadSubmitTask(o)
 	case "get-task", "start-task":
-		return func(o *Object) any { return ReadTaskID(o) }
+		return ReadTaskID(o)
 	case "ask-user":
-		return func(o *Object) any { return ReadAskUser(o) }
+		return ReadAskUser(o)
 	case "complete-task":
-		return func(o *Object) any { return ReadCompleteTask(o) }
+		return ReadCompleteTask(o)
 	case "fail-task":
-		return func(o *Object) any { return ReadFailTask(o) }
+		return ReadFailTask(o)
 	case "cancel-task":
-		return func(o *Object) any { return ReadCancelTask(o) }
+		return ReadCancelTask(o)
 	case "list-questions":
-		return func(o *Object) any { return ReadNothing(o) }
+		return ReadNothing(o)
 	case "answer-question":
-		return func(o *Object) any { return ReadAnswerQuestion(o) }
+		return ReadAnswerQuestion(o)
 	case "issue-key":
-		return func(o *Object) any { return ReadIssueKey(o) }
+		return ReadIssueKey(o)
 	}
 	return nil
 }

@@ -28,8 +28,8 @@ func scan(line []byte, depth int, into []member) (members []member, why string, 
 	if s.at >= len(line) || line[s.at] != '{' {
 		return nil, "", false
 	}
-	members = into[:0]
-	if !s.object(&members) {
+	members, ok = s.object(into[:0], true)
+	if !ok {
 		return members, s.why(), false
 	}
 	s.space()
@@ -77,38 +77,40 @@ func (s *scanner) next(c byte) bool {
 	return false
 }
 
-// object reads an object; its members are kept only if somebody wants them.
-func (s *scanner) object(members *[]member) bool {
+// object reads an object; its members are added to what is given only if
+// somebody wants them. They are returned and not passed by pointer so that the
+// caller's room for them can be on its stack.
+func (s *scanner) object(members []member, wanted bool) ([]member, bool) {
 	if !s.open('{') {
-		return false
+		return members, false
 	}
 	defer func() { s.room++ }()
 	if s.next('}') {
-		return true
+		return members, true
 	}
 	for {
 		s.space()
 		from := s.at
 		if !s.string() {
-			return false
+			return members, false
 		}
 		key := s.text[from:s.at]
 		if !s.next(':') {
-			return false
+			return members, false
 		}
 		s.space()
 		from = s.at
 		if !s.value() {
-			return false
+			return members, false
 		}
-		if members != nil {
-			*members = append(*members, member{key: unquoted(key), value: s.text[from:s.at]})
+		if wanted {
+			members = append(members, member{key: unquoted(key), value: s.text[from:s.at]})
 		}
 		if s.next('}') {
-			return true
+			return members, true
 		}
 		if !s.next(',') {
-			return false
+			return members, false
 		}
 	}
 }
@@ -153,7 +155,8 @@ func (s *scanner) value() bool {
 	case c == '"':
 		return s.string()
 	case c == '{':
-		return s.object(nil)
+		_, ok := s.object(nil, false)
+		return ok
 	case c == '[':
 		return s.array()
 	case c == 't':

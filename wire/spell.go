@@ -9,6 +9,16 @@ func AppendQuoted(b []byte, text string) []byte { return appendText(b, text) }
 // member behind others.
 
 func appendText(b []byte, text string) []byte {
+	plain := true
+	for i := 0; i < len(text) && plain; i++ {
+		c := text[i]
+		plain = c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+	}
+	if plain {
+		b = append(b, '"')
+		b = append(b, text...)
+		return append(b, '"')
+	}
 	b, _ = jsontext.AppendQuote(b, text) // invalid UTF-8 is replaced, and said; it was checked on its way in
 	return b
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Rows: B-80.
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":                 "plain",

@@ -1,0 +1,293 @@
+package handlers
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// bench is a State and those who speak to it, without anything that would be
+// measured with it.
+type bench struct {
+	b     *testing.B
+	state *State
+	n     uint64
+	out   Outcome
+}
+
+// newBench is a State with a planner and many workers, all of which run.
+func newBench(b *testing.B, workers int) *bench {
+	z := &bench{b: b, state: New(Rules{})}
+	roster := &wire.Roster{Agents: []wire.Member{{ID: "planner", Role: wire.RolePlanner, Capacity: 1 << 30, OnExit: "auto"}}}
+	for i := range workers {
+		roster.Agents = append(roster.Agents, wire.Member{
+			ID: fmt.Sprintf("w%d", i), Role: wire.RoleWorker, Capabilities: []string{"go", "sql"}, Capacity: 1, OnExit: "auto",
+		})
+	}
+	z.do(Actor{}, roster)
+	z.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+	for _, m := range roster.Agents {
+		z.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: m.ID, Run: "r"})
+	}
+	return z
+}
+
+func (z *bench) do(from Actor, m wire.Message) {
+	z.n++
+	in := Input{At: beginning, From: from, Message: m}
+	binary.BigEndian.PutUint32(in.Random[:], uint32(z.n))
+	z.out = z.state.Handle(in)
+}
+
+var planner = Actor{Kind: Agent, Name: "planner", Run: "r"}
+
+// ask asks for what has been read already, under an id of its own.
+func (z *bench) ask(from Actor, r *wire.Request) {
+	z.n++
+	r.ID = fmt.Sprint(z.n)
+	z.do(from, r)
+	if z.out.Refused != nil {
+		require.Nil(z.b, z.out.Refused)
+	}
+}
+
+func request(b *testing.B, operation, payload string) *wire.Request {
+	r := &wire.Request{Operation: operation, Timestamp: "2026-11-21T14:00:00.000Z", Payload: []byte(payload)}
+	require.Nil(b, Prepare(r, 64))
+	return r
+}
+
+// submit submits a task and returns its id.
+func (z *bench) submit(payload string) string {
+	z.ask(planner, request(z.b, "submit-task", payload))
+	return z.state.list[len(z.state.list)-1].view.ID
+}
+
+const (
+	plainTask  = `{"type":"build","name":"Build the parser","description":"As it is written","payload":{"file":"src/parser.go"}}`
+	workerTask = `{"type":"build","name":"Build the parser","requiredRole":"worker","requiredCapabilities":["go"],"payload":{"file":"src/parser.go"}}`
+	noOnesTask = `{"type":"build","name":"Build the parser","requiredRole":"worker","requiredCapabilities":["cobol"]}`
+)
+
+func BenchmarkQueryAgents(b *testing.B) {
+	z := newBench(b, 100)
+	r := request(b, "query-agents", `{"role":"worker","status":"idle"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		z.do(planner, r)
+	}
+}
+
+func BenchmarkGetTask(b *testing.B) {
+	z := newBench(b, 100)
+	r := request(b, "get-task", fmt.Sprintf(`{"taskId":%q}`, z.submit(plainTask)))
+	b.ReportAllocs()
+	for b.Loop() {
+		z.do(planner, r)
+	}
+}
+
+func BenchmarkQueryTasks(b *testing.B) {
+	z := newBench(b, 100)
+	for range 1000 {
+		z.submit(plainTask)
+	}
+	r := request(b, "query-tasks", `{"limit":100}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		z.do(planner, r)
+	}
+}
+
+func BenchmarkSubmit(b *testing.B) {
+	z := newBench(b, 100)
+	r := request(b, "submit-task", plainTask)
+	b.ReportAllocs()
+	for b.Loop() {
+		z.ask(planner, r)
+	}
+}
+
+// BenchmarkCycle submits a task, which is given out, told of and completed.
+func BenchmarkCycle(b *testing.B) {
+	for _, workers := range []int{1, 100, 10_000} {
+		b.Run(fmt.Sprintf("agents=%d", workers), func(b *testing.B) {
+			z := newBench(b, workers)
+			r := request(b, "submit-task", workerTask)
+			b.ReportAllocs()
+			for b.Loop() {
+				z.cycle(r)
+			}
+		})
+	}
+}
+
+func (z *bench) cycle(submit *wire.Request) {
+	z.ask(planner, submit)
+	k := z.state.list[len(z.state.list)-1]
+	worker := Actor{Kind: Agent, Name: k.view.AssignedTo, Run: "r"}
+	z.do(Actor{}, &wire.Told{Agent: worker.Name, Run: "r", Task: k.view.ID})
+	z.ask(worker, &wire.Request{Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
+}
+
+// BenchmarkCycleBesideWaiting is a cycle while many tasks wait for an agent that
+// there is not, each asking for something else or all for the same.
+func BenchmarkCycleBesideWaiting(b *testing.B) {
+	for _, test := range []struct {
+		name    string
+		payload func(i int) string
+	}{
+		{"same", func(int) string { return noOnesTask }},
+		{"different", func(i int) string {
+			return fmt.Sprintf(`{"type":"build","name":"n","requiredRole":"worker","requiredCapabilities":["go","c%d"]}`, i)
+		}},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			z := newBench(b, 100)
+			for i := range 10_000 {
+				z.submit(test.payload(i))
+			}
+			r := request(b, "submit-task", workerTask)
+			b.ReportAllocs()
+			for b.Loop() {
+				z.cycle(r)
+			}
+		})
+	}
+}
+
+// BenchmarkProgressBesideWaiting: the same, for something that frees nobody.
+func BenchmarkProgressBesideWaiting(b *testing.B) {
+	z := newBench(b, 100)
+	for range 10_000 {
+		z.submit(noOnesTask)
+	}
+	id := z.submit(workerTask)
+	worker := Actor{Kind: Agent, Name: z.state.tasks[id].view.AssignedTo, Run: "r"}
+	r := &wire.Report{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: 0.5}}
+	b.ReportAllocs()
+	for b.Loop() {
+		z.do(worker, r)
+	}
+}
+
+// BenchmarkRequeue takes a task from an agent that cannot be told, and gives it
+// to the next, while the planner has many and they have had many.
+func BenchmarkRequeue(b *testing.B) {
+	z := newBench(b, 2)
+	r := request(b, "submit-task", workerTask)
+	first := z.submit(workerTask)
+	for range 50_000 {
+		z.ask(planner, r)
+		k := z.state.list[len(z.state.list)-1]
+		if k.view.AssignedTo == "" { // the one agent has the first one
+			k = z.state.list[len(z.state.list)-2]
+		}
+		z.do(Actor{}, &wire.Told{Agent: k.view.AssignedTo, Run: "r", Task: k.view.ID})
+		worker := Actor{Kind: Agent, Name: k.view.AssignedTo, Run: "r"}
+		z.do(worker, &wire.Request{ID: "c", Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
+	}
+	k := z.state.tasks[first]
+	b.ReportAllocs()
+	for b.Loop() {
+		name := k.view.AssignedTo
+		z.do(Actor{}, &wire.Told{Agent: name, Run: "r", Task: first, Lost: true})
+		z.do(Actor{}, &wire.Event{Kind: wire.EventRecovered, Agent: name, Run: "r"})
+	}
+}
+
+// BenchmarkGraph completes a chain of tasks that depend on each other, many wide.
+func BenchmarkGraph(b *testing.B) {
+	for _, tasks := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprintf("tasks=%d", tasks), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				z := newBench(b, 8)
+				var ids []string
+				for i := range tasks {
+					needs := ""
+					if i >= 100 {
+						needs = fmt.Sprintf(`%q,%q`, ids[i-100], ids[i-37])
+					}
+					ids = append(ids, z.submit(fmt.Sprintf(`{"type":"t","name":"n","requiredRole":"worker","dependencies":[%s]}`, needs)))
+				}
+				b.StartTimer()
+				z.finish()
+				require.Equal(b, tasks, z.state.counts[wire.TaskDone])
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*tasks), "ns/task")
+		})
+	}
+}
+
+// finish has the workers complete what they have until there is nothing left.
+func (z *bench) finish() {
+	for z.state.Open() > 0 {
+		for _, a := range z.state.order {
+			if len(a.holds) > 0 {
+				z.ask(Actor{Kind: Agent, Name: a.ID, Run: "r"},
+					&wire.Request{Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: a.holds[0].view.ID}})
+			}
+		}
+	}
+}
+
+// BenchmarkApply replays the records of cycles.
+func BenchmarkApply(b *testing.B) {
+	z := newBench(b, 0)
+	var records []wire.Record
+	keep := func() { records = append(records, z.out.Records...) }
+	z.state = New(Rules{})
+	z.do(Actor{}, &wire.Roster{Agents: []wire.Member{{ID: "planner", Role: wire.RolePlanner}, {ID: "w0", Role: wire.RoleWorker, Capacity: 1 << 30, Capabilities: []string{"go"}}}})
+	keep()
+	z.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: "w0", Run: "r"})
+	keep()
+	r := request(b, "submit-task", workerTask)
+	for range 10_000 {
+		z.ask(planner, r)
+		keep()
+		k := z.state.list[len(z.state.list)-1]
+		z.do(Actor{}, &wire.Told{Agent: "w0", Run: "r", Task: k.view.ID})
+		keep()
+		z.do(Actor{Kind: Operator}, &wire.Request{ID: "1", Operation: "complete-task", Body: &wire.CompleteTask{TaskID: k.view.ID}})
+		keep()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s := New(Rules{})
+		for i := range records {
+			if err := s.Apply(records[i]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(records)), "ns/record")
+}
+
+// BenchmarkSnapshot spells a State of many tasks, and makes one of it.
+func BenchmarkSnapshot(b *testing.B) {
+	z := newBench(b, 100)
+	r := request(b, "submit-task", workerTask)
+	for range 100_000 {
+		z.cycle(r)
+	}
+	text, err := z.state.Snapshot()
+	require.NoError(b, err)
+	b.Run("spell", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			_, _ = z.state.Snapshot()
+		}
+	})
+	b.Run("restore", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			_, _ = Restore(Rules{}, text)
+		}
+	})
+}

@@ -1,0 +1,270 @@
+package handlers
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// FuzzHandle makes inputs of bytes, sensible and odd ones: no turn may stumble,
+// the records alone must make an equal State, and so must a snapshot.
+func FuzzHandle(f *testing.F) {
+	f.Add([]byte("\x00\x05\x06\x01\x08{\"type\":\"t\",\"name\":\"n\"}"))
+	f.Add([]byte("000111222333444555666777888999"))
+	f.Add([]byte("\x02a1\x02b1\x03c1\x03d1\x04e1\x05f1\x06g1\x07h1\x08i1\x09j1\x0ak1"))
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		z := &fuzzer{t: t, rest: bytes, state: New(Rules{KeepFinished: 2}), at: beginning}
+		z.roster()
+		z.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+		for i := range fuzzAgents {
+			z.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: z.name(i), Run: "0"})
+		}
+		for len(z.rest) > 0 && z.inputs < 300 {
+			z.input()
+		}
+		shadow := New(Rules{KeepFinished: 2})
+		for _, r := range z.records {
+			require.NoError(t, shadow.Apply(r))
+			_ = Tell(r)
+		}
+		text := spelled(t, z.state)
+		require.Equal(t, text, spelled(t, shadow))
+		restored(t, z.state.rules, text)
+		requireSound(t, z.state)
+	})
+}
+
+// fuzzer makes inputs of bytes.
+type fuzzer struct {
+	t       *testing.T
+	rest    []byte
+	state   *State
+	at      time.Time
+	inputs  int
+	records []wire.Record
+}
+
+const fuzzAgents = 4
+
+func (*fuzzer) name(i int) string { return fmt.Sprintf("a%d", i%(fuzzAgents+1)) } // one too many
+
+func (z *fuzzer) next() int {
+	if len(z.rest) == 0 {
+		return 0
+	}
+	b := z.rest[0]
+	z.rest = z.rest[1:]
+	return int(b)
+}
+
+// text takes some of the bytes as they are.
+func (z *fuzzer) text() string {
+	n := min(z.next(), len(z.rest))
+	text := string(z.rest[:n])
+	z.rest = z.rest[n:]
+	return text
+}
+
+func (z *fuzzer) do(from Actor, m wire.Message) {
+	z.inputs++
+	z.at = z.at.Add(time.Second)
+	in := Input{At: z.at, From: from, Message: m}
+	binary.BigEndian.PutUint64(in.Random[:], uint64(z.inputs))
+	out := z.state.Handle(in)
+	require.NoError(z.t, out.Fault)
+	z.records = append(z.records, out.Records...)
+	for _, l := range out.Letters {
+		_ = wire.Envelope{}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)
+	}
+}
+
+func (z *fuzzer) actor() Actor {
+	n := z.next()
+	if n%7 == 0 {
+		return Actor{Kind: Operator}
+	}
+	return Actor{Kind: Agent, Name: z.name(n), Run: fmt.Sprint(n / 64)}
+}
+
+// task is the id of a task, or something else.
+func (z *fuzzer) task() string {
+	if n := z.next(); n < len(z.state.list) {
+		return z.state.list[n].view.ID
+	}
+	return z.text()
+}
+
+func (z *fuzzer) input() {
+	switch n := z.next() % 12; n {
+	case 0:
+		z.roster()
+	case 1:
+		code := z.next() % 3
+		e := &wire.Event{Kind: wire.EventEnded, Agent: z.name(z.next()), Run: "0", Text: z.text(), Figures: wire.Figures{ExitCode: &code, Ordered: z.next()%2 == 0}}
+		z.do(Actor{}, e)
+	case 2:
+		kinds := []string{wire.EventUp, wire.EventStopping, wire.EventStarted, wire.EventExited, wire.EventStalled, wire.EventRecovered, wire.EventGaveUp}
+		z.do(Actor{}, &wire.Event{Kind: kinds[z.next()%len(kinds)], Agent: z.name(z.next()), Run: fmt.Sprint(z.next() % 3), Text: z.text()})
+	case 3:
+		z.do(Actor{}, &wire.Told{Agent: z.name(z.next()), Run: fmt.Sprint(z.next() % 3), Task: z.task(), Lost: z.next()%4 == 0})
+	case 4:
+		z.do(Actor{}, wire.Due{})
+	case 5:
+		z.report()
+	case 6: // whatever the bytes are
+		z.request(operations[z.next()%len(operations)].Name, z.text())
+	default:
+		z.sensible(n)
+	}
+}
+
+func (z *fuzzer) roster() {
+	roster := &wire.Roster{}
+	for i := range fuzzAgents {
+		n := z.next()
+		if n%16 != 15 {
+			roster.Agents = append(roster.Agents, wire.Member{
+				ID: z.name(i), Role: wire.Roles[n%3], Capabilities: strings.Split("go,sql", ",")[:n%2], Capacity: n % 4,
+				OnExit: []string{"auto", "fail", "requeue"}[n%3], Deaf: n%11 == 10,
+			})
+		}
+	}
+	z.do(Actor{}, roster)
+}
+
+func (z *fuzzer) report() {
+	reports := []any{
+		&wire.Progress{TaskID: z.task(), Progress: float64(z.next()) / 255, Message: z.text()},
+		&wire.Trouble{TaskID: z.task(), Error: z.text(), Recoverable: z.next()%2 == 0},
+		&wire.OpenQuestion{Question: z.text()},
+		nil,
+	}
+	z.do(z.actor(), &wire.Report{Name: "x", Body: reports[z.next()%len(reports)]})
+}
+
+// request sends a payload as it is, if it can be read.
+func (z *fuzzer) request(operation, payload string) {
+	r := &wire.Request{ID: fmt.Sprint(z.next() % 8), Operation: operation, Timestamp: "t", Payload: []byte(payload)}
+	if Prepare(r, 16) == nil {
+		z.do(z.actor(), r)
+	}
+}
+
+// sensible asks for something that is likely to be granted.
+func (z *fuzzer) sensible(n int) {
+	id, err := wire.Encode(z.task())
+	require.NoError(z.t, err)
+	switch n {
+	case 7, 8:
+		roles := []string{`"worker"`, `"planner"`, `null`}
+		needs := ""
+		if len(z.state.list) > 0 && z.next()%2 == 0 {
+			needs = `"` + z.state.list[z.next()%len(z.state.list)].view.ID + `"`
+		}
+		z.request("submit-task", fmt.Sprintf(`{"type":"t","name":"n","requiredRole":%s,"priority":%d,"dependencies":[%s],"payload":{"p":%q}}`,
+			roles[z.next()%3], z.next(), needs, fmt.Sprint(z.next())))
+	case 9:
+		verbs := []string{"start-task", "complete-task", "cancel-task", "get-task"}
+		z.request(verbs[z.next()%len(verbs)], fmt.Sprintf(`{"taskId":%s}`, id))
+	case 10:
+		z.request("ask-user", fmt.Sprintf(`{"question":"q%d","timeout":%d}`, z.next()%3, 1+1000*z.next()))
+	case 11:
+		z.request("answer-question", fmt.Sprintf(`{"questionId":"q%d","answer":"a"}`, z.next()%8))
+	}
+}
+
+// FuzzApply makes records of bytes, of every kind and with whatever in them:
+// what does not follow is an error, nothing is a panic, and what was applied can
+// be spelled, told of and restored.
+func FuzzApply(f *testing.F) {
+	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	f.Add([]byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"))
+	f.Add([]byte("\xff\x10{\"task\":\"t0\"}\xff\x02[]"))
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		z := &fuzzer{t: t, rest: bytes}
+		s := New(Rules{KeepFinished: 1})
+		applied := 0
+		for n := 0; len(z.rest) > 0 && n < 300; n++ {
+			r := wire.Record{
+				Seq: s.Seq() + 1, At: beginning, Kind: fuzzKinds[z.next()%len(fuzzKinds)], Payload: []byte(z.payload()),
+				From: []string{"orchestrator", "operator", "agent:a0", "agent:a1", "agent:a2", ""}[z.next()%6],
+			}
+			_ = Tell(r)
+			if s.Apply(r) == nil {
+				applied++
+			}
+		}
+		kept, err := s.Snapshot()
+		require.NoError(t, err)
+		again := restored(t, s.rules, string(kept))
+		for _, state := range []*State{s, again} {
+			out := state.Handle(Input{At: beginning, Message: &wire.Event{Kind: wire.EventUp}})
+			require.NoError(t, out.Fault, "after %d records", applied)
+			out = state.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Due{}})
+			require.NoError(t, out.Fault)
+		}
+		require.Equal(t, spelled(t, s), spelled(t, again))
+	})
+}
+
+// fuzzKinds are the kinds of record, in order.
+var fuzzKinds = func() []string {
+	kinds := []string{wire.EventUp, wire.EventStarted, wire.EventEnded, "task.danced"}
+	for kind := range facts {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}()
+
+// payload makes what may stand in a record: a document with everything that any
+// kind has, or whatever the bytes are.
+func (z *fuzzer) payload() string {
+	if z.next() > 250 {
+		return z.text()
+	}
+	pick := func(of ...string) string { return of[z.next()%len(of)] }
+	task := func() string { return pick(`"t0"`, `"t1"`, `"t2"`, `"t3"`, `"t4"`, `""`) }
+	name := func() string { return pick(`"a0"`, `"a1"`, `"a2"`, `""`) }
+	return fmt.Sprintf(`{"task":%s,"dependencies":%s,"id":%s,"agent":%s,"run":%s,"role":%s,"capacity":%d,"attempt":%d,
+		"question_id":%s,"request":%s,"deadline":%s,"death":%s,"deaf":%s,"priority":%s,"result":%s,
+		"required_role":%s,"required_capabilities":%s,"capabilities":%s,"hash":%s}`,
+		task(), pick(`[]`, `[`+task()+`]`, `[`+task()+`,`+task()+`]`, `null`), name(), name(), pick(`"r0"`, `"r1"`, `""`),
+		pick(`"worker"`, `"planner"`), z.next()%3, z.next()%3,
+		pick(`"q1"`, `"q2"`, `"q3"`), pick(`null`, `{"id":"1","run":"r0","timestamp":"t","sum":1}`, `{"id":"2","run":"r1","timestamp":"t","sum":1}`),
+		pick(`""`, `"2026-11-21T14:00:01.000Z"`, `"2026-11-21T16:00:01.000Z"`, `"soon"`), pick(`true`, `false`), pick(`true`, `false`),
+		pick(`1`, `1e9`, `-7.5`, `"high"`, `null`), pick(`{}`, `"x"`, `null`, `[1, 2]`),
+		pick(`"worker"`, `""`), pick(`[]`, `["go"]`, `["sql","go"]`), pick(`[]`, `["go"]`, `["go","sql"]`), pick(`"h0"`, `"h1"`))
+}
+
+// FuzzRestore makes States of whatever: what is no snapshot gives none, and what
+// gives one can go on.
+func FuzzRestore(f *testing.F) {
+	p := atWork(f)
+	for _, line := range []string{
+		`> planner 1 submit-task {"type":"t","name":"one","requiredRole":"worker"}`,
+		`> planner 2 submit-task {"type":"t","name":"two","dependencies":["$one"]}`,
+		`> planner 3 ask-user {"question":"?"}`,
+		`> coder 1 complete-task {"taskId":"$one"}`,
+	} {
+		f.Add([]byte(spelled(f, p.state)))
+		p.play(line)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, ok := Restore(Rules{}, text)
+		if !ok {
+			return
+		}
+		_, _ = s.Snapshot()
+		_ = s.Counts()
+		s.Handle(Input{At: beginning, Message: &wire.Event{Kind: wire.EventUp}})
+		s.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Due{}})
+	})
+}

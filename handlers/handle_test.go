@@ -1,0 +1,130 @@
+package handlers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// register adds an operation to the table for one test.
+func register(t *testing.T, name string, do func(*turn) (any, *wire.Error)) {
+	byName[name] = &Operation{Name: name, Writes: true, do: func(t *turn, _ any) (any, *wire.Error) { return do(t) }}
+	t.Cleanup(func() { delete(byName, name) })
+}
+
+// atWork is a player with a planner and a coder that run.
+func atWork(t testing.TB) *player {
+	p := newPlayer(t)
+	for _, line := range []string{"agents: planner(planner) coder(worker)", "up", "start planner", "start coder"} {
+		p.play(line)
+	}
+	return p
+}
+
+// ask has an agent ask for an operation that needs no payload.
+func (p *player) ask(who, id, operation string) Outcome {
+	return p.do(p.actor(who), &wire.Request{ID: id, Operation: operation, Timestamp: wire.Timestamp(p.at)})
+}
+
+// TestPanic: a mistake of ours costs one request. What it had decided before
+// stands, nobody but the log hears what went wrong, and the next request is
+// served.
+//
+// Rows: B-21, B-75.
+func TestPanic(t *testing.T) {
+	register(t, "stumble", func(t *turn) (any, *wire.Error) {
+		_, _ = submitTask(t, &wire.SubmitTask{Type: "t", Name: "before"})
+		panic("for the log alone")
+	})
+	p := atWork(t)
+	out := p.ask("planner", "1", "stumble")
+	require.ErrorContains(t, out.Fault, "for the log alone")
+	require.Equal(t, wire.CodeInternal, out.Refused.Code)
+	require.Len(t, out.Letters, 1)
+	line := string(wire.Envelope{}.AppendAnswer(nil, out.Letters[0].Request, nil, out.Letters[0].Refusal))
+	require.Contains(t, line, `"correlationId":"1"`)
+	require.Contains(t, line, `"code":"INTERNAL_ERROR"`)
+	require.NotContains(t, line, "log alone")
+
+	require.Len(t, out.Records, 1)
+	require.NotNil(t, p.task("before"), "what was decided stands")
+	p.requireReplay()
+	p.play(`> planner 2 get-task {"taskId":"$before"}`)
+	require.NoError(t, p.last.Fault)
+	require.Nil(t, p.last.Refused)
+}
+
+// TestPanicAfterTheAnswer: there is one answer all the same.
+//
+// Rows: B-21, B-75.
+func TestPanicAfterTheAnswer(t *testing.T) {
+	p := atWork(t)
+	spoil := func(t *turn) { t.market.fresh = append(t.market.fresh, nil) }
+	mend := func() { p.state.market.fresh = nil }
+	register(t, "answer-and-stumble", func(t *turn) (any, *wire.Error) {
+		spoil(t)
+		return &wire.Nothing{}, nil
+	})
+	out := p.ask("planner", "1", "answer-and-stumble")
+	require.Error(t, out.Fault)
+	require.Nil(t, out.Refused)
+	require.Len(t, out.Letters, 1)
+	require.Nil(t, out.Letters[0].Refusal)
+	mend()
+
+	register(t, "wait-and-stumble", func(t *turn) (any, *wire.Error) {
+		spoil(t)
+		return nil, nil
+	})
+	out = p.ask("planner", "2", "wait-and-stumble")
+	require.Error(t, out.Fault)
+	require.True(t, out.Waits)
+	require.Empty(t, out.Letters)
+	mend()
+}
+
+// TestForeignInput: what the package does not decide about is a fault, and
+// changes nothing.
+func TestForeignInput(t *testing.T) {
+	for name, message := range map[string]wire.Message{
+		"no kind of happening": &wire.Event{Kind: "agent.danced"},
+		"a log line":           wire.Log{},
+		"a foreign message":    &wire.Foreign{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := atWork(t)
+			before := spelled(t, p.state)
+			out := p.do(Actor{}, message)
+			require.Error(t, out.Fault)
+			require.Empty(t, out.Records)
+			require.Equal(t, before, spelled(t, p.state))
+		})
+	}
+}
+
+// TestUnprepared: a request whose payload nobody has read, or read as another's,
+// is refused; so is an operation that is not there.
+//
+// Rows: B-27, B-28.
+func TestUnprepared(t *testing.T) {
+	p := atWork(t)
+	for _, o := range Operations() {
+		out := p.do(p.actor("planner"), &wire.Request{ID: "1", Operation: o.Name, Body: 7})
+		require.NoError(t, out.Fault)
+		require.Contains(t, []wire.Code{wire.CodeInvalid, wire.CodeDenied}, out.Refused.Code, o.Name)
+	}
+	require.Equal(t, wire.CodeUnknownType, p.ask("planner", "1", "no-such-thing").Refused.Code)
+}
+
+// TestUsedChance: chance that comes twice is a fault, and not a second task of
+// one id.
+func TestUsedChance(t *testing.T) {
+	p := atWork(t)
+	p.play(`> planner 1 submit-task {"type":"t","name":"one"}`)
+	p.chance--
+	out := p.do(p.actor("planner"), &wire.Request{ID: "2", Operation: "submit-task", Body: &wire.SubmitTask{Type: "t", Name: "two"}})
+	require.Error(t, out.Fault)
+	require.Len(t, p.state.list, 1)
+}

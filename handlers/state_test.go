@@ -1,0 +1,146 @@
+package handlers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// TestForeignRecords: a record that does not follow from those before it is an
+// error that names it, and changes nothing.
+func TestForeignRecords(t *testing.T) {
+	const task = "00000005-0000-4000-8000-000000000000"
+	for _, test := range []struct{ kind, payload, why string }{
+		{"task.danced", `{}`, `is of the kind "task.danced", which this version does not know`},
+		{wire.EventTaskDone, `{"task":7}`, "cannot be read"},
+		{wire.EventTaskDone, `[]`, "cannot be read"},
+		{wire.EventTaskDone, ``, "cannot be read"},
+		{wire.EventAgentKnown, `{}`, "the agent has no name"},
+		{wire.EventAgentForgotten, `{"id":"nobody"}`, `there is no agent "nobody"`},
+		{wire.EventTaskCreated, `{}`, "the task has no id"},
+		{wire.EventTaskCreated, `{"task":"` + task + `"}`, "there is a task " + task + " already"},
+		{wire.EventTaskCreated, `{"task":"a","dependencies":["b"]}`, "there is no task b to depend on"},
+		{wire.EventTaskAssigned, `{"task":"` + task + `","agent":"nobody"}`, `there is no agent "nobody"`},
+		{wire.EventTaskAssigned, `{"task":"a","agent":"coder"}`, "there is no task a"},
+		{wire.EventTaskStarted, `{"task":"` + task + `"}`, "is pending"},
+		{wire.EventTaskProgress, `{"task":"` + task + `"}`, "is pending"},
+		{wire.EventTaskRequeued, `{"task":"` + task + `"}`, "is pending"},
+		{wire.EventTaskDone, `{"task":"` + task + `"}`, "is pending"},
+		{wire.EventTaskFailed, `{"task":"` + task + `"}`, "is pending"},
+		{wire.EventTaskCancelled, `{"task":"a"}`, "there is no task a"},
+		{wire.EventQuestionAsked, `{"question_id":"q1"}`, "there is a question q1 already"},
+		{wire.EventQuestionRejoined, `{"question_id":"q1"}`, "nobody waits"},
+		{wire.EventQuestionRejoined, `{"question_id":"q2","request":{"id":"1","run":"r","timestamp":"","sum":1}}`, "there is no question q2"},
+		{wire.EventQuestionAnswered, `{"question_id":"q2"}`, "there is no question q2"},
+		{wire.EventQuestionExpired, `{"question_id":"q2"}`, "there is no question q2"},
+	} {
+		t.Run(test.kind+" "+test.payload, func(t *testing.T) {
+			p := atWork(t)
+			p.play(`> planner 1 submit-task {"type":"t","name":"one"}`)
+			p.play(`> planner 2 ask-user {"question":"?"}`)
+			require.Equal(t, task, p.task("one").view.ID)
+			before := spelled(t, p.state)
+			seq := p.state.Seq()
+			err := p.state.Apply(wire.Record{Seq: seq + 1, At: beginning, Kind: test.kind, Payload: []byte(test.payload)})
+			require.ErrorContains(t, err, test.why)
+			require.ErrorContains(t, err, fmt.Sprintf("record %d", seq+1))
+			require.Equal(t, before, spelled(t, p.state))
+		})
+	}
+}
+
+// TestGap: a record is missing, or comes twice.
+func TestGap(t *testing.T) {
+	p := atWork(t)
+	for _, seq := range []int64{0, p.state.Seq(), p.state.Seq() + 2} {
+		err := p.state.Apply(wire.Record{Seq: seq, Kind: wire.EventUp, Payload: []byte(`{"text":""}`)})
+		require.ErrorContains(t, err, "follows record")
+	}
+}
+
+// TestForeignSnapshots: of what is no snapshot of ours nothing is made, and the
+// records tell everything.
+func TestForeignSnapshots(t *testing.T) {
+	p := atWork(t)
+	p.play(`> planner 1 submit-task {"type":"t","name":"one","requiredRole":"worker"}`)
+	p.play(`> planner 2 submit-task {"type":"t","name":"two","dependencies":["$one"]}`)
+	p.play(`> planner 3 ask-user {"question":"?"}`)
+	whole := spelled(t, p.state)
+	one := p.task("one").view.ID
+	twice := func(list string) string {
+		at := strings.Index(whole, list) + len(list)
+		end := at + strings.Index(whole[at:], `],"`)
+		return whole[:at] + whole[at:end] + "," + whole[at:end] + whole[end:]
+	}
+	for name, text := range map[string]string{
+		"nothing":               "",
+		"not JSON":              "{",
+		"half":                  whole[:len(whole)/2],
+		"another version":       strings.Replace(whole, `"version":1`, `"version":2`, 1),
+		"a task that is missed": strings.Replace(whole, `{"view":{"id":"`+one+`"`, `{"view":{"id":"else"`, 1),
+		"a task in no list":     strings.Replace(whole, `"finished":[`, `"finished":["else"`, 1),
+		"a task twice":          twice(`"tasks":[`),
+		"an agent twice":        twice(`"agents":[`),
+		"a question twice":      twice(`"questions":[`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NotEqual(t, whole, text)
+			_, ok := Restore(Rules{}, []byte(text))
+			require.False(t, ok)
+		})
+	}
+	restored(t, Rules{}, whole)
+}
+
+// TestComplete: a stub is completed from its own records alone.
+func TestComplete(t *testing.T) {
+	p := atWork(t)
+	p.play(`> planner 1 submit-task {"type":"t","name":"one","payload":{"a":1}}`)
+	p.play(`> planner 2 submit-task {"type":"t","name":"two","payload":{"b":1}}`)
+	answer := reply(p.task("one"))
+	answer.Task.Payload = nil
+	created := p.records[p.task("one").created-1]
+	require.NoError(t, Complete(answer, created, created))
+	require.JSONEq(t, `{"a":1}`, string(answer.Task.Payload))
+	require.ErrorContains(t, Complete(answer, created, p.records[p.task("two").created-1]), "is not about task")
+	require.Error(t, Complete(answer, created, wire.Record{Kind: "task.danced"}))
+}
+
+// TestKeys: a key is told once and kept as a hash. It speaks for its agent as
+// long as that is in the configuration.
+func TestKeys(t *testing.T) {
+	p := atWork(t)
+	p.play(`> operator a issue-key {"agent":"coder"}`)
+	issued, ok := p.last.Letters[0].Payload.(*wire.IssuedKey)
+	require.True(t, ok)
+	require.True(t, strings.HasPrefix(issued.Key, "orc_"))
+	for _, r := range p.records {
+		require.NotContains(t, string(r.Payload), issued.Key[len("orc_"):])
+	}
+	require.NotContains(t, spelled(t, p.state), issued.Key[len("orc_"):])
+	name, ok := p.state.AgentOf(HashKey(issued.Key))
+	require.True(t, ok)
+	require.Equal(t, "coder", name)
+	_, ok = p.state.AgentOf(HashKey("orc_another"))
+	require.False(t, ok)
+	p.play("agents: planner(planner)")
+	_, ok = p.state.AgentOf(HashKey(issued.Key))
+	require.False(t, ok)
+	p.play("agents: planner(planner) coder(worker)")
+	_, ok = p.replayed().AgentOf(HashKey(issued.Key))
+	require.True(t, ok)
+}
+
+// TestTellBroken: somebody who looks at a record that cannot be read sees it all
+// the same.
+func TestTellBroken(t *testing.T) {
+	e := Tell(wire.Record{Seq: 7, At: beginning, Kind: "task.danced", Payload: []byte(`{"with":"x"}`)})
+	require.Equal(t, int64(7), e.Seq)
+	require.Equal(t, "task.danced", e.Kind)
+	require.JSONEq(t, `{"with":"x"}`, string(e.Payload))
+	require.Contains(t, e.Text, "does not know")
+}

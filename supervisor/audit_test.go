@@ -1,0 +1,175 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// trail reads what the audit of a state directory has written.
+func trail(t *testing.T, dir string) (lines []map[string]any) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "audit", "*.jsonl"))
+	require.NoError(t, err)
+	slices.Sort(names)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			require.True(t, strings.HasSuffix(line, "\n"), "half a line")
+			var entry map[string]any
+			require.NoError(t, json.Unmarshal([]byte(line), &entry), line)
+			lines = append(lines, entry)
+		}
+	}
+	return lines
+}
+
+// A line says who, what, which and what came of it, whatever stands in it.
+//
+// Rows: B-81.
+func TestAuditLines(t *testing.T) {
+	dir := t.TempDir()
+	a := newAudit(dir, hclog.NewNullLogger())
+	at := time.Date(2026, 11, 21, 14, 0, 0, 999e6, time.FixedZone("", 3600))
+	agent := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "r"}
+	evil := "\x1b[2J\"\\\n\u2028<&>"
+	a.note(at, agent, "request:", "query-agents", evil, nil)
+	a.note(at, agent, "event:", "question", "2", &wire.Error{Code: wire.CodeDenied, Message: evil})
+	a.noteRaw(at, agent, "request:"+evil, []byte(`12345678901234567890`), &wire.Error{Code: wire.CodeUnknownType, Message: "no"})
+	a.noteRaw(at, handlers.Actor{Kind: handlers.Operator}, "request:x", nil, &wire.Error{Code: wire.CodeInvalid, Message: "no"})
+	a.close()
+	got := trail(t, dir)
+	require.Len(t, got, 4)
+	for _, line := range got {
+		require.Equal(t, "2026-11-21T13:00:00.999Z", line["at"])
+	}
+	require.Equal(t, evil, got[0]["id"])
+	require.Equal(t, "granted", got[0]["outcome"])
+	require.Equal(t, "request:query-agents", got[0]["type"])
+	require.Equal(t, evil, got[1]["why"])
+	require.Equal(t, "denied", got[1]["outcome"])
+	require.Equal(t, "request:"+evil, got[2]["type"])
+	require.Nil(t, got[3]["id"])
+	require.Equal(t, "operator", got[3]["actor"])
+	var none *audit
+	none.note(at, agent, "request:", "x", "1", nil)
+	none.noteRaw(at, agent, "x", nil, nil)
+	none.close()
+}
+
+// Lines are in their file a moment after, without anybody waiting for them, and
+// the next life writes a file of its own.
+//
+// Rows: B-81.
+func TestAuditIsWrittenSoon(t *testing.T) {
+	dir := t.TempDir()
+	for life := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAudit(dir, hclog.NewNullLogger())
+			a.note(time.Now(), handlers.Actor{}, "request:", "x", "1", nil)
+			synctest.Wait()
+			require.Len(t, trail(t, dir), 2*life)
+			<-time.After(auditPause)
+			synctest.Wait()
+			require.Len(t, trail(t, dir), 2*life+1)
+			a.note(time.Now(), handlers.Actor{}, "request:", "x", "2", nil)
+			a.close()
+			require.Len(t, trail(t, dir), 2*life+2)
+		})
+	}
+}
+
+// Much at once is written at once, and nothing is lost.
+//
+// Rows: B-81.
+func TestAuditOfMany(t *testing.T) {
+	const many = 20_000
+	dir := t.TempDir()
+	a := newAudit(dir, hclog.NewNullLogger())
+	done := make(chan struct{})
+	for part := range 4 {
+		go func() {
+			for n := range many / 4 {
+				a.note(time.Now(), handlers.Actor{}, "request:", "x", fmt.Sprint(part, " ", n), nil)
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range 4 {
+		<-done
+	}
+	a.close()
+	seen := make(map[any]bool)
+	for _, line := range trail(t, dir) {
+		seen[line["id"]] = true
+	}
+	require.Len(t, seen, many)
+}
+
+// A disk that takes nothing: lines are counted, nobody waits, it is said once,
+// and when there is room again a line tells how many are missing.
+//
+// Rows: B-81.
+func TestAuditOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "audit"), nil, 0o600)) // in the way of the folder
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		a := newAudit(dir, hclog.New(&hclog.LoggerOptions{Output: &said}))
+		for n := range 3 {
+			a.note(time.Now(), handlers.Actor{}, "request:", "x", fmt.Sprint(n), nil)
+			<-time.After(time.Second)
+		}
+		require.NoError(t, os.Remove(filepath.Join(dir, "audit")))
+		<-time.After(retryAfter)
+		a.note(time.Now(), handlers.Actor{}, "request:", "x", "3", nil)
+		a.close()
+		got := trail(t, dir)
+		require.Len(t, got, 2)
+		require.Equal(t, "lost", got[0]["outcome"])
+		require.EqualValues(t, 3, got[0]["lines"])
+		require.Equal(t, "3", got[1]["id"])
+		require.Equal(t, 1, strings.Count(said.String(), "the audit cannot be written"))
+	})
+}
+
+// Whatever is refused because the record takes nothing is in the audit too.
+//
+// Rows: B-81.
+func TestAuditAfterARecordHasFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "a"})
+		parts["slow"] = slowly(time.Second)
+		agents = append(agents, Agent{Name: "slow", DependsOn: []string{"a"}})
+		record, dir := newLedger(), t.TempDir()
+		p := perform(t, Options{Record: record, StateDir: dir}, agents, parts)
+		synctest.Wait()
+		all[0].says(submit("before", ""))
+		synctest.Wait()
+		record.meddle(func([]wire.Record) error { return errors.New("broken") })
+		p.dispatcher.happen(&wire.Event{Kind: wire.EventIdle})
+		synctest.Wait()
+		all[0].says(submit("after", ""), request("read", "query-agents", `{}`))
+		require.Equal(t, []string{"before granted", "after INTERNAL_ERROR", "read INTERNAL_ERROR"}, all[0].gist())
+		require.Error(t, p.end())
+		outcomes := make(map[any]any)
+		for _, line := range trail(t, dir) {
+			outcomes[line["id"]] = line["outcome"]
+		}
+		require.Equal(t, map[any]any{"before": "granted", "after": "internal", "read": "internal"}, outcomes)
+	})
+}

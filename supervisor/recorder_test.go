@@ -1,0 +1,244 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+)
+
+// A team's life: tasks in every state, a question, a key, and an agent that has
+// died.
+func liveALittle(t *testing.T, p *play, all []*talker) {
+	boss, w := all[0], all[1]
+	synctest.Wait()
+	boss.says(submit("done", "w"), submit("running", "w"), submit("waiting", "w"), submit("mine", ""), request("q", "ask-user", `{"question":"why?","timeout":3600000}`))
+	id := func(request string) string { return fmt.Sprintf(`{"taskId":%q}`, boss.task(request).ID) }
+	w.says(request("1", "complete-task", id("done")))
+	boss.says(request("2", "cancel-task", id("mine")), event("3", "question", `{"question":"fine?","context":{"n":12345678901234567890}}`))
+	boss.says(request("4", "submit-task", fmt.Sprintf(`{"type":"t","name":"after","dependencies":[%q],"priority":1}`, boss.task("running").ID)))
+	_, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "issue-key", []byte(`{"agent":"boss"}`))
+	require.NoError(t, err)
+	synctest.Wait()
+}
+
+// team is a boss and a worker.
+func team(t *testing.T) ([]Agent, map[string]part, []*talker) {
+	return talkers(t, Agent{Name: "boss", Role: wire.RolePlanner, OnExit: "auto"}, worker("w", 1))
+}
+
+// replayed is the State that facts make.
+func replayed(t *testing.T, facts []wire.Record) *handlers.State {
+	t.Helper()
+	s := handlers.New(handlers.Rules{})
+	for _, r := range facts {
+		require.NoError(t, s.Apply(r))
+	}
+	return s
+}
+
+// At the end the State is kept, and it is what the facts make.
+func TestStateIsKeptAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := team(t)
+		record := newLedger()
+		p := perform(t, Options{Record: record}, agents, parts)
+		liveALittle(t, p, all)
+		require.NoError(t, p.stop())
+		facts := record.facts(t)
+		require.Equal(t, []int64{int64(len(facts))}, record.keeps)
+		seq, state, err := record.Snapshot(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, len(facts), seq)
+		require.Equal(t, spelledState(t, replayed(t, facts)), string(state))
+		for i, r := range facts {
+			require.EqualValues(t, i+1, r.Seq)
+		}
+	})
+}
+
+// A State is kept every so many facts, behind all that it includes.
+func TestStateIsKeptNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		p := perform(t, Options{Record: record}, nil, nil)
+		synctest.Wait()
+		inputs := make([]handlers.Input, 10_000)
+		for i := range inputs {
+			inputs[i] = handlers.Input{At: time.Now(), Message: &wire.Event{Kind: wire.EventIdle}}
+		}
+		for range 2*snapshotEvery/len(inputs) + 1 {
+			p.dispatcher.submit(inputs, new(work))
+			synctest.Wait()
+		}
+		require.Len(t, record.keeps, 2)
+		for i, seq := range record.keeps {
+			require.GreaterOrEqual(t, seq, int64(i+1)*snapshotEvery)
+		}
+		require.NoError(t, p.stop())
+		require.Len(t, record.keeps, 3)
+	})
+}
+
+// A start from the kept State and the facts behind it is the same as one from
+// all facts, and goes on in the same way.
+func TestRestartFromSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		for life := range 3 {
+			agents, parts, all := team(t)
+			p := perform(t, Options{Record: record}, agents, parts)
+			liveALittle(t, p, all)
+			record.forgets = life > 0 // the lives after the first are all tail
+			require.NoError(t, p.stop())
+		}
+		seq, _, err := record.Snapshot(t.Context())
+		require.NoError(t, err)
+		facts := record.facts(t)
+		require.Less(t, seq, int64(len(facts)))
+		tailed := newDispatcher(Options{Record: record})
+		require.NoError(t, tailed.restore(t.Context(), handlers.Rules{}))
+		require.EqualValues(t, len(facts), tailed.last)
+		require.Equal(t, spelledState(t, replayed(t, facts)), spelledState(t, tailed.state))
+	})
+}
+
+// A kept State that nobody can read is passed over: the facts tell everything.
+func TestRestartFromUnreadableSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		agents, parts, all := team(t)
+		p := perform(t, Options{Record: record}, agents, parts)
+		liveALittle(t, p, all)
+		require.NoError(t, p.stop())
+		facts := record.facts(t)
+		for _, text := range []string{"", "{}", `{"version":99}`, "no JSON"} {
+			require.NoError(t, record.Memory.Keep(t.Context(), int64(len(facts)), []byte(text)))
+			d := newDispatcher(Options{Record: record})
+			require.NoError(t, d.restore(t.Context(), handlers.Rules{}))
+			require.Equal(t, spelledState(t, replayed(t, facts)), spelledState(t, d.state))
+		}
+	})
+}
+
+// A record of a kind from the future is an error that names it: nothing starts
+// behind facts that are not understood.
+func TestRestartFromTheFuture(t *testing.T) {
+	record := eventlog.NewMemory()
+	facts := []wire.Record{{At: time.Now(), Kind: wire.EventUp, Payload: []byte(`{}`)}, {At: time.Now(), Kind: "task.teleported", Payload: []byte(`{}`)}}
+	require.NoError(t, record.Append(context.Background(), 0, facts))
+	err := New(Options{Record: record}, nil).Restore(t.Context())
+	require.ErrorContains(t, err, "task.teleported")
+	require.ErrorContains(t, err, "record 2")
+}
+
+// killed plays a life that ends without an end: the record takes nothing of it
+// any more from some moment on.
+func (l *ledger) killed(t *testing.T) *ledger {
+	t.Helper()
+	next := newLedger()
+	var facts []wire.Record
+	for _, r := range l.facts(t) {
+		r.Seq = 0
+		facts = append(facts, r)
+	}
+	require.NoError(t, next.Memory.Append(t.Context(), 0, facts))
+	return next
+}
+
+// After a kill every task is where the file says: lost ones fail, or wait for
+// another run; questions wait; and what was asked before is known.
+//
+// Rows: B-30, B-57, T-57.
+func TestLifeAfterAKill(t *testing.T) {
+	for onExit, want := range map[string]string{"auto": "failed", "fail": "failed", "requeue": "running"} {
+		synctest.Test(t, func(t *testing.T) {
+			agents, parts, all := team(t)
+			agents[1].OnExit = onExit
+			record := newLedger()
+			p := perform(t, Options{Record: record}, agents, parts)
+			liveALittle(t, p, all)
+			task := all[0].task("running").ID
+			after := record.killed(t)
+			require.NoError(t, p.stop())
+
+			agents, parts, all = team(t)
+			agents[1].OnExit = onExit
+			p = perform(t, Options{Record: after}, agents, parts)
+			synctest.Wait()
+			boss, w := all[0], all[1]
+			boss.says(request("get", "get-task", fmt.Sprintf(`{"taskId":%q}`, task)))
+			require.Equal(t, want, boss.task("get").Status, onExit)
+			if want == "failed" {
+				require.Contains(t, boss.task("get").Error, "lost")
+			}
+			require.Equal(t, []string{"notify:task-assigned"}, w.gist())
+			boss.says(submit("running", "w"), request("q", "ask-user", `{"question":"why?","timeout":3600000}`))
+			require.Equal(t, task, boss.task("running").ID, "a repeat by the next run")
+			answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "list-questions", nil)
+			require.NoError(t, err)
+			require.Len(t, answer.(*wire.QuestionList).Questions, 2, "nobody is asked twice")
+			_, err = p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "answer-question", []byte(`{"questionId":"q1","answer":"so"}`))
+			require.NoError(t, err)
+			require.Contains(t, boss.gist(), "q granted")
+			require.NoError(t, p.stop())
+			replayed(t, after.facts(t))
+		})
+	}
+}
+
+// An agent that is no longer in the file when the orchestrator comes back is
+// forgotten, and its task is given to one that runs, once.
+//
+// Rows: B-56.
+func TestLifeWithoutAnAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, other := worker("one", 1), worker("other", 1)
+		one.Offers, other.Offers, one.OnExit = []string{"w"}, []string{"w"}, "requeue"
+		agents, parts, all := talkers(t, Agent{Name: "boss"}, one, other)
+		record := newLedger()
+		p := perform(t, Options{Record: record}, agents, parts)
+		synctest.Wait()
+		all[0].says(submit("1", "w"))
+		require.Equal(t, []string{"notify:task-assigned"}, all[1].gist())
+		after := record.killed(t)
+		require.NoError(t, p.stop())
+
+		agents, parts, all = talkers(t, Agent{Name: "boss"}, other)
+		p = perform(t, Options{Record: after}, agents, parts)
+		synctest.Wait()
+		require.Equal(t, []string{"notify:task-assigned"}, all[1].gist())
+		seen := kinds(after.facts(t), "task.")
+		require.Equal(t, []string{"task.created", "task.assigned", "task.started", "task.requeued", "task.assigned", "task.started"}, seen)
+		require.NoError(t, p.stop())
+	})
+}
+
+// Events come from memory and from the record, in one row without holes.
+func TestEventsOfEarlierLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		for range 2 {
+			agents, parts, all := team(t)
+			p := perform(t, Options{Record: record}, agents, parts)
+			liveALittle(t, p, all)
+			var seqs []int64
+			require.NoError(t, p.Events(t.Context(), EventQuery{}, func(e wire.Event) error {
+				seqs = append(seqs, e.Seq)
+				return nil
+			}))
+			require.Len(t, seqs, len(record.facts(t)))
+			for i, seq := range seqs {
+				require.EqualValues(t, i+1, seq)
+			}
+			require.NoError(t, p.stop())
+		}
+	})
+}

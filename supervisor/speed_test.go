@@ -1,0 +1,96 @@
+package supervisor
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+)
+
+// nothing is a stream that takes everything at once.
+type nothing struct{}
+
+func (nothing) Write(text []byte) (int, error)    { return len(text), nil }
+func (nothing) TryWrite(text []byte) (int, error) { return len(text), nil }
+func (nothing) SetWriteDeadline(time.Time) error  { return nil }
+
+// mouth is an agent without a process, whose output a benchmark makes.
+type mouth struct {
+	*Supervisor
+	speech *speech
+	mail   *mailbox
+}
+
+func newMouth(b *testing.B, record Record) *mouth {
+	s := New(Options{
+		Name: "bench", StateDir: b.TempDir(), Log: hclog.NewNullLogger(), Record: record,
+		Protocol: Protocol{Rate: 1 << 30, Burst: 1 << 30},
+	}, []Agent{{Name: "a"}})
+	if record != nil {
+		go s.dispatcher.keepRecording()
+	}
+	s.enlist()
+	a := s.agents["a"]
+	s.event(a, wire.Event{Kind: wire.EventStarted, Run: "r", Text: "bench"})
+	a.voice.output = Output{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}
+	o := &mouth{
+		Supervisor: s, speech: a.voice.begin("r", 1<<20),
+		mail: &mailbox{bounds: Bounds{Messages: 1024, Bytes: 32 << 20}, to: nothing{}, close: func() {}},
+	}
+	o.speech.channel = s.channel(a, &maker{spec: a.Agent, run: "r"})
+	o.speech.channel.mail = o.mail
+	s.dispatcher.posts.open("a", "r", o.mail)
+	b.ReportAllocs()
+	return o
+}
+
+const perChunk = 64
+
+// end prints what one request cost, and sees that none was refused.
+func (o *mouth) end(b *testing.B) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/perChunk, "ns/request")
+	_, _, refused := o.mail.waiting()
+	require.Zero(b, refused)
+	o.dispatcher.close()
+}
+
+// BenchmarkAsks is the way of a chunk of 64 requests through one agent's
+// goroutine: split, parsed, decided, answered in one write, and noted.
+func BenchmarkAsks(b *testing.B) {
+	o := newMouth(b, nil)
+	var chunk []byte
+	for i := range perChunk {
+		chunk = fmt.Appendf(chunk, `{"type":"request:query-tasks","id":"req-123e4567-e89b-12d3-a456-4266141740%02d","timestamp":"2026-11-21T10:00:00Z","payload":{"status":"queued"}}`+"\n", i)
+	}
+	for b.Loop() {
+		o.speech.hear(child.Stdout, chunk)
+	}
+	o.end(b)
+}
+
+// BenchmarkSubmits is the same with tasks that are submitted, and recorded on
+// disk before the answers leave.
+func BenchmarkSubmits(b *testing.B) {
+	log, err := eventlog.Open(b.Context(), eventlog.Options{Path: filepath.Join(b.TempDir(), "events.db"), Durable: true})
+	require.NoError(b, err)
+	o := newMouth(b, log)
+	n := 0
+	for b.Loop() {
+		var chunk []byte
+		for range perChunk {
+			n++
+			chunk = fmt.Appendf(chunk, `{"type":"request:submit-task","id":"req-%d","timestamp":"2026-11-21T10:00:00Z","payload":{"type":"t","name":"a task","payload":{"n":%d}}}`+"\n", n, n)
+		}
+		o.speech.hear(child.Stdout, chunk)
+		o.dispatcher.settle()
+	}
+	o.end(b)
+	require.NoError(b, log.Close())
+}
