@@ -28,6 +28,19 @@ func Tell(r wire.Record) wire.Event {
 	return e
 }
 
+// Happening says whether records of a kind say what the supervisor did or saw,
+// and not what was decided.
+func Happening(kind string) bool { return happenings[kind] }
+
+// About is the agent that a record is about, as far as can be told without
+// reading it: the one that caused it, or the one that it is for.
+func About(r *wire.Record) string {
+	if name := agentOf(r.From); name != "" {
+		return name
+	}
+	return agentOf(r.To)
+}
+
 // A teller says what a fact means, and whom it is about.
 type teller interface{ tell(e *wire.Event) }
 

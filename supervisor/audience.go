@@ -3,7 +3,6 @@ package supervisor
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
@@ -13,44 +12,63 @@ import (
 // of the agents it is about, and those who follow all of them.
 type audience struct {
 	journal *journal
-	heard   func(*wire.Event) // sees each event
+	heard   func(*news) // sees each
 
 	mu     sync.Mutex
 	voices map[string]*voice
 	all    []*Follower // those who follow all agents, also future ones
 }
 
+// news is a fact on its way to people. It is put into words by the first who
+// wants to read them: most facts are read by nobody, and whoever records them
+// has others waiting.
+type news struct {
+	record wire.Record
+	once   sync.Once
+	event  wire.Event
+}
+
+// Event is the fact in words.
+func (n *news) Event() *wire.Event {
+	n.once.Do(func() { n.event = handlers.Tell(n.record) })
+	return &n.event
+}
+
 // tell tells of facts, in their order.
 func (u *audience) tell(records []wire.Record) {
-	events := make([]*wire.Event, 0, len(records))
-	for _, r := range records {
-		e := handlers.Tell(r)
-		events = append(events, &e)
+	all := make([]news, len(records))
+	told := make([]*news, len(records))
+	for i := range records {
+		all[i].record = records[i]
+		told[i] = &all[i]
 	}
-	u.journal.add(events)
-	for i, e := range events {
-		u.say(e, records[i].At)
-		u.heard(e)
+	u.journal.add(told)
+	for _, n := range told {
+		u.say(n)
+		u.heard(n)
 	}
 }
 
-// say puts an event among what its agent says, or, if it is about none, among
-// what those hear who follow all. What was decided about tasks is only heard,
-// and does not push the agent's own words out of what is kept of them.
-func (u *audience) say(e *wire.Event, at time.Time) {
+// say puts news among what the agent says that they are about, or, if they are
+// about none, among what those hear who follow all. What was decided is only
+// heard, and does not push the agent's own words out of what is kept of them.
+func (u *audience) say(n *news) {
+	happening := handlers.Happening(n.record.Kind)
+	agent := handlers.About(&n.record)
 	u.mu.Lock()
-	v, all := u.voices[e.Agent], u.all
+	v, all := u.voices[agent], u.all
 	u.mu.Unlock()
 	switch {
-	case v == nil:
-		p := sentence(e, at)
+	case v == nil && len(all) > 0:
+		p := sentence(n, happening)
 		for _, f := range all {
-			f.pushNow(e.Agent, p)
+			f.pushNow(agent, p)
 		}
-	case e.Payload == nil:
-		v.say(e, at)
+	case v == nil:
+	case happening:
+		v.say(n)
 	default:
-		v.mention(e, at)
+		v.mention(n)
 	}
 }
 

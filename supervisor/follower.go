@@ -120,12 +120,12 @@ func (f *Follower) await(moved <-chan struct{}) {
 }
 
 // pushNow adds a page without waiting, also past the backlog: what the
-// orchestrator says is little and is not left out before twice of it.
+// orchestrator says is little and is not left out before several times of it.
 func (f *Follower) pushNow(agent string, p *page) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := f.queue(agent)
-	if len(q.page.text) >= 2*backlog {
+	if q.page.weight() >= 8*backlog {
 		q.missed += int64(len(p.lines))
 		return
 	}
@@ -166,8 +166,7 @@ func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) boo
 	for {
 		if agent, ok := f.take(&spare.page); ok {
 			for i := range spare.page.lines {
-				m := &spare.page.lines[i]
-				see(Line{At: m.at, Agent: agent, Stream: m.stream, Text: spare.page.line(i), Missed: m.missed, Event: m.event})
+				see(spare.page.heard(i, agent))
 			}
 			return true
 		}
@@ -183,6 +182,17 @@ func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) boo
 			return false
 		}
 	}
+}
+
+// heard is the i-th line of a page as a follower hears it.
+func (p *page) heard(i int, agent string) Line {
+	m := &p.lines[i]
+	l := Line{At: m.at, Agent: agent, Stream: m.stream, Text: p.line(i), Missed: m.missed}
+	if m.news != nil {
+		l.Event = m.news.Event()
+		l.Text = []byte(l.Event.Text)
+	}
+	return l
 }
 
 // Backlog is a buffer that the caller of Next keeps for it.

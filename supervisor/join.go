@@ -31,10 +31,11 @@ type joining struct {
 	state  wire.State // of the agent before
 	reason string
 	err    error         // why it did not come about; when over
-	over   chan struct{} // closed when the run has ended
+	over   chan struct{} // closed when the run has ended, and the name is free
 
 	mu     sync.Mutex
 	accept func() (Conn, error) // nil when nobody is there to be accepted
+	pipe   *pipe                // what came of it
 }
 
 // lately is how long somebody who wants to join waits for a connection to be
@@ -65,12 +66,23 @@ func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn,
 			return context.Cause(ctx)
 		}
 	}
-	select { // whoever has asked may have gone: that is for the connection to tell
-	case <-j.over:
-		return j.err
-	case <-s.done:
-		return ErrOver
+	return s.sit(j)
+}
+
+// sit waits for the end of a connection that has a seat. Whoever asked for it may
+// have gone: that is for the connection to tell.
+func (s *Supervisor) sit(j *joining) error {
+	_, err := await(context.Background(), s, j.over)
+	if err == nil {
+		err = j.err
 	}
+	j.mu.Lock()
+	p := j.pipe
+	j.mu.Unlock()
+	if p != nil {
+		<-p.done
+	}
+	return err
 }
 
 // seatOf asks for a seat. The answer is waited for: a caller that leaves before
@@ -172,7 +184,21 @@ func (m *maker) start(s *Supervisor, a *agent, spec child.Spec) (Process, error)
 	if err != nil {
 		return nil, err
 	}
-	return openPipe(conn, spec, func(over <-chan struct{}) { s.inputEnded(a, m, over) }), nil
+	p := newPipe(conn, spec)
+	p.answers = func(over <-chan struct{}) { s.inputEnded(a, m, over) }
+	p.parted = func() {
+		select {
+		case <-j.over:
+		case <-s.done:
+		}
+		s.dispatcher.settle()
+	}
+	j.pipe = p
+	s.makers.Go(func() error { // so that it is waited for, and the last word is said
+		p.run()
+		return nil
+	})
+	return p, nil
 }
 
 // byPipe is an agent as it is while somebody has joined as it: there is no

@@ -22,7 +22,7 @@ const (
 // those who follow.
 type journal struct {
 	mu     sync.Mutex
-	events []*wire.Event // oldest first
+	events []*news // oldest first
 	bytes  int
 	last   int64 // number of the latest
 	count  bool  // it gives the numbers: nothing is recorded
@@ -33,22 +33,22 @@ type journal struct {
 func newJournal(count bool) *journal { return &journal{count: count, grown: make(chan struct{})} }
 
 // add keeps events, and lets go of the oldest.
-func (j *journal) add(events []*wire.Event) {
+func (j *journal) add(events []*news) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, e := range events {
+	for _, n := range events {
 		if j.count {
-			e.Seq = j.last + 1
+			n.record.Seq = j.last + 1
 		}
-		if e.Seq != 0 { // one that could not be recorded has no place behind which to go on
-			j.last = e.Seq
+		if n.record.Seq != 0 { // one that could not be recorded has no place behind which to go on
+			j.last = n.record.Seq
 		}
-		j.events = append(j.events, e)
-		j.bytes += len(e.Payload) + len(e.Text)
+		j.events = append(j.events, n)
+		j.bytes += len(n.record.Payload)
 	}
 	drop := 0
 	for len(j.events)-drop > remembered || j.bytes > rememberedBytes && drop < len(j.events)-1 {
-		j.bytes -= len(j.events[drop].Payload) + len(j.events[drop].Text)
+		j.bytes -= len(j.events[drop].record.Payload)
 		j.events[drop] = nil
 		drop++
 	}
@@ -67,15 +67,15 @@ func (j *journal) begin(last int64) {
 // after returns the events behind number seq that are in memory, the number
 // behind which they begin, and a channel that is closed when there are more;
 // nil when there will be none.
-func (j *journal) after(seq int64) (events []*wire.Event, from int64, grown <-chan struct{}) {
+func (j *journal) after(seq int64) (events []*news, from int64, grown <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	from = j.last
-	if len(j.events) > 0 && j.events[0].Seq != 0 {
-		from = j.events[0].Seq - 1
+	if len(j.events) > 0 && j.events[0].record.Seq != 0 {
+		from = j.events[0].record.Seq - 1
 	}
 	start := len(j.events)
-	for start > 0 && (j.events[start-1].Seq > seq || j.events[start-1].Seq == 0) {
+	for start > 0 && (j.events[start-1].record.Seq > seq || j.events[start-1].record.Seq == 0) {
 		start--
 	}
 	events = slices.Clone(j.events[start:])
@@ -123,8 +123,8 @@ func (s *Supervisor) Events(ctx context.Context, q EventQuery, send func(wire.Ev
 				return err
 			}
 		}
-		for _, e := range events {
-			if err := pass(e); err != nil {
+		for _, n := range events {
+			if err := pass(n.Event()); err != nil {
 				return err
 			}
 		}

@@ -1,16 +1,13 @@
 package supervisor
 
-import (
-	"time"
-
-	"orchestrator/wire"
-)
+import "time"
 
 // page holds lines packed one behind the other: two allocations however many
 // lines there are.
 type page struct {
 	text  []byte
 	lines []mark
+	borne int // bytes that what it holds keeps in memory besides the text
 }
 
 // mark is one line of a page. What a page holds besides the marked parts is
@@ -19,8 +16,8 @@ type mark struct {
 	at         time.Time
 	start, end int // in the page's text
 	stream     string
-	missed     int64       // lines before this one that there was no room for
-	event      *wire.Event // for what the orchestrator says
+	missed     int64 // lines before this one that there was no room for
+	news       *news // for what the orchestrator says
 }
 
 // add copies a line onto the page.
@@ -31,12 +28,21 @@ func (p *page) add(m mark, text ...[]byte) {
 	}
 	m.end = len(p.text)
 	p.lines = append(p.lines, m)
+	if m.news != nil {
+		p.borne += len(m.news.record.Payload)
+	}
 }
+
+// weight is how much memory a page takes.
+func (p *page) weight() int { return len(p.text) + len(p.lines)*markWeight + p.borne }
+
+// markWeight is about what a mark takes.
+const markWeight = 64
 
 // line returns the text of the i-th line, which lives as long as the page.
 func (p *page) line(i int) []byte { return p.text[p.lines[i].start:p.lines[i].end] }
 
 func (p *page) clear() {
 	clear(p.lines) // let go of events
-	p.text, p.lines = p.text[:0], p.lines[:0]
+	p.text, p.lines, p.borne = p.text[:0], p.lines[:0], 0
 }

@@ -39,33 +39,33 @@ var hungUp = child.Exit{Code: -1, Signal: syscall.SIGHUP}
 //	Kill                       the connection is cut: killed by SIGKILL
 //	nobody is there any more   killed by SIGHUP, unless it was told to leave
 //
-// Run, farewell and the wait for Gone have a goroutine each; the first waits for
-// the others.
+// The farewell is the last word. Where the other side does not wait for it to
+// leave, it comes after the end of the run was recorded: whoever has heard it
+// sees everywhere that it is over.
 type pipe struct {
 	conn  Conn
 	began time.Time
 	spec  child.Spec
 	// answers waits until all is answered that was asked, or over, and has the
-	// stdin ended then.
+	// stdin ended then. parted waits until the end of the run is recorded.
 	answers func(over <-chan struct{})
+	parted  func()
 
-	shut  chan struct{} // closed when there is nothing more to write
-	once  sync.Once
-	said  chan struct{} // closed when the farewell has been said
-	over  chan struct{} // closed when the connection is of no more use
-	ended sync.Once
-	exit  child.Exit // when over
+	closing sync.Once
+	shut    chan struct{} // closed when there is nothing more to write
+	said    chan struct{} // closed when the farewell has been said
+	fixing  sync.Once
+	exit    child.Exit
+	cutting sync.Once
+	over    chan struct{} // closed when the connection is cut
+	done    chan struct{} // closed when run has returned
 }
 
-// openPipe makes a run of a connection. The spec's callbacks are called as for
-// a child.
-func openPipe(conn Conn, spec child.Spec, answers func(over <-chan struct{})) *pipe {
-	p := &pipe{
-		conn: conn, began: time.Now(), spec: spec, answers: answers,
-		shut: make(chan struct{}), said: make(chan struct{}), over: make(chan struct{}),
+func newPipe(conn Conn, spec child.Spec) *pipe {
+	return &pipe{
+		conn: conn, began: time.Now(), spec: spec,
+		shut: make(chan struct{}), said: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}),
 	}
-	go p.run() // ends with Ended
-	return p
 }
 
 // PID is 0: there is no process of ours.
@@ -79,7 +79,7 @@ func (p *pipe) Usage() (int64, int64) { return 0, 0 }
 
 // CloseStdin is for when all is written.
 func (p *pipe) CloseStdin() bool {
-	p.once.Do(func() { close(p.shut) })
+	p.closing.Do(func() { close(p.shut) })
 	return true
 }
 
@@ -95,38 +95,16 @@ func (in pipeStdin) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// end cuts the connection. What ends it first says how the run ended.
+// fix says how the run ended. What ends it first does.
+func (p *pipe) fix(exit child.Exit) { p.fixing.Do(func() { p.exit = exit }) }
+
+// end cuts the connection.
 func (p *pipe) end(exit child.Exit) {
-	p.ended.Do(func() {
-		p.exit = exit
+	p.fix(exit)
+	p.cutting.Do(func() {
 		close(p.over)
 		_ = p.conn.Close()
 	})
-}
-
-// run sees the pipe to its end.
-func (p *pipe) run() {
-	var others sync.WaitGroup
-	others.Go(p.farewell)
-	if err := p.listen(); errors.Is(err, io.EOF) {
-		others.Go(func() {
-			p.conn.Gone()
-			p.leave()
-		})
-		p.answers(p.over)
-		select {
-		case <-p.said:
-		case <-p.over:
-		}
-		p.end(child.Exit{})
-	} else {
-		p.leave()
-	}
-	others.Wait()
-	exit := p.exit
-	exit.At = time.Now()
-	p.spec.Exited(exit)
-	p.spec.Ended(child.Ending{})
 }
 
 // leave ends the pipe because nobody is there any more. That is in order when
@@ -138,6 +116,39 @@ func (p *pipe) leave() {
 	default:
 		p.end(hungUp)
 	}
+}
+
+// run sees the pipe to its end. The two goroutines that it starts end before it.
+func (p *pipe) run() {
+	defer close(p.done)
+	var others sync.WaitGroup
+	heard := make(chan struct{})
+	others.Go(func() { p.dismiss(heard) })
+	err := p.listen()
+	close(heard)
+	others.Wait()
+	if errors.Is(err, io.EOF) {
+		others.Go(func() {
+			p.conn.Gone()
+			p.leave()
+		})
+		p.answers(p.over)
+		select {
+		case <-p.shut:
+		case <-p.over:
+		}
+		p.fix(child.Exit{})
+	} else {
+		p.leave()
+	}
+	exit := p.exit
+	exit.At = time.Now()
+	p.spec.Exited(exit)
+	p.spec.Ended(child.Ending{})
+	p.parted()
+	p.farewell()
+	p.end(exit)
+	others.Wait()
 }
 
 // listen hears what comes in, to its end. A last line without its end gets one,
@@ -160,21 +171,28 @@ func (p *pipe) listen() error {
 	}
 }
 
-// farewell says that nothing more will be said, when that is so: nobody else
-// writes then.
-func (p *pipe) farewell() {
+// dismiss says farewell to one that has more to say, when its stdin has ended:
+// it is to leave.
+func (p *pipe) dismiss(heard <-chan struct{}) {
 	select {
 	case <-p.shut:
+		p.farewell()
+	case <-heard:
 	case <-p.over:
-		return
 	}
-	err := p.conn.SetWriteDeadline(time.Time{})
-	if err == nil {
-		_, err = io.WriteString(p.conn, wire.Farewell)
+}
+
+// farewell says, once, that nothing more will be said. Nobody else writes any
+// more. It is not said where nobody is there.
+func (p *pipe) farewell() {
+	select {
+	case <-p.said:
+	default:
+		if p.conn.SetWriteDeadline(time.Time{}) != nil {
+			return
+		}
+		if _, err := io.WriteString(p.conn, wire.Farewell); err == nil {
+			close(p.said)
+		}
 	}
-	if err != nil {
-		p.end(hungUp)
-		return
-	}
-	close(p.said)
 }

@@ -202,7 +202,8 @@ func (p *play) told() []string {
 	synctest.Wait()
 	events, _, _ := p.audience.journal.after(0)
 	var lines []string
-	for _, e := range events {
+	for _, n := range events {
+		e := n.Event()
 		switch e.Kind {
 		case wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventEnded:
 			continue

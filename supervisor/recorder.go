@@ -53,10 +53,10 @@ func (d *dispatcher) write(b *batch) {
 			d.last += int64(len(b.records))
 		}
 	}
+	d.deliver(b.letters, &d.room) // an overdue answer is no longer among them
 	if len(b.records) > 0 {
 		d.show(b.records)
 	}
-	d.deliver(b.letters, &d.room) // an overdue answer is no longer among them
 	for _, settled := range b.settled {
 		close(settled)
 	}

@@ -312,8 +312,8 @@ func (s *Supervisor) event(a *agent, e wire.Event) {
 }
 
 // heard looks at each event that was told: the last task may have ended with it.
-func (s *Supervisor) heard(e *wire.Event) {
-	if s.tally.count(e) && s.options.ExitWhenIdle {
+func (s *Supervisor) heard(n *news) {
+	if s.tally.count(n) && s.options.ExitWhenIdle {
 		s.post(s.checkIdle)
 	}
 }

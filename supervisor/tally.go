@@ -23,19 +23,20 @@ type tally struct {
 }
 
 // count takes an event in. It says whether the work may have ended by it.
-func (y *tally) count(e *wire.Event) (ended bool) {
+func (y *tally) count(n *news) (ended bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	switch e.Kind {
+	switch n.record.Kind {
 	case wire.EventStarted:
 		if y.runs == nil {
 			y.runs, y.submitters = make(map[string]string), make(map[string]string)
 		}
-		y.runs[e.Agent] = e.Run
+		y.runs[n.Event().Agent] = n.Event().Run
 	case wire.EventTaskCreated:
 		y.tasks++
-		if run := y.runs[e.Agent]; run != "" {
-			y.submitters[e.Agent] = run
+		submitter := handlers.About(&n.record)
+		if run := y.runs[submitter]; run != "" {
+			y.submitters[submitter] = run
 		}
 	case wire.EventTaskFailed, wire.EventTaskCancelled:
 		y.undone++

@@ -219,8 +219,8 @@ func (v *voice) silence() time.Duration {
 }
 
 // say puts words of the orchestrator among the agent's. It never waits.
-func (v *voice) say(e *wire.Event, at time.Time) {
-	p := sentence(e, at)
+func (v *voice) say(n *news) {
+	p := sentence(n, true)
 	v.mu.Lock()
 	v.tail.keep(p)
 	followers := v.followers
@@ -231,23 +231,28 @@ func (v *voice) say(e *wire.Event, at time.Time) {
 }
 
 // mention is say for what is only to be heard.
-func (v *voice) mention(e *wire.Event, at time.Time) {
+func (v *voice) mention(n *news) {
 	v.mu.Lock()
 	followers := v.followers
 	v.mu.Unlock()
 	if len(followers) == 0 {
 		return
 	}
-	p := sentence(e, at)
+	p := sentence(n, false)
 	for _, f := range followers {
 		f.pushNow(v.agent, p)
 	}
 }
 
-// sentence is a page with what the orchestrator says.
-func sentence(e *wire.Event, at time.Time) *page {
+// sentence is a page with what the orchestrator says; without its text when
+// that is made only for those who read it.
+func sentence(n *news, spelled bool) *page {
 	p := new(page)
-	p.add(mark{at: at, stream: wire.StreamOwn, event: e}, []byte(e.Text))
+	var text []byte
+	if spelled {
+		text = []byte(n.Event().Text)
+	}
+	p.add(mark{at: n.record.At, stream: wire.StreamOwn, news: n}, text)
 	return p
 }
 
