@@ -21,7 +21,7 @@ var (
 //
 //	go test ./handlers -run TestSimulation -steps 5000000 -seed 7
 //
-// Rows: B-21, B-29, B-30, B-42, B-49, B-50, B-56, B-75, K-01, K-04, T-07, T-21, T-23, T-44, T-57, T-59.
+// Rows: B-21, B-29, B-30, B-42, B-49, B-50, B-56, K-01, K-04, T-07, T-21, T-23, T-44, T-57, T-59.
 func TestSimulation(t *testing.T) {
 	steps := *simSteps
 	first := newWorld(t, *simSeed)

@@ -145,6 +145,9 @@ func (s *State) Counts() wire.TaskCounts {
 	}
 }
 
+// Tasks is how many tasks are remembered, open and ended.
+func (s *State) Tasks() int { return len(s.list) }
+
 // Open is how many tasks have not ended.
 func (s *State) Open() int {
 	ended := s.counts[wire.TaskDone] + s.counts[wire.TaskFailed] + s.counts[wire.TaskCancelled]

@@ -47,53 +47,70 @@ func newAudit(stateDir string, log hclog.Logger) *audit {
 	return a
 }
 
-// note adds what became of a message: kind is request: or event:, name the rest
-// of its type. A nil audit keeps nothing.
-func (a *audit) note(at time.Time, from handlers.Actor, kind, name, id string, verdict *wire.Error) {
-	a.add(at, from, kind, name, verdict, func(b []byte) []byte { return wire.AppendQuoted(b, id) })
-}
-
-// noteRaw is note for an id as it stood in the line, or nil.
-func (a *audit) noteRaw(at time.Time, from handlers.Actor, what string, id []byte, verdict *wire.Error) {
-	a.add(at, from, "", what, verdict, func(b []byte) []byte {
-		if id == nil {
-			return append(b, "null"...)
-		}
-		return append(b, id...)
-	})
-}
-
-func (a *audit) add(at time.Time, from handlers.Actor, kind, name string, verdict *wire.Error, id func([]byte) []byte) {
+// requests adds the requests among inputs, and what became of each. A nil audit
+// keeps nothing.
+func (a *audit) requests(inputs []handlers.Input, w *work) {
 	if a == nil {
+		return
+	}
+	b, lines := w.trail[:0], int64(0)
+	for i := range inputs {
+		if r, ok := inputs[i].Message.(*wire.Request); ok {
+			b = appendWho(b, inputs[i].At, inputs[i].From, "request:"+r.Operation)
+			b = appendOutcome(wire.AppendQuoted(b, r.ID), w.verdicts[i])
+			lines++
+		}
+	}
+	a.add(b, lines)
+	w.trail = b
+}
+
+// note adds a message that was refused. The id is given as it stood, or nil.
+func (a *audit) note(at time.Time, from handlers.Actor, kind string, id []byte, verdict *wire.Error) {
+	if a == nil {
+		return
+	}
+	if id == nil {
+		id = []byte("null")
+	}
+	a.add(appendOutcome(append(appendWho(nil, at, from, kind), id...), verdict), 1)
+}
+
+// appendWho appends the beginning of a line, up to the id.
+func appendWho(b []byte, at time.Time, from handlers.Actor, kind string) []byte {
+	b = wire.AppendTimestamp(append(b, `{"at":"`...), at)
+	b = append(b, `","actor":`...)
+	b = wire.AppendQuoted(b, from.String())
+	b = append(b, `,"type":`...)
+	b = wire.AppendQuoted(b, kind)
+	return append(b, `,"id":`...)
+}
+
+// appendOutcome appends the rest, behind the id.
+func appendOutcome(b []byte, verdict *wire.Error) []byte {
+	if verdict == nil {
+		return append(b, `,"outcome":"granted"}`+"\n"...)
+	}
+	b = append(append(b, `,"outcome":"`...), verdict.Code...)
+	b = wire.AppendQuoted(append(b, `","why":`...), verdict.Message)
+	return append(b, '}', '\n')
+}
+
+// add gathers whole lines.
+func (a *audit) add(text []byte, lines int64) {
+	if lines == 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.text) > auditMost {
-		a.lost++
+		a.lost += lines
 		return
 	}
-	b := append(a.text, `{"at":"`...)
-	b = wire.AppendTimestamp(b, at)
-	b = append(b, `","actor":`...)
-	b = wire.AppendQuoted(b, from.String())
-	b = append(b, `,"type":`...)
-	if kind == "" {
-		b = wire.AppendQuoted(b, name)
-	} else { // ours, or one that is known
-		b = append(append(append(append(b, '"'), kind...), name...), '"')
-	}
-	b = id(append(b, `,"id":`...))
-	if verdict == nil {
-		b = append(b, `,"outcome":"granted"}`...)
-	} else {
-		b = append(append(b, `,"outcome":"`...), verdict.Code...)
-		b = wire.AppendQuoted(append(b, `","why":`...), verdict.Message)
-		b = append(b, '}')
-	}
-	a.text = append(b, '\n')
-	a.lines++
-	if a.lines == 1 || len(a.text) > auditAtOnce {
+	first := a.lines == 0
+	a.text = append(a.text, text...)
+	a.lines += lines
+	if first || len(a.text) > auditAtOnce {
 		select {
 		case a.wake <- struct{}{}:
 		default:

@@ -47,10 +47,10 @@ func TestAuditLines(t *testing.T) {
 	at := time.Date(2026, 11, 21, 14, 0, 0, 999e6, time.FixedZone("", 3600))
 	agent := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "r"}
 	evil := "\x1b[2J\"\\\n\u2028<&>"
-	a.note(at, agent, "request:", "query-agents", evil, nil)
-	a.note(at, agent, "event:", "question", "2", &wire.Error{Code: wire.CodeDenied, Message: evil})
-	a.noteRaw(at, agent, "request:"+evil, []byte(`12345678901234567890`), &wire.Error{Code: wire.CodeUnknownType, Message: "no"})
-	a.noteRaw(at, handlers.Actor{Kind: handlers.Operator}, "request:x", nil, &wire.Error{Code: wire.CodeInvalid, Message: "no"})
+	a.note(at, agent, "request:query-agents", wire.Quote(evil), nil)
+	a.note(at, agent, "event:question", wire.Quote("2"), &wire.Error{Code: wire.CodeDenied, Message: evil})
+	a.note(at, agent, "request:"+evil, []byte(`12345678901234567890`), &wire.Error{Code: wire.CodeUnknownType, Message: "no"})
+	a.note(at, handlers.Actor{Kind: handlers.Operator}, "request:x", nil, &wire.Error{Code: wire.CodeInvalid, Message: "no"})
 	a.close()
 	got := trail(t, dir)
 	require.Len(t, got, 4)
@@ -66,8 +66,8 @@ func TestAuditLines(t *testing.T) {
 	require.Nil(t, got[3]["id"])
 	require.Equal(t, "operator", got[3]["actor"])
 	var none *audit
-	none.note(at, agent, "request:", "x", "1", nil)
-	none.noteRaw(at, agent, "x", nil, nil)
+	none.requests(nil, nil)
+	none.note(at, agent, "x", nil, nil)
 	none.close()
 }
 
@@ -80,13 +80,13 @@ func TestAuditIsWrittenSoon(t *testing.T) {
 	for life := range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			a := newAudit(dir, hclog.NewNullLogger())
-			a.note(time.Now(), handlers.Actor{}, "request:", "x", "1", nil)
+			a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote("1"), nil)
 			synctest.Wait()
 			require.Len(t, trail(t, dir), 2*life)
 			<-time.After(auditPause)
 			synctest.Wait()
 			require.Len(t, trail(t, dir), 2*life+1)
-			a.note(time.Now(), handlers.Actor{}, "request:", "x", "2", nil)
+			a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote("2"), nil)
 			a.close()
 			require.Len(t, trail(t, dir), 2*life+2)
 		})
@@ -104,7 +104,7 @@ func TestAuditOfMany(t *testing.T) {
 	for part := range 4 {
 		go func() {
 			for n := range many / 4 {
-				a.note(time.Now(), handlers.Actor{}, "request:", "x", fmt.Sprint(part, " ", n), nil)
+				a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote(fmt.Sprint(part, " ", n)), nil)
 			}
 			done <- struct{}{}
 		}()
@@ -131,12 +131,12 @@ func TestAuditOnAFullDisk(t *testing.T) {
 		var said strings.Builder
 		a := newAudit(dir, hclog.New(&hclog.LoggerOptions{Output: &said}))
 		for n := range 3 {
-			a.note(time.Now(), handlers.Actor{}, "request:", "x", fmt.Sprint(n), nil)
+			a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote(fmt.Sprint(n)), nil)
 			<-time.After(time.Second)
 		}
 		require.NoError(t, os.Remove(filepath.Join(dir, "audit")))
 		<-time.After(retryAfter)
-		a.note(time.Now(), handlers.Actor{}, "request:", "x", "3", nil)
+		a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote("3"), nil)
 		a.close()
 		got := trail(t, dir)
 		require.Len(t, got, 2)

@@ -140,7 +140,7 @@ func (c *channel) refuse(request bool, id []byte, kind string, err *wire.Error, 
 		c.refused.text = envelope.AppendRefusal(c.refused.text, id, err)
 		c.refused.lines++
 	}
-	c.dispatcher.audit.noteRaw(now, c.actor, kind, id, err)
+	c.dispatcher.audit.note(now, c.actor, kind, id, err)
 	c.refusals.add("refused " + kind + ": " + err.Message)
 }
 
@@ -152,14 +152,15 @@ func (c *complaints) add(text string) {
 }
 
 // send passes on what was taken. The agent waits here while its own mailbox is
-// full: it asks without reading the answers.
+// full, for it asks without reading the answers, and while too much waits to be
+// recorded.
 func (c *channel) send(now time.Time) {
 	if c.refused.lines > 0 {
 		c.mail.await()
 		c.refused.answers = c.refused.lines
 		c.mail.owe(c.refused.answers)
 		c.dispatcher.put(c.mail, c.refused, c.actor)
-		c.refused = entry{}
+		c.refused = entry{text: c.refused.text[:0]}
 	}
 	if len(c.inputs) > 0 {
 		c.mail.await()
@@ -170,6 +171,7 @@ func (c *channel) send(now time.Time) {
 		c.note()
 		clear(c.inputs)
 		c.inputs = c.inputs[:0]
+		c.dispatcher.yield()
 	}
 	c.say(wire.EventRefused, &c.refusals, now)
 	c.say(wire.EventNotServed, &c.foreign, now)
@@ -179,7 +181,7 @@ func (c *channel) send(now time.Time) {
 func (c *channel) note() {
 	for i := range c.inputs {
 		if r, ok := c.inputs[i].Message.(*wire.Report); ok && c.work.verdicts[i] != nil {
-			c.dispatcher.audit.note(c.inputs[i].At, c.actor, "event:", r.Name, r.ID, c.work.verdicts[i])
+			c.dispatcher.audit.note(c.inputs[i].At, c.actor, "event:"+r.Name, wire.Quote(r.ID), c.work.verdicts[i])
 			c.refusals.add("ignored event:" + r.Name + ": " + c.work.verdicts[i].Message)
 		}
 	}

@@ -47,8 +47,9 @@ type dispatcher struct {
 
 	seat      sync.Mutex // whoever holds it owns what follows
 	state     *handlers.State
-	filling   batch // decided and not yet being recorded
-	recording bool  // a batch is being recorded, or its letters are leaving
+	filling   batch         // decided and not yet being recorded
+	taken     chan struct{} // closed when the filling batch is taken; nil while nobody waits for that
+	recording bool          // a batch is being recorded, or its letters are leaving
 	broken    *wire.Error
 	closing   bool
 	timer     *time.Timer // for the next deadline
@@ -72,6 +73,7 @@ type batch struct {
 	records []wire.Record
 	letters []handlers.Letter
 	settled []chan struct{} // closed when all of it is recorded and told
+	bytes   int             // of the records
 }
 
 func (b *batch) empty() bool { return len(b.records)+len(b.letters)+len(b.settled) == 0 }
@@ -80,7 +82,7 @@ func (b *batch) clear() {
 	clear(b.records)
 	clear(b.letters)
 	clear(b.settled)
-	b.records, b.letters, b.settled = b.records[:0], b.letters[:0], b.settled[:0]
+	b.records, b.letters, b.settled, b.bytes = b.records[:0], b.letters[:0], b.settled[:0], 0
 }
 
 func newDispatcher(o Options) *dispatcher {
@@ -133,11 +135,7 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 	}
 	d.rearm()
 	d.seat.Unlock()
-	for i := range inputs {
-		if r, ok := inputs[i].Message.(*wire.Request); ok {
-			d.audit.note(inputs[i].At, inputs[i].From, "request:", r.Operation, r.ID, w.verdicts[i])
-		}
-	}
+	d.audit.requests(inputs, w)
 	if len(w.records) > 0 {
 		d.show(w.records)
 	}
@@ -152,6 +150,7 @@ type work struct {
 	letters  []handlers.Letter
 	records  []wire.Record
 	room     []byte // for spelling
+	trail    []byte // for the audit
 }
 
 // decide is the turn of one input. The seat is held.
@@ -184,9 +183,41 @@ func (d *dispatcher) decide(in *handlers.Input, w *work) {
 		w.letters = append(w.letters, out.Letters...)
 		return
 	}
-	d.filling.records = append(d.filling.records, out.Records...)
-	d.filling.letters = append(d.filling.letters, out.Letters...)
+	d.filling.add(out)
 	d.rouse()
+}
+
+// add puts an outcome into a batch.
+func (b *batch) add(out handlers.Outcome) {
+	b.records = append(b.records, out.Records...)
+	b.letters = append(b.letters, out.Letters...)
+	for i := range out.Records {
+		b.bytes += len(out.Records[i].Payload)
+	}
+}
+
+const (
+	// crowd is how many facts, and crowdBytes how much of them, may wait to be
+	// recorded before those who bring more have to wait.
+	crowd      = 4096
+	crowdBytes = 4 << 20
+)
+
+// yield waits while too much waits to be recorded. It is for those who bring
+// what agents say, and who may wait: the disk sets their pace. What the
+// orchestrator itself has to note never waits.
+func (d *dispatcher) yield() {
+	d.seat.Lock()
+	if len(d.filling.records) < crowd && d.filling.bytes < crowdBytes {
+		d.seat.Unlock()
+		return
+	}
+	if d.taken == nil {
+		d.taken = make(chan struct{})
+	}
+	taken := d.taken
+	d.seat.Unlock()
+	<-taken
 }
 
 // refuse answers a request that comes after the record has broken: nothing can

@@ -9,7 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// snapshotEvery is how many facts there are from one snapshot to the next.
+// snapshotEvery is how many facts there are at least from one snapshot to the
+// next. A large State is spelled more seldom: spelling it holds the seat.
 const snapshotEvery = 100_000
 
 // keepRecording records batches until the dispatcher closes and nothing is left.
@@ -29,6 +30,10 @@ func (d *dispatcher) next(empty *batch) bool {
 		if !d.filling.empty() {
 			*empty, d.filling = d.filling, *empty
 			d.recording = true
+			if d.taken != nil {
+				close(d.taken)
+				d.taken = nil
+			}
 			d.takeSnapshot(false)
 			d.seat.Unlock()
 			return true
@@ -151,7 +156,8 @@ func noticesOf(letters []handlers.Letter) []handlers.Letter {
 // seat is held.
 func (d *dispatcher) takeSnapshot(end bool) {
 	seq := d.state.Seq()
-	if d.broken != nil || d.snapshot.state != nil || seq-d.kept < snapshotEvery && !end || seq == d.kept {
+	enough := int64(max(snapshotEvery, 4*d.state.Tasks()))
+	if d.broken != nil || d.snapshot.state != nil || seq-d.kept < enough && !end || seq == d.kept {
 		return
 	}
 	state, err := d.state.Snapshot()

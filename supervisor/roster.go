@@ -79,7 +79,7 @@ func (s *Supervisor) Ask(ctx context.Context, from handlers.Actor, operation str
 	now := time.Now()
 	r := &wire.Request{ID: uuid.NewString(), Operation: operation, Timestamp: wire.Timestamp(now), Payload: payload}
 	if err := handlers.Prepare(r, s.options.Protocol.Depth); err != nil {
-		s.dispatcher.audit.note(now, from, "request:", operation, r.ID, err)
+		s.dispatcher.audit.note(now, from, "request:"+operation, wire.Quote(r.ID), err)
 		return nil, err
 	}
 	from.Run = doorPrefix + strconv.FormatInt(s.dispatcher.doors.Add(1), 10)

@@ -75,13 +75,13 @@ func (k *keys) moment() *Error {
 func (r *Reader) envelope() *Error {
 	k := &r.known
 	if k.agent != nil {
-		switch name, ok := text(k.agent); {
-		case !ok:
+		switch {
+		case k.agent[0] != '"':
 			return invalid("/agentId", "agentId must be a string")
-		case name != r.Agent:
+		case string(unquoted(k.agent)) != r.Agent:
 			return &Error{
 				Code:    CodeDenied,
-				Message: fmt.Sprintf("agentId says %q, but this is the stream of %q", name, r.Agent),
+				Message: fmt.Sprintf("agentId says %q, but this is the stream of %q", unquoted(k.agent), r.Agent),
 				Details: map[string]any{"pointer": "/agentId"},
 			}
 		}

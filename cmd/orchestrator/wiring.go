@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -114,9 +116,17 @@ func (t *team) runCommand(ctx context.Context, command []string, dir string, env
 	return t.host.Run(ctx, command, dir, env)
 }
 
+// garbage is how much of it, in percent of what is alive, is let lie. What is
+// alive is a few megabytes: at Go's 100 the collector would run hundreds of
+// times a second while agents talk.
+const garbage = 400
+
 // supervise makes the supervisor of a configuration, with what was recorded in
 // earlier lives.
 func (t *team) supervise(c *config.Config, o supervisor.Options) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	ctx := context.Background()
 	var err error
 	if t.record, err = openRecord(ctx, c.Store); err != nil {
@@ -166,6 +176,7 @@ func (t *team) door(maxBody int64) *api.Door {
 		Operations: operations,
 		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},
 		Lists:      map[string]api.List{"events": t.events, "logs": t.logs},
+		Pipes:      map[string]api.Pipe{"pipe": t.pipe},
 	}
 }
 
