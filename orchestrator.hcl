@@ -9,6 +9,24 @@ orchestrator {
   shutdown = "10s"
 }
 
+# Submits three tasks, one after the other, and waits until they are done.
+agent "planner" {
+  description = "has work to give"
+  command     = ["go", "run", "./fixtures/planner", "-payload", "{\"ms\": 2000}", "spec", "build", "ship"]
+  role        = "planner"
+
+  restart {
+    policy = "never"
+  }
+}
+
+# Two who do it. Give them more: orchestrator task add "Say hello"
+agent "worker" {
+  description = "does tasks"
+  command     = ["go", "run", "./fixtures/worker"]
+  replicas    = 2
+}
+
 # Says a line now and then. phoenix and family start after it.
 agent "ticker" {
   description = "a steady worker"
