@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Rows: B-11, B-14.
 func TestARequestOnTheLine(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.asking(t.Context(), "task-1")
@@ -34,6 +35,7 @@ func TestARequestOnTheLine(t *testing.T) {
 	})
 }
 
+// Rows: B-11, B-26.
 func TestAnswersOutOfOrder(t *testing.T) {
 	converse(t, func(t *talk) {
 		slow := t.asking(t.Context(), "slow")
@@ -161,7 +163,7 @@ func TestAStreamThatCannotBeRead(t *testing.T) {
 	broken := errors.New("broken")
 	conn := agents.Connect(io.MultiReader(strings.NewReader("{}\n"), failing{broken}), io.Discard)
 	require.ErrorIs(t, conn.Wait(), broken)
-	require.ErrorIs(t, conn.Ask(t.Context(), "status", nil, nil), broken)
+	require.ErrorIs(t, conn.Ask(t.Context(), "query-tasks", nil, nil), broken)
 }
 
 func TestAStreamThatCannotBeWritten(t *testing.T) {
@@ -169,7 +171,7 @@ func TestAStreamThatCannotBeWritten(t *testing.T) {
 	broken := errors.New("broken")
 	out := &counting{to: failing{broken}}
 	conn := agents.Connect(in, out)
-	require.ErrorIs(t, conn.Ask(t.Context(), "status", nil, nil), broken)
+	require.ErrorIs(t, conn.Ask(t.Context(), "query-tasks", nil, nil), broken)
 	require.ErrorIs(t, conn.Tell("anything", nil), broken)
 	require.Equal(t, 1, out.writes, "nothing may follow half a line")
 	require.NoError(t, end.Close())

@@ -40,20 +40,20 @@ func ExampleConn_Work() {
 	// Output: complete-task {"taskId":"task-1","result":"Hello, Ann"}
 }
 
-// What has no method of its own is asked for by its name.
+// Whatever the orchestrator offers can be asked for by its name.
 func ExampleConn_Ask() {
 	conn, peer := agents.Pipe()
 	go func() {
 		defer peer.Close()
 		request, _ := peer.Request()
-		_ = peer.Answer(request.ID, map[string]string{"state": "running"})
+		_ = peer.Answer(request.ID, &wire.TaskList{Tasks: []wire.Task{{Name: "spec", Status: "queued"}}})
 		request, _ = peer.Request()
 		_ = peer.Refuse(request.ID, &wire.Error{Code: wire.CodeDenied, Message: "issue-key is for operators"})
 	}()
 
-	var status wire.Status
-	err := conn.Ask(context.Background(), "status", nil, &status)
-	fmt.Println(status.State, err)
+	var list wire.TaskList
+	err := conn.Ask(context.Background(), "query-tasks", wire.QueryTasks{Status: "queued"}, &list)
+	fmt.Println(list.Tasks[0].Name, err)
 
 	err = conn.Ask(context.Background(), "issue-key", map[string]string{"agent": "me"}, nil)
 	var refused *agents.Refusal
@@ -61,7 +61,7 @@ func ExampleConn_Ask() {
 		fmt.Println(refused.Code, "-", refused.Message)
 	}
 	// Output:
-	// running <nil>
+	// spec <nil>
 	// UNAUTHORIZED - issue-key is for operators
 }
 

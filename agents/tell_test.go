@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Rows: B-18.
 func TestEventsOnTheLine(t *testing.T) {
 	for name, event := range map[string]struct {
 		tell func(t *talk) error

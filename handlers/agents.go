@@ -38,6 +38,10 @@ func (a *agent) takes() bool {
 	return a.state == up && !a.stale && !a.deaf && !a.Deaf && len(a.holds) < a.Capacity
 }
 
+// runs says whether a run is the present one, or the latest. What is noticed of
+// one run, and told late, says nothing about the next.
+func (a *agent) runs(run string) bool { return run == a.run || run == "" }
+
 // offers says whether an agent has what is asked for.
 func (a *agent) offers(role string, capabilities []string) bool {
 	if role != "" && role != a.Role {
@@ -147,7 +151,7 @@ func (t *turn) enlist(r *wire.Roster) {
 			continue
 		}
 		for _, k := range slices.Clone(a.holds) {
-			t.requeue(k, &taskRequeued{Why: "its agent is no longer in the configuration"})
+			t.requeue(k, &taskRequeued{Why: "its agent is no longer one of the agents"})
 		}
 		t.fact(a.actor, "", &agentForgotten{ID: a.ID})
 	}

@@ -119,7 +119,7 @@ func (t *turn) unknown() bool {
 		return false
 	}
 	t.refuse(&wire.Error{
-		Code: wire.CodeDenied, Message: fmt.Sprintf("there is no agent %q in the configuration", t.from.Name),
+		Code: wire.CodeDenied, Message: fmt.Sprintf("%q is not one of the agents", t.from.Name),
 		Details: map[string]any{"agent": t.from.Name},
 	})
 	return true

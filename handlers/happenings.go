@@ -65,7 +65,7 @@ func (f *happened) change(a *agent) {
 	case wire.EventStarted:
 		a.state, a.run, a.stale, a.deaf = up, f.Run, false, false
 	case wire.EventStalled, wire.EventRecovered, wire.EventStdinClosed:
-		if f.Run == a.run || f.Run == "" { // what was noticed of one run says nothing about the next
+		if a.runs(f.Run) {
 			f.hearing(a)
 		}
 	case wire.EventStopAsked:
@@ -109,15 +109,13 @@ func (t *turn) happen(e *wire.Event) {
 		t.lose() // before the agents' runs are forgotten
 	}
 	t.fact(to, "", &happened{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
-	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventEnded {
+	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventEnded && a.runs(e.Run) {
 		code := -1
 		if e.Figures.ExitCode != nil {
 			code = *e.Figures.ExitCode
 		}
 		for _, k := range slices.Clone(a.holds) {
-			if k.run == e.Run || e.Run == "" {
-				t.bereave(k, a, e.Text, code, e.Figures.Ordered)
-			}
+			t.bereave(k, a, e.Text, code, e.Figures.Ordered)
 		}
 	}
 }

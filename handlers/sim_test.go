@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -23,28 +24,36 @@ var (
 //
 // Rows: B-21, B-29, B-30, B-42, B-49, B-50, B-56, K-01, K-04, T-07, T-21, T-23, T-44, T-57, T-59.
 func TestSimulation(t *testing.T) {
-	steps := *simSteps
-	first := newWorld(t, *simSeed)
-	for range steps {
-		first.step()
-		if first.steps%(steps/20) == 0 {
-			requireSound(t, first.state)
+	said := make([]string, 2)
+	t.Run("lives", func(t *testing.T) {
+		for life := range said {
+			t.Run(fmt.Sprint(life), func(t *testing.T) {
+				t.Parallel()
+				said[life] = live(t, life > 0)
+			})
 		}
-	}
-	first.end()
+	})
+	require.Equal(t, said[0], said[1], "the same inputs give the same records and letters, byte for byte")
+}
 
-	again := newWorld(t, *simSeed)
+// live lives one life and returns all that was said, in short.
+func live(t *testing.T, restores bool) string {
+	steps := *simSteps
+	w := newWorld(t, *simSeed)
 	when := rand.New(rand.NewPCG(*simSeed, 2))
 	for range steps {
-		again.step()
-		if when.IntN(steps/5) == 0 {
-			again.state = restored(t, again.rules, spelled(t, again.state))
-			requireSound(t, again.state)
+		w.step()
+		if restores && when.IntN(steps/5) == 0 {
+			w.state = restored(t, w.rules, spelled(t, w.state))
+			requireSound(t, w.state)
+		}
+		if !restores && w.steps%(steps/20) == 0 {
+			requireSound(t, w.state)
 		}
 	}
-	again.end()
-	require.Equal(t, first.said(), again.said(), "the same inputs give the same records and letters, byte for byte")
-	t.Log(first.summary())
+	w.end()
+	t.Log(w.summary())
+	return w.said()
 }
 
 // requireSound looks at everything in a State.

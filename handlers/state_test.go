@@ -144,3 +144,28 @@ func TestTellBroken(t *testing.T) {
 	require.JSONEq(t, `{"with":"x"}`, string(e.Payload))
 	require.Contains(t, e.Text, "does not know")
 }
+
+// TestAwaits: a run that asked a person something waits for the answer.
+func TestAwaits(t *testing.T) {
+	p := atWork(t)
+	require.False(t, p.state.Awaits("planner.1"))
+	p.play(`> planner 1 ask-user {"question":"?"}`)
+	require.True(t, p.state.Awaits("planner.1"))
+	require.False(t, p.state.Awaits("coder.1"))
+	p.play(`> operator a answer-question {"questionId":"q1","answer":"yes"}`)
+	require.False(t, p.state.Awaits("planner.1"))
+}
+
+// TestAbout: whom a record is about can be told without reading it.
+func TestAbout(t *testing.T) {
+	for _, test := range []struct{ from, to, about string }{
+		{"agent:planner", "", "planner"},
+		{"orchestrator", "agent:coder", "coder"},
+		{"agent:planner", "agent:coder", "planner"},
+		{"operator", "", ""},
+	} {
+		require.Equal(t, test.about, About(&wire.Record{From: test.from, To: test.to}))
+	}
+	require.True(t, Happening(wire.EventStarted))
+	require.False(t, Happening(wire.EventTaskDone))
+}

@@ -19,10 +19,10 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 // TestStories plays every file in testdata/story. A story is a script, and
 // below each of its lines, indented, what came of it:
 //
-//	+ SEQ KIND FROM -> TO PAYLOAD    a record
-//	AGENT <- response:… ID PAYLOAD   an answer, as it is on the wire
-//	AGENT <- notify:… PAYLOAD        a notification
-//	(…)                              what else there is to say
+//   - SEQ KIND FROM -> TO PAYLOAD    a record
+//     AGENT <- response:… ID PAYLOAD   an answer, as it is on the wire
+//     AGENT <- notify:… PAYLOAD        a notification
+//     (…)                              what else there is to say
 //
 // The lines of a script are:
 //

@@ -80,7 +80,7 @@ func (t *turn) own(id string) (*task, *wire.Error) {
 	}
 	if !k.of(t.from) {
 		return nil, &wire.Error{
-			Code: wire.CodeDenied, Message: "the task is another agent's",
+			Code: wire.CodeDenied, Message: "the task is not yours: you neither submitted it nor have it",
 			Details: map[string]any{"taskId": id},
 		}
 	}
@@ -153,6 +153,7 @@ func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 		brief := &answer.Tasks[i]
 		*brief = k.view
 		brief.Description, brief.Payload, brief.Result = "", nil, nil
+		brief.WaitsFor = t.waitsFor(k)
 	}
 	return answer, nil
 }

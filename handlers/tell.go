@@ -52,7 +52,7 @@ func (f *agentKnown) tell(e *wire.Event) {
 }
 
 func (f *agentForgotten) tell(e *wire.Event) {
-	e.Agent, e.Text = f.ID, "is no longer in the configuration"
+	e.Agent, e.Text = f.ID, "is no longer one of the agents"
 }
 
 func (f *taskCreated) tell(e *wire.Event) {

@@ -32,12 +32,12 @@ type world struct {
 	ids    int
 
 	members []*member
-	mail    []Letter                 // notices of tasks, on their way
-	waits   map[string]bool          // requests whose answer comes later, by run and id
-	sent    []sent                   // the latest requests that were granted
+	mail    []Letter                  // notices of tasks, on their way
+	waits   map[string]bool           // requests whose answer comes later, by run and id
+	sent    []sent                    // the latest requests that were granted
 	ended   map[string]wire.TaskState // of final tasks
-	recent  []string                 // the latest tasks
-	oldest  int                      // no task before this one is open
+	recent  []string                  // the latest tasks
+	oldest  int                       // no task before this one is open
 
 	voice hash.Hash // all records and letters
 	saw   map[string]int
@@ -121,9 +121,7 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 		binary.LittleEndian.PutUint64(in.Random[i:], w.chance.Uint64())
 	}
 	out := w.state.Handle(in)
-	if out.Fault != nil {
-		require.NoError(w.t, out.Fault)
-	}
+	w.must(out.Fault == nil, "%v", out.Fault)
 	for i := range out.Records {
 		w.hearRecord(&out.Records[i])
 	}
@@ -136,21 +134,25 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 	return out
 }
 
+// must is a require for what is looked at all the time.
+func (w *world) must(sound bool, message string, args ...any) {
+	if !sound {
+		require.Failf(w.t, "after some steps", message, args...)
+	}
+}
+
 // hearRecord has the shadow follow, and looks at what became true.
 func (w *world) hearRecord(r *wire.Record) {
 	fmt.Fprintln(w.voice, r.Seq, r.At, r.From, r.To, r.Kind, r.Correlation)
 	w.voice.Write(r.Payload)
-	if err := w.shadow.Apply(*r); err != nil {
-		require.NoError(w.t, err)
-	}
+	err := w.shadow.Apply(*r)
+	w.must(err == nil, "%v", err)
 	w.saw[r.Kind]++
 	k := w.state.tasks[r.Correlation]
 	if k == nil {
 		return
 	}
-	if state := w.ended[k.view.ID]; state != "" {
-		require.Fail(w.t, "what has ended stays so", "%s after %s is %s", r.Kind, k.view.ID, state)
-	}
+	w.must(w.ended[k.view.ID] == "", "%s after %s is %s", r.Kind, k.view.ID, w.ended[k.view.ID])
 	switch r.Kind {
 	case wire.EventTaskCreated:
 		w.recent = append(w.recent, k.view.ID)
@@ -159,11 +161,11 @@ func (w *world) hearRecord(r *wire.Record) {
 		}
 	case wire.EventTaskAssigned:
 		for _, id := range k.view.Dependencies {
-			require.Equal(w.t, wire.TaskDone, w.state.tasks[id].view.State, "what %s depends on", k.view.ID)
+			w.must(w.state.tasks[id].view.State == wire.TaskDone, "%s depends on %s, which is not done", k.view.ID, id)
 		}
 		a := w.state.agents[agentOf(r.To)]
-		require.LessOrEqual(w.t, len(a.holds), a.Capacity)
-		require.Equal(w.t, k.view.SubmittedBy == a.actor, r.From == a.actor, "an agent has its own tasks only if it takes them")
+		w.must(len(a.holds) <= a.Capacity, "%s has too many tasks", a.ID)
+		w.must((k.view.SubmittedBy == a.actor) == (r.From == a.actor), "%s has its own task, and did not take it", a.ID)
 	case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
 		w.ended[k.view.ID] = k.view.State
 	}
@@ -184,7 +186,7 @@ func (w *world) hearLetter(in Input, l *Letter) {
 		return // requireAnswered counts it
 	}
 	key := l.To.Run + " " + l.Request
-	require.True(w.t, w.waits[key], "%s is answered, and did not wait", key)
+	w.must(w.waits[key], "%s is answered, and did not wait", key)
 	delete(w.waits, key)
 	w.saw["late answer"]++
 }
@@ -195,17 +197,17 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 	for _, l := range out.Letters {
 		if l.Request == r.ID && l.To == from {
 			answers++
-			require.Equal(w.t, out.Refused, l.Refusal)
+			w.must(out.Refused == l.Refusal, "%s has another verdict than answer", r.Operation)
 			if l.Refusal == nil && Writes(r.Operation) && from.Kind == Agent {
 				w.keep(sent{from: from, request: r, answer: w.text(&l)})
 			}
 		}
 	}
 	if !out.Waits {
-		require.Equal(w.t, 1, answers, "%s of %s", r.Operation, from.Name)
+		w.must(answers == 1, "%s of %s has %d answers", r.Operation, from.Name, answers)
 		return
 	}
-	require.Zero(w.t, answers)
+	w.must(answers == 0, "%s of %s waits, and has an answer", r.Operation, from.Name)
 	if w.hears(from) {
 		w.waits[from.Run+" "+r.ID] = true
 	}
@@ -249,9 +251,8 @@ func (w *world) end() {
 	requireSound(w.t, w.state)
 	require.Equal(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow), "the records alone make an equal State")
 	for id, state := range w.ended {
-		if now := w.state.tasks[id].view.State; now != state {
-			require.Fail(w.t, "what has ended stays so", "%s was %s and is %s", id, state, now)
-		}
+		now := w.state.tasks[id].view.State
+		w.must(now == state, "%s was %s and is %s", id, state, now)
 	}
 	open := make(map[string]bool)
 	for _, q := range w.state.asked {

@@ -102,6 +102,42 @@ func TestLargeAnswers(t *testing.T) {
 	})
 }
 
+// Who tells more than the disk takes waits for it, by itself; nothing of what
+// was told is lost, and who only asks has its answer with the rest.
+//
+// Rows: B-63.
+func TestWhoTellsTooMuchWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 10 * crowd
+		agents, parts, all := talkers(t, Agent{Name: "a"}, Agent{Name: "b"})
+		a, b := all[0], all[1]
+		record := newLedger()
+		p := perform(t, Options{Record: record, Protocol: freely}, agents, parts)
+		synctest.Wait()
+		release := record.hold()
+		said := 0
+		go func() {
+			for ; said < many; said += crowd / 4 {
+				lines := make([]string, crowd/4)
+				for n := range lines {
+					lines[n] = event(fmt.Sprint(said+n), "error", `{"error":"trouble"}`)
+				}
+				a.says(lines...)
+			}
+		}()
+		synctest.Wait()
+		require.LessOrEqual(t, said, 2*crowd)
+		b.says(request("1", "query-agents", `{}`))
+		require.Empty(t, b.told())
+		release()
+		synctest.Wait()
+		require.Equal(t, many, said)
+		require.Len(t, kinds(record.facts(t), wire.EventTaskTrouble), many)
+		require.Equal(t, []string{"1 granted"}, b.gist())
+		require.NoError(t, p.stop())
+	})
+}
+
 // A question that waits for a person holds up nothing, however many there are.
 //
 // Rows: B-26.

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -198,6 +199,38 @@ func TestDoorHearsOfARecordThatFails(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, wire.CodeInternal, refused.Code)
 		require.ErrorContains(t, p.end(), "broken")
+	})
+}
+
+// A door hears that the disk hangs, and who leaves it is not waited for.
+//
+// Rows: B-29, B-62.
+func TestDoorHearsThatTheDiskHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		p := perform(t, Options{Record: record, Rules: handlers.Rules{RequestTimeout: time.Second}}, nil, nil)
+		synctest.Wait()
+		release := record.hold()
+		operator := handlers.Actor{Kind: handlers.Operator}
+		left, leave := context.WithCancel(t.Context())
+		gone := make(chan error, 1)
+		go func() {
+			_, err := p.Ask(left, operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
+			gone <- err
+		}()
+		synctest.Wait()
+		leave()
+		require.ErrorIs(t, <-gone, context.Canceled)
+		_, err := p.Ask(t.Context(), operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
+		var refused *wire.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, wire.CodeTimeout, refused.Code)
+		release()
+		_, err = p.Ask(t.Context(), operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
+		require.NoError(t, err)
+		require.Len(t, kinds(record.facts(t), wire.EventTaskCreated), 3)
+		require.Empty(t, p.dispatcher.posts.doors)
+		require.NoError(t, p.stop())
 	})
 }
 

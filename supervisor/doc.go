@@ -12,6 +12,9 @@
 //	Tell - mailbox - one writer - stdin
 //	child.Exited, child.Ended - turn - restart arithmetic - deadline - start
 //
+// A run of an agent is a child process, or the connection of somebody who has
+// joined as it; all the rest is the same.
+//
 // What follows for an agent: it starts after the agents it depends on and is
 // stopped before them; after it ends, its tree is cleared before it starts
 // again; delays grow, are spread by chance, and end in giving up; its stop is

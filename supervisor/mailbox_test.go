@@ -26,8 +26,6 @@ func boxOf(t *testing.T, bounds Bounds) (*mailbox, net.Conn) {
 
 // Who waits for room is let go by each end that there is: the agent may be dead,
 // be stopped, or have closed its stdin.
-//
-// Rows: B-10.
 func TestWaitingForRoomEnds(t *testing.T) {
 	for name, end := range map[string]func(*mailbox, net.Conn){
 		"dead":     func(m *mailbox, _ net.Conn) { m.setFree() },

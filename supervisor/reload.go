@@ -74,20 +74,11 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 			a.wanted = true
 			expect(a, expectation{up: true})
 		case ActionRestart:
-			switch {
-			case a.joined != nil:
-				a.next = &c.Agent
-				expect(a, expectation{told: "is joined by a pipe, heeds it when that has ended"})
-				continue
-			case !a.wanted:
-				s.adopt(a, c.Agent)
-				expect(a, expectation{told: "is not running, heeds it at its next start"})
-				continue
+			e, stops := s.renew(a, c.Agent)
+			expect(a, e)
+			if stops {
+				leaving = append(leaving, a)
 			}
-			a.next = &c.Agent
-			a.history.forget()
-			expect(a, expectation{up: true, run: a.run})
-			leaving = append(leaving, a)
 		}
 	}
 	s.enlist()
@@ -108,6 +99,22 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 		}
 	}
 	return *outcomes
+}
+
+// renew has an agent be what needs a start of it, and says whether it is to be
+// stopped for that.
+func (s *Supervisor) renew(a *agent, spec Agent) (expectation, bool) {
+	switch {
+	case a.joined != nil:
+		a.next = &spec
+		return expectation{told: "is joined by a pipe, heeds it when that has ended"}, false
+	case !a.wanted:
+		s.adopt(a, spec)
+		return expectation{told: "is not running, heeds it at its next start"}, false
+	}
+	a.next = &spec
+	a.history.forget()
+	return expectation{up: true, run: a.run}, true
 }
 
 // adopt makes an agent what the configuration now says.

@@ -67,7 +67,7 @@ func BenchmarkAsks(b *testing.B) {
 	o := newMouth(b, nil)
 	var chunk []byte
 	for i := range perChunk {
-		chunk = fmt.Appendf(chunk, `{"type":"request:query-tasks","id":"req-123e4567-e89b-12d3-a456-4266141740%02d","timestamp":"2026-11-21T10:00:00Z","payload":{"status":"queued"}}`+"\n", i)
+		chunk = fmt.Appendf(chunk, `{"type":"request:query-tasks","id":"req-7b1c90de-52f4-4c1e-9a60-3d5e8f0a21%02d","timestamp":"2026-11-21T10:00:00Z","payload":{"status":"queued"}}`+"\n", i)
 	}
 	for b.Loop() {
 		o.speech.hear(child.Stdout, chunk)

@@ -109,7 +109,6 @@ type talker struct {
 
 	mu    sync.Mutex
 	run   *player
-	ids   int
 	heard []string
 	exit  chan int
 	stop  chan struct{} // while it is not nil, the agent reads nothing

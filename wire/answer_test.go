@@ -107,8 +107,8 @@ func TestTasksHaveOneSpelling(t *testing.T) {
 
 // Rows: B-13, B-24, T-06.
 func TestIDsAreGivenBackLetterForLetter(t *testing.T) {
-	for _, id := range []string{"req-123e4567-e89b-12d3-a456-426614174000", "1", " ", "é\u2028😀", `"\`, "\u0000\u001b", "<&>"} {
-		request := encoded(t, map[string]any{"type": "request:query-agents", "id": id, "timestamp": "2026-02-04T14:30:00Z"})
+	for _, id := range []string{"req-7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100", "1", " ", "é\u2028😀", `"\`, "\u0000\u001b", "<&>"} {
+		request := encoded(t, map[string]any{"type": "request:query-agents", "id": id, "timestamp": "2026-11-20T09:15:00Z"})
 		m, ok := reader().Parse(request).(*Request)
 		require.True(t, ok, "%s", request)
 		var correlation string

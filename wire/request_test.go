@@ -108,9 +108,9 @@ func TestRequestsAreRefused(t *testing.T) {
 //
 // Rows: B-33.
 func TestWrongRolesAreGivenBack(t *testing.T) {
-	_, err := ReadRequest("query-agents", []byte(`{"role":"invalid-role"}`), 64)
+	_, err := ReadRequest("query-agents", []byte(`{"role":"gardener"}`), 64)
 	require.Equal(t, "Invalid role specified", err.Message)
-	require.Equal(t, "invalid-role", err.Details["role"])
+	require.Equal(t, "gardener", err.Details["role"])
 }
 
 // A request of a type that nobody knows is told so; an event is not, for

@@ -73,7 +73,7 @@ func accepted(line []byte, depth int) bool {
 }
 
 func BenchmarkScan(b *testing.B) {
-	line := []byte(`{"type":"event:progress","id":"evt-123e4567-e89b-12d3-a456-426614174000","timestamp":"2026-02-04T14:30:00Z","payload":{"taskId":"task-123","progress":0.75,"message":"Tests passing, writing docs now"}}`)
+	line := []byte(`{"type":"event:progress","id":"evt-7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100","timestamp":"2026-11-20T09:15:00Z","payload":{"taskId":"task-123","progress":0.75,"message":"Compiles, now the manual now"}}`)
 	room := make([]member, 0, 16)
 	b.Run("scan", func(b *testing.B) {
 		b.SetBytes(int64(len(line)))

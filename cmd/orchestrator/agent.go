@@ -177,6 +177,9 @@ func agentCard(v wire.AgentView, p paint) string {
 	if v.PID != 0 {
 		row("process", fmt.Sprintf("pid %d, up %s, %s of CPU, %s of memory", v.PID, shortMS(v.UpMS), shortMS(v.CPUMS), shortBytes(v.RSSBytes)))
 	}
+	if v.PID == 0 && v.StartedAt != "" {
+		row("pipe", "up "+shortMS(v.UpMS))
+	}
 	row("run", v.Run)
 	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, count(v.Restarts, "restart")))
 	row("last exit", v.LastExit)

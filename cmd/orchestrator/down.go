@@ -144,7 +144,8 @@ func (s *stopPrinter) line(raw []byte) error {
 	switch {
 	case s.app.flags.json:
 		return s.app.print("%s\n", raw)
-	case s.app.flags.quiet, event.Kind == wire.EventStopAsked, event.Kind == wire.EventEnded: // said by the line after it
+	case s.app.flags.quiet, event.Kind == wire.EventStopAsked, event.Kind == wire.EventEnded, event.Kind == wire.EventAgentForgotten:
+		// said by the lines around it
 		return nil
 	case event.Agent == "":
 		return s.app.print("%s\n", sentence(wire.Visible(event.Text)))

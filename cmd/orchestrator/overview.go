@@ -14,7 +14,7 @@ func overview(root *cobra.Command, p paint) string {
 		verbs []string
 	}{
 		{"Start", []string{"init", "validate", "fmt", "schema"}},
-		{"Run", []string{"up", "run", "reload", "down"}},
+		{"Run", []string{"up", "run", "pipe", "reload", "down"}},
 		{"Look", []string{"status", "logs", "events"}},
 		{"Work", []string{"task", "inbox"}},
 		{"Agents", []string{"agent", "ps", "key"}},

@@ -30,7 +30,7 @@ func (a *app) rootCommand() *cobra.Command {
 	a.addFlags(root.PersistentFlags())
 	root.AddCommand(
 		a.initCommand(), a.validateCommand(), a.fmtCommand(), a.schemaCommand(),
-		a.upCommand(), a.runCommand(), a.reloadCommand(), a.downCommand(),
+		a.upCommand(), a.runCommand(), a.pipeCommand(), a.reloadCommand(), a.downCommand(),
 		a.statusCommand(), a.logsCommand(), a.eventsCommand(),
 		a.taskCommand(), a.inboxCommand(),
 		a.agentCommand(), a.psCommand(), a.keyCommand(),

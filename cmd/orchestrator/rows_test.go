@@ -137,7 +137,27 @@ var rows = []row{
 	{id: "T-49", what: "the stop of three kinds of agents"},
 	{id: "T-57", what: "an agent dies with its task"},
 	{id: "T-58", what: "two who write at once"},
+	// Where these messages meet other protocols: what there is to show of it
+	// here is shown, the rest comes with them.
+	{id: "K-01", what: "one set of states for all tasks", left: elsewhere},
+	{id: "K-02", what: "one order of priorities", left: elsewhere},
+	{id: "K-04", what: "what becomes of a task whose upstream came to nothing", left: elsewhere},
+	{id: "K-05", what: "roles and capabilities", left: elsewhere},
+	{id: "K-06", what: "what the six codes say, and what a reason beside them", left: elsewhere},
+	{id: "K-12", what: "progress is a fraction here", left: elsewhere},
+	{id: "K-20", what: "a result is an object or a text", left: elsewhere},
+	{id: "K-21", what: "to cancel is to tell", left: elsewhere},
+	{id: "K-22", what: "one list of questions for people", left: elsewhere},
+	{id: "T-21", what: "a diamond of dependencies", left: elsewhere},
+	{id: "T-23", what: "a replay is not a second request", left: elsewhere},
+	{id: "T-31", what: "progress of 1 is not the end", left: elsewhere},
+	{id: "T-44", what: "an upstream that fails", left: elsewhere},
+	{id: "T-46", what: "there are no circles", left: elsewhere},
+	{id: "T-59", what: "a cancel and an end at the same time", left: elsewhere},
+	{id: "T-61", what: "1 is the most urgent", left: elsewhere},
 }
+
+const elsewhere = "it comes with other protocols"
 
 // highest is the last number of each kind of row, so that a slip of the pen is
 // noticed.

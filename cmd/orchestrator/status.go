@@ -205,12 +205,14 @@ func (a *app) showAgents(agents []wire.AgentView, all bool) error {
 func agentRow(v wire.AgentView, p paint) []cell {
 	state := cell{text: wire.Visible(string(v.State)), ink: func(s string) string { return p.state(v.State, s) }}
 	row := []cell{text(wire.Visible(v.Name)), state, text(taskCell(v.Tasks))}
+	pid, up := "-", "-"
 	if v.PID != 0 {
-		row = append(row, figure(fmt.Sprint(v.PID)), figure(shortMS(v.UpMS)))
-	} else {
-		row = append(row, figure("-"), figure("-"))
+		pid = fmt.Sprint(v.PID)
 	}
-	row = append(row, figure(fmt.Sprint(v.Restarts)))
+	if v.PID != 0 || v.StartedAt != "" { // one that has joined by a pipe is up without a process
+		up = shortMS(v.UpMS)
+	}
+	row = append(row, figure(pid), figure(up), figure(fmt.Sprint(v.Restarts)))
 	if v.PID != 0 {
 		row = append(row, figure(shortMS(v.CPUMS)), figure(shortBytes(v.RSSBytes)))
 	} else {

@@ -32,9 +32,8 @@ func (a *app) taskAddCommand() *cobra.Command {
 		Long: `Makes a task. It goes by itself to an idle agent that has the role and all of the
 capabilities, as soon as the tasks it needs are done.
 
-Without --role and --capability it is for a worker. A task for nobody in
-particular (--role none, and no capability) is given to nobody: it waits until
-an agent takes it.
+Without --role and --capability it is for a worker. --role none leaves the role
+open, for whoever has the capabilities.
 
 --spec and --payload take the text itself, @FILE for what is in a file, or - for
 what comes on stdin.`,
@@ -68,6 +67,9 @@ what comes on stdin.`,
 func (f *addFlags) request(a *app, title string) (*wire.SubmitTask, error) {
 	if f.spec == "-" && f.payload == "-" {
 		return nil, misused("--spec and --payload cannot both come from stdin", "Give one of them as @FILE")
+	}
+	if f.role.value == noRole && len(f.capabilities) == 0 {
+		return nil, misused("--role none wants a --capability: a task that asks for nothing is given to nobody", "Leave --role out for any worker")
 	}
 	r := &wire.SubmitTask{Type: f.kind, Name: title, RequiredRole: f.role.value, RequiredCapabilities: f.capabilities}
 	switch {

@@ -19,6 +19,8 @@ import (
 // Row 8, for the whole program: an agent that never reads its stdin does not
 // hold up the ordered stop, and the others are told, and end, as if it were
 // not there.
+//
+// Rows: B-72, T-04.
 func TestTorture8DeafAgentAmongOthers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `

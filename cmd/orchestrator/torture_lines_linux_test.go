@@ -51,6 +51,8 @@ func TestTorture0EndlessLine(t *testing.T) {
 
 // Row 1: the last words are heard on both streams, after any kind of end, and
 // by run as well.
+//
+// Rows: B-10.
 func TestTorture1UnterminatedLastLine(t *testing.T) {
 	t.Parallel()
 	ends := map[string]string{"well": "exit 0", "badly": "exit 3", "killed": "kill -9 $$", "stopped": "read -r notice; read -r nothing; printf bye"}
@@ -85,6 +87,8 @@ agent %q {
 
 // Row 2: lines up to the limit arrive whole; one that is a byte longer costs
 // itself and one event; the message after it arrives.
+//
+// Rows: B-09.
 func TestTorture2LinesUpToTheLimit(t *testing.T) {
 	t.Parallel()
 	sizes := []int{200_000, 1_300_000, 16 << 20, 16<<20 + 1}
@@ -203,6 +207,8 @@ exec cat
 // Row 12: a message arrives the same wherever it is split: within characters
 // of 2, 3 and 4 bytes, the byte order mark, the line end. U+2028 ends no line.
 // Each split is a stream of its own, its parts written with a pause between.
+//
+// Rows: B-02, T-01.
 func TestTorture12EverySplit(t *testing.T) {
 	t.Parallel()
 	const message = "{\"type\":\"event:x\",\"text\":\"é € 😀 \u2028 .\"}"
@@ -231,6 +237,8 @@ agent "split" {
 // in, and the last words are heard although the terminal ends with an error.
 // (Resizing has no verb yet: TestPtyKeepsStderrApartAndIsResized of package
 // child.)
+//
+// Rows: T-05.
 func TestTorture13Terminal(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "", "raw.sh", `

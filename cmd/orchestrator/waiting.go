@@ -56,6 +56,11 @@ func (a *app) ended(ctx context.Context) error {
 		}
 		return &failure{exit: exit, code: codeStopped, message: by.Error()}
 	}
+	return a.timedOut()
+}
+
+// timedOut is the end of --timeout.
+func (a *app) timedOut() *failure {
 	return &failure{
 		exit: exitTimeout, code: wire.CodeTimeout,
 		message: fmt.Sprintf("Not done within %s", shortDuration(a.flags.timeout.Duration)),

@@ -20,7 +20,7 @@ func TestWordsAnswerOfSuccess(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, puppets("a"), "a")
 	a := h.cast("a")[0]
-	ids := []string{"req-123e4567-e89b-12d3-a456-426614174000", "1", "ünïcödé ✓ 😀", `with "quotes" and \`, "\u2028", strings.Repeat("long", 1000)}
+	ids := []string{"req-7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100", "1", "ünïcödé ✓ 😀", `with "quotes" and \`, "\u2028", strings.Repeat("long", 1000)}
 	seen := make(map[string]bool)
 	for _, id := range ids {
 		spelled, err := json.Marshal(id)
@@ -74,9 +74,9 @@ func TestWordsAnswerOfError(t *testing.T) {
 		require.NotEmpty(t, m.Error.Message)
 		require.NotNil(t, m.Error.Details)
 	}
-	role := a.refused("INVALID_REQUEST", "query-agents", `{"role":"invalid-role"}`)
+	role := a.refused("INVALID_REQUEST", "query-agents", `{"role":"gardener"}`)
 	require.Equal(t, "Invalid role specified", role.Message)
-	require.Equal(t, "invalid-role", role.Details["role"])
+	require.Equal(t, "gardener", role.Details["role"])
 	a.quiet()
 	h.stop()
 }
@@ -229,6 +229,7 @@ agent "phoenix" {
   restart {
     policy = "always"
     delay  = "10ms"
+    factor = 1
     jitter = 0
     burst  = 1000
   }

@@ -21,6 +21,7 @@ agent "holder" {
   restart {
     policy = "always"
     delay  = "10ms"
+    factor = 1
     jitter = 0
     burst  = 1000
   }

@@ -26,7 +26,7 @@ func TestWordsEventsAreRecorded(t *testing.T) {
 	task := boss.submit(toHold)
 	held.assigned(task.ID)
 	for _, line := range []string{
-		telling("1", "progress", fmt.Sprintf(`{"taskId":%q,"progress":0.75,"message":"Tests passing, writing docs"}`, task.ID)),
+		telling("1", "progress", fmt.Sprintf(`{"taskId":%q,"progress":0.75,"message":"Compiles, now the manual"}`, task.ID)),
 		telling("2", "error", fmt.Sprintf(`{"taskId":%q,"error":"it can live with that","recoverable":true}`, task.ID)),
 		telling("3", "error", `{"error":"of no task","stack":"here\nthere"}`),
 		telling("4", "question", `{"question":"fine?"}`),
@@ -35,7 +35,7 @@ func TestWordsEventsAreRecorded(t *testing.T) {
 	}
 	held.quiet()
 	require.Equal(t, 0.75, boss.task(task.ID).Progress)
-	require.Equal(t, "Tests passing, writing docs", boss.task(task.ID).Message)
+	require.Equal(t, "Compiles, now the manual", boss.task(task.ID).Message)
 	require.Equal(t, "running", boss.task(task.ID).Status)
 	for kind, says := range map[string]string{
 		wire.EventTaskProgress: "75%  Tests passing", wire.EventTaskTrouble: "it can live with that", wire.EventQuestionAsked: "fine?",
@@ -60,14 +60,14 @@ func TestWordsLogEvent(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, puppets("a"), "a")
 	a := h.cast("a")[0]
-	entry := telling("l", "log", `{"level":"warn","message":"Completed database migration","context":{"table":"users","rows":1000}}`)
+	entry := telling("l", "log", `{"level":"warn","message":"Warmed the cache","context":{"table":"users","rows":1000}}`)
 	a.say(entry + "\n" + telling("m", "log", `{"level":"loud","message":"of a level of its own"}`) + "\n")
 	waitForThat(t, "entries in the log", func() bool { return len(h.logged("a", ".out")) == 2 })
 	require.Equal(t, entry, h.logged("a", ".out")[0], "the file has it word for word")
 	a.quiet()
 	require.Len(t, a.all(), 1)
 	shown := h.ask("logs", "a", "--json")
-	require.Contains(t, shown, "Completed database migration")
+	require.Contains(t, shown, "Warmed the cache")
 	require.Contains(t, shown, "warn")
 	require.Contains(t, shown, "1000")
 	h.stop()

@@ -40,31 +40,31 @@ func TestWordsAskAndAnswer(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, puppets("a"), "a")
 	a := h.cast("a")[0]
-	id := a.request("ask-user", `{"question":"Which authentication method should I use?","options":[{"label":"OAuth 2.0","value":"oauth"},{"label":"JWT","value":"jwt"}],"timeout":300000}`)
+	id := a.request("ask-user", `{"question":"Which database shall I write for?","options":[{"label":"PostgreSQL","value":"postgres"},{"label":"SQLite","value":"sqlite"}],"timeout":300000}`)
 	asked := h.waitForQuestions(1)[0]
 	require.Equal(t, "a", asked.Agent)
-	require.Equal(t, "Which authentication method should I use?", asked.Question)
-	require.Equal(t, []wire.Option{{Label: "OAuth 2.0", Value: "oauth"}, {Label: "JWT", Value: "jwt"}}, asked.Options)
+	require.Equal(t, "Which database shall I write for?", asked.Question)
+	require.Equal(t, []wire.Option{{Label: "PostgreSQL", Value: "postgres"}, {Label: "SQLite", Value: "sqlite"}}, asked.Options)
 	require.True(t, asked.Blocking)
 	status, body := h.operate("answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"basic"}`, asked.ID))
 	require.Equal(t, http.StatusBadRequest, status, "%s", body)
-	require.Contains(t, string(body), "oauth")
+	require.Contains(t, string(body), "postgres")
 	require.Len(t, h.questions(), 1)
 	require.Empty(t, a.answers(id))
 
-	require.Contains(t, h.ask("inbox"), "[jwt: JWT]")
-	h.ask("inbox", "answer", asked.ID, "oauth")
+	require.Contains(t, h.ask("inbox"), "[sqlite: SQLite]")
+	h.ask("inbox", "answer", asked.ID, "postgres")
 	m := a.answer(id)
 	var said struct {
 		Answer   string
 		Metadata struct{ AnsweredAt string }
 	}
 	require.NoError(t, json.Unmarshal(m.Payload, &said))
-	require.Equal(t, "oauth", said.Answer)
+	require.Equal(t, "postgres", said.Answer)
 	_, err := time.Parse(time.RFC3339, said.Metadata.AnsweredAt)
 	require.NoError(t, err)
 	require.Empty(t, h.questions())
-	status, _ = h.operate("answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"jwt"}`, asked.ID))
+	status, _ = h.operate("answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"sqlite"}`, asked.ID))
 	require.Equal(t, http.StatusNotFound, status, "it was answered")
 	a.quiet()
 	require.Len(t, a.answers(id), 1)
@@ -106,11 +106,11 @@ func TestWordsOpenQuestion(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, puppets("a"), "a")
 	a := h.cast("a")[0]
-	a.say(telling("q", "question", `{"question":"Should I proceed with breaking changes?","context":{"affectedFiles":15}}`) + "\n")
+	a.say(telling("q", "question", `{"question":"May I drop the old column?","context":{"rows":15}}`) + "\n")
 	asked := h.waitForQuestions(1)[0]
 	require.False(t, asked.Blocking)
 	require.Equal(t, "a", asked.Agent)
-	require.JSONEq(t, `{"affectedFiles":15}`, string(asked.Context))
+	require.JSONEq(t, `{"rows":15}`, string(asked.Context))
 	var reply wire.QuestionReply
 	h.operated(&reply, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"no"}`, asked.ID))
 	require.False(t, reply.Told)

@@ -136,13 +136,13 @@ func TestWordsSubmitAndGet(t *testing.T) {
 	before := a.submit(`{"type":"t","name":"before"}`)
 	const opaque = `{"n": 12345678901234567890, "html": "<a&b>", "1e400":1E400, "payload":{"payload":{}}, "\u00e9":"\ud83d\ude00\/", "z":1, "a":[ ]}`
 	const result = `{"success":true,"n":12345678901234567890,"html":"<a&b>","nothing":null, "x":1.0}`
-	task := a.submit(fmt.Sprintf(`{"type":"implementation","name":"Fix bug in auth","description":"two\nlines","payload":%s,"requiredRole":"reviewer","requiredCapabilities":["b"],"dependencies":[%q],"priority":2,"more":"is fine"}`, opaque, before.ID))
+	task := a.submit(fmt.Sprintf(`{"type":"implementation","name":"Mend the cart total","description":"two\nlines","payload":%s,"requiredRole":"reviewer","requiredCapabilities":["b"],"dependencies":[%q],"priority":2,"more":"is fine"}`, opaque, before.ID))
 	require.Equal(t, "queued", task.Status)
 	require.NotEmpty(t, task.ID)
 	var reply struct{ Task map[string]json.RawMessage }
 	a.granted(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
 	for key, want := range map[string]string{
-		"id": `"` + task.ID + `"`, "type": `"implementation"`, "name": `"Fix bug in auth"`, "description": `"two\nlines"`, "payload": opaque,
+		"id": `"` + task.ID + `"`, "type": `"implementation"`, "name": `"Mend the cart total"`, "description": `"two\nlines"`, "payload": opaque,
 		"requiredRole": `"reviewer"`, "requiredCapabilities": `["b"]`, "dependencies": `["` + before.ID + `"]`, "priority": "2", "result": "null", "status": `"queued"`,
 	} {
 		require.Equal(t, want, string(reply.Task[key]), key)

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// conversation is what goes on over a pipe, seen from the side of who joined.
+// Two goroutines carry the lines, one each way; the one that reads stdin cannot
+// be called back, and ends with the program.
+type conversation struct {
+	app    *app
+	link   *link
+	target target
+	echo   *display // nil: what is sent is not shown
+
+	fed     chan struct{} // closed when stdin has ended, or is not passed on any more
+	goodbye chan struct{} // closed when the orchestrator will say no more
+	heard   chan error    // what ended the listening
+}
+
+// converse carries lines until one side has had enough. It begins with a few
+// words to whoever sits there.
+func (a *app) converse(l *link, to target, f pipeFlags, welcome ...string) error {
+	defer l.Close()
+	c := &conversation{
+		app: a, link: l, target: to,
+		fed: make(chan struct{}), goodbye: make(chan struct{}), heard: make(chan error, 1),
+	}
+	if f.echo {
+		c.echo = newEcho(a.stderr)
+	}
+	signals, deaf := make(chan os.Signal, 2), make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	// A reader that has gone, or a full disk, is an error of the write that
+	// meets it: there may be an orchestrator of ours to be ended first.
+	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
+	a.pipeTalk(welcome...)
+	if isTerminal(a.stdin) {
+		a.pipeTalk(`Type one JSON object a line, such as {"type":"request:query-agents"}. Ctrl-D ends.`)
+	}
+	go c.feed()
+	go c.hear()
+	return c.await(signals)
+}
+
+// await waits for the end.
+func (c *conversation) await(signals <-chan os.Signal) error {
+	var timeout, slow <-chan time.Time
+	if limit := c.app.flags.timeout.Duration; limit > 0 {
+		timeout = time.After(limit)
+	}
+	fed, goodbye := c.fed, c.goodbye
+	leaving, over := false, false
+	for {
+		select {
+		case s := <-signals:
+			if leaving {
+				return answered(128 + int(s.(syscall.Signal)))
+			}
+			c.link.leave()
+			leaving = true
+		case <-timeout:
+			return c.app.timedOut()
+		case <-slow:
+			c.app.talk("Waiting for what is still to be answered. Ctrl-C leaves at once.")
+		case <-fed:
+			fed, leaving = nil, true
+		case <-goodbye:
+			goodbye, over = nil, true
+			c.closeStdout()
+		case err := <-c.heard:
+			return err
+		}
+		switch {
+		case over && (leaving || !c.mayAnswer()):
+			return nil
+		case leaving && slow == nil:
+			slow = time.After(firstWord)
+		}
+	}
+}
+
+// mayAnswer says whether there may be a last word after the orchestrator's: if
+// what reads stdout is a program, it may be the one that writes stdin as well. A
+// connection that stays is cut by the orchestrator after a while.
+func (c *conversation) mayAnswer() bool {
+	out, ok := c.app.stdout.(*os.File)
+	if !ok || isTerminal(c.app.stdin) {
+		return false
+	}
+	info, err := out.Stat()
+	return err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 // it may be closed already
+}
+
+// closeStdout ends the stdin of the program that reads stdout, if there is one.
+func (c *conversation) closeStdout() {
+	if out, ok := c.app.stdout.(*os.File); ok && c.mayAnswer() {
+		_ = out.Close()
+	}
+}
+
+// feed passes stdin on, and its end.
+func (c *conversation) feed() {
+	defer close(c.fed)
+	var to io.Writer = c.link
+	if c.echo != nil {
+		to = io.MultiWriter(c.echo, c.link)
+	}
+	if isTerminal(c.app.stdin) {
+		to = &typist{to: to}
+	}
+	_, _ = io.Copy(to, c.app.stdin) // if it is the connection that fails, hear says so
+	c.echo.end()
+	c.link.leave()
+}
+
+// hear passes on what the orchestrator says, until it says goodbye and closes
+// the connection, or does not say it.
+func (c *conversation) hear() {
+	var out io.Writer = c.app.stdout
+	if isTerminal(out) {
+		out = newDisplay(out)
+	}
+	chunk := make([]byte, 64<<10)
+	last := byte('\n')
+	for {
+		n, err := c.link.Read(chunk)
+		text, over := beforeFarewell(chunk[:n], last)
+		if n > 0 {
+			last = chunk[n-1]
+		}
+		if _, failed := out.Write(text); failed != nil {
+			c.heard <- unwritten(failed, isTerminal(c.app.stdout))
+			return
+		}
+		if over {
+			close(c.goodbye)
+			_, _ = io.Copy(io.Discard, c.link) // until it is closed
+			c.heard <- nil
+			return
+		}
+		if err != nil {
+			c.heard <- c.lost()
+			return
+		}
+	}
+}
+
+// beforeFarewell is what was said before the farewell, and whether that was
+// said. last is the byte before.
+func beforeFarewell(text []byte, last byte) (before []byte, over bool) {
+	for at := 0; ; {
+		next := bytes.IndexByte(text[at:], wire.Farewell[0])
+		if next < 0 {
+			return text, false
+		}
+		at += next
+		if at == 0 && last == '\n' || at > 0 && text[at-1] == '\n' {
+			return text[:at], true
+		}
+		at++
+	}
+}
+
+// lost says that the connection has ended before its time.
+func (c *conversation) lost() *failure {
+	return &failure{
+		exit: exitNotRunning, code: codeNotRunning,
+		message: "The orchestrator of " + c.target.subject + " has gone, or has cut this pipe off",
+		because: []string{"What was not answered may have been heard, or not."},
+		hint:    "Look whether it still runs: orchestrator status",
+	}
+}
+
+// unwritten says that what was heard could not be passed on.
+func unwritten(err error, terminal bool) *failure {
+	if nobodyReads(err, terminal) {
+		return answered(exitBrokenPipe)
+	}
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
+		err = failed.Err
+	}
+	return &failure{exit: exitNo, code: codeFailed, message: fmt.Sprintf("Cannot write what is answered to stdout: %v", err)}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// pipe has somebody join as an agent.
+func (t *team) pipe(ctx context.Context, query url.Values, accept func() (*api.Conn, error)) error {
+	guest, err := t.guest(ctx, query)
+	if err != nil {
+		return err
+	}
+	return t.super.Join(ctx, guest, func() (supervisor.Conn, error) {
+		conn, err := accept()
+		if err != nil {
+			return nil, err // and no nil pointer in an interface
+		}
+		return conn, nil
+	})
+}
+
+// guest is who wants to join, if nobody has that name.
+func (t *team) guest(ctx context.Context, query url.Values) (supervisor.Agent, error) {
+	name, role, capabilities := query.Get("as"), query.Get("role"), query["capability"]
+	if role == "" {
+		role = wire.RoleWorker
+	}
+	switch {
+	case !config.IsName(name):
+		return supervisor.Agent{}, unfit("as", fmt.Sprintf("%.80q is no name for an agent", name), "Agents are named with "+config.NameRule)
+	case !slices.Contains(wire.Roles, role):
+		return supervisor.Agent{}, unfit("role", fmt.Sprintf("there is no role %.80q", role), "Roles are worker, planner and reviewer")
+	case slices.Contains(capabilities, ""):
+		return supervisor.Agent{}, unfit("capability", "a capability is not empty", "")
+	}
+	select { // the configuration is not changed while we look at it
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return supervisor.Agent{}, context.Cause(ctx)
+	}
+	if t.config == nil {
+		return supervisor.Agent{}, &wire.Error{
+			Code: wire.CodeConflict, Message: "this orchestrator runs one command, and nobody joins it",
+			Hint: "Start a team: orchestrator up",
+		}
+	}
+	alone := *t.config
+	alone.Agents = []config.Agent{alone.Guest(name, role, capabilities)}
+	return t.specs(&alone)[0], nil
+}
+
+func unfit(field, message, hint string) error {
+	return &wire.Error{Code: wire.CodeInvalid, Message: message, Hint: hint, Details: map[string]any{"field": field}}
+}
+
+// pipeAlone starts an orchestrator in a state directory of its own, has the
+// pipe join it, and ends it with the pipe.
+func (a *app) pipeAlone(f pipeFlags) error {
+	stateDir, err := os.MkdirTemp("", "orchestrator-pipe-")
+	if err != nil {
+		return fmt.Errorf("making a place for its state: %w", err)
+	}
+	defer os.RemoveAll(stateDir)
+	c := config.Alone(a.dir, stateDir, "pipe", nil)
+	c.Agents = nil
+	c.Store.Kind = "memory" // it goes with the state directory
+	t := newTeam()
+	if err := t.hold(stateDir, a.socketPath(stateDir), a.logger(c)); err != nil {
+		return cannotHold(err, stateDir)
+	}
+	defer t.release()
+	t.config = c
+	if err := t.supervise(c, supervisor.Options{Name: "pipe"}); err != nil {
+		return err
+	}
+	shut := t.serve()
+	ran := make(chan error, 1)
+	go func() { ran <- t.super.Run(context.Background()) }()
+	err = a.pipeInto(t, f)
+	t.super.Stop("its pipe has ended")
+	if failed := <-ran; err == nil {
+		err = failed
+	}
+	shut()
+	return err
+}
+
+// pipeInto joins a team in this process, by the way that others take.
+func (a *app) pipeInto(t *team, f pipeFlags) error {
+	to := target{socket: t.listener.Addr().String(), subject: "this pipe"}
+	d := a.doorOf(to)
+	link, err := a.join(d, f)
+	if err != nil {
+		return joinFailed(d, err)
+	}
+	return a.converse(link, to, f,
+		fmt.Sprintf("No orchestrator runs here: %s has joined one of its own, for as long as this lasts.", f.as),
+		"Look at it: orchestrator status --host "+to.socket)
+}

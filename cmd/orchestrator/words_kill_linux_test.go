@@ -1,0 +1,348 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+)
+
+// The orchestrator is killed while agents submit, complete and ask, again and
+// again. Whatever anybody was told before is so afterwards.
+
+// rounds is how often; ORC_TEST_ROUNDS chooses another number.
+func rounds(t *testing.T, otherwise int) int {
+	t.Helper()
+	text := os.Getenv("ORC_TEST_ROUNDS")
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// siege is a theatre whose orchestrator does not live long.
+type siege struct {
+	*theatre
+	random   *rand.Rand
+	round    int
+	actors   map[string]*actor
+	answered map[string]string // tasks by their names: somebody was told that they are there
+	finished map[string]string // tasks by their ids, with the status that somebody was told
+	given    map[string]bool   // ids of tasks that somebody was told to work on
+	asked    []string          // ids of questions that a person has seen
+	seen     int64             // the last event that was looked at
+}
+
+const besieged = quick + crowded + `
+agent "boss0" {
+  command = ["puppet", "boss0"]
+}
+
+agent "boss1" {
+  command = ["puppet", "boss1"]
+}
+
+agent "asker" {
+  command = ["puppet", "asker"]
+}
+
+agent "auto" {
+  command = ["puppet", "auto"]
+  capabilities {
+    names                = ["auto"]
+    max_concurrent_tasks = 5
+  }
+}
+
+agent "requeue" {
+  command = ["puppet", "requeue"]
+  on_exit = "requeue"
+  capabilities {
+    names                = ["requeue"]
+    max_concurrent_tasks = 5
+  }
+}
+
+agent "stubborn" {
+  command = ["sh", "-c", "trap '' TERM HUP; (trap '' TERM HUP; setsid sleep 1000) & while :; do sleep 1; done"]
+}
+`
+
+var cast = []string{"boss0", "boss1", "asker", "auto", "requeue"}
+
+// Rows: B-21, B-30, B-51, B-57, B-61, T-57.
+func TestWordsKilled(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	k := &siege{
+		theatre: troupe(t, besieged, cast...), random: rand.New(rand.NewPCG(seed, 0)),
+		answered: make(map[string]string), finished: make(map[string]string), given: make(map[string]bool),
+	}
+	last := rounds(t, 10)
+	for ; k.round < last; k.round++ {
+		k.begin()
+		k.check()
+		k.fight()
+		k.hear()
+	}
+	k.begin()
+	k.check()
+	k.askAgain()
+	k.stop()
+	k.reopen()
+	require.NotEmpty(t, k.answered)
+	require.NotEmpty(t, k.finished)
+	require.NotEmpty(t, k.asked)
+}
+
+// begin starts a life.
+func (k *siege) begin() {
+	k.t.Helper()
+	k.actors = make(map[string]*actor)
+	k.up("--json")
+	for _, name := range cast {
+		k.actors[name] = k.enter(name)
+	}
+	k.waitForEvents(1, wire.EventStarted, "stubborn")
+}
+
+// check compares what there is with what somebody was told.
+func (k *siege) check() {
+	k.t.Helper()
+	k.seen = requireNoHolesAfter(k.t, k.stage, k.seen)
+	var list struct{ Tasks []aTask }
+	k.operated(&list, "query-tasks", `{"limit":1000000}`)
+	byName, byID := make(map[string]aTask), make(map[string]aTask)
+	for _, task := range list.Tasks {
+		require.NotContains(k.t, byName, task.Name, "it is there twice")
+		byName[task.Name], byID[task.ID] = task, task
+	}
+	for name, id := range k.answered {
+		require.Equal(k.t, id, byName[name].ID, "%s is not there", name)
+	}
+	for id, status := range k.finished {
+		require.Equal(k.t, status, byID[id].Status)
+	}
+	for id := range k.given {
+		k.checkGiven(byID[id])
+	}
+	k.checkPayloads(list.Tasks)
+	k.checkQuestions()
+	live := 0
+	for _, view := range k.status().Agents {
+		require.Equal(k.t, wire.StateRunning, view.State)
+		live++
+	}
+	waitForThat(k.t, "end of what was left over", func() bool { return len(k.processes()) == live+2 }) // two sleep
+}
+
+// checkGiven: what a dead agent had is lost or waits, as the file says.
+func (k *siege) checkGiven(task aTask) {
+	k.t.Helper()
+	require.NotEmpty(k.t, task.ID, "somebody works on a task that is not there")
+	require.Positive(k.t, task.Attempts)
+	if task.Status != "failed" {
+		return
+	}
+	if task.RequiredCapabilities[0] == "auto" {
+		require.Contains(k.t, task.Error, "lost")
+	} else {
+		require.Contains(k.t, task.Error, "poison")
+	}
+}
+
+// checkPayloads looks at a few tasks whole.
+func (k *siege) checkPayloads(tasks []aTask) {
+	k.t.Helper()
+	for range min(5, len(tasks)) {
+		one := tasks[k.random.IntN(len(tasks))]
+		var reply struct{ Task aTask }
+		k.operated(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, one.ID))
+		require.JSONEq(k.t, payloadOf(one.Name), string(reply.Task.Payload))
+	}
+}
+
+func payloadOf(name string) string {
+	return fmt.Sprintf(`{"key":%q,"n":12345678901234567890,"filler":%q}`, name, strings.Repeat("<&>", 50))
+}
+
+func (k *siege) checkQuestions() {
+	k.t.Helper()
+	open, texts := make(map[string]bool), make(map[string]bool)
+	for _, q := range k.questions() {
+		require.False(k.t, texts[q.Question], "somebody is asked twice: %s", q.Question)
+		open[q.ID], texts[q.Question] = true, true
+	}
+	for _, id := range k.asked {
+		require.True(k.t, open[id], "question %s is gone", id)
+	}
+}
+
+// question is what the asker asks, in each of its lives.
+func question(n int) string {
+	return asking(fmt.Sprint("why-", n), "ask-user", fmt.Sprintf(`{"question":"why %d?","timeout":3600000}`, n)) + "\n"
+}
+
+// fight has everybody talk, and kills the orchestrator in the middle of it.
+func (k *siege) fight() {
+	k.t.Helper()
+	var group sync.WaitGroup
+	for _, boss := range []string{"boss0", "boss1"} {
+		group.Go(func() { k.submitAll(k.actors[boss]) })
+	}
+	var worked atomic.Int64
+	for _, name := range []string{"auto", "requeue"} {
+		group.Go(func() { work(k.actors[name], &worked) })
+	}
+	for n := range k.round + 1 {
+		_, _ = io.WriteString(k.actors["asker"].conn, question(n))
+	}
+	if k.random.IntN(3) > 0 { // then the kill may come before the questions
+		k.asked = nil
+		for _, q := range k.waitForQuestions(k.round + 1) {
+			k.asked = append(k.asked, q.ID)
+		}
+	}
+	goal := 1 + k.random.IntN(500)
+	waitForThat(k.t, "some talk", func() bool {
+		return len(k.actors["boss0"].heardSoFar())+len(k.actors["boss1"].heardSoFar()) >= goal && worked.Load() > 0
+	})
+	<-time.After(time.Duration(k.random.IntN(5000)) * time.Microsecond)
+	k.signal(syscall.SIGKILL)
+	<-k.ended
+	group.Wait()
+}
+
+// submitAll submits until nobody listens.
+func (k *siege) submitAll(a *actor) {
+	for n := range 500 {
+		name := fmt.Sprintf("%d-%s-%d", k.round, a.name, n)
+		capability := []string{"auto", "requeue"}[n%2]
+		line := asking(name, "submit-task", fmt.Sprintf(`{"type":"t","name":%q,"requiredCapabilities":[%q],"payload":%s}`, name, capability, payloadOf(name)))
+		if _, err := io.WriteString(a.conn, line+"\n"); err != nil {
+			return
+		}
+	}
+}
+
+// work completes every second of the tasks that an agent is given.
+func work(a *actor, worked *atomic.Int64) {
+	seen := 0
+	for n := 0; ; {
+		a.mu.Lock()
+		lines, changed, ended := a.heard[seen:len(a.heard):len(a.heard)], a.changed, a.ended
+		a.mu.Unlock()
+		for _, line := range lines {
+			var m message
+			var notice struct{ TaskID string }
+			if json.Unmarshal([]byte(line), &m) != nil || m.Type != "notify:task-assigned" || json.Unmarshal(m.Payload, &notice) != nil {
+				continue
+			}
+			if n++; n%4 == 0 {
+				continue // this one it keeps
+			}
+			_, _ = io.WriteString(a.conn, asking("done-"+notice.TaskID, "complete-task", fmt.Sprintf(`{"taskId":%q,"result":{"by":%q}}`, notice.TaskID, a.name))+"\n")
+			worked.Add(1)
+		}
+		seen += len(lines)
+		if ended {
+			return
+		}
+		<-changed
+	}
+}
+
+// hear gathers what everybody was told in the life that has ended.
+func (k *siege) hear() {
+	k.t.Helper()
+	for _, a := range k.actors {
+		waitForThat(k.t, "end of "+a.name, func() bool {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			return a.ended
+		})
+		for _, line := range a.heardSoFar() {
+			if json.Valid([]byte(line)) { // the last one may have been cut off
+				k.heed(heardAs(k.t, line))
+			}
+		}
+	}
+}
+
+// heed notes what one message promises.
+func (k *siege) heed(m message) {
+	k.t.Helper()
+	var id string
+	_ = json.Unmarshal(m.CorrelationID, &id)
+	var said struct {
+		TaskID string
+		Task   aTask
+	}
+	_ = json.Unmarshal(m.Payload, &said)
+	switch {
+	case m.Type == "notify:task-assigned":
+		k.given[said.TaskID] = true
+	case m.Error != nil:
+		require.NotEqual(k.t, "INTERNAL_ERROR", m.Error.Code, m.line)
+	case strings.HasPrefix(id, "done-"):
+		k.finished[said.Task.ID] = said.Task.Status
+	case said.Task.ID != "":
+		k.answered[id] = said.Task.ID
+	}
+}
+
+// askAgain has the asker's last run ask everything that its runs before have
+// asked: they are the same questions, and their answers come to it.
+func (k *siege) askAgain() {
+	k.t.Helper()
+	a, open := k.actors["asker"], k.questions()
+	known := make(map[string]bool)
+	for _, q := range open {
+		known[q.Question] = true
+	}
+	for n := range k.round {
+		if known[fmt.Sprintf("why %d?", n)] {
+			a.say(question(n))
+		}
+	}
+	a.quiet()
+	require.Equal(k.t, len(open), len(k.questions()), "somebody is asked twice")
+	for _, q := range open {
+		k.ask("inbox", "answer", q.ID, "because of "+q.Question)
+		m := a.answer("why-" + strings.TrimSuffix(strings.TrimPrefix(q.Question, "why "), "?"))
+		require.Contains(k.t, string(m.Payload), "because of "+q.Question)
+	}
+	require.Empty(k.t, k.questions())
+}
+
+// reopen reads the record as anybody could.
+func (k *siege) reopen() {
+	k.t.Helper()
+	log, err := eventlog.Open(k.t.Context(), eventlog.Options{Path: filepath.Join(k.state(), "events.db"), ReadOnly: true})
+	require.NoError(k.t, err)
+	defer func() { require.NoError(k.t, log.Close()) }()
+	var last int64
+	for r, err := range log.Records(k.t.Context(), 0) {
+		require.NoError(k.t, err)
+		require.Equal(k.t, last+1, r.Seq)
+		last = r.Seq
+	}
+	require.Equal(k.t, log.Last(), last)
+}

@@ -1,0 +1,157 @@
+package handlers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// TestGivenInOrder compares who is given what, and in which order, with what
+// the rules say, looked up in the plainest way: of all pairs that fit, the task
+// that is most urgent and then oldest, and for it the agent that has the fewest
+// tasks, has waited longest, and was known first.
+//
+// Rows: B-47, B-48, B-50, B-56, T-61.
+func TestGivenInOrder(t *testing.T) {
+	count := 0
+	for seed := range uint64(60) {
+		p := newPlayer(t)
+		chance := rand.New(rand.NewPCG(seed, 0))
+		crowd(p, chance)
+		for range 60 {
+			before := handsOf(p.state)
+			given := stir(p, chance)
+			require.Equal(t, before.expect(p.state, given), given, "seed %d", seed)
+			requireSound(t, p.state)
+			count += len(given)
+		}
+	}
+	require.Greater(t, count, 500)
+}
+
+// crowd is agents of many kinds.
+func crowd(p *player, chance *rand.Rand) {
+	roster := &wire.Roster{}
+	for i := range 8 {
+		m := wire.Member{ID: fmt.Sprintf("a%d", i), Role: wire.Roles[chance.IntN(2)], Capacity: 1 + chance.IntN(2), OnExit: "requeue"}
+		m.Capabilities = skills[:chance.IntN(3)]
+		roster.Agents = append(roster.Agents, m)
+	}
+	p.do(Actor{}, roster)
+	p.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+}
+
+// stir has something happen that lets tasks be given out, and returns what was
+// given: task and agent, in order.
+func stir(p *player, chance *rand.Rand) (given []string) {
+	a := p.state.order[chance.IntN(len(p.state.order))]
+	var out Outcome
+	switch {
+	case a.state != up && chance.IntN(3) == 0:
+		out = p.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: a.ID, Run: fmt.Sprint(p.chance)})
+	case len(a.holds) > 0 && chance.IntN(3) > 0:
+		out = p.do(Actor{Kind: Operator}, &wire.Request{ID: "1", Operation: "complete-task", Body: &wire.CompleteTask{TaskID: a.holds[0].view.ID}})
+	case a.state == up && chance.IntN(10) == 0:
+		out = p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: a.ID, Run: a.run})
+	default:
+		body := &wire.SubmitTask{Type: "t", Name: fmt.Sprint(p.chance), RequiredRole: wire.Roles[chance.IntN(2)], Priority: wire.Raw(fmt.Sprint(1 + chance.IntN(4)))}
+		body.RequiredCapabilities = slices.Clone(skills[:chance.IntN(3)])
+		slices.Reverse(body.RequiredCapabilities)
+		out = p.do(Actor{Kind: Agent, Name: a.ID, Run: a.run}, &wire.Request{ID: fmt.Sprint(p.chance), Operation: "submit-task", Body: body, Sum: uint64(p.chance)})
+	}
+	for _, r := range out.Records {
+		if r.Kind == wire.EventTaskAssigned {
+			given = append(given, r.Correlation+" "+r.To)
+		}
+	}
+	return given
+}
+
+// hands is what agents have in hand, and when they were given something last.
+type hands map[string]*hand
+
+type hand struct {
+	holds int
+	given int64
+}
+
+func handsOf(s *State) hands {
+	h := make(hands)
+	for _, a := range s.order {
+		h[a.actor] = &hand{holds: len(a.holds), given: a.given}
+	}
+	return h
+}
+
+// expect says in which order what was given should have been, with what agents
+// have now and without what they were just given.
+func (h hands) expect(now *State, given []string) (expected []string) {
+	var tasks []*task // that waited before
+	for _, k := range now.list {
+		if k.demand != nil || slices.ContainsFunc(given, func(g string) bool { return g[:36] == k.view.ID }) {
+			tasks = append(tasks, k)
+		}
+	}
+	for _, a := range now.order {
+		h[a.actor].holds = len(a.holds)
+	}
+	for _, g := range given {
+		h[g[37:]].holds--
+	}
+	slices.SortFunc(tasks, func(a, b *task) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	for i, n := 0, int64(1<<40); i < len(tasks); i++ {
+		var best *agent
+		for _, a := range now.order {
+			fits := a.state == up && h[a.actor].holds < a.Capacity && a.actor != tasks[i].view.SubmittedBy &&
+				a.offers(tasks[i].view.RequiredRole, tasks[i].view.RequiredCapabilities)
+			if fits && (best == nil || h.morePatient(a, best)) {
+				best = a
+			}
+		}
+		if best != nil {
+			n++
+			expected = append(expected, tasks[i].view.ID+" "+best.actor)
+			h[best.actor].holds, h[best.actor].given = h[best.actor].holds+1, n
+		}
+	}
+	return expected
+}
+
+func (h hands) morePatient(a, than *agent) bool {
+	x, y := h[a.actor], h[than.actor]
+	if x.holds != y.holds {
+		return x.holds < y.holds
+	}
+	return x.given < y.given
+}
+
+// TestDemandsAreForgotten: however many different things tasks have asked for,
+// only those are kept that wait, and some more.
+func TestDemandsAreForgotten(t *testing.T) {
+	p := atWork(t)
+	submit := func(i int) {
+		p.do(p.actor("planner"), &wire.Request{ID: fmt.Sprint(i), Operation: "submit-task", Sum: uint64(i),
+			Body: &wire.SubmitTask{Type: "t", Name: "n", RequiredCapabilities: []string{fmt.Sprintf("c%d", i)}}})
+	}
+	for i := range 2 * spareDemands {
+		submit(i)
+	}
+	require.Equal(t, 2*spareDemands, len(p.state.market.byKey))
+	requireSound(t, p.state)
+	for _, k := range p.state.list {
+		p.do(Actor{Kind: Operator}, &wire.Request{Operation: "cancel-task", Body: &wire.CancelTask{TaskID: k.view.ID}})
+	}
+	require.Zero(t, len(p.state.market.under))
+	require.LessOrEqual(t, len(p.state.market.byKey), spareDemands)
+	requireSound(t, p.state)
+}
