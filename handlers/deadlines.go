@@ -48,5 +48,5 @@ func (t *turn) expire() {
 }
 
 func expired() *wire.Error {
-	return &wire.Error{Code: wire.CodeTimeout, Message: "nobody answered in time"}
+	return &wire.Error{Code: wire.CodeTimeout, Message: "nobody answered in time: ask again, or with a longer timeout"}
 }

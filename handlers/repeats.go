@@ -98,7 +98,7 @@ func (t *turn) repeated(r *wire.Request) bool {
 	case kept.Run == t.from.Run && kept.Sum != r.Sum:
 		t.refuse(&wire.Error{
 			Code:    wire.CodeInvalid,
-			Message: "this id was used for another request",
+			Message: "this id was used for another request: take a new one for each",
 			Details: map[string]any{"pointer": "/id", "reason": "id_reused"},
 		})
 	case kept.Run != t.from.Run && (kept.Sum != r.Sum || kept.Timestamp != r.Timestamp):

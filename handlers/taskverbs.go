@@ -120,7 +120,7 @@ func hasEnough(a *agent) *wire.Error {
 
 func notHolder(k *task) *wire.Error {
 	return &wire.Error{
-		Code: wire.CodeDenied, Message: "only the agent that has the task may say that",
+		Code: wire.CodeDenied, Message: fmt.Sprintf("only the agent that has task %s may say that", label(k.view.ID, k.view.Name)),
 		Details: map[string]any{"taskId": k.view.ID},
 	}
 }

@@ -161,7 +161,7 @@ func TestAuditAfterARecordHasFailed(t *testing.T) {
 		all[0].says(submit("before", ""))
 		synctest.Wait()
 		record.meddle(func([]wire.Record) error { return errors.New("broken") })
-		p.dispatcher.happen(&wire.Event{Kind: wire.EventIdle})
+		p.dispatcher.note(&wire.Event{Kind: wire.EventIdle})
 		synctest.Wait()
 		all[0].says(submit("after", ""), request("read", "query-agents", `{}`))
 		require.Equal(t, []string{"before granted", "after INTERNAL_ERROR", "read INTERNAL_ERROR"}, all[0].gist())

@@ -2,13 +2,15 @@ package supervisor
 
 import (
 	"context"
-	"encoding/hex"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
@@ -38,10 +40,16 @@ func (p *posts) open(agent, run string, mail *mailbox) {
 	p.agents[agent] = post{run: run, mail: mail, lost: new(complaints)}
 }
 
-func (p *posts) close(agent string) {
+// close ends the post of an agent, and returns how many messages it did not get
+// and nobody was told of.
+func (p *posts) close(agent string) (lost int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if at, ok := p.agents[agent]; ok {
+		lost = at.lost.count
+	}
 	delete(p.agents, agent)
+	return lost
 }
 
 // mail is the mailbox of the run that a letter is for; nil when that has ended.
@@ -92,17 +100,13 @@ func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 	}
 	now := time.Now()
 	for len(letters) > 0 {
-		l := &letters[0]
-		n := 1
-		switch {
-		case strings.HasPrefix(l.To.Run, doorPrefix):
-			if answer := d.posts.door(l.To.Run); answer != nil {
-				answer <- *l
-			}
-		default:
-			n = d.toAgent(letters, room, now)
+		if to := letters[0].To.Run; !strings.HasPrefix(to, doorPrefix) {
+			letters = letters[d.toAgent(letters, room, now):]
+			continue
+		} else if answer := d.posts.door(to); answer != nil {
+			answer <- letters[0] // one answer each: there is room
 		}
-		letters = letters[n:]
+		letters = letters[1:]
 	}
 }
 
@@ -112,7 +116,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 	mail := d.posts.mail(to)
 	if mail == nil {
 		if task := letters[0].Task; task != "" {
-			d.happen(&wire.Told{Agent: to.Name, Run: to.Run, Task: task, Lost: true})
+			d.note(&wire.Told{Agent: to.Name, Run: to.Run, Task: task, Lost: true})
 		}
 		return 1 // it has ended, and with it whoever asked
 	}
@@ -131,7 +135,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 			told := wire.Told{Agent: to.Name, Run: to.Run, Task: l.Task}
 			e.told = func(written bool) {
 				told.Lost = !written
-				d.happen(&told)
+				d.note(&told)
 			}
 			break
 		}
@@ -157,12 +161,12 @@ func (d *dispatcher) put(mail *mailbox, e entry, to handlers.Actor) {
 		e.told(false)
 		if errors.Is(err, ErrMailboxFull) { // until it has read, it is given nothing more
 			mail.whenRoomy(func() {
-				d.happen(&wire.Event{Kind: wire.EventRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
+				d.note(&wire.Event{Kind: wire.EventRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
 			})
 		}
 	}
 	if lost := d.posts.missed(to, e.lines, time.Now()); lost > 0 {
-		d.happen(&wire.Event{
+		d.note(&wire.Event{
 			Kind: wire.EventUndelivered, Agent: to.Name, Run: to.Run,
 			Text:    fmt.Sprintf("%s could not be delivered: %v", count(int(lost), "message"), err),
 			Figures: wire.Figures{Count: lost},
@@ -203,15 +207,8 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 // complete fills a task of which only a stub is in memory with what the record
 // says.
 func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
-	if l.Page == nil {
-		return nil
-	}
-	return d.completeTask(l)
-}
-
-func (d *dispatcher) completeTask(l *handlers.Letter) *wire.Error {
 	reply, ok := l.Payload.(*wire.TaskReply)
-	if !ok {
+	if l.Page == nil || !ok {
 		return nil
 	}
 	var pages [2]wire.Record
@@ -238,19 +235,9 @@ func (d *dispatcher) unreadable(err error) *wire.Error {
 // messageID makes the id of a message of ours: a UUID, version 4. It need not be
 // a secret, and so it need not cost a call of the kernel.
 func messageID() string {
-	var raw [16]byte
-	for i, n := range [2]uint64{rand.Uint64(), rand.Uint64()} {
-		for j := range 8 {
-			raw[i*8+j] = byte(n >> (8 * j))
-		}
-	}
+	var raw uuid.UUID
+	binary.LittleEndian.PutUint64(raw[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(raw[8:], rand.Uint64())
 	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
-	var text [36]byte
-	hex.Encode(text[0:8], raw[0:4])
-	hex.Encode(text[9:13], raw[4:6])
-	hex.Encode(text[14:18], raw[6:8])
-	hex.Encode(text[19:23], raw[8:10])
-	hex.Encode(text[24:], raw[10:])
-	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
-	return string(text[:])
+	return raw.String()
 }

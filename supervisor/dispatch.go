@@ -172,7 +172,7 @@ func (d *dispatcher) decide(in *handlers.Input, w *work) {
 			r.Seq = 0
 			w.records = append(w.records, r)
 		}
-		w.letters = d.answersRefused(w.letters, out.Letters, d.broken)
+		w.letters = appendRefusals(w.letters, out.Letters, d.broken)
 		return
 	case d.record == nil:
 		w.records = append(w.records, out.Records...)
@@ -264,8 +264,8 @@ func (d *dispatcher) expire() {
 	d.submit([]handlers.Input{{At: time.Now(), Message: wire.Due{}}}, new(work))
 }
 
-// happen records what the supervisor did or saw.
-func (d *dispatcher) happen(m wire.Message) {
+// note has something decided about that the orchestrator itself says.
+func (d *dispatcher) note(m wire.Message) {
 	d.submit([]handlers.Input{{At: time.Now(), Message: m}}, new(work))
 }
 

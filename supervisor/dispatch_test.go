@@ -158,19 +158,19 @@ func TestNothingFollowsABrokenRecord(t *testing.T) {
 			require.Nil(t, handlers.Prepare(r, 64))
 			d.submit([]handlers.Input{{At: time.Now(), From: boss, Message: r, Random: chance()}}, new(work))
 		}
-		d.happen(&wire.Roster{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
+		d.note(&wire.Roster{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
 		ask("1", "submit-task", `{"type":"t","name":"n","requiredRole":"worker"}`)
 		require.Nil(t, (<-door).Refusal)
 		ask("2", "ask-user", `{"question":"why?","timeout":1000}`)
 		d.settle()
 
 		record.meddle(func([]wire.Record) error { return errors.New("broken") })
-		d.happen(&wire.Event{Kind: wire.EventIdle})
+		d.note(&wire.Event{Kind: wire.EventIdle})
 		synctest.Wait()
 		for len(shown) > 0 {
 			<-shown
 		}
-		d.happen(&wire.Event{Kind: wire.EventStarted, Agent: "w", Run: "run"})
+		d.note(&wire.Event{Kind: wire.EventStarted, Agent: "w", Run: "run"})
 		synctest.Wait()
 		require.NotEmpty(t, shown)
 		for len(shown) > 0 {

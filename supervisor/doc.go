@@ -6,11 +6,17 @@
 // the agent concerned, so a slow, deaf or flooding agent is felt by itself
 // alone:
 //
-//	stdout, stderr - wire.Lines - voice -+- log file, whole lines with a time
-//	                                     +- tail in memory
-//	                                     +- followers (console, logs -f)
-//	Tell - mailbox - one writer - stdin
+//	stdout - wire.Lines - voice -+- channel - seat: State decides - record - letters
+//	                             +- log file, tail, followers
+//	letters - mailbox - one writer - stdin
+//	record - audience -+- journal (events -f)
+//	                   +- voices, followers (console, logs -f)
 //	child.Exited, child.Ended - turn - restart arithmetic - deadline - start
+//
+// What follows from messages is decided by package handlers, one input at a
+// time, by whoever holds the dispatcher's seat: a lock, because handing over to
+// a goroutine would cost more than most decisions. What was decided is recorded
+// a batch at a time, and nobody is told or shown anything before that.
 //
 // A run of an agent is a child process, or the connection of somebody who has
 // joined as it; all the rest is the same.
@@ -20,7 +26,6 @@
 // again; delays grow, are spread by chance, and end in giving up; its stop is
 // a ladder from a notice to a kill, inside one budget for all.
 //
-// Every change is an event in the journal first and is seen by people second.
 // The package reads no configuration, opens no socket, and decides nothing
-// about tasks or messages.
+// about tasks or messages itself.
 package supervisor

@@ -128,8 +128,11 @@ func (s *Supervisor) seated(a *agent) error {
 		return conflict(a, fmt.Sprintf("agent %q takes no messages", a.Name),
 			`Its protocol is "raw" or its stdin "null". Join under another name: --as NAME`)
 	case a.wanted || a.halt != nil || a.child != nil:
-		return conflict(a, fmt.Sprintf("agent %q has a process of its own: it is %s", a.Name, a.state),
-			"Stop it first: orchestrator agent stop "+a.Name+"     Or join under another name: --as NAME")
+		what := fmt.Sprintf("agent %q runs its own command", a.Name)
+		if a.child == nil {
+			what = fmt.Sprintf("agent %q is %s, and is to run its own command", a.Name, a.state)
+		}
+		return conflict(a, what, "Stop it first: orchestrator agent stop "+a.Name+"     Or join under another name: --as NAME")
 	}
 	return nil
 }
@@ -236,6 +239,9 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	a.joined = nil
 	j.err = why
 	defer close(j.over)
+	if why != nil {
+		s.event(a, wire.Event{Kind: wire.EventStopped, Text: "nobody has joined after all"})
+	}
 	next := a.next
 	inherits := a.guest && a.heir != nil
 	if inherits {

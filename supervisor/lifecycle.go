@@ -86,6 +86,7 @@ func (s *Supervisor) launch(a *agent) {
 	a.set(wire.StateStarting, "")
 	a.run = uuid.NewString()
 	a.exit = nil
+	s.event(a, wire.Event{Kind: wire.EventStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
 	m := &maker{spec: a.Agent, run: a.run, joined: a.joined, told: make(chan struct{})}
@@ -302,7 +303,12 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	if ending.Unverified {
 		s.event(a, wire.Event{Kind: wire.EventLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
 	}
-	s.dispatcher.posts.close(a.Name)
+	if lost := s.dispatcher.posts.close(a.Name); lost > 0 {
+		s.event(a, wire.Event{
+			Kind: wire.EventUndelivered, Text: count(int(lost), "message") + " could not be delivered",
+			Figures: wire.Figures{Count: lost},
+		})
+	}
 	a.mail.drop()
 	_, _, refused := a.mail.waiting()
 	a.refused += refused

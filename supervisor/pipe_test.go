@@ -211,10 +211,12 @@ func TestJoinAsAnAgent(t *testing.T) {
 
 func TestJoinIsRefused(t *testing.T) {
 	raw := Agent{Name: "raw", Description: "idle", Raw: true}
-	pipes(t, []Agent{{Name: "runs"}, raw, {Name: "coder-0", Block: "coder"}}, func(t *testing.T, p *play) {
+	waits := Agent{Name: "waits", DependsOn: []string{"raw"}}
+	pipes(t, []Agent{{Name: "runs"}, raw, waits, {Name: "coder-0", Block: "coder"}}, func(t *testing.T, p *play) {
 		for name, why := range map[string]string{
-			"runs":  `agent "runs" has a process of its own: it is running`,
+			"runs":  `agent "runs" runs its own command`,
 			"raw":   `agent "raw" takes no messages`,
+			"waits": `agent "waits" is waiting, and is to run its own command`,
 			"coder": `"coder" stands for the agents coder-0`,
 		} {
 			require.ErrorContains(t, p.join(name).over(), why)

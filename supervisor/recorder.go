@@ -39,11 +39,13 @@ func (d *dispatcher) next(empty *batch) bool {
 			return true
 		}
 		d.recording = false
-		closing := d.closing
-		d.seat.Unlock()
-		if closing {
+		if d.closing {
+			d.takeSnapshot(true)
+			d.broken = ErrOver // who comes now is refused: the door is still open
+			d.seat.Unlock()
 			return false
 		}
+		d.seat.Unlock()
 		<-d.wake
 	}
 }
@@ -102,8 +104,8 @@ func (d *dispatcher) breakOff(cause error, b *batch) {
 		Code:    wire.CodeInternal,
 		Message: "the record cannot be written, and the orchestrator is stopping; what was asked may not have happened",
 	}
-	refused := d.answersRefused(b.letters[:0], b.letters, d.broken)
-	b.letters = d.answersRefused(refused, d.filling.letters, d.broken)
+	refused := appendRefusals(b.letters[:0], b.letters, d.broken)
+	b.letters = appendRefusals(refused, d.filling.letters, d.broken)
 	d.filling.letters = d.filling.letters[:0]
 	for i := range b.records {
 		b.records[i].Seq = 0 // people are told, and see that it is not recorded
@@ -114,8 +116,8 @@ func (d *dispatcher) breakOff(cause error, b *batch) {
 	d.seat.Unlock()
 }
 
-// answersRefused appends the answers among letters to some, as refusals.
-func (d *dispatcher) answersRefused(some, letters []handlers.Letter, why *wire.Error) []handlers.Letter {
+// appendRefusals appends the answers among letters to some, as refusals.
+func appendRefusals(some, letters []handlers.Letter, why *wire.Error) []handlers.Letter {
 	for _, l := range letters {
 		if l.Notice == "" {
 			some = append(some, handlers.Letter{To: l.To, Request: l.Request, Refusal: why})
@@ -134,8 +136,8 @@ func (d *dispatcher) overdue(b *batch) {
 	}
 	d.log.Error("the disk does not take the record: those who wait are told so", "waiting_for", d.limit.String())
 	d.seat.Lock()
-	late := d.answersRefused(nil, b.letters, why)
-	late = d.answersRefused(late, d.filling.letters, why)
+	late := appendRefusals(nil, b.letters, why)
+	late = appendRefusals(late, d.filling.letters, why)
 	b.letters, d.filling.letters = noticesOf(b.letters), noticesOf(d.filling.letters)
 	d.seat.Unlock()
 	d.deliver(late, new([]byte))
@@ -180,7 +182,7 @@ func (d *dispatcher) keepSnapshot() {
 }
 
 // close ends the dispatcher: everything that was decided is recorded and told
-// first. Nothing is submitted any more.
+// first. What comes after is refused.
 func (d *dispatcher) close() {
 	d.seat.Lock()
 	d.closing = true
@@ -189,9 +191,6 @@ func (d *dispatcher) close() {
 	if d.record != nil {
 		d.rouse()
 		<-d.done
-		d.seat.Lock()
-		d.takeSnapshot(true)
-		d.seat.Unlock()
 		d.keepSnapshot()
 	}
 	d.audit.close()

@@ -20,7 +20,7 @@ func (s *Supervisor) enlist() {
 			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: max(1, a.Capacity), OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
 		})
 	}
-	s.dispatcher.happen(roster)
+	s.dispatcher.note(roster)
 	s.dispatcher.offers.store(roster)
 }
 

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 )
@@ -71,10 +69,9 @@ func (s *Supervisor) beginHalt(a *agent) {
 	}
 	if !a.Raw {
 		grace := s.within(a.patience())
-		notice := wire.Shutdown(uuid.NewString(), time.Now(), roundUp(grace), a.halt.reason)
-		if line, err := wire.Encode(notice); err == nil {
-			_, _ = a.mail.put(oneLine(append(line, '\n'))) // one that takes nothing is signalled all the same
-		}
+		notice := &wire.ShutdownNotice{GracePeriod: roundUp(grace).Milliseconds(), Reason: a.halt.reason}
+		line := wire.Envelope{ID: messageID(), At: time.Now()}.AppendNotice(nil, wire.NoticeShutdown, notice)
+		_, _ = a.mail.put(oneLine(line)) // one that takes nothing is signalled all the same
 	}
 	a.mail.end()
 	a.due = s.deadlines.add(time.Now().Add(s.within(a.Stop.CloseStdin)), func() { s.signalRung(a) })

@@ -308,7 +308,7 @@ func (s *Supervisor) event(a *agent, e wire.Event) {
 			e.Run = a.run
 		}
 	}
-	s.dispatcher.happen(&e)
+	s.dispatcher.note(&e)
 }
 
 // heard looks at each event that was told: the last task may have ended with it.

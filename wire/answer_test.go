@@ -39,15 +39,15 @@ var (
 		RequiredRole: RoleWorker, RequiredCapabilities: []string{"go"}, Dependencies: []string{"t0"}, WaitsFor: []string{"t0"},
 		Priority: Raw("2"), SubmittedBy: "agent:planner", AssignedTo: "coder", Progress: 1e-7, Message: "m", Attempts: 2,
 		Result: Raw(`{"success":true}`), Error: "e", Reason: "r",
-		CreatedAt: when(noon.At), AssignedAt: when(noon.At), StartedAt: when(noon.At), EndedAt: when(noon.At),
+		CreatedAt: Timestamp(noon.At), AssignedAt: Timestamp(noon.At), StartedAt: Timestamp(noon.At), EndedAt: Timestamp(noon.At),
 	}
-	bareTask     = Task{ID: "t1", Name: "n", Type: "review", Status: "queued", State: TaskPending, SubmittedBy: "agent:planner", CreatedAt: when(noon.At)}
+	bareTask     = Task{ID: "t1", Name: "n", Type: "review", Status: "queued", State: TaskPending, SubmittedBy: "agent:planner", CreatedAt: Timestamp(noon.At)}
 	fullAgent    = Agent{ID: "coder", Role: RoleWorker, Status: "busy", Capabilities: []string{"go"}, CurrentTask: "t1"}
 	fullQuestion = Question{
 		ID: "q1", Agent: "coder", Question: "?", Options: []Option{{Label: "A", Value: "a"}}, Context: Raw(`{}`), Blocking: true,
-		AskedAt: when(noon.At), Deadline: when(noon.At),
+		AskedAt: Timestamp(noon.At), Deadline: Timestamp(noon.At),
 	}
-	bareQuestion = Question{ID: "q1", Agent: "coder", Question: "?", AskedAt: when(noon.At)}
+	bareQuestion = Question{ID: "q1", Agent: "coder", Question: "?", AskedAt: Timestamp(noon.At)}
 )
 
 // each is bare with one field of full at a time, then full itself.
@@ -70,7 +70,7 @@ func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 	answers := []any{
 		&AgentList{}, &AgentList{Agents: []Agent{fullAgent, {ID: "a", Role: RolePlanner, Status: "idle"}}},
 		&TaskList{}, &TaskList{Tasks: []Task{bareTask, fullTask}},
-		&UserAnswer{Answer: "oauth", Metadata: AnswerMetadata{AnsweredAt: when(noon.At)}},
+		&UserAnswer{Answer: "oauth", Metadata: AnswerMetadata{AnsweredAt: Timestamp(noon.At)}},
 		&QuestionList{}, &QuestionReply{Question: fullQuestion, Answer: "a", Told: true}, &QuestionReply{Question: bareQuestion},
 		&IssuedKey{ID: "k1", Agent: "coder", Key: "orc_1"},
 	}
@@ -200,9 +200,6 @@ func TestNotices(t *testing.T) {
 		requireValid(t, "notify:"+name, line)
 		require.IsType(t, Log{}, reader().Parse(line), "said back, it is a line for people")
 	}
-	text, err := Encode(Shutdown("n1", noon.At, 30*time.Second, "Orchestrator stopping"))
-	require.NoError(t, err)
-	requireValid(t, "notify:shutdown", text)
 }
 
 // Every code that there is, is one of six on the line.

@@ -2,10 +2,11 @@
 // share: lines, what they mean, and the documents that answer requests.
 //
 // A stream of bytes becomes lines here (Lines) and a line a message of one of
-// five dialects, or log (Reader); text of strangers becomes safe to show
-// (AppendVisible); every document that leaves the orchestrator is encoded here
-// (Encode), so that there is one spelling of everything; what became true has a
-// form that lasts (Record); and what each message looks like is written down for
+// five dialects, or log (Reader); its payload becomes what it asks or tells
+// (Payloads); answers and notices become lines (Envelope) and every other
+// document JSON (Encode), so that there is one spelling of everything; text of
+// strangers becomes safe to show (AppendVisible); what became true has a form
+// that lasts (Record); and what each message looks like is written down for
 // those who write agents in other languages (Schemas).
 //
 // The package is pure: it opens nothing, waits for nothing, knows no clock and

@@ -58,6 +58,9 @@ func (k *keys) identity() (string, *Error) {
 
 // moment checks the time of a request.
 func (k *keys) moment() *Error {
+	if plainTime(k.timestamp) {
+		return nil
+	}
 	when, ok := text(k.timestamp)
 	switch {
 	case k.timestamp == nil:

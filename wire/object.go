@@ -169,12 +169,16 @@ func (o *Object) Texts(key string) []string {
 	return texts
 }
 
+// scannedBefore is how deep a value may nest that was bounded with the object
+// that it stands in.
+const scannedBefore = 1 << 20
+
 // Objects calls read for each item of an optional list of objects.
-func (o *Object) Objects(key string, depth int, read func(*Object)) {
+func (o *Object) Objects(key string, read func(*Object)) {
 	items, _ := o.list(key)
 	for i, item := range items {
 		var inner Object
-		err := inner.ReadObject(item, depth, o.pointer+"/"+key+"/"+strconv.Itoa(i))
+		err := inner.ReadObject(item, scannedBefore, o.pointer+"/"+key+"/"+strconv.Itoa(i))
 		if err == nil {
 			read(&inner)
 			err = inner.Err()
@@ -201,7 +205,7 @@ func (o *Object) list(key string) (items [][]byte, ok bool) {
 		o.Refuse(key, "must be a list")
 		return nil, false
 	}
-	s := scanner{text: value, at: 1, room: 1 << 20} // it was scanned before, as part of its object
+	s := scanner{text: value, at: 1, room: scannedBefore}
 	if s.next(']') {
 		return nil, true
 	}
@@ -273,7 +277,7 @@ func (o *Object) Whole(key string, least int64) int64 {
 		return 0
 	}
 	if value > mostWhole || value != math.Trunc(value) || value < float64(least) {
-		o.Refuse(key, fmt.Sprintf("must be a whole number from %d", least))
+		o.Refuse(key, fmt.Sprintf("must be a whole number from %d to %d", least, int64(mostWhole)))
 		return 0
 	}
 	return int64(value)

@@ -23,7 +23,7 @@ func ReadAskUser(o *Object) *AskUser {
 		o.Refuse("timeout", "is longer than a year, in milliseconds")
 	}
 	taken := make(map[string]bool)
-	o.Objects("options", 1<<20, func(item *Object) {
+	o.Objects("options", func(item *Object) {
 		option := Option{Label: item.Text("label"), Value: item.NeedText("value")}
 		if option.Label == "" {
 			option.Label = option.Value

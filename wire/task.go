@@ -2,7 +2,6 @@ package wire
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -265,11 +264,3 @@ const AssignedMessage = "Task assigned. Use TaskGet to view details."
 // DependencyFailed is why a task is cancelled when one that it needs comes to
 // nothing.
 const DependencyFailed = "Dependency failed"
-
-// when spells a time for a document; "" for none.
-func when(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return Timestamp(at)
-}

@@ -30,8 +30,7 @@ func (a *app) eventsCommand() *cobra.Command {
 about, its kind, and what it was.
 
 A program that wants to miss nothing remembers the last number and goes on from
-there with --since. If what it asks for is gone, the first event is of the kind
-orchestrator.gap and says how many are missing.`,
+there with --since, also after the orchestrator was started again.`,
 		Example: `  orchestrator events                        what is kept
   orchestrator events -f --type 'agent.*'     starts, exits and the like, as they happen
   orchestrator events --task 91c0            the story of a task

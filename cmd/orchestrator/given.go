@@ -10,10 +10,10 @@ import (
 	"orchestrator/wire"
 )
 
-// given is what a flag was given: the text itself, @FILE for what is in a file,
-// or - for what comes on stdin. The line end that editors and echo add is not
-// meant.
-func (a *app) given(flag, value string) (string, error) {
+// given is what a flag or an argument was given, named as the user wrote it: the
+// text itself, @FILE for what is in a file, or - for what comes on stdin. The
+// line end that editors and echo add is not meant.
+func (a *app) given(what, value string) (string, error) {
 	var text []byte
 	var err error
 	name, isFile := strings.CutPrefix(value, "@")
@@ -30,7 +30,11 @@ func (a *app) given(flag, value string) (string, error) {
 		err = failed.Err
 	}
 	if err != nil {
-		return "", misused("--"+flag+" cannot read "+name+": "+err.Error(), "For text that begins with @ use stdin: --"+flag+" -")
+		hint := "Write the text itself"
+		if isFile {
+			hint = "For text that begins with @ use stdin: " + what + " -"
+		}
+		return "", misused(what+" cannot read "+name+": "+err.Error(), hint)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
@@ -41,7 +45,7 @@ func (a *app) givenDocument(flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
 	}
-	text, err := a.given(flag, value)
+	text, err := a.given("--"+flag, value)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +62,7 @@ func (a *app) givenResult(flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
 	}
-	text, err := a.given(flag, value)
+	text, err := a.given("--"+flag, value)
 	if err != nil {
 		return nil, err
 	}

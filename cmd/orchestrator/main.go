@@ -2,9 +2,9 @@
 // questions about it.
 //
 // This package is the command line: verbs, flags, what is printed where, and
-// the wiring of the parts in the one process that runs the team (up). Every
-// other verb is a client: it reads the configuration or speaks HTTP over the
-// orchestrator's socket. Nothing is decided here that an agent or another
+// the wiring of the parts in a process that runs a team: up, run, and pipe where
+// none runs. The other verbs are clients that speak HTTP over the orchestrator's
+// socket, or need nothing but files. Nothing is decided here that an agent or another
 // client would have to know.
 package main
 

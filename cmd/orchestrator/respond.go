@@ -26,7 +26,8 @@ type respondent struct {
 	scripted []scripted
 }
 
-// respond answers questions until the team has ended, or ctx is over.
+// respond begins to answer questions. The goroutines that it starts end with
+// ctx, or with the team; nobody waits for them, for they hold nothing.
 func (a *app) respond(ctx context.Context, t *team, rules []scripted) {
 	r := &respondent{app: a, team: t, scripted: rules}
 	r.begin(ctx)
@@ -35,7 +36,7 @@ func (a *app) respond(ctx context.Context, t *team, rules []scripted) {
 	}
 }
 
-// begin answers what is written down. It ends with ctx, or with the team.
+// begin begins to answer what is written down.
 func (r *respondent) begin(ctx context.Context) {
 	if len(r.scripted) > 0 {
 		go r.recite(ctx)

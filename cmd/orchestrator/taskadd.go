@@ -85,7 +85,7 @@ func (f *addFlags) request(a *app, title string) (*wire.SubmitTask, error) {
 		}
 	}
 	var err error
-	if r.Description, err = a.given("spec", f.spec); err != nil {
+	if r.Description, err = a.given("--spec", f.spec); err != nil {
 		return nil, err
 	}
 	r.Payload, err = a.givenDocument("payload", f.payload)
