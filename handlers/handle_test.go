@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -127,4 +128,29 @@ func TestUsedChance(t *testing.T) {
 	out := p.do(p.actor("planner"), &wire.Request{ID: "2", Operation: "submit-task", Body: &wire.SubmitTask{Type: "t", Name: "two"}})
 	require.Error(t, out.Fault)
 	require.Len(t, p.state.list, 1)
+}
+
+// An agent that asks and asks does not fill the memory: beyond a thousand open
+// questions it is refused, others are not.
+//
+// Rows: B-67, K-22.
+func TestQuestionsAreBounded(t *testing.T) {
+	s := New(Rules{})
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	handle := func(from Actor, m wire.Message) Outcome {
+		out := s.Handle(Input{At: at, From: from, Message: m, Random: [16]byte{1}})
+		require.NoError(t, out.Fault)
+		return out
+	}
+	handle(Actor{}, &wire.Roster{Agents: []wire.Member{{ID: "a", Role: "worker", Capacity: 1}, {ID: "b", Role: "worker", Capacity: 1}}})
+	a, b := Actor{Kind: Agent, Name: "a", Run: "1"}, Actor{Kind: Agent, Name: "b", Run: "2"}
+	wonder := &wire.Report{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}
+	for range mostQuestions {
+		require.Nil(t, handle(a, wonder).Refused)
+	}
+	require.Equal(t, wire.CodeLimited, handle(a, wonder).Refused.Code)
+	require.Nil(t, handle(b, wonder).Refused)
+	ask := &wire.Request{ID: "1", Operation: "ask-user", Timestamp: "2026-11-21T10:00:00Z", Payload: []byte(`{"question":"why?"}`)}
+	require.Nil(t, Prepare(ask, 8))
+	require.Equal(t, "too_many_questions", handle(a, ask).Refused.Details["reason"])
 }

@@ -19,6 +19,31 @@ type question struct {
 	deadline time.Time
 }
 
+// mostQuestions is how many questions of one agent may be open. Nobody reads
+// more, and each is kept until somebody has.
+const mostQuestions = 1000
+
+// tooMany refuses a question of an agent that has asked enough.
+func (t *turn) tooMany() *wire.Error {
+	if len(t.asked) < mostQuestions {
+		return nil
+	}
+	open := 0
+	for _, q := range t.asked {
+		if q.view.Agent == t.from.Name {
+			open++
+		}
+	}
+	if open < mostQuestions {
+		return nil
+	}
+	return &wire.Error{
+		Code:    wire.CodeLimited,
+		Message: fmt.Sprintf("%d of your questions wait for an answer: ask again when some have one", open),
+		Details: map[string]any{"reason": "too_many_questions", "open": open},
+	}
+}
+
 func askUser(t *turn, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 	timeout := time.Duration(r.Timeout) * time.Millisecond
 	if timeout == 0 {
@@ -27,6 +52,9 @@ func askUser(t *turn, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 	deadline := wire.Timestamp(t.at.Add(timeout))
 	switch q := t.askedBefore(); {
 	case q == nil:
+		if err := t.tooMany(); err != nil {
+			return nil, err
+		}
 		t.fact("", "", &questionAsked{
 			ID: t.questionID(), Agent: t.from.Name, Question: r.Question, Options: r.Options,
 			Deadline: deadline, Request: t.mark(),

@@ -11,6 +11,9 @@ func (t *turn) report(r *wire.Report) *wire.Error {
 	case *wire.Trouble:
 		return t.trouble(body)
 	case *wire.OpenQuestion:
+		if err := t.tooMany(); err != nil {
+			return err
+		}
 		t.fact("", "", &questionAsked{ID: t.questionID(), Agent: t.from.Name, Question: body.Question, Context: body.Context})
 		return nil
 	}

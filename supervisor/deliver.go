@@ -208,7 +208,7 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 // says.
 func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 	reply, ok := l.Payload.(*wire.TaskReply)
-	if l.Page == nil || !ok {
+	if l.Page == nil || !ok || d.record == nil {
 		return nil
 	}
 	var pages [2]wire.Record

@@ -333,6 +333,7 @@ var reasons = []struct{ reason, meaning string }{
 	{"wrong_state", "the task is in a state in which this cannot be; `details.state` says which"},
 	{"blocked", "the task waits for others; `details.waitsFor` has their ids"},
 	{"unassigned", "nobody has the task, and an operator cannot work on it: agents take their own, or are given them"},
+	{"too_many_questions", "a thousand of your questions wait for an answer; `details.open` says how many"},
 	{"at_capacity", "you have as many tasks as you may have at a time; `details.taskIds` says which"},
 	{"dependency_failed", "a task that this one was to depend on came to nothing, so it would never run"},
 	{"id_reused", "this run of you has used the id for another request"},

@@ -162,6 +162,11 @@ func (k *siege) checkGiven(task aTask) {
 	if task.Status != "failed" {
 		return
 	}
+	if task.Error == "" { // an old one: the record has the rest
+		var reply struct{ Task aTask }
+		k.operated(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
+		task = reply.Task
+	}
 	if task.RequiredCapabilities[0] == "auto" {
 		require.Contains(k.t, task.Error, "lost")
 	} else {
