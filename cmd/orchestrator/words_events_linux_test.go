@@ -38,7 +38,7 @@ func TestWordsEventsAreRecorded(t *testing.T) {
 	require.Equal(t, "Compiles, now the manual", boss.task(task.ID).Message)
 	require.Equal(t, "running", boss.task(task.ID).Status)
 	for kind, says := range map[string]string{
-		wire.EventTaskProgress: "75%  Tests passing", wire.EventTaskTrouble: "it can live with that", wire.EventQuestionAsked: "fine?",
+		wire.EventTaskProgress: "75%  Compiles", wire.EventTaskTrouble: "it can live with that", wire.EventQuestionAsked: "fine?",
 	} {
 		found := h.waitForEvents(1, kind, "holder")[0]
 		require.Contains(t, found.Text, says)
