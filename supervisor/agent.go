@@ -16,7 +16,7 @@ type Agent struct {
 	Description string
 	Role        string
 	Offers      []string // capabilities
-	Capacity    int      // tasks at a time
+	Capacity    int      // tasks at a time; 0: it is given none
 	OnExit      string   // what becomes of its task: auto | fail | requeue
 	Command     []string
 	Dir         string

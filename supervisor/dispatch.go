@@ -167,11 +167,8 @@ func (d *dispatcher) decide(in *handlers.Input, w *work) {
 		w.waiting++
 	}
 	switch {
-	case d.broken != nil: // people see what happens; it is not recorded, and so nobody is told
-		for _, r := range out.Records {
-			r.Seq = 0
-			w.records = append(w.records, r)
-		}
+	case d.broken != nil: // people see what happens; what was decided did not become true
+		w.records = appendHappenings(w.records, out.Records)
 		w.letters = appendRefusals(w.letters, out.Letters, d.broken)
 		return
 	case d.record == nil:

@@ -107,13 +107,22 @@ func (d *dispatcher) breakOff(cause error, b *batch) {
 	refused := appendRefusals(b.letters[:0], b.letters, d.broken)
 	b.letters = appendRefusals(refused, d.filling.letters, d.broken)
 	d.filling.letters = d.filling.letters[:0]
-	for i := range b.records {
-		b.records[i].Seq = 0 // people are told, and see that it is not recorded
-	}
-	for i := range d.filling.records {
-		d.filling.records[i].Seq = 0
-	}
+	b.records = appendHappenings(b.records[:0], b.records)
+	d.filling.records = appendHappenings(d.filling.records[:0], d.filling.records)
 	d.seat.Unlock()
+}
+
+// appendHappenings appends those of some records that say what was done or seen:
+// people are told of them all the same, without a number. What was decided and
+// not recorded did not become true, and nobody hears of it.
+func appendHappenings(some, records []wire.Record) []wire.Record {
+	for _, r := range records {
+		if handlers.Happening(r.Kind) {
+			r.Seq = 0
+			some = append(some, r)
+		}
+	}
+	return some
 }
 
 // appendRefusals appends the answers among letters to some, as refusals.

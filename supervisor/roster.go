@@ -17,7 +17,7 @@ func (s *Supervisor) enlist() {
 	roster := &wire.Roster{}
 	for _, a := range s.order {
 		roster.Agents = append(roster.Agents, wire.Member{
-			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: max(1, a.Capacity), OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
+			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
 		})
 	}
 	s.dispatcher.note(roster)

@@ -48,7 +48,7 @@ type keys struct {
 // Parse reads a line.
 func (r *Reader) Parse(line []byte) Message {
 	members, why, ok := scan(line, r.Depth, r.room)
-	if !ok && why != tooDeep {
+	if !ok && why != tooDeep && why != halfOf { // these are JSON, and may ask for something
 		return Log{Why: why}
 	}
 	r.room = members

@@ -45,13 +45,20 @@ type scanner struct {
 	at   int
 	room int  // levels that may still be opened
 	deep bool // there was no room
+	half bool // half of a surrogate pair stands in it
 }
 
-const tooDeep = "it nests too deeply"
+const (
+	tooDeep = "it nests too deeply"
+	halfOf  = "half of a character stands in it, an escape such as \\ud800 without its other half"
+)
 
 func (s *scanner) why() string {
 	if s.deep {
 		return tooDeep
+	}
+	if s.half {
+		return halfOf
 	}
 	return "it is no valid JSON"
 }
@@ -284,14 +291,19 @@ func (s *scanner) escape() bool {
 		return false
 	}
 	unit, ok := s.unit()
-	if !ok || unit >= 0xdc00 && unit <= 0xdfff {
+	switch {
+	case !ok:
 		return false
-	}
-	if unit < 0xd800 || unit > 0xdbff {
+	case unit < 0xd800 || unit > 0xdfff:
 		return true
+	case unit < 0xdc00:
+		low, ok := s.unit()
+		if ok && low >= 0xdc00 && low <= 0xdfff {
+			return true
+		}
 	}
-	low, ok := s.unit()
-	return ok && low >= 0xdc00 && low <= 0xdfff
+	s.half = true
+	return false
 }
 
 // unit reads \uXXXX.

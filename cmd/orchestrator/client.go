@@ -200,16 +200,25 @@ func (d *door) lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte, 
 	}
 }
 
-// gone waits until nobody answers at the socket any more.
+// refusing is how long a socket at which nobody listens may stay before its
+// orchestrator counts as gone, and not as tidying up.
+const refusing = 10 * time.Second
+
+// gone waits until the orchestrator has let go of everything, which it says by
+// removing its socket.
 func (d *door) gone(ctx context.Context) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
+	heard := time.Now()
 	for {
 		conn, err := net.Dial("unix", d.target.socket)
-		if err != nil {
+		switch {
+		case err == nil:
+			_ = conn.Close()
+			heard = time.Now()
+		case !errors.Is(err, syscall.ECONNREFUSED), time.Since(heard) > refusing:
 			return nil
 		}
-		_ = conn.Close()
 		select {
 		case <-ctx.Done():
 			return d.ended(ctx)

@@ -71,6 +71,9 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
 			case syscall.SIGUSR2: // log files are turned by their size
 			default:
 				if stops++; stops == 1 {
+					// Whatever holds this program up by then, such as a screen that
+					// takes nothing, the agents have been ended.
+					time.AfterFunc(t.shutdown+lateEnd, func() { os.Exit(exitNo) })
 					h.cancel(errors.New(unix.SignalName(s.(syscall.Signal))))
 					notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
 					continue
@@ -79,11 +82,21 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
 					close(h.hurry)
 				}
 				h.forced = 128 + int(s.(syscall.Signal))
+				forced := h.forced
+				time.AfterFunc(forcedEnd, func() { os.Exit(forced) })
 				t.super.Kill("a second signal")
 			}
 		}
 	}
 }
+
+const (
+	// lateEnd is how long after the budget of the ordered stop the program ends
+	// in any case: the killing has its own time, and the last state is kept.
+	lateEnd = 30 * time.Second
+	// forcedEnd is how long after a second signal it ends in any case.
+	forcedEnd = 5 * time.Second
+)
 
 // lastWords is how long the last lines may take to be written when whoever
 // should read them does not.

@@ -22,7 +22,7 @@ type pipeFlags struct {
 }
 
 func (a *app) pipeCommand() *cobra.Command {
-	f := pipeFlags{role: choice{value: wire.RoleWorker, of: wire.Roles}}
+	f := pipeFlags{role: choice{of: wire.Roles}}
 	verb := &cobra.Command{
 		Use:   "pipe --as NAME",
 		Short: "Make this stdin and stdout an agent",
@@ -34,7 +34,8 @@ run.
 
 NAME is an agent of the file that does not run, and then its role and its
 capabilities are those of the file; or a new name, and then the agent exists as
-long as the pipe does.
+long as the pipe does. A new agent is given tasks only with --role or
+--capability: one that asks a question and goes must not take work with it.
 
 When stdin ends, or at Ctrl-C, what is still to be answered is answered, and
 then it ends with 0: the task that it has counts as done. A pipe that is killed,

@@ -31,6 +31,7 @@ func (t *team) pipe(ctx context.Context, query url.Values, accept func() (*api.C
 // guest is who wants to join, if nobody has that name.
 func (t *team) guest(ctx context.Context, query url.Values) (supervisor.Agent, error) {
 	name, role, capabilities := query.Get("as"), query.Get("role"), query["capability"]
+	works := role != "" || len(capabilities) > 0
 	if role == "" {
 		role = wire.RoleWorker
 	}
@@ -55,7 +56,7 @@ func (t *team) guest(ctx context.Context, query url.Values) (supervisor.Agent, e
 		}
 	}
 	alone := *t.config
-	alone.Agents = []config.Agent{alone.Guest(name, role, capabilities)}
+	alone.Agents = []config.Agent{alone.Guest(name, role, capabilities, works)}
 	return t.specs(&alone)[0], nil
 }
 

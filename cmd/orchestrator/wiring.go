@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
@@ -31,6 +32,7 @@ type team struct {
 	host     *child.Host
 	super    *supervisor.Supervisor
 	record   ledger
+	shutdown time.Duration // the budget of the ordered stop
 	listener net.Listener
 
 	// Of a team that has a file.
@@ -86,9 +88,7 @@ func (t *team) open(socket string) error {
 // release gives everything back. Nothing of it is used afterwards.
 func (t *team) release() {
 	if t.listener != nil {
-		socket := t.listener.Addr().String()
-		_ = t.listener.Close() // which removes the socket
-		supervisor.RemoveSocketDir(socket, t.home.Dir)
+		_ = t.listener.Close()
 	}
 	if t.record != nil {
 		if err := t.record.Close(); err != nil {
@@ -99,6 +99,13 @@ func (t *team) release() {
 		if left := t.host.Close(); len(left) > 0 {
 			t.log.Warn("ended processes that no agent could be found for", "processes", programs(left))
 		}
+	}
+	// The socket goes next to last: who waits for the end waits for that, and may
+	// start another orchestrator at once.
+	if t.listener != nil {
+		socket := t.listener.Addr().String()
+		_ = os.Remove(socket) // one that stays is replaced
+		supervisor.RemoveSocketDir(socket, t.home.Dir)
 	}
 	t.home.Close()
 }
@@ -134,6 +141,7 @@ func (t *team) supervise(c *config.Config, o supervisor.Options) error {
 	}
 	o.Version, o.StateDir, o.Start, o.Log = version, c.Orchestrator.StateDir, t.start, t.log
 	o.Shutdown, o.Record = c.Orchestrator.Shutdown, t.record
+	t.shutdown = c.Orchestrator.Shutdown
 	o.Rules, o.Protocol = rules(c)
 	t.super = supervisor.New(o, t.specs(c))
 	if err := t.super.Restore(ctx); err != nil {

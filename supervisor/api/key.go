@@ -24,12 +24,20 @@ func Key(ctx context.Context) string {
 // caller reaches the operations that are open to it, and nothing else.
 func (d *Door) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key := r.Header.Get("X-API-Key")
-		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && key == "" {
-			key = bearer
-		}
-		if key == "" {
+		if len(r.Header.Values("X-API-Key"))+len(r.Header.Values("Authorization")) == 0 {
 			next.ServeHTTP(w, r)
+			return
+		}
+		key := strings.TrimSpace(r.Header.Get("X-API-Key"))
+		scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if key == "" && strings.EqualFold(scheme, "Bearer") {
+			key = strings.TrimSpace(bearer)
+		}
+		if key == "" { // a script whose variable is empty must not become the operator by it
+			d.refuse(w, r, &wire.Error{
+				Code: wire.CodeDenied, Message: "the request came with a credential that is empty or of no kind that is known here",
+				Hint: "Send X-API-Key: orc_…, or no such header at all",
+			})
 			return
 		}
 		name, operation := strings.CutPrefix(r.URL.Path, operationsPath)

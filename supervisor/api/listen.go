@@ -17,7 +17,8 @@ import (
 
 // Listen opens the unix socket for this user alone. A socket that nobody
 // answers is a left-over and is replaced; anything else at path is not ours
-// to remove.
+// to remove. Closing the listener leaves the socket in its place: while it is
+// there, its orchestrator has not let go of everything.
 func Listen(path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -40,6 +41,9 @@ func Listen(path string) (net.Listener, error) {
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		return nil, err
+	}
+	if unix, ok := listener.(*net.UnixListener); ok {
+		unix.SetUnlinkOnClose(false)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		_ = listener.Close()

@@ -9,11 +9,14 @@ const NameRule = "up to 63 letters, digits, dots, - and _, the first a letter or
 func IsName(name string) bool { return agentName.MatchString(name) }
 
 // Guest is an agent that is in no file, because somebody joins by a connection:
-// everything at its default, and no command.
-func (c *Config) Guest(name, role string, capabilities []string) Agent {
+// everything at its default, and no command. It is given tasks only if it works.
+func (c *Config) Guest(name, role string, capabilities []string, works bool) Agent {
 	a := standardAgent()
 	a.Name, a.Block, a.Place, a.Description = name, name, "a pipe", "joined by pipe"
 	a.Role, a.Capabilities.Names = role, slices.Clone(capabilities)
+	if !works {
+		a.Capabilities.MaxConcurrentTasks = 0
+	}
 	a.Autostart = false
 	a.Output.Dir = within(c.Orchestrator.StateDir, a.Output.Dir)
 	return a
