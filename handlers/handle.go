@@ -130,6 +130,11 @@ func (t *turn) wait() { t.out.Waits, t.settled = true, true }
 
 // answer grants the request.
 func (t *turn) answer(payload any) {
+	if reply, ok := payload.(*wire.TaskReply); ok {
+		if k := t.tasks[reply.Task.ID]; k != nil {
+			t.page = k.page(reply.Task.State)
+		}
+	}
 	t.settled = true
 	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Payload: payload, Page: t.page})
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -153,4 +154,48 @@ func TestQuestionsAreBounded(t *testing.T) {
 	ask := &wire.Request{ID: "1", Operation: "ask-user", Timestamp: "2026-11-21T10:00:00Z", Payload: []byte(`{"question":"why?"}`)}
 	require.Nil(t, Prepare(ask, 8))
 	require.Equal(t, "too_many_questions", handle(a, ask).Refused.Details["reason"])
+}
+
+// What is large is in the log once, and not in the State, its snapshots and what
+// is remembered of requests: an answer says where in the log the rest of it is.
+//
+// Rows: B-46, B-53, T-48.
+func TestHeavyTasksAreNotKept(t *testing.T) {
+	s := New(Rules{})
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	var records []wire.Record
+	handle := func(from Actor, m wire.Message) Outcome {
+		if r, ok := m.(*wire.Request); ok {
+			r.Timestamp = "2026-11-21T10:00:00Z"
+			require.Nil(t, Prepare(r, 8))
+		}
+		out := s.Handle(Input{At: at, From: from, Message: m, Random: [16]byte{byte(len(records))}})
+		require.NoError(t, out.Fault)
+		require.Nil(t, out.Refused)
+		records = append(records, out.Records...)
+		return out
+	}
+	whole := func(l Letter) wire.Task {
+		require.NotNil(t, l.Page)
+		reply, pages := *l.Payload.(*wire.TaskReply), []wire.Record{records[l.Page.Created-1]}
+		require.Empty(t, reply.Task.Payload)
+		if l.Page.Ended > 0 {
+			pages = append(pages, records[l.Page.Ended-1])
+		}
+		require.NoError(t, Complete(&reply, pages...))
+		return reply.Task
+	}
+	handle(Actor{}, &wire.Roster{Agents: []wire.Member{{ID: "a", Role: "worker", Capacity: 1}}})
+	a := Actor{Kind: Agent, Name: "a", Run: "1"}
+	payload := `{"text":"` + strings.Repeat("é<&>", 1<<16) + `","n":12345678901234567890}`
+	submit := &wire.Request{ID: "1", Operation: "submit-task", Payload: []byte(`{"type":"t","name":"n","payload":` + payload + `}`)}
+	first := whole(handle(a, submit).Letters[0])
+	require.Equal(t, payload, string(first.Payload))
+	handle(a, &wire.Request{ID: "2", Operation: "start-task", Payload: []byte(`{"taskId":"` + first.ID + `"}`)})
+	done := &wire.Request{ID: "3", Operation: "complete-task", Payload: []byte(`{"taskId":"` + first.ID + `","result":` + payload + `}`)}
+	require.Equal(t, payload, string(whole(handle(a, done).Letters[0]).Result))
+	require.Equal(t, first, whole(handle(a, submit).Letters[0]), "a repeat is answered as the first was")
+	state, err := s.Snapshot()
+	require.NoError(t, err)
+	require.Less(t, len(state), 8<<10)
 }

@@ -71,9 +71,9 @@ type Letter struct {
 	Page    *Page       // of an answer: the task in the payload is completed from the log
 }
 
-// Page names the records that complete a task of which only a stub is kept.
+// Page names the records that complete a task of which only a part is kept.
 type Page struct {
-	Created, Ended int64 // numbers of its first and its last record
+	Created, Ended int64 // numbers of its first and its last record; 0: it is not shown as ended
 }
 
 // Rules are what the configuration decides.

@@ -192,7 +192,12 @@ func (p *player) showLetter(l *Letter) {
 		line = wire.Envelope{At: p.at}.AppendNotice(nil, l.Notice, l.Payload)
 	case l.Page != nil:
 		fmt.Fprintf(&p.out, "(of records %d and %d)\n", l.Page.Created, l.Page.Ended)
-		require.NoError(p.t, Complete(reply, p.records[l.Page.Created-1], p.records[l.Page.Ended-1]))
+		whole, records := *reply, []wire.Record{p.records[l.Page.Created-1]}
+		if l.Page.Ended > 0 {
+			records = append(records, p.records[l.Page.Ended-1])
+		}
+		require.NoError(p.t, Complete(&whole, records...))
+		l.Payload = &whole
 		fallthrough
 	default:
 		line = wire.Envelope{At: p.at}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)

@@ -20,7 +20,7 @@ type task struct {
 	demand     *demand // it waits in this one
 	created    int64   // number of its first record
 	ended      int64   // and of its last
-	stub       bool    // the rest is in the log
+	stub       bool    // a part of it is in the log alone
 }
 
 // blocked counts pending tasks that wait for others, beside the states.
@@ -106,10 +106,23 @@ func getTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	}
 	answer := reply(k)
 	answer.Task.WaitsFor = t.waitsFor(k)
-	if k.stub {
-		t.page = &Page{Created: k.created, Ended: k.ended}
-	}
 	return answer, nil
+}
+
+// heavy is how many bytes of a task, or of its end, are too many to be kept
+// here: they are in the log, and read from there for whoever asks.
+const heavy = 16 << 10
+
+// page is where the rest of a task is that is shown in a state; nil when nothing
+// is missing.
+func (k *task) page(shown wire.TaskState) *Page {
+	switch {
+	case !k.stub:
+		return nil
+	case shown.Final():
+		return &Page{Created: k.created, Ended: k.ended}
+	}
+	return &Page{Created: k.created}
 }
 
 // waitsFor are the dependencies of a task that are not done.
@@ -220,10 +233,10 @@ func (s *State) release(k *task) {
 	}
 }
 
-// Complete fills a task that is only a stub with what its first and its last
-// record say.
-func Complete(answer *wire.TaskReply, created, ended wire.Record) error {
-	for _, r := range []wire.Record{created, ended} {
+// Complete fills a task of which only a part is in the State with what its first
+// and its last record say.
+func Complete(answer *wire.TaskReply, records ...wire.Record) error {
+	for _, r := range records {
 		f, err := read(&r)
 		if err != nil {
 			return err

@@ -34,6 +34,9 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 		urgency: urgencyOf(f.Priority),
 		created: r.Seq,
 	}
+	if len(f.Description)+len(f.Payload) > heavy {
+		k.view.Description, k.view.Payload, k.stub = "", nil, true
+	}
 	for _, id := range f.Dependencies {
 		k.depend(s.tasks[id])
 	}
@@ -178,7 +181,9 @@ func (*taskDone) kind() string { return wire.EventTaskDone }
 func (f *taskDone) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
 	waiting := k.dependents
-	k.view.Result = f.Result
+	if k.view.Result = f.Result; len(f.Result) > heavy {
+		k.view.Result, k.stub = nil, true
+	}
 	s.end(k, wire.TaskDone, r)
 	for _, d := range waiting {
 		if d.view.State.Final() {
@@ -206,7 +211,9 @@ func (*taskFailed) kind() string { return wire.EventTaskFailed }
 
 func (f *taskFailed) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
-	k.view.Error = f.Error
+	if k.view.Error = f.Error; len(f.Error) > heavy {
+		k.view.Error, k.stub = "", true
+	}
 	s.end(k, wire.TaskFailed, r)
 	s.remember(agentOf(r.From), f.Request, reply(k), nil)
 }

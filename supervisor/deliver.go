@@ -211,19 +211,24 @@ func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 	if l.Page == nil || !ok || d.record == nil {
 		return nil
 	}
-	var pages [2]wire.Record
-	for i, seq := range []int64{l.Page.Created, l.Page.Ended} {
+	var pages []wire.Record
+	for _, seq := range []int64{l.Page.Created, l.Page.Ended} {
+		if seq == 0 {
+			continue
+		}
 		for r, err := range d.record.Records(context.Background(), seq-1) {
 			if err != nil {
 				return d.unreadable(err)
 			}
-			pages[i] = r
+			pages = append(pages, r)
 			break
 		}
 	}
-	if err := handlers.Complete(reply, pages[0], pages[1]); err != nil {
+	whole := *reply // the State may remember this one
+	if err := handlers.Complete(&whole, pages...); err != nil {
 		return d.unreadable(err)
 	}
+	l.Payload = &whole
 	return nil
 }
 
