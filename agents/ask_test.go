@@ -194,7 +194,7 @@ func TestOneMessageIsOneWrite(t *testing.T) {
 func TestWhatCannotBeAsked(t *testing.T) {
 	for about, payload := range map[string]any{
 		"a payload must be an object":   []int{1},
-		"it is no valid JSON":           wire.Raw("{\"half a pair\":\"\\ud800\"}"),
+		"half of a character":           wire.Raw("{\"half a pair\":\"\\ud800\"}"),
 		"it takes more than 16 MiB":     map[string]string{"text": strings.Repeat("x", 16<<20)},
 		"spelling map[string]interface": map[string]any{"c": make(chan int)},
 	} {

@@ -213,3 +213,17 @@ func FuzzPlainTime(f *testing.F) {
 		}
 	})
 }
+
+// Half of a surrogate pair is an escape that JSON lets pass and text cannot
+// hold: whoever asks with one is answered.
+//
+// Rows: B-21, B-27.
+func TestHalfOfACharacterIsAnswered(t *testing.T) {
+	for _, half := range []string{`\ud800`, `\udc00`, `\ud83dx`, `\ud83d\u0041`} {
+		refused, ok := reader().Parse([]byte(`{"type":"request:submit-task","id":"1","timestamp":"2026-11-21T10:00:00Z","payload":{"x":"` + half + `"}}`)).(*Refused)
+		require.True(t, ok, half)
+		require.Equal(t, `"1"`, string(refused.ID))
+		require.Contains(t, refused.Err.Message, "half of a character")
+	}
+	require.IsType(t, &Request{}, reader().Parse([]byte(`{"type":"request:submit-task","id":"1","timestamp":"2026-11-21T10:00:00Z","payload":{"x":"\ud83d\ude00"}}`)))
+}

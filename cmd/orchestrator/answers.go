@@ -14,7 +14,7 @@ type scripted struct{ pattern, answer string }
 // with => between. A * in the question stands for anything; the first line that
 // fits decides.
 func readAnswers(file string) ([]scripted, error) {
-	text, err := os.ReadFile(file)
+	text, err := readFile(file)
 	if err != nil {
 		var gone *os.PathError
 		if errors.As(err, &gone) {
@@ -29,7 +29,7 @@ func readAnswers(file string) ([]scripted, error) {
 			continue
 		}
 		pattern, answer, ok := strings.Cut(line, "=>")
-		if !ok {
+		if !ok || strings.TrimSpace(pattern) == "" {
 			return nil, misused(fmt.Sprintf("%s:%d is no answer: %q", file, i+1, line), "Write the question, => and the answer: Which login* => oauth")
 		}
 		rules = append(rules, scripted{pattern: strings.TrimSpace(pattern), answer: strings.TrimSpace(answer)})

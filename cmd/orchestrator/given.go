@@ -20,9 +20,9 @@ func (a *app) given(what, value string) (string, error) {
 	switch {
 	case value == "-":
 		name = "stdin"
-		text, err = io.ReadAll(a.stdin)
+		text, err = readBounded(a.stdin)
 	case isFile:
-		text, err = os.ReadFile(a.path(name))
+		text, err = readFile(a.path(name))
 	default:
 		return value, nil
 	}
@@ -37,6 +37,26 @@ func (a *app) given(what, value string) (string, error) {
 		return "", misused(what+" cannot read "+name+": "+err.Error(), hint)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+// mostGiven bounds what is read for one flag: no request may be larger.
+const mostGiven = 16 << 20
+
+func readBounded(from io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, mostGiven+1))
+	if err == nil && len(text) > mostGiven {
+		err = errors.New("it is larger than 16 MiB")
+	}
+	return text, err
+}
+
+func readFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readBounded(file)
 }
 
 // givenDocument is given for a flag that takes a JSON object; nil when it was

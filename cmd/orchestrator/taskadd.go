@@ -43,7 +43,12 @@ what comes on stdin.`,
   id=$(orchestrator task add "Write the spec" -q)`,
 		Args:              words(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(_ *cobra.Command, args []string) error { return a.addTask(args[0], &f) },
+		RunE: func(verb *cobra.Command, args []string) error {
+			if verb.Flags().Changed("needs") && len(f.needs) == 0 { // an empty variable is not "nothing"
+				return misused("--needs is empty", "Leave it out for a task that needs no other")
+			}
+			return a.addTask(args[0], &f)
+		},
 	}
 	set := verb.Flags()
 	set.StringVar(&f.kind, "type", "task", "what `KIND` of work it is; agents are told")
