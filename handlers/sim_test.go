@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	simSteps = flag.Int("steps", 200_000, "how long TestSimulation goes on; millions are fine")
+	simSteps = flag.Int("steps", 60_000, "how long TestSimulation goes on; millions are fine")
 	simSeed  = flag.Uint64("seed", 1, "what happens in TestSimulation")
 )
 
