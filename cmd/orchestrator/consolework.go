@@ -26,7 +26,11 @@ func (c *console) work(l supervisor.Line, text string) bool {
 		c.put(l.At, e.Agent, p.warn("x"), text)
 	case wire.EventQuestionAsked:
 		c.put(l.At, e.Agent, p.warn("?"), p.strong(text))
-		c.put(l.At, e.Agent, p.warn("?"), p.dim(howToAnswer(e)))
+		how := howToAnswer(e)
+		if c.tty {
+			how += "     or type it here: VALUE"
+		}
+		c.put(l.At, e.Agent, p.warn("?"), p.dim(how))
 	case wire.EventQuestionRejoined:
 		c.put(l.At, e.Agent, p.warn("?"), text)
 	case wire.EventKeyIssued:
