@@ -95,7 +95,7 @@ func TestWordsKilled(t *testing.T) {
 		theatre: troupe(t, besieged, cast...), random: rand.New(rand.NewPCG(seed, 0)),
 		answered: make(map[string]string), finished: make(map[string]string), given: make(map[string]bool),
 	}
-	last := rounds(t, 10)
+	last := rounds(t, 4)
 	for ; k.round < last; k.round++ {
 		k.begin()
 		k.check()

@@ -47,7 +47,7 @@ agent "other" {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for range rounds(t, 10) {
+	for range rounds(t, 4) {
 		s.up("--json")
 		<-time.After(time.Duration(random.IntN(300)) * time.Millisecond)
 		s.signal(syscall.SIGKILL)
