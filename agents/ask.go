@@ -128,8 +128,7 @@ const pause = time.Second
 func (c *Conn) askPatiently(ctx context.Context, operation string, payload, answer any) error {
 	for {
 		err := c.Ask(ctx, operation, payload, answer)
-		var refused *Refusal
-		if !errors.As(err, &refused) || refused.Reason() != ReasonLimited {
+		if !refusedFor(ReasonLimited, err) {
 			return err
 		}
 		select {

@@ -12,7 +12,8 @@
 //	})
 //
 // Ask is for questions, Tell for events that nobody answers, News for notices,
-// and Work is the loop of an agent that does nothing but tasks. A line that is
+// and Work is the loop of an agent that does nothing but tasks; with WorkAs it
+// also plans them, hears what people say of them and asks for help. A line that is
 // no message is log, so an agent may print to os.Stdout as well; whoever prints
 // whole lines with one call never tears a message.
 //

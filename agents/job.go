@@ -3,83 +3,144 @@ package agents
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
-	"strings"
+	"iter"
+	"sync"
+	"time"
 
 	"orchestrator/wire"
 )
 
-// perform does a task from its assignment to its report.
-func (w *work) perform(ctx context.Context, id string) error {
-	var answer wire.TaskReply
-	err := w.conn.askPatiently(ctx, "get-task", wire.TaskID{TaskID: id}, &answer)
-	task := *tidy(&answer.Task)
-	switch {
-	case errors.Is(context.Cause(ctx), ErrCancelled), err == nil && task.State.Final():
-		return nil // it came to its end before it began
-	case gaveUp(ctx, err):
-		return errUnfinished
-	case err != nil:
-		return err
-	}
-	result, err := w.handle(ctx, task)
-	switch {
-	case errors.Is(context.Cause(ctx), ErrCancelled):
-		return nil
-	case err == nil:
-		return w.complete(ctx, id, result)
-	case gaveUp(ctx, err):
-		return errUnfinished
-	}
-	return w.fail(ctx, id, err.Error())
+// Job is a task at work, for whoever does it.
+type Job struct {
+	Task wire.Task // as it was when Do or Plan was called
+
+	conn *Conn
+	id   string
+	stop context.CancelCauseFunc
+
+	mu      sync.Mutex
+	said    []string      // what nobody has taken
+	changed chan struct{} // closed at the next news
 }
 
-// gaveUp says whether an error means no more than that the agent has to go. The
-// end of the stream may show in a question before the notice was heeded.
-func gaveUp(ctx context.Context, err error) bool {
-	if errors.Is(err, errUnasked) || errors.Is(err, errUnanswered) {
-		return true
-	}
-	return err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+func newJob(conn *Conn, id string, stop context.CancelCauseFunc) *Job {
+	return &Job{conn: conn, id: id, stop: stop, changed: make(chan struct{})}
 }
 
-// handle calls the handler. One that panics takes its task with it, not the
-// agent; where it did is told apart from the task, as trouble.
-func (w *work) handle(ctx context.Context, task wire.Task) (result any, err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("the handler panicked: %v", reason)
-			_ = w.conn.Tell("error", wire.Trouble{ // a broken stream shows in the report
-				TaskID: task.ID, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
-			})
+// Updates are what the orchestrator says of the task while it is at work, in
+// words and from the first on: that its plan is approved or what is wrong with
+// it, the answer of a person, an urgent note. It ends when ctx does. Each is told
+// once.
+func (j *Job) Updates(ctx context.Context) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			message, ok := j.next(ctx)
+			if !ok || !yield(message) {
+				return
+			}
 		}
-	}()
-	return w.do(ctx, task)
+	}
 }
 
-// complete reports a result. One that the orchestrator does not take fails the
-// task, which would run for ever otherwise.
-func (w *work) complete(ctx context.Context, id string, result any) error {
-	text, err := value(result)
+// next waits for an update; false when ctx ends first.
+func (j *Job) next(ctx context.Context) (string, bool) {
+	for ctx.Err() == nil {
+		message, ok, changed := j.take()
+		if ok {
+			return message, true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return "", false
+}
+
+// take takes the oldest update, if there is one, and says what to wait for.
+func (j *Job) take() (message string, ok bool, changed <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.said) == 0 {
+		return "", false, j.changed
+	}
+	message, j.said = j.said[0], j.said[1:]
+	return message, true, nil
+}
+
+// news is closed at the next news. Whoever asks for it before looking at the
+// task misses none.
+func (j *Job) news() <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.changed
+}
+
+// hear tells all who wait that something is new.
+func (j *Job) hear(messages ...string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.said = append(j.said, messages...)
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+// ErrWithdrawn says that nobody will answer: the task went on without.
+var ErrWithdrawn = errors.New("the question was withdrawn")
+
+// Help asks a person something about the task, which is out of the agent's hands
+// until somebody has answered, and waits for that: it may take as long as people
+// do. What goes with the question may be anything, or nil.
+//
+// AskUser is for a question that has nothing to do with a task, or a time limit.
+func (j *Job) Help(ctx context.Context, question string, about any) (answer string, err error) {
+	asked, err := j.conn.RequestHelp(ctx, j.id, question, about)
 	if err != nil {
-		return w.fail(ctx, id, "its result cannot be told: "+err.Error())
+		return "", err
 	}
-	err = w.conn.settle(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: text})
-	var refused *Refusal
-	switch {
-	case errors.As(err, &refused) && refused.Code == InvalidRequest && refused.Reason() == "":
-		return w.fail(ctx, id, "its result was refused: "+refused.Message)
-	case errors.Is(err, errUnsaid):
-		return w.fail(ctx, id, "its result cannot be told: "+err.Error())
+	for {
+		news := j.news()
+		task, err := j.look(ctx)
+		switch help := helpOf(&task); {
+		case err != nil:
+			return "", err
+		case help.QuestionID == helpOf(&asked).QuestionID && help.AnsweredAt != "":
+			return help.Answer, nil
+		case task.State != wire.TaskNeedsHuman:
+			return "", ErrWithdrawn
+		}
+		if err := await(ctx, news); err != nil {
+			return "", err
+		}
 	}
-	return err
 }
 
-// fail reports that a task cannot be done. Something must be said about it.
-func (w *work) fail(ctx context.Context, id, why string) error {
-	if strings.TrimSpace(why) == "" {
-		why = "it failed without a word"
+func helpOf(task *wire.Task) wire.Help {
+	if task.Details == nil || task.Details.Help == nil {
+		return wire.Help{}
 	}
-	return w.conn.settle(ctx, "fail-task", wire.FailTask{TaskID: id, Error: why})
+	return *task.Details.Help
+}
+
+// look asks how the task is.
+func (j *Job) look(ctx context.Context) (wire.Task, error) {
+	var answer wire.TaskReply
+	err := j.conn.askPatiently(ctx, "get-task", wire.TaskID{TaskID: j.id}, &answer)
+	return *tidy(&answer.Task), err
+}
+
+// lookAgain is how long one waits for news without a look: what is said to an
+// agent that does not read in time may get lost.
+const lookAgain = time.Minute
+
+// await waits for news, or until it is time to look again.
+func await(ctx context.Context, news <-chan struct{}) error {
+	select {
+	case <-news:
+		return nil
+	case <-time.After(lookAgain):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -11,6 +11,7 @@ import (
 const (
 	TaskAssigned  = wire.NoticeAssigned
 	TaskCancelled = wire.NoticeCancelled
+	TaskUpdated   = wire.NoticeUpdated // something is new about a task that the agent has
 	Shutdown      = wire.NoticeShutdown
 )
 

@@ -16,12 +16,7 @@ func (c *Conn) QueryAgents(ctx context.Context, query wire.QueryAgents) ([]wire.
 // QueryTasks lists the agent's own tasks that fit, oldest first: those that it
 // submitted and those that are assigned to it.
 func (c *Conn) QueryTasks(ctx context.Context, query wire.QueryTasks) ([]wire.Task, error) {
-	var answer wire.TaskList
-	err := c.Ask(ctx, "query-tasks", query, &answer)
-	for i := range answer.Tasks {
-		tidy(&answer.Tasks[i])
-	}
-	return answer.Tasks, err
+	return c.askTasks(ctx, "query-tasks", query)
 }
 
 // SubmitTask submits a task and returns it as it is then.
@@ -55,7 +50,7 @@ func (c *Conn) CompleteTask(ctx context.Context, id string, result any) (wire.Ta
 	if err != nil {
 		return wire.Task{}, err
 	}
-	return c.askTask(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: text})
+	return c.askTask(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: wire.ResultOf(text)})
 }
 
 // FailTask says that a task cannot be done, and why.
@@ -75,10 +70,30 @@ func (c *Conn) askTask(ctx context.Context, operation string, payload any) (wire
 	return *tidy(&answer.Task), err
 }
 
-// tidy takes a result of null for none, which is what it says.
+// askTasks asks for an operation that answers with a list of tasks.
+func (c *Conn) askTasks(ctx context.Context, operation string, payload any) ([]wire.Task, error) {
+	var answer wire.TaskList
+	err := c.Ask(ctx, operation, payload, &answer)
+	for i := range answer.Tasks {
+		tidy(&answer.Tasks[i])
+	}
+	return answer.Tasks, err
+}
+
+// tidy takes a result of null for none, and what was delivered likewise, which
+// is what it says.
 func tidy(task *wire.Task) *wire.Task {
-	if string(task.Result) == "null" {
-		task.Result = nil
+	task.Result = some(task.Result)
+	for i := range task.ResolvedInputs {
+		task.ResolvedInputs[i].Data = some(task.ResolvedInputs[i].Data)
 	}
 	return task
+}
+
+// some is a value, nil when it is null.
+func some(text wire.Raw) wire.Raw {
+	if string(text) == "null" {
+		return nil
+	}
+	return text
 }

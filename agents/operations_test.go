@@ -12,12 +12,7 @@ import (
 // what it answers arrives.
 func TestOperations(t *testing.T) {
 	task := taskNamed("one")
-	for operation, each := range map[string]struct {
-		ask    func(t *talk) (any, error)
-		want   any
-		answer any
-		got    any
-	}{
+	for operation, each := range map[string]exchange{
 		"query-agents": {
 			ask: func(t *talk) (any, error) {
 				return t.agent.QueryAgents(t.Context(), wire.QueryAgents{Role: wire.RoleWorker})
@@ -62,7 +57,7 @@ func TestOperations(t *testing.T) {
 		},
 		"complete-task": {
 			ask:    func(t *talk) (any, error) { return t.agent.CompleteTask(t.Context(), "task-one", "it went well") },
-			want:   &wire.CompleteTask{TaskID: "task-one", Result: wire.Raw(`"it went well"`)},
+			want:   &wire.CompleteTask{TaskID: "task-one", Result: &wire.Result{Document: wire.Raw(`"it went well"`)}},
 			answer: task,
 			got:    asHeard(task),
 		},
@@ -79,26 +74,40 @@ func TestOperations(t *testing.T) {
 			got:    asHeard(task),
 		},
 	} {
-		converse(t, func(t *talk) {
-			type outcome struct {
-				got any
-				err error
-			}
-			done := make(chan outcome, 1)
-			go func() {
-				got, err := each.ask(t)
-				done <- outcome{got, err}
-			}()
-			request := t.request(operation)
-			body, wrong := readRequest(operation, request.Payload)
-			require.Nil(t, wrong)
-			require.Equal(t, each.want, body)
-			t.answer(request, each.answer)
-			o := <-done
-			require.NoError(t, o.err)
-			require.Equal(t, each.got, o.got)
-		})
+		each.require(t, operation)
 	}
+}
+
+// exchange is what is asked, what the orchestrator makes of it and answers, and
+// what comes of that.
+type exchange struct {
+	ask    func(t *talk) (any, error)
+	want   any
+	answer any
+	got    any
+}
+
+func (e exchange) require(t *testing.T, operation string) {
+	t.Helper()
+	converse(t, func(t *talk) {
+		type outcome struct {
+			got any
+			err error
+		}
+		done := make(chan outcome, 1)
+		go func() {
+			got, err := e.ask(t)
+			done <- outcome{got, err}
+		}()
+		request := t.request(operation)
+		body, wrong := readRequest(operation, request.Payload)
+		require.Nil(t, wrong)
+		require.Equal(t, e.want, body)
+		t.answer(request, e.answer)
+		o := <-done
+		require.NoError(t, o.err)
+		require.Equal(t, e.got, o.got)
+	})
 }
 
 func TestAResultOfNothing(t *testing.T) {

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"errors"
 	"fmt"
 
 	"orchestrator/wire"
@@ -21,8 +22,10 @@ const (
 
 // Reasons tell apart what has no code of its own.
 const (
-	ReasonLimited  = "rate_limited" // too many messages; later it may be granted
-	ReasonConflict = "conflict"     // it does not fit what is, such as a task that has ended
+	ReasonLimited    = "rate_limited" // too many messages; later it may be granted
+	ReasonConflict   = "conflict"     // it does not fit what is
+	ReasonWrongState = "wrong_state"  // nor does it fit the state of the task, such as one that has ended
+	ReasonBlocked    = "blocked"      // the task waits for others
 )
 
 // Refusal is the orchestrator's no, as an error.
@@ -42,6 +45,12 @@ func (r *Refusal) Reason() string {
 		return ""
 	}
 	return details.Text("reason")
+}
+
+// refusedFor says whether an error is a refusal with a reason.
+func refusedFor(reason string, err error) bool {
+	var refused *Refusal
+	return errors.As(err, &refused) && refused.Reason() == reason
 }
 
 // refusal reads the error of an answer. One that says nothing is still a no.

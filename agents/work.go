@@ -16,16 +16,33 @@ var (
 	ErrShutdown  = errors.New("the agent is to shut down")
 )
 
-// Handler does a task and returns its result: an object or a text, or nil for no
-// more than that it went well. Its context ends when the task is cancelled or
-// the agent has to go; then it should return soon.
+// Handler does a task and returns its result: an object or a text, such as a
+// Result, or nil for no more than that it went well. Its context ends when the
+// task is cancelled or the agent has to go; then it should return soon.
 type Handler func(ctx context.Context, task wire.Task) (result any, err error)
+
+// Worker is how an agent does tasks, for those to whom a Handler is not enough.
+type Worker struct {
+	// Do is a Handler that can hear of its task while it is at work, and ask for
+	// help.
+	Do func(ctx context.Context, job *Job) (result any, err error)
+	// Plan says how a task will be done, an object or a text, when somebody wants
+	// to know that first. It is called again, with what is wrong in the task's
+	// PlanFeedback, when the plan is sent back. Without it the plan is a sentence
+	// that says that there is none. When it fails, a note on the task says so, and
+	// the agent leaves the task to people.
+	Plan func(ctx context.Context, job *Job) (plan any, err error)
+}
 
 // Work does tasks as they are assigned to the agent, each in a goroutine of its
 // own, until the agent is to shut down, the stream ends or ctx does; then it
 // waits for the handlers and returns. How many there are at a time is for the
 // orchestrator to say: it assigns no more than the agent's capacity, one by
 // default.
+//
+// A task that is not running yet is started, and one that cannot be started yet,
+// because it waits for others or for somebody to approve its plan, waits for
+// news; the others go on meanwhile.
 //
 // What a handler returns completes the task, an error or a panic fails it; that
 // is said again when the agent has said too much of other things to be heard. A
@@ -44,9 +61,14 @@ type Handler func(ctx context.Context, task wire.Task) (result any, err error)
 // It returns nil after a shutdown that left nothing unfinished, the cause of ctx
 // when that ended, and what is wrong with the streams when there is something.
 func (c *Conn) Work(ctx context.Context, do Handler) error {
+	return c.WorkAs(ctx, Worker{Do: func(ctx context.Context, job *Job) (any, error) { return do(ctx, job.Task) }})
+}
+
+// WorkAs is Work for a Worker.
+func (c *Conn) WorkAs(ctx context.Context, worker Worker) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w := &work{conn: c, do: do, stop: stop, jobs: make(map[string]*job)}
+	w := &work{conn: c, worker: worker, stop: stop, jobs: make(map[string]*Job)}
 	for notice := range c.News(ctx) {
 		w.heed(ctx, notice)
 	}
@@ -61,55 +83,54 @@ func (c *Conn) Work(ctx context.Context, do Handler) error {
 	return nil
 }
 
-// work is one call of Work.
+// work is one call of WorkAs.
 type work struct {
 	conn    *Conn
-	do      Handler
+	worker  Worker
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup
 
 	mu         sync.Mutex
-	jobs       map[string]*job // by task; one that is cancelled is there no more
+	jobs       map[string]*Job // by task; one that is cancelled is there no more
 	unfinished int
-}
-
-// job is one handler at work.
-type job struct {
-	task string
-	stop context.CancelCauseFunc
 }
 
 // heed does what a notice asks for. It does not wait for handlers.
 func (w *work) heed(ctx context.Context, notice Notice) {
 	var about wire.TaskNotice
-	switch notice.Name {
-	case Shutdown:
+	if notice.Name == Shutdown {
 		w.stop(ErrShutdown)
+		return
+	}
+	if notice.Read(&about) != nil || about.TaskID == "" {
+		return
+	}
+	switch notice.Name {
 	case TaskAssigned:
-		if notice.Read(&about) == nil && about.TaskID != "" {
-			w.begin(ctx, about.TaskID)
-		}
+		w.begin(ctx, about.TaskID)
 	case TaskCancelled:
-		if notice.Read(&about) == nil {
-			w.cancel(about.TaskID, about.Reason)
-		}
+		w.cancel(about.TaskID, about.Reason)
+	case TaskUpdated:
+		w.update(about.TaskID, about.Message)
 	}
 }
 
 // begin starts a job. The orchestrator repeats an assignment when it cannot be
-// sure that it was heard; the second time changes nothing.
+// sure that it was heard, or when it wants a plan after all; a job that there is
+// already has a look.
 func (w *work) begin(ctx context.Context, task string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.jobs[task] != nil {
+	if j := w.jobs[task]; j != nil {
+		j.hear()
 		return
 	}
 	ctx, stop := context.WithCancelCause(ctx)
-	j := &job{task: task, stop: stop}
+	j := newJob(w.conn, task, stop)
 	w.jobs[task] = j
 	w.running.Go(func() {
 		defer stop(nil)
-		w.finish(j, w.perform(ctx, task))
+		w.finish(j, w.perform(ctx, j))
 	})
 }
 
@@ -125,21 +146,31 @@ func (w *work) cancel(task, reason string) {
 	}
 }
 
+// update tells a job what is new. Whoever has no job left has said all there was
+// to say.
+func (w *work) update(task, message string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.jobs[task]; j != nil {
+		j.hear(message)
+	}
+}
+
 var errUnfinished = errors.New("left unfinished")
 
 // finish is the end of a job. What goes wrong concerns one task, and the others
 // go on, unless nothing can be said any more.
-func (w *work) finish(j *job, err error) {
+func (w *work) finish(j *Job, err error) {
 	w.mu.Lock()
-	if w.jobs[j.task] == j {
-		delete(w.jobs, j.task)
+	if w.jobs[j.id] == j {
+		delete(w.jobs, j.id)
 	}
 	if errors.Is(err, errUnfinished) {
 		w.unfinished++
 	}
 	w.mu.Unlock()
 	if err != nil && !errors.Is(err, errUnfinished) && !errors.Is(err, errTorn) {
-		err = w.conn.Log("warn", "task "+j.task+": "+err.Error(), nil)
+		err = w.conn.Log("warn", "task "+j.id+": "+err.Error(), nil)
 	}
 	if errors.Is(err, errTorn) {
 		w.stop(err)

@@ -17,6 +17,8 @@ func (w *world) accident(m *member) {
 		figures = wire.Figures{Signal: "SIGKILL"}
 	}
 	switch n := w.chance.IntN(10); {
+	case m.far:
+		m.up = n < 6 // it says something again, or nothing
 	case m.dying:
 		m.dying = false
 		happen(wire.EventEnded, figures)
@@ -48,7 +50,13 @@ func (w *world) accident(m *member) {
 // reconfigure changes an agent, or takes it out, or in again.
 func (w *world) reconfigure(m *member) {
 	switch {
+	case !m.listed && !m.far && w.chance.IntN(2) == 0:
+		w.enroll(m)
+		return
 	case !m.listed:
+		if m.far { // it runs here from now on
+			m.far, m.up, m.run = false, false, ""
+		}
 		m.listed = true
 	case w.chance.IntN(4) == 0:
 		m.listed = false
@@ -77,7 +85,7 @@ func (w *world) catastrophe() {
 			w.deliver()
 		}
 		for _, m := range w.members {
-			if m.up {
+			if m.up && !m.far {
 				m.up = false
 				w.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: m.ID, Run: m.run, Figures: wire.Figures{Ordered: true}})
 			}
@@ -87,7 +95,9 @@ func (w *world) catastrophe() {
 	w.mail = nil
 	w.forget(func(string) bool { return true })
 	for _, m := range w.members {
-		m.up, m.dying = false, false
+		if !m.far {
+			m.up, m.dying = false, false
+		}
 	}
 	w.enlist()
 	w.do(Actor{}, &wire.Event{Kind: wire.EventUp})

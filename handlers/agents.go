@@ -1,25 +1,32 @@
 package handlers
 
 import (
-	"fmt"
 	"slices"
 
+	"orchestrator/handlers/match"
 	"orchestrator/wire"
 )
 
 // agent is an agent as the State knows it.
 type agent struct {
 	wire.Member
-	actor    string // as the log has it
-	state    agentState
-	run      string
-	stale    bool // it runs, but takes or says nothing
-	deaf     bool // it takes no messages for now
-	holds    []*task
-	number   int64 // in the order in which agents became known
-	given    int64 // number of the record that gave it its latest task
-	offered  bool  // it is among those that are free
-	memories memories
+	configured wire.Member        // as the file has it
+	actor      string             // as the log has it
+	serverID   string             // for those who call agents servers
+	under      []string           // where tasks wait that it may fit
+	running    int                // of the tasks that it holds
+	remote     *remote            // of one that has registered itself; nil for others
+	said       *wire.Capabilities // by itself; nil: nothing
+	system     wire.Raw           // what else it said
+	state      agentState
+	run        string
+	stale      bool // it runs, but takes or says nothing
+	deaf       bool // it takes no messages for now
+	holds      []*task
+	number     int64 // in the order in which agents became known
+	given      int64 // number of the record that gave it its latest task
+	offered    bool  // it is among those that are free
+	memories   memories
 }
 
 // agentState is what its process does, as far as it matters here.
@@ -34,9 +41,13 @@ const (
 )
 
 // takes says whether an agent can be given a task.
-func (a *agent) takes() bool {
-	return a.state == up && !a.stale && !a.deaf && !a.Deaf && len(a.holds) < a.Capacity
-}
+func (a *agent) takes() bool { return a.state == up && !a.stale && len(a.holds) < a.Capacity }
+
+// hears says whether an agent hears of a task that it is given.
+func (a *agent) hears() bool { return !a.deaf && !a.Deaf || a.remote != nil }
+
+// online says whether there is a process, or a server that is heard of.
+func (a *agent) online() bool { return a.state == up || a.state == leaving }
 
 // runs says whether a run is the present one, or the latest. What is noticed of
 // one run, and told late, says nothing about the next.
@@ -104,13 +115,106 @@ func (*agentKnown) kind() string { return wire.EventAgentKnown }
 func (f *agentKnown) apply(s *State, _ *wire.Record) {
 	a := s.agents[f.ID]
 	if a == nil {
-		a = &agent{state: offline, actor: agentPrefix + f.ID}
-		a.ID = f.ID
+		a = newAgent(f.ID)
 		s.meet(a)
 	}
 	s.market.withdraw(a)
-	a.Member = f.Member
-	s.market.offer(a)
+	if a.remote != nil { // its name is that of one that runs here now
+		s.unhear(a)
+		s.access.revokeOf(a.ID)
+		a.remote, a.system, a.state = nil, nil, offline
+	}
+	a.Member, a.configured, a.said = f.Member, f.Member, nil
+	s.equip(a, wire.ReadCapabilities(f.Abilities))
+	s.offer(a)
+	s.wishes.gain(a)
+}
+
+// equip notes what an agent can do.
+func (s *State) equip(a *agent, c *wire.Capabilities) {
+	var under distinct
+	if c == nil {
+		c = new(wire.Capabilities)
+	}
+	offer := match.Offer{Languages: c.Languages, Environments: c.Environments, Tools: c.Tools, Tags: c.Tags}
+	for _, r := range c.Repos {
+		offer.Repos = append(offer.Repos, match.Repo{Name: r.Name, Languages: r.Languages, Tools: r.Tools})
+		under.add(underRepo + r.Name)
+		for _, l := range r.Languages {
+			under.add(underLanguage + l)
+		}
+	}
+	for _, l := range c.Languages {
+		under.add(underLanguage + l)
+	}
+	a.under = under.texts
+	s.index.Put(a.ID, offer, match.Standing{})
+	s.stand(a)
+}
+
+// agentCapable says that an agent itself says what it can do, or where it runs.
+type agentCapable struct {
+	Agent        string   `json:"agent"`
+	Capabilities wire.Raw `json:"capabilities,omitzero"`
+	System       wire.Raw `json:"system,omitzero"`
+	Request      *mark    `json:"request,omitzero"`
+}
+
+func (*agentCapable) kind() string { return wire.EventAgentCapable }
+
+func (f *agentCapable) apply(s *State, r *wire.Record) {
+	a := s.agents[f.Agent]
+	if f.System != nil {
+		a.system = f.System
+	}
+	if f.Capabilities != nil {
+		s.market.withdraw(a)
+		a.speak(wire.ReadCapabilities(f.Capabilities))
+		s.equip(a, a.said)
+		s.offer(a)
+		s.wishes.gain(a)
+	}
+	s.remember(agentOf(r.From), f.Request, s.server(a), nil)
+}
+
+// speak takes on what an agent says that it can do, in place of what is written
+// of it. Its names are not in what it says.
+func (a *agent) speak(c *wire.Capabilities) {
+	a.said, a.Capacity = c, c.Capacity
+	var all distinct
+	for _, texts := range [][]string{a.Names, c.Languages, c.Tools, c.Tags} {
+		for _, text := range texts {
+			all.add(text)
+		}
+	}
+	a.Capabilities = all.texts
+}
+
+func updateCapabilities(t *turn, r *wire.UpdateCapabilities) (*wire.Server, *wire.Error) {
+	a := t.agents[t.from.Name]
+	t.seen(a)
+	f := &agentCapable{Agent: a.ID, Request: t.mark()}
+	if c := r.Capabilities; c != nil && (a.said == nil || string(a.said.Document) != string(c.Document)) {
+		f.Capabilities = c.Document
+	}
+	if r.System != nil && string(r.System) != string(a.system) {
+		f.System = r.System
+	}
+	if f.Capabilities != nil || f.System != nil { // a heartbeat that says nothing new is no news
+		t.fact(a.actor, "", f)
+	}
+	if r.Capabilities != nil && f.Capabilities != nil {
+		for _, o := range r.Capabilities.Oddities {
+			t.fact(a.actor, "", &oddity{what: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
+		}
+	}
+	return t.server(a), nil
+}
+
+func newAgent(name string) *agent {
+	return &agent{
+		Member: wire.Member{ID: name}, state: offline, actor: agentPrefix + name, serverID: wire.ServerID(name),
+	}
 }
 
 // meet takes in an agent that was not known.
@@ -132,7 +236,9 @@ func (*agentForgotten) kind() string { return wire.EventAgentForgotten }
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents[f.ID]
 	s.market.withdraw(a)
+	s.unhear(a)
 	delete(s.agents, f.ID)
+	s.index.Remove(f.ID)
 	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })
 }
 
@@ -142,64 +248,56 @@ func (t *turn) enlist(r *wire.Roster) {
 	there := make(map[string]bool, len(r.Agents))
 	for _, m := range r.Agents {
 		there[m.ID] = true
-		if a := t.agents[m.ID]; a == nil || !same(a.Member, m) {
-			t.fact(agentPrefix+m.ID, "", &agentKnown{m})
-		}
-	}
-	for _, a := range slices.Clone(t.order) {
-		if there[a.ID] {
+		switch a := t.agents[m.ID]; {
+		case a != nil && a.remote != nil:
+			t.strip(a, "its server has given its name to an agent that runs here")
+		case a != nil && same(a.configured, m):
 			continue
 		}
-		for _, k := range slices.Clone(a.holds) {
-			t.requeue(k, &taskRequeued{Why: "its agent is no longer one of the agents"})
+		t.fact(agentPrefix+m.ID, "", &agentKnown{m})
+	}
+	for _, a := range slices.Clone(t.order) {
+		if there[a.ID] || a.remote != nil {
+			continue
 		}
+		t.strip(a, "its agent is no longer one of the agents")
 		t.fact(a.actor, "", &agentForgotten{ID: a.ID})
+	}
+}
+
+// strip takes all its tasks from an agent.
+func (t *turn) strip(a *agent, why string) {
+	for _, k := range slices.Clone(a.holds) {
+		t.requeue(k, &taskRequeued{Why: why})
 	}
 }
 
 func same(a, b wire.Member) bool {
 	return a.Role == b.Role && a.Capacity == b.Capacity && a.OnExit == b.OnExit && a.Deaf == b.Deaf &&
-		slices.Equal(a.Capabilities, b.Capabilities)
+		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.Names, b.Names) && string(a.Abilities) == string(b.Abilities)
 }
 
 // requeue lets a task wait for another agent.
 func (t *turn) requeue(k *task, f *taskRequeued) {
+	t.withdraw(k)
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, k.view.AssignedTo
 	t.fact("", k.view.ID, f)
+	t.orphans = append(t.orphans, orphan{task: k, of: f.Agent})
 }
 
-// told notes that an agent has been told of its task, which starts it, or that
-// it could not be told, which frees it.
+// told notes that an agent has been told of its task, which starts it if it was
+// dispatched, or that it could not be told, which frees it. A task that came to
+// its agent in another way waits until the agent asks.
 func (t *turn) told(m *wire.Told) {
 	k := t.tasks[m.Task]
-	if k == nil || k.view.State != wire.TaskAssigned || k.view.AssignedTo != m.Agent || k.run != m.Run {
+	if k == nil || k.view.State != wire.TaskAssigned || k.view.AssignedTo != m.Agent || k.run != m.Run || k.way != dispatched {
 		return // it was faster, or is gone
 	}
 	if m.Lost {
 		t.requeue(k, &taskRequeued{Why: "its agent takes no messages", Deaf: true})
 		return
 	}
-	t.start(k, nil)
-}
-
-// poison is how many agents may die with a task in their hands.
-const poison = 2
-
-// bereave decides about a task whose agent has ended. An agent that was told to
-// stop is not to blame, and neither is its task.
-func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
-	switch {
-	case k.view.State == wire.TaskAssigned:
-		t.requeue(k, &taskRequeued{Why: "its agent ended before it was told"})
-	case a.OnExit == "fail", !ordered && a.OnExit != "requeue" && code != 0:
-		t.fail(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how), "", nil)
-	case ordered:
-		t.requeue(k, &taskRequeued{Why: "its agent was stopped"})
-	case a.OnExit != "requeue":
-		t.complete(k, succeeded, nil)
-	case k.deaths+1 >= poison:
-		t.fail(k, fmt.Sprintf("poison: %d agents ended with it in their hands, the last one with %s", k.deaths+1, how), "", nil)
-	default:
-		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})
+	if t.graph.Open(k.node) == 0 {
+		t.start(k, nil)
 	}
 }

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,23 +21,27 @@ func (w *world) step() {
 	switch n := w.chance.IntN(1000); {
 	case n < 130:
 		w.submit(m)
-	case n < 620:
+	case n < 510:
 		w.work()
-	case n < 760:
+	case n < 630:
 		w.deliver()
-	case n < 800:
+	case n < 670:
 		w.read(m)
-	case n < 830:
+	case n < 695:
 		w.request(w.anybody(m), "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
-	case n < 850:
+	case n < 715:
 		w.request(w.anybody(m), "start-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
-	case n < 900:
+	case n < 770:
 		w.repeat()
-	case n < 930:
+	case n < 790:
 		w.question(m)
-	case n < 950:
+	case n < 810:
 		w.answer()
-	case n < 994:
+	case n < 920:
+		w.deed(m)
+	case n < 950:
+		w.administer(m)
+	case n < 988:
 		w.accident(m)
 	case n < 998:
 		w.reconfigure(m)
@@ -59,7 +62,9 @@ func (w *world) anybody(m *member) Actor {
 	if !m.up && !m.dying {
 		return Actor{Kind: Operator}
 	}
-	return m.actor()
+	a := m.actor()
+	a.Wide = w.chance.IntN(4) == 0
+	return a
 }
 
 // request asks for something under an id of its own.
@@ -67,13 +72,14 @@ func (w *world) request(from Actor, operation, payload string) Outcome {
 	w.ids++
 	id := fmt.Sprintf("r%d", w.ids)
 	for _, m := range w.members {
-		if m.actor() == from && m.counts {
+		if m.says(from) && m.counts {
 			m.ids++
 			id = fmt.Sprintf("%d", m.ids)
 		}
 	}
 	r := &wire.Request{ID: id, Operation: operation, Timestamp: wire.Timestamp(w.at), Payload: []byte(payload)}
-	w.must(Prepare(r, 64) == nil, "%s cannot be read", payload)
+	err := prepare(r)
+	w.must(err == nil, "%s cannot be read: %v", payload, err)
 	return w.do(from, r)
 }
 
@@ -93,10 +99,15 @@ func (w *world) submit(m *member) {
 	}
 	var needs []string
 	for range w.chance.IntN(4) * w.chance.IntN(2) {
-		needs = append(needs, strconv.Quote(w.someTask()))
+		needs = append(needs, w.dependency())
 	}
-	task += `,"dependencies":[` + strings.Join(needs, ",") + `]}`
-	w.request(w.anybody(m), "submit-task", task)
+	task += w.documents() + `,"dependencies":[` + strings.Join(needs, ",") + `]}`
+	if w.chance.IntN(3) > 0 {
+		w.request(w.anybody(m), "submit-task", task)
+		return
+	}
+	task = strings.ReplaceAll(task, `"name":`, `"spec":"s","title":`)
+	w.request(Actor{Kind: Operator}, "hub:submit-task", task)
 }
 
 // tidy has a person cancel the task that has been open for longest.
@@ -122,10 +133,14 @@ func (w *world) work() {
 	if len(holds) == 0 || !m.up && !m.dying {
 		return
 	}
-	id := holds[w.chance.IntN(len(holds))].ID
+	held := holds[w.chance.IntN(len(holds))]
+	id := held.ID
+	if w.chance.IntN(4) > 0 && w.goOn(m, id, held.State) {
+		return
+	}
 	switch n := w.chance.IntN(20); {
 	case n < 11:
-		w.request(m.actor(), "complete-task", fmt.Sprintf(`{"taskId":%q,"result":{"by":%q}}`, id, m.ID))
+		w.request(m.actor(), "complete-task", fmt.Sprintf(`{"taskId":%q,"result":%s}`, id, w.result()))
 	case n < 12:
 		w.request(m.actor(), "fail-task", fmt.Sprintf(`{"taskId":%q,"error":"no idea"}`, id))
 	case n < 13:
@@ -159,9 +174,17 @@ func (w *world) deliver() {
 func (w *world) read(m *member) {
 	from := w.anybody(m)
 	var out Outcome
-	switch w.chance.IntN(4) {
+	switch w.chance.IntN(8) {
 	case 0:
 		out = w.request(from, "query-agents", `{"status":"idle"}`)
+	case 3:
+		out = w.request(from, "query-servers", `{}`)
+	case 4:
+		out = w.request(from, "match-agents", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	case 5:
+		out = w.request(from, "list-notes", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	case 6:
+		out = w.request(Actor{Kind: Operator}, "check-tasks", fmt.Sprintf(`{"sessionId":%q}`, m.ID))
 	case 1:
 		out = w.request(from, "query-tasks", `{"limit":5}`)
 	case 2:
@@ -169,7 +192,7 @@ func (w *world) read(m *member) {
 	default:
 		out = w.request(Actor{Kind: Operator}, "list-questions", `{}`)
 	}
-	require.Empty(w.t, out.Records, "reading changes nothing")
+	require.True(w.t, len(out.Records) == 0 || m.far, "reading changes nothing, but that a server is heard of")
 }
 
 // repeat sends one of the latest requests once more: by the same run, or, if
@@ -217,7 +240,7 @@ func (w *world) question(m *member) {
 	}
 	from := w.anybody(m)
 	switch {
-	case from.Kind != Agent:
+	case from.Kind != Agent || m.far && m.says(from):
 	case w.chance.IntN(4) == 0:
 		w.do(from, &wire.Report{Name: "question", Body: &wire.OpenQuestion{Question: "really?"}})
 	default:

@@ -34,9 +34,9 @@ func (f *taskCreated) check(s *State) error {
 	case s.tasks[f.ID] != nil:
 		return fmt.Errorf("there is a task %s already", f.ID)
 	}
-	for _, id := range f.Dependencies {
-		if s.tasks[id] == nil {
-			return fmt.Errorf("there is no task %s to depend on", id)
+	for _, d := range f.Dependencies {
+		if s.tasks[d.On] == nil {
+			return fmt.Errorf("there is no task %s to depend on", d.On)
 		}
 	}
 	return nil
@@ -46,18 +46,99 @@ func (f *taskAssigned) check(s *State) error {
 	if s.agents[f.Agent] == nil {
 		return fmt.Errorf("there is no agent %q", f.Agent)
 	}
-	return s.checkTask(f.ID, wire.TaskPending)
+	return s.checkTask(f.ID, wire.TaskPending, wire.TaskAssigned)
 }
 
-func (f *taskStarted) check(s *State) error  { return s.checkTask(f.ID, wire.TaskAssigned) }
-func (f *taskProgress) check(s *State) error { return s.checkTask(f.ID, wire.TaskRunning) }
-func (f *taskRequeued) check(s *State) error {
-	return s.checkTask(f.ID, wire.TaskAssigned, wire.TaskRunning)
+// open are the states of a task that somebody has.
+var open = []wire.TaskState{
+	wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview, wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview,
 }
-func (f *taskDone) check(s *State) error   { return s.checkTask(f.ID, wire.TaskRunning) }
-func (f *taskFailed) check(s *State) error { return s.checkTask(f.ID, wire.TaskRunning) }
+
+func (f *taskStarted) check(s *State) error {
+	return s.checkTask(f.ID, wire.TaskAssigned, wire.TaskPlanReview, wire.TaskNeedsHuman)
+}
+func (f *taskProgress) check(s *State) error { return s.checkTask(f.ID, wire.TaskRunning) }
+func (f *taskRequeued) check(s *State) error { return s.checkTask(f.ID, open...) }
+func (f *taskDone) check(s *State) error     { return s.checkTask(f.ID, wire.TaskRunning) }
+func (f *taskFailed) check(s *State) error   { return s.checkTask(f.ID, wire.TaskRunning) }
+func (f *taskPlanned) check(s *State) error  { return s.checkTask(f.ID, wire.TaskPlanning) }
+func (f *taskRevise) check(s *State) error   { return s.checkTask(f.ID, wire.TaskPlanReview) }
 func (f *taskCancelled) check(s *State) error {
-	return s.checkTask(f.ID, wire.TaskPending, wire.TaskAssigned, wire.TaskRunning)
+	return s.checkTask(f.ID, append([]wire.TaskState{wire.TaskPending}, open...)...)
+}
+func (f *taskUpdated) check(s *State) error {
+	return s.checkTask(f.ID, append([]wire.TaskState{wire.TaskPending}, open...)...)
+}
+func (f *taskNoted) check(s *State) error { return s.checkTask(f.ID, wire.TaskStates...) }
+
+func (f *taskHelp) check(s *State) error {
+	if s.questions[f.QuestionID] != nil {
+		return fmt.Errorf("there is a question %s already", f.QuestionID)
+	}
+	return s.checkTask(f.ID, wire.TaskRunning)
+}
+
+func (f *dependencyAdded) check(s *State) error {
+	k, on := s.tasks[f.ID], s.tasks[f.Dependency.On]
+	switch {
+	case k == nil || on == nil:
+		return fmt.Errorf("there are no tasks %s and %s", f.ID, f.Dependency.On)
+	case gates(kindOf(f.Dependency.Type)) && s.graph.Circle(k.node, on.node) != nil:
+		return fmt.Errorf("task %s would wait for itself", f.ID)
+	}
+	return nil
+}
+
+func (f *dependencyGone) check(s *State) error { return s.checkLink(f.ID, f.Number) }
+
+func (f *dependencyResolved) check(s *State) error {
+	for _, w := range f.Waiting {
+		if err := s.checkLink(w.ID, w.Number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *State) checkLink(id string, number int64) error {
+	k := s.tasks[id]
+	if k == nil {
+		return fmt.Errorf("there is no task %s", id)
+	}
+	if _, there := s.graph.Numbered(k.node, number); !there {
+		return fmt.Errorf("task %s has no dependency %d", id, number)
+	}
+	return nil
+}
+
+func (f *questionWithdrawn) check(s *State) error { return s.checkQuestion(f.ID) }
+
+func (f *agentCapable) check(s *State) error { return s.checkAgent(f.Agent) }
+func (f *serverRegistered) check(s *State) error {
+	switch a := s.agents[f.Agent]; {
+	case f.Agent == "":
+		return errors.New("the server has no name")
+	case a != nil && a.remote == nil:
+		return fmt.Errorf("%q is the name of an agent that is no server", f.Agent)
+	}
+	return nil
+}
+
+func (f *serverSeen) check(s *State) error { return s.checkServer(f.Agent) }
+func (f *serverLost) check(s *State) error { return s.checkServer(f.Agent) }
+
+func (s *State) checkAgent(name string) error {
+	if s.agents[name] == nil {
+		return fmt.Errorf("there is no agent %q", name)
+	}
+	return nil
+}
+
+func (s *State) checkServer(name string) error {
+	if a := s.agents[name]; a == nil || a.remote == nil {
+		return fmt.Errorf("there is no server %q", name)
+	}
+	return nil
 }
 
 // checkTask says what is wrong with a fact about a task that must be in one of a

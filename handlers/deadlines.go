@@ -11,10 +11,25 @@ import (
 // Due is when the earliest deadline passes, if there is one. The caller hands
 // in a wire.Due then.
 func (s *State) Due() (time.Time, bool) {
-	if len(s.deadlines) == 0 {
-		return time.Time{}, false
+	due, some := time.Time{}, false
+	if len(s.deadlines) > 0 {
+		due, some = s.deadlines[0].deadline, true
 	}
-	return s.deadlines[0].deadline, true
+	if len(s.servers) > 0 {
+		if lost := s.lostAt(); !some || lost.Before(due) {
+			due, some = lost, true
+		}
+	}
+	return due, some
+}
+
+// lostAt is when the first server will have been silent for too long.
+func (s *State) lostAt() time.Time {
+	heard := s.servers[0].remote.seen
+	if heard.Before(s.since) {
+		heard = s.since
+	}
+	return heard.Add(s.rules.Silence)
 }
 
 // keepDeadline files a question under its deadline, if it has one.
@@ -35,8 +50,10 @@ func byDeadline(a, b *question) int {
 	return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.number, b.number))
 }
 
-// expire ends the questions whose time has passed.
+// expire ends the questions whose time has passed, and finds servers that are
+// not heard of any more.
 func (t *turn) expire() {
+	t.silence()
 	for len(t.deadlines) > 0 && !t.deadlines[0].deadline.After(t.at) {
 		q := t.deadlines[0]
 		waited := q.waited(t.State)

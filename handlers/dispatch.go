@@ -1,10 +1,14 @@
 package handlers
 
-import "orchestrator/wire"
+import (
+	"orchestrator/handlers/match"
+	"orchestrator/wire"
+)
 
 // dispatch gives waiting tasks to free agents, until there is no task or no
 // agent for it.
 func (t *turn) dispatch() {
+	t.rematch()
 	m := &t.market
 	if t.stopping || len(m.fresh) == 0 && len(m.freed) == 0 {
 		return
@@ -24,7 +28,7 @@ func (t *turn) dispatch() {
 func (m *market) match() (first *task, to *agent) {
 	for _, d := range m.fresh {
 		if k := d.head(); k != nil && (first == nil || k.before(first)) {
-			if a := d.mostPatient(m.free); a != nil {
+			if a := m.mostPatient(d); a != nil {
 				first, to = k, a
 			}
 		}
@@ -42,7 +46,7 @@ func (m *market) match() (first *task, to *agent) {
 // under a capability of a, or the first so far.
 func (m *market) better(under string, a *agent, first *task, to *agent) (*task, *agent) {
 	for _, d := range m.under[under] {
-		if k := d.head(); (first == nil || k.before(first)) && d.fits(a) {
+		if k := d.head(); (first == nil || k.before(first)) && m.fits(d, a) {
 			first, to = k, a
 		}
 	}
@@ -58,17 +62,20 @@ func (k *task) before(o *task) bool {
 }
 
 // mostPatient is the first agent that a demand fits.
-func (d *demand) mostPatient(agents []*agent) *agent {
-	for _, a := range agents {
-		if d.fits(a) {
+func (m *market) mostPatient(d *demand) *agent {
+	for _, a := range m.free {
+		if m.fits(d, a) {
 			return a
 		}
 	}
 	return nil
 }
 
-func (d *demand) fits(a *agent) bool {
-	return a.actor != d.submitter && a.offers(d.role, d.capabilities)
+// fits says whether an agent could be given the tasks of a demand. It has to
+// hear of them: only a server that has registered asks by itself.
+func (m *market) fits(d *demand, a *agent) bool {
+	return a.actor != d.submitter && a.hears() && a.offers(d.role, d.capabilities) &&
+		(d.wants == nil || m.index.Fits(&d.wants.Demand, a.ID, match.Conditions{}))
 }
 
 // settled notes that all was given out.
@@ -83,12 +90,12 @@ func (m *market) settled() {
 func (t *turn) assign(k *task, a *agent) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{} // it is the orchestrator that decides this
-	t.take(k, a)
-	t.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, wire.NoticeAssigned, k.view.ID,
-		&wire.TaskNotice{TaskID: k.view.ID, Message: wire.AssignedMessage})
+	t.take(k, a, &taskAssigned{})
+	t.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
 }
 
-// take puts a task into the hands of an agent, which knows of it.
-func (t *turn) take(k *task, a *agent) {
-	t.fact(a.actor, k.view.ID, &taskAssigned{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Attempt: k.view.Attempts + 1})
+// take puts a task into the hands of an agent.
+func (t *turn) take(k *task, a *agent, f *taskAssigned) {
+	f.ID, f.Name, f.Agent, f.Run, f.Attempt = k.view.ID, k.view.Name, a.ID, a.run, k.view.Attempts+1
+	t.fact(a.actor, k.view.ID, f)
 }

@@ -23,37 +23,67 @@
 //
 // # Tasks
 //
-// There is one kind of task. It is pending until an agent is found for it, then
-// assigned, running once its agent has been told, and done, failed or cancelled
-// in the end:
+// There is one kind of task, whatever protocol it came by:
 //
 //	pending -> assigned -> running -> done | failed
-//	pending, assigned, running -> cancelled
-//	assigned, running -> pending    (its agent is gone, and it starts again)
+//	pending, assigned -> planning -> plan_review -> running
+//	                     planning <- plan_review
+//	running -> needs_human -> running
+//	any that is open -> cancelled
+//	any that somebody has -> pending    (its agent is gone, and it starts again)
 //
-// A submitted task that asks for a role or for capabilities goes by itself to
-// an agent that has them and has room, as soon as every task that it depends on
-// is done: the most urgent first, then the oldest; to the agent with the fewest
-// tasks, of those to the one that has waited longest, and never to the one that
-// submitted it. One that asks for nothing waits until its owner starts it.
+// What is not drawn is refused and changes nothing. Tasks come to their agents in
+// three ways. One that asks for a role or for flat capabilities is dispatched: by
+// itself, to an agent that has them and has room, the most urgent first, then the
+// oldest; to the agent with the fewest tasks, of those to the one that has waited
+// longest, and never to the one that submitted it. It starts by its agent being
+// told. One that says what it requires in a document is matched (package match):
+// when somebody asks for it, when the last task that it waited for is done, and
+// when an agent comes, has room again or can do more; not when it is created,
+// unless the rules say so. The third way is by hand. Of tasks that were matched
+// or given by hand the agent says itself when it starts, or by saying how it
+// ended, but not where each step is said by itself (Actor.Strict).
+//
+// A dispatched task ends with its agent, as the agent's on_exit says. One that was
+// matched or given by hand is never done because its agent has ended: it is tried
+// again, and given up after a few attempts; one that two agents died with is not
+// given to a third. What an agent had not begun waits for its next run.
+//
+// # What tasks wait for
+//
+// Package graph knows what depends on what. Some dependencies hold a task back
+// until the other is done, some of those deliver a contract of its result as well,
+// others are only worth knowing. They can be added and taken away until the task
+// runs; what would make a circle is refused. The end of a task decides all that
+// follows at once, in the order of cascade.go. When the other comes to nothing,
+// the task stays and it is said, or is cancelled: as the rules say, or else as
+// those want it whose protocol the task came by.
+//
+// Whoever knows the id of a task can depend on it, and so get what it delivers:
+// that is what contracts are for. Ids cannot be guessed.
+//
+// # Who may
 //
 // Agents see and touch their own tasks: those that they submitted and those
-// that they hold. Operators see and touch all. Who may do what, and when:
+// that they hold. Operators see and touch all. There is a door by which agents
+// see to tasks as those do who submit them (Actor.Wide): a planner to all, another
+// to those that people have submitted and no other agent holds. Who may do what,
+// and when, is a table in testdata/verbs.txt that a test writes:
 //
-//	start      pending    who submitted it, an agent with room for it: it takes it
-//	start      assigned   its agent, operators
-//	complete,
-//	fail       assigned,  its agent, operators; its agent is told when it was
-//	           running    not itself
-//	cancel     pending,   who submitted it, operators; its agent is told
-//	           assigned,
-//	           running
-//	progress,
-//	error      assigned,  its agent
-//	           running
+//	start               its agent, operators; or who submitted it, for itself
+//	complete, fail,
+//	help, plan          its agent, operators; its agent is told when it was not itself
+//	approve, revise     who sees to it, but not the agent that wrote the plan
+//	assign, auto-assign,
+//	update, cancel      who submitted it or sees to it as those do, operators
+//	notes, dependencies whoever may see it
+//	progress, error     its agent
 //
-// What an agent says of a task that is assigned to it starts it. Anything else
-// is refused and changes nothing.
+// # Servers
+//
+// A server that registers is an agent like the others. It runs elsewhere, asks for
+// its tasks, and is online as long as it is heard of; the record knows of it now
+// and then, not each time.
 //
 // # Repeats
 //

@@ -16,8 +16,12 @@ type turn struct {
 	random  [16]byte
 	request *wire.Request // nil unless it is one
 	settled bool          // it is answered, or will be
-	page    *Page         // of the log, that the answer needs
+	pages   []Page        // of the log, that the answer needs
+	until   int64         // and no record after this one, when it was given before; 0: all
 	out     *Outcome
+
+	orphans       []orphan         // of this turn
+	announcements []*taskAnnounced // that end the turn
 }
 
 // Prepare reads the payload of a request, off the goroutine that decides.
@@ -80,7 +84,9 @@ func (t *turn) handle(message wire.Message) {
 	default:
 		panic("nobody decides about it")
 	}
+	t.rehome()
 	t.dispatch()
+	t.announce()
 }
 
 // ask handles a request.
@@ -98,8 +104,15 @@ func (t *turn) ask(r *wire.Request) {
 		t.refuse(err)
 		return
 	}
+	if a := t.agents[t.from.Name]; t.from.Only != "" && (a == nil || a.run != t.from.Only) {
+		t.refuse(&wire.Error{Code: wire.CodeDenied, Message: "the run that this credential is for has ended"})
+		return
+	}
 	if o.Writes && (t.unknown() || t.repeated(r)) {
 		return
+	}
+	if a := t.agents[t.from.Name]; t.from.Kind == Agent && a != nil && a.remote != nil {
+		t.seen(a)
 	}
 	answer, err := o.do(t, r.Body)
 	switch {
@@ -130,13 +143,31 @@ func (t *turn) wait() { t.out.Waits, t.settled = true, true }
 
 // answer grants the request.
 func (t *turn) answer(payload any) {
-	if reply, ok := payload.(*wire.TaskReply); ok {
-		if k := t.tasks[reply.Task.ID]; k != nil {
-			t.page = k.page(reply.Task.State)
+	switch answer := payload.(type) {
+	case *wire.TaskReply:
+		t.look(&answer.Task)
+	case *wire.TaskList:
+		if t.request.Operation != "query-tasks" { // those are brief
+			for i := range answer.Tasks {
+				t.look(&answer.Tasks[i])
+			}
 		}
 	}
 	t.settled = true
-	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Payload: payload, Page: t.page})
+	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Payload: payload, Pages: t.pages})
+}
+
+// look notes what of a task in the answer is in the log alone.
+func (t *turn) look(v *wire.Task) {
+	k := t.tasks[v.ID]
+	if k == nil {
+		return
+	}
+	p, missing := k.page(v.State, t.until)
+	if p.Inputs = t.inputPages(v); missing || p.Inputs != nil {
+		p.Task = v.ID
+		t.pages = append(t.pages, p)
+	}
 }
 
 func (t *turn) refuse(err *wire.Error) {

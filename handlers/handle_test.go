@@ -176,14 +176,11 @@ func TestHeavyTasksAreNotKept(t *testing.T) {
 		return out
 	}
 	whole := func(l Letter) wire.Task {
-		require.NotNil(t, l.Page)
-		reply, pages := *l.Payload.(*wire.TaskReply), []wire.Record{records[l.Page.Created-1]}
-		require.Empty(t, reply.Task.Payload)
-		if l.Page.Ended > 0 {
-			pages = append(pages, records[l.Page.Ended-1])
-		}
-		require.NoError(t, Complete(&reply, pages...))
-		return reply.Task
+		require.NotEmpty(t, l.Pages)
+		require.Empty(t, l.Payload.(*wire.TaskReply).Task.Payload)
+		answer, err := Complete(l.Payload, l.Pages, func(seq int64) (wire.Record, error) { return records[seq-1], nil })
+		require.NoError(t, err)
+		return answer.(*wire.TaskReply).Task
 	}
 	handle(Actor{}, &wire.Roster{Agents: []wire.Member{{ID: "a", Role: "worker", Capacity: 1}}})
 	a := Actor{Kind: Agent, Name: "a", Run: "1"}

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"slices"
+	"time"
 
 	"orchestrator/wire"
 )
@@ -28,29 +29,37 @@ type happened struct {
 
 func (f *happened) kind() string { return f.what }
 
-func (f *happened) apply(s *State, _ *wire.Record) {
+func (f *happened) apply(s *State, r *wire.Record) {
 	switch f.what {
 	case wire.EventUp:
-		s.begin()
+		s.begin(r.At)
 		return
 	case wire.EventStopping:
 		s.stopping = true
 		return
 	}
-	if a := s.agents[f.Agent]; a != nil {
+	if a := s.agents[f.Agent]; a != nil && a.remote == nil { // else it was one before the server took its name
 		s.market.withdraw(a)
+		came := a.takes()
 		f.change(a)
-		s.market.offer(a)
+		s.offer(a)
+		if !came && a.takes() {
+			s.wishes.gain(a)
+		}
 	}
 }
 
 // begin is the start of an orchestrator: no agent runs, and nobody waits at a
 // door.
-func (s *State) begin() {
-	s.stopping = false
+func (s *State) begin(at time.Time) {
+	s.stopping, s.since = false, at
 	for _, a := range s.order {
+		if a.remote != nil {
+			continue // it runs elsewhere, and may not even have noticed
+		}
 		s.market.withdraw(a)
 		a.state, a.stale, a.deaf, a.run = offline, false, false, ""
+		s.stand(a)
 	}
 	for _, q := range s.asked {
 		q.door = false
@@ -64,6 +73,9 @@ func (f *happened) change(a *agent) {
 		a.state = starting
 	case wire.EventStarted:
 		a.state, a.run, a.stale, a.deaf = up, f.Run, false, false
+		for _, k := range a.holds {
+			k.run = f.Run // what it was given before it is given to it now
+		}
 	case wire.EventStalled, wire.EventRecovered, wire.EventStdinClosed:
 		if a.runs(f.Run) {
 			f.hearing(a)
@@ -109,7 +121,10 @@ func (t *turn) happen(e *wire.Event) {
 		t.lose() // before the agents' runs are forgotten
 	}
 	t.fact(to, "", &happened{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
-	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventEnded && a.runs(e.Run) {
+	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventStarted {
+		t.remind(a)
+	}
+	if a := t.agents[e.Agent]; a != nil && a.remote == nil && e.Kind == wire.EventEnded && a.runs(e.Run) {
 		code := -1
 		if e.Figures.ExitCode != nil {
 			code = *e.Figures.ExitCode
@@ -124,6 +139,9 @@ func (t *turn) happen(e *wire.Event) {
 // left behind: it was killed, and they with it.
 func (t *turn) lose() {
 	for _, a := range t.order {
+		if a.remote != nil {
+			continue
+		}
 		for _, k := range slices.Clone(a.holds) {
 			t.bereave(k, a, "lost when the orchestrator was killed", -1, false)
 		}

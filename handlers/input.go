@@ -18,8 +18,13 @@ type Input struct {
 // never what a message claims.
 type Actor struct {
 	Kind ActorKind
-	Name string // of an agent
+	Name string // of an agent; of a person, if there is one to tell
 	Run  string // of an agent: the process that speaks
+	Only string // of an agent at a door: the run that its credential is for; "": any
+	// Strict is a door where each step is said by itself: nothing ends there that
+	// was not started.
+	Strict bool
+	Wide   bool // an agent that came by a door where agents see to the tasks of others
 }
 
 // ActorKind tells actors apart.
@@ -30,15 +35,21 @@ const (
 	Orchestrator ActorKind = iota
 	Operator
 	Agent
+	Stranger // somebody who has not registered yet
 )
 
 // String spells an actor as the log has it.
 func (a Actor) String() string {
 	switch a.Kind {
 	case Operator:
+		if a.Name != "" {
+			return "operator:" + a.Name
+		}
 		return "operator"
 	case Agent:
 		return agentPrefix + a.Name
+	case Stranger:
+		return "stranger"
 	}
 	return "orchestrator"
 }
@@ -68,18 +79,20 @@ type Letter struct {
 	Payload any         // of either
 	Refusal *wire.Error // of an answer: instead of a payload
 	Task    string      // of a notice: somebody wants to hear, in a wire.Told, that it was written
-	Page    *Page       // of an answer: the task in the payload is completed from the log
-}
-
-// Page names the records that complete a task of which only a part is kept.
-type Page struct {
-	Created, Ended int64 // numbers of its first and its last record; 0: it is not shown as ended
+	Pages   []Page      // of an answer: what is in the log alone
 }
 
 // Rules are what the configuration decides.
 type Rules struct {
 	RequestTimeout      time.Duration // of questions without one of their own
 	OnDependencyFailure string        // auto | block | cancel
+	LenientResults      bool          // a structured result that breaks its format is taken all the same
+	MatchOnCreate       bool          // tasks with requirements are matched when they are created
+	IgnoreArrivals      bool          // and not when an agent comes online or has room again
+	OnlineOnly          bool          // they are given to agents that are online alone
+	CountAssigned       bool          // what an agent has not started counts against its capacity
+	MaxAttempts         int           // of a task whose agents end
+	Silence             time.Duration // of a server that has registered: then it is offline
 	Depth               int           // how deep a payload may nest
 	KeepFinished        int           // finished tasks that are kept whole
 }

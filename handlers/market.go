@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"orchestrator/handlers/match"
 	"orchestrator/wire"
 )
 
@@ -24,6 +25,7 @@ type market struct {
 	freed []*agent  // those that became free in this round, by patience
 	round int64     // grows when all has been given out
 	key   []byte    // room to spell one
+	index *match.Index
 }
 
 // demand is what tasks ask of an agent, and those that ask it. It includes who
@@ -33,6 +35,7 @@ type demand struct {
 	role         string
 	capabilities []string
 	submitter    string
+	wants        *wants // what it requires besides
 	waiting      [urgencies]line
 	size         int
 	key          string
@@ -45,15 +48,21 @@ type demand struct {
 // the same: there are few different ones, however many tasks there are.
 const spareDemands = 1024
 
-func newMarket() market {
-	return market{byKey: make(map[string]*demand), under: make(map[string][]*demand), round: 1}
+func newMarket(index *match.Index) market {
+	return market{index: index, byKey: make(map[string]*demand), under: make(map[string][]*demand), round: 1}
 }
 
 // enqueue lets a task wait for an agent, if it goes by itself and nothing holds
-// it back.
+// it back: in the market, or, when all that it says is what it requires, among
+// the wishes.
 func (s *State) enqueue(k *task) {
-	if k.view.State != wire.TaskPending || k.open > 0 || k.demand != nil ||
-		k.view.RequiredRole == "" && len(k.view.RequiredCapabilities) == 0 {
+	if k.view.State != wire.TaskPending || s.graph.Open(k.node) > 0 || k.demand != nil {
+		return
+	}
+	if !k.asks() {
+		if k.wants() != nil && k.more.wish == nil {
+			s.wishes.add(k)
+		}
 		return
 	}
 	d := s.market.demand(k)
@@ -63,6 +72,16 @@ func (s *State) enqueue(k *task) {
 	d.waiting[k.urgency] = d.waiting[k.urgency].with(k)
 	d.size++
 	k.demand = d
+}
+
+// unqueue takes a task from wherever it waits.
+func (s *State) unqueue(k *task) {
+	if k.demand != nil {
+		s.market.drop(k)
+	}
+	if k.more != nil && k.more.wish != nil {
+		s.wishes.drop(k)
+	}
 }
 
 // demand finds the demand of a task.
@@ -75,9 +94,14 @@ func (m *market) demand(k *task) *demand {
 	for _, c := range capabilities {
 		m.key = appendPart(m.key, c)
 	}
+	if w := k.wants(); w != nil {
+		m.key = append(append(m.key, 0xff), w.key...) // no length begins like this
+	}
 	d := m.byKey[string(m.key)]
 	if d == nil {
-		d = &demand{role: k.view.RequiredRole, capabilities: capabilities, submitter: k.view.SubmittedBy, key: string(m.key)}
+		d = &demand{
+			role: k.view.RequiredRole, capabilities: capabilities, submitter: k.view.SubmittedBy, wants: k.wants(), key: string(m.key),
+		}
 		m.byKey[d.key] = d
 	}
 	return d
@@ -152,14 +176,28 @@ func (m *market) withdraw(a *agent) {
 	m.freed = without(m.freed, a)
 }
 
-// offer puts an agent among those that are free, if it can be given a task.
-func (m *market) offer(a *agent) {
+// offer puts an agent among those that are free, if it can be given a task, and
+// notes where it stands.
+func (s *State) offer(a *agent) {
+	s.stand(a)
 	if a.offered || !a.takes() {
 		return
 	}
 	a.offered = true
-	m.free = with(m.free, a)
-	m.freed = with(m.freed, a)
+	s.market.free = with(s.market.free, a)
+	s.market.freed = with(s.market.freed, a)
+}
+
+// stand notes for the matching how an agent stands.
+func (s *State) stand(a *agent) {
+	if a == nil || s.agents[a.ID] != a {
+		return
+	}
+	running := a.running
+	if s.rules.CountAssigned {
+		running = len(a.holds)
+	}
+	s.index.Stand(a.ID, match.Standing{Online: a.online(), Running: running, Capacity: a.Capacity, Load: len(a.holds)})
 }
 
 func with(agents []*agent, a *agent) []*agent {

@@ -27,10 +27,11 @@ const (
 	Anybody   Who = iota
 	Agents        // agents alone: the answer concerns the one that asks
 	Operators     // people alone
+	Strangers     // those that nobody knows yet, and people
 )
 
 // String says it for people.
-func (w Who) String() string { return [...]string{"anybody", "agents", "operators"}[w] }
+func (w Who) String() string { return [...]string{"anybody", "agents", "operators", "strangers"}[w] }
 
 // operation declares one. Request is what wire.ReadRequest makes of its payload.
 func operation[Request, Answer any](o Operation, do func(*turn, *Request) (*Answer, *wire.Error)) Operation {
@@ -60,9 +61,33 @@ var operations = []Operation{
 	operation(Operation{Name: "complete-task", Writes: true, Summary: "Say that a task is done, with its result"}, completeTask),
 	operation(Operation{Name: "fail-task", Writes: true, Summary: "Say that a task cannot be done, and why"}, failTask),
 	operation(Operation{Name: "cancel-task", Writes: true, Summary: "Cancel a task that you submitted; its agent is told"}, cancelTask),
+	operation(Operation{Name: "update-task", Writes: true, Summary: "Change the words, the documents or the priority of a task"}, updateTask),
+	operation(Operation{Name: "assign-task", Writes: true, Summary: "Give a task to an agent; perhaps it is to submit a plan first"}, assignTask),
+	operation(Operation{Name: "auto-assign", Writes: true, Summary: "Give a task to the agent that fits its requirements best"}, autoAssign),
+	operation(Operation{Name: "match-agents", Summary: "How each agent fits the requirements of a task, and why"}, matchAgents),
+	operation(Operation{Name: "poll-tasks", Who: Agents, Summary: "List what you have been given and have not begun"}, pollTasks),
+	operation(Operation{Name: "check-tasks", Summary: "The same of one session: an agent, or one of its runs"}, checkTasks),
+	operation(Operation{Name: "request-help", Writes: true, Summary: "Say that a task needs a person, with a question"}, requestHelp),
+	operation(Operation{Name: "submit-plan", Writes: true, Summary: "Say how you will go about a task for which a plan is wanted"}, submitPlan),
+	operation(Operation{Name: "approve-plan", Writes: true, Summary: "Let the agent go about its task as it planned"}, approvePlan),
+	operation(Operation{Name: "revise-plan", Writes: true, Summary: "Send a plan back, with what is wrong with it"}, revisePlan),
+	operation(Operation{Name: "add-dependency", Writes: true, Summary: "Let a task wait for another, or get something of its result"}, addDependency),
+	operation(Operation{Name: "remove-dependency", Writes: true, Summary: "Take a dependency away"}, removeDependency),
+	operation(Operation{Name: "add-note", Writes: true, Summary: "Add a note to a task"}, addNote),
+	operation(Operation{Name: "list-notes", Summary: "The notes of a task, oldest first"}, listNotes),
+	operation(Operation{Name: "update-capabilities", Who: Agents, Writes: true, Summary: "Say what you can do now, in place of what was known; and that you are there"}, updateCapabilities),
+	operation(Operation{Name: "query-servers", Summary: "List all agents with their capabilities, and whether they are online"}, queryServers),
+	operation(Operation{Name: "register-agent", Who: Strangers, Writes: true, Summary: "Become one of the agents from elsewhere, with a registration token"}, registerAgent),
 	operation(Operation{Name: "list-questions", Who: Operators, Summary: "List the questions that wait for a person"}, listQuestions),
 	operation(Operation{Name: "answer-question", Who: Operators, Writes: true, Summary: "Answer a question"}, answerQuestion),
 	operation(Operation{Name: "issue-key", Who: Operators, Writes: true, Summary: "Make a key that lets a program speak as an agent; shown once"}, issueKey),
+	operation(Operation{Name: "rotate-key", Who: Operators, Writes: true, Summary: "Make a new key of an agent; the old ones hold for a while"}, rotateKey),
+	operation(Operation{Name: "revoke-key", Who: Operators, Writes: true, Summary: "Take a key or a registration token away"}, revokeKey),
+	operation(Operation{Name: "list-keys", Who: Operators, Summary: "List the keys and registration tokens, without what is secret"}, listKeys),
+	operation(Operation{Name: "issue-registration", Who: Operators, Writes: true, Summary: "Make a token with which a server can register once"}, issueRegistration),
+	operation(Operation{Name: "issue-token", Who: Operators, Writes: true, Summary: "Make a token with which a person can come from elsewhere; shown once"}, issueToken),
+	operation(Operation{Name: "revoke-token", Who: Operators, Writes: true, Summary: "Take a person's token away"}, revokeToken),
+	operation(Operation{Name: "list-tokens", Who: Operators, Summary: "List the tokens of people"}, listTokens),
 }
 
 // byName finds operations.
@@ -86,15 +111,19 @@ func Writes(name string) bool {
 // MayAgents says whether agents may ask for an operation.
 func MayAgents(name string) bool {
 	o := byName[name]
-	return o != nil && o.Who != Operators
+	return o != nil && o.Who <= Agents
 }
 
 // mayAsk says why an actor may not ask for an operation.
 func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {
+	case from.Kind == Stranger && o.Who != Strangers:
+		return &wire.Error{Code: wire.CodeUnauthenticated, Message: o.Name + " is for those who are known"}
 	case o.Who == Agents && from.Kind != Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for agents"}
-	case o.Who == Operators && from.Kind == Agent:
+	case o.Who == Strangers && from.Kind == Agent:
+		return &wire.Error{Code: wire.CodeDenied, Message: "you are one of the agents already"}
+	case o.Who == Operators && from.Kind != Operator:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for operators"}
 	}
 	return nil

@@ -26,7 +26,9 @@ type player struct {
 	runs    map[string]int           // of each agent, so far
 	sent    map[string]*wire.Request // the latest of each sender and id that was not refused
 	records []wire.Record
-	last    Outcome // of the latest input
+	last    Outcome             // of the latest input
+	able    map[string]wire.Raw // what agents can do, by name
+	token   string              // the latest with which a server can register
 	out     strings.Builder
 }
 
@@ -34,14 +36,14 @@ type player struct {
 var beginning = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
 func newPlayer(t testing.TB) *player {
-	return &player{t: t, state: New(Rules{}), at: beginning, runs: make(map[string]int), sent: make(map[string]*wire.Request)}
+	return &player{t: t, state: New(Rules{}), at: beginning, runs: make(map[string]int), sent: make(map[string]*wire.Request), able: make(map[string]wire.Raw)}
 }
 
 // saved is the player as it is now, to go on from later.
 func (p *player) saved() player {
 	return player{
 		t: p.t, rules: p.rules, state: restored(p.t, p.rules, spelled(p.t, p.state)), at: p.at, chance: p.chance,
-		runs: maps.Clone(p.runs), sent: maps.Clone(p.sent), records: slices.Clip(p.records),
+		runs: maps.Clone(p.runs), sent: maps.Clone(p.sent), records: slices.Clip(p.records), able: maps.Clone(p.able), token: p.token,
 	}
 }
 
@@ -52,6 +54,11 @@ func command(word string) func(p *player, rest string) {
 		return (*player).setRules
 	case "agents:":
 		return (*player).enlist
+	case "able":
+		return func(p *player, rest string) {
+			name, document, _ := strings.Cut(rest, " ")
+			p.able[name] = wire.Raw(document)
+		}
 	case "up":
 		return func(p *player, _ string) { p.happen(wire.EventUp, "") }
 	case "stopping":
@@ -95,6 +102,11 @@ func (p *player) do(from Actor, m wire.Message) Outcome {
 	binary.BigEndian.PutUint32(in.Random[:], p.chance)
 	p.last = p.state.Handle(in)
 	p.records = append(p.records, p.last.Records...)
+	for _, l := range p.last.Letters {
+		if issued, ok := l.Payload.(*wire.IssuedRegistration); ok {
+			p.token = issued.Token
+		}
+	}
 	p.show(p.last)
 	return p.last
 }
@@ -120,6 +132,20 @@ func (p *player) setRules(rest string) {
 			p.rules.OnDependencyFailure = value
 		case "keep":
 			p.rules.KeepFinished, err = strconv.Atoi(value)
+		case "attempts":
+			p.rules.MaxAttempts, err = strconv.Atoi(value)
+		case "silence":
+			p.rules.Silence, err = time.ParseDuration(value)
+		case "on-create":
+			p.rules.MatchOnCreate, err = strconv.ParseBool(value)
+		case "lenient":
+			p.rules.LenientResults, err = strconv.ParseBool(value)
+		case "online-only":
+			p.rules.OnlineOnly, err = strconv.ParseBool(value)
+		case "count-assigned":
+			p.rules.CountAssigned, err = strconv.ParseBool(value)
+		case "ignore-arrivals":
+			p.rules.IgnoreArrivals, err = strconv.ParseBool(value)
 		default:
 			require.Fail(p.t, "no such rule", name)
 		}
@@ -133,7 +159,7 @@ var memberForm = regexp.MustCompile(`([\w-]+)\(([^)]*)\)`)
 func (p *player) enlist(rest string) {
 	roster := &wire.Roster{}
 	for _, found := range memberForm.FindAllStringSubmatch(rest, -1) {
-		m := wire.Member{ID: found[1], Capacity: 1, OnExit: "auto"}
+		m := wire.Member{ID: found[1], Capacity: 1, OnExit: "auto", Abilities: p.able[found[1]]}
 		for i, field := range strings.Split(found[2], ";") {
 			field = strings.TrimSpace(field)
 			switch {
@@ -213,13 +239,27 @@ func (p *player) speak(rest string) {
 	r := &wire.Request{
 		ID: id, Operation: operation, Timestamp: wire.Timestamp(p.at), Payload: []byte(p.withIDs(payload)),
 	}
-	if err := Prepare(r, 64); err != nil { // the one who reads the line answers
+	if err := prepare(r); err != nil { // the one who reads the line answers
 		p.showLine(who, wire.Envelope{At: p.at}.AppendAnswer(nil, id, nil, err))
 		return
 	}
 	if p.do(p.actor(who), r).Refused == nil {
 		p.sent[p.actor(who).Name+" "+id] = r
 	}
+}
+
+// prepare reads a request, or a new task in the words of the hub.
+func prepare(r *wire.Request) *wire.Error {
+	name, hub := strings.CutPrefix(r.Operation, "hub:")
+	if r.Operation = name; !hub {
+		return Prepare(r, 64)
+	}
+	var o wire.Object
+	if err := o.ReadObject(r.Payload, 64, ""); err != nil {
+		return err
+	}
+	r.Body = wire.ReadHubTask(&o)
+	return o.Err()
 }
 
 func (p *player) resend(rest string) {
@@ -246,14 +286,19 @@ func (p *player) told(rest string, lost bool) {
 
 // actor is who speaks: the operator, an agent's present run, or AGENT@RUN.
 func (p *player) actor(who string) Actor {
-	if who == "operator" {
+	switch who {
+	case "operator":
 		return Actor{Kind: Operator}
+	case "newcomer":
+		return Actor{Kind: Stranger}
 	}
+	who, strict := strings.CutPrefix(who, "strict:")
+	who, wide := strings.CutPrefix(who, "wide:")
 	name, run, given := strings.Cut(who, "@")
 	if !given {
 		run = p.run(name)
 	}
-	return Actor{Kind: Agent, Name: name, Run: run}
+	return Actor{Kind: Agent, Name: name, Run: run, Wide: wide, Strict: strict}
 }
 
 // run is an agent's present run.

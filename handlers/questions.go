@@ -165,10 +165,16 @@ func answerQuestion(t *turn, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire
 		}
 	}
 	told := q.waited(t.State)
-	t.fact(agentPrefix+q.view.Agent, "", &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Told: told})
-	if told {
+	if k := t.tasks[q.view.Task]; k != nil { // it hears of it with the next notice, or when it asks
+		told = k.view.State == wire.TaskNeedsHuman
+	}
+	t.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Told: told})
+	if told && q.request != nil {
 		answer := &wire.UserAnswer{Answer: r.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: wire.Timestamp(t.at)}}
 		t.out.Letters = append(t.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Payload: answer})
+	}
+	if q.view.Task != "" {
+		t.helped(q.view.Task, r.Answer)
 	}
 	return &wire.QuestionReply{Question: q.view, Answer: r.Answer, Told: told}, nil
 }
@@ -209,6 +215,31 @@ func (f *questionAnswered) apply(s *State, r *wire.Record) {
 	q := s.close(f.ID)
 	answer := &wire.UserAnswer{Answer: f.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: wire.Timestamp(r.At)}}
 	s.settle(f.Agent, q.request, answer, nil)
+	s.help(q, f.Answer, r)
+}
+
+// help notes on a task what a person answered about it.
+func (s *State) help(q *question, answer string, r *wire.Record) {
+	k := s.tasks[q.view.Task]
+	if k == nil || k.more == nil {
+		return
+	}
+	k.more.question = ""
+	if r.Correlation == k.view.ID { // records of an earlier version do not say what they are about
+		k.more.parts = append(k.more.parts, r.Seq)
+	}
+	k.view.Details = answered(k.view.Details, answer, r)
+}
+
+// answered are the details of a task with what a person answered.
+func answered(d *wire.Details, answer string, r *wire.Record) *wire.Details {
+	if d == nil || d.Help == nil {
+		return d
+	}
+	d, help := d.Copy(), *d.Help
+	help.Answer, help.AnsweredAt = answer, wire.Timestamp(r.At)
+	d.Help = &help
+	return d
 }
 
 // questionExpired says that nobody answered in time.

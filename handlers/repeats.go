@@ -19,6 +19,7 @@ type memory struct {
 	mark
 	answer any
 	err    *wire.Error
+	seq    int64 // of the record that it was answered with: what was changed later is not in the answer
 }
 
 // memories are the latest requests of one agent.
@@ -65,7 +66,7 @@ func (s *State) remember(name string, mk *mark, answer any, err *wire.Error) {
 	if kept == nil || kept.mark != *mk {
 		kept = a.memories.keep(*mk)
 	}
-	kept.answer, kept.err = answer, err
+	kept.answer, kept.err, kept.seq = answer, err, s.seq
 }
 
 // settle files the answer to a request that has waited. Its id may have been
@@ -106,6 +107,7 @@ func (t *turn) repeated(r *wire.Request) bool {
 	case kept.err != nil:
 		t.refuse(kept.err)
 	case kept.answer != nil:
+		t.until = kept.seq
 		t.answer(kept.answer)
 	case kept.Run != t.from.Run: // a question that still waits: askUser takes it up again
 		return false

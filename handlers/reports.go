@@ -25,6 +25,7 @@ func (t *turn) progress(p *wire.Progress) *wire.Error {
 	if err != nil {
 		return err
 	}
+	t.begin(k)
 	t.fact("", k.view.ID, &taskProgress{ID: k.view.ID, Name: k.view.Name, Agent: t.from.Name, Progress: p.Progress, Message: p.Message})
 	return nil
 }
@@ -39,6 +40,7 @@ func (t *turn) trouble(e *wire.Trouble) *wire.Error {
 	if err != nil {
 		return err
 	}
+	t.begin(k)
 	if !e.Recoverable {
 		t.fail(k, e.Error, e.Stack, nil)
 		return nil

@@ -1,6 +1,9 @@
 package handlers
 
-import "orchestrator/wire"
+import (
+	"orchestrator/handlers/graph"
+	"orchestrator/wire"
+)
 
 // Restore makes the State that a snapshot spells. It says false when there is
 // nothing to be made of it, for instance because another version wrote it.
@@ -11,17 +14,23 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	}
 	s := restoring{State: New(rules)}
 	s.seq, s.stopping, s.numbered = kept.Seq, kept.Stopping, kept.Numbered
-	for hash, name := range kept.Keys {
-		s.keys[hash] = name
+	s.since, _ = wire.ParseTime(kept.Since)
+	for i := range kept.Access {
+		s.access.keep(&credential{Credential: kept.Access[i].Credential, hash: kept.Access[i].Hash, revoked: kept.Access[i].Revoked})
 	}
 	for i := range kept.Tasks {
 		s.restoreTask(&kept.Tasks[i])
 	}
+	s.restoreLinks(&kept)
 	for i := range kept.Agents {
 		s.restoreAgent(&kept.Agents[i])
 	}
 	for _, k := range s.list {
-		s.link(k)
+		s.count(k, +1)
+		s.enqueue(k)
+	}
+	for _, a := range s.order {
+		s.offer(a)
 	}
 	s.finished = s.named(kept.Finished)
 	for _, owner := range kept.Owned {
@@ -58,33 +67,78 @@ func (s *restoring) named(ids []string) []*task {
 
 func (s *restoring) restoreTask(kept *snapshotTask) {
 	k := &task{
-		view: kept.View, urgency: urgencyOf(kept.View.Priority), run: kept.Run, deaths: kept.Deaths,
-		created: kept.Created, ended: kept.Ended, stub: kept.Stub,
+		view: kept.View, urgency: wire.Urgency(kept.View.Priority), run: kept.Run, deaths: kept.Deaths,
+		created: kept.Created, ended: kept.Ended, stub: kept.Stub, way: kept.Way,
+	}
+	k.view.Dependencies, k.view.Links, k.view.ResolvedInputs = nil, nil, nil
+	k.view.Details = k.view.Details.Filled()
+	m := more{
+		patient: kept.Patient, promises: kept.Promises, maxFiles: kept.MaxFiles, parts: kept.Parts, notes: kept.Notes,
+		question: kept.Question, history: kept.History,
+	}
+	if kept.Wants != nil {
+		m.wants = wantsOf(kept.Wants)
+	}
+	if kept.Delivered != nil {
+		m.delivered = deliveries(kept.View.Result)
+	}
+	if m.delivered == nil {
+		for _, d := range kept.Delivered {
+			m.delivered = append(m.delivered, delivery{key: d.Key, status: d.Status, logged: d.Logged})
+		}
+	}
+	if !m.empty() {
+		k.more = &m
 	}
 	s.broken = s.broken || s.tasks[k.view.ID] != nil
-	s.tasks[k.view.ID] = k
-	s.list = append(s.list, k)
+	s.include(k)
+}
+
+// empty says whether a task can do without.
+func (m *more) empty() bool {
+	return !m.patient && m.promises == nil && m.maxFiles == 0 && m.wants == nil && m.parts == nil && m.notes == nil &&
+		m.delivered == nil && m.question == "" && m.history == nil
+}
+
+// restoreLinks makes the graph.
+func (s *restoring) restoreLinks(kept *snapshot) {
+	for _, l := range kept.Links {
+		n := graph.Node(len(s.list))
+		if l.Down < 0 || l.Up < 0 || l.Down >= n || l.Up >= n || l.Kind > graph.Related || l.Number <= s.graph.Last() || l.Number > kept.LastLink {
+			s.broken = true
+			return
+		}
+		s.graph.Put(graph.View(l))
+	}
+	s.graph.Skip(kept.LastLink)
 }
 
 func (s *restoring) restoreAgent(kept *snapshotAgent) {
-	a := &agent{
-		Member: kept.Member, actor: agentPrefix + kept.Member.ID, state: kept.State, run: kept.Run,
-		stale: kept.Stale, deaf: kept.Deaf, given: kept.Given, holds: s.named(kept.Holds),
-	}
+	a := newAgent(kept.Member.ID)
+	a.Member, a.configured, a.state, a.run, a.system = kept.Member, kept.File, kept.State, kept.Run, kept.System
+	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, s.named(kept.Holds)
+	a.said = wire.ReadCapabilities(kept.Said)
 	for i := range kept.Memories {
 		m := &kept.Memories[i]
 		memory := a.memories.keep(m.mark)
-		memory.err = m.Err
-		switch {
-		case m.Task != nil:
-			memory.answer = m.Task
-		case m.Answer != nil:
-			memory.answer = m.Answer
-		}
+		memory.err, memory.answer, memory.seq = m.Err, m.reply(), m.Seq
 	}
 	s.broken = s.broken || s.agents[a.ID] != nil
 	s.meet(a)
-	s.market.offer(a)
+	abilities := a.said
+	if abilities == nil {
+		abilities = wire.ReadCapabilities(a.Abilities)
+	}
+	if m := kept.Remote; m != nil {
+		a.remote = &remote{hostname: m.Hostname, ip: m.IP, os: m.OS, repos: m.Repos}
+		seen, ok := wire.ParseTime(m.Seen)
+		s.broken = s.broken || !ok
+		a.remote.seen = seen
+		if a.state == up {
+			s.hear(a, seen)
+		}
+	}
+	s.equip(a, abilities)
 }
 
 func (s *restoring) restoreQuestion(kept *snapshotQuestion) {
@@ -94,16 +148,4 @@ func (s *restoring) restoreQuestion(kept *snapshotQuestion) {
 	s.questions[q.view.ID] = q
 	s.asked = append(s.asked, q)
 	s.keepDeadline(q)
-}
-
-// link makes what follows from the tasks: who waits for whom, the market and the
-// counts.
-func (s *restoring) link(k *task) {
-	if !k.view.State.Final() {
-		for _, id := range k.view.Dependencies {
-			k.depend(s.task(id))
-		}
-	}
-	s.count(k, +1)
-	s.enqueue(k)
 }

@@ -47,6 +47,12 @@ func (p *player) showEvents(string) {
 // withIDs puts the ids of tasks in place of their names.
 func (p *player) withIDs(text string) string {
 	return regexp.MustCompile(`\$[\w-]+`).ReplaceAllStringFunc(text, func(name string) string {
+		switch name {
+		case "$schema": // a key of documents
+			return name
+		case "$TOKEN": // the latest with which a server can register
+			return p.token
+		}
 		if k := p.task(name[1:]); k != nil {
 			return k.view.ID
 		}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"orchestrator/handlers/graph"
+	"orchestrator/handlers/match"
 	"orchestrator/wire"
 )
 
 // snapshotVersion is the form of snapshots. One of another form is passed over,
 // and the records tell everything.
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 // snapshot is a State as it is kept, so that a restart need not begin at the
 // first record. What can be made of other parts is not in it.
@@ -19,16 +21,40 @@ type snapshot struct {
 	Seq       int64              `json:"seq"`
 	Stopping  bool               `json:"stopping,omitzero"`
 	Numbered  int64              `json:"numbered,omitzero"`
+	Since     string             `json:"since,omitzero"`
 	Agents    []snapshotAgent    `json:"agents"`
 	Tasks     []snapshotTask     `json:"tasks"`    // oldest first
 	Finished  []string           `json:"finished"` // kept whole, in the order in which they ended
 	Owned     []snapshotOwner    `json:"owned"`
 	Questions []snapshotQuestion `json:"questions"`
-	Keys      map[string]string  `json:"keys"`
+	Access    []snapshotAccess   `json:"access"`
+	Links     []snapshotLink     `json:"links"`
+	LastLink  int64              `json:"last_link"`
+}
+
+// snapshotLink is a dependency between two tasks, by their places.
+type snapshotLink struct {
+	Down     graph.Node `json:"down"`
+	Up       graph.Node `json:"up"`
+	Kind     graph.Kind `json:"kind,omitzero"`
+	Key      string     `json:"key,omitzero"`
+	Resolved bool       `json:"resolved,omitzero"`
+	At       int64      `json:"at,omitzero"`
+	Number   int64      `json:"number"`
+}
+
+type snapshotAccess struct {
+	wire.Credential
+	Hash    string `json:"hash,omitzero"`
+	Revoked bool   `json:"revoked,omitzero"`
 }
 
 type snapshotAgent struct {
 	Member   wire.Member      `json:"member"`
+	File     wire.Member      `json:"file"` // the same as the file has it
+	Said     wire.Raw         `json:"said,omitzero"`
+	System   wire.Raw         `json:"system,omitzero"`
+	Remote   *snapshotRemote  `json:"remote,omitzero"`
 	State    agentState       `json:"state"`
 	Run      string           `json:"run,omitzero"`
 	Stale    bool             `json:"stale,omitzero"`
@@ -38,11 +64,24 @@ type snapshotAgent struct {
 	Memories []snapshotMemory `json:"memories,omitzero"` // oldest first
 }
 
+type snapshotRemote struct {
+	Hostname string   `json:"hostname,omitzero"`
+	IP       string   `json:"ip,omitzero"`
+	OS       string   `json:"os,omitzero"`
+	Repos    wire.Raw `json:"repos,omitzero"`
+	Seen     string   `json:"seen"`
+}
+
 type snapshotMemory struct {
-	mark   `json:",inline"`
+	mark
 	Task   *wire.TaskReply  `json:"task,omitzero"`
 	Answer *wire.UserAnswer `json:"answer,omitzero"`
+	Link   *wire.LinkReply  `json:"link,omitzero"`
+	Note   *wire.NoteReply  `json:"note,omitzero"`
+	Given  *wire.Assignment `json:"given,omitzero"`
+	Server *wire.Server     `json:"server,omitzero"`
 	Err    *wire.Error      `json:"error,omitzero"`
+	Seq    int64            `json:"seq,omitzero"`
 }
 
 type snapshotTask struct {
@@ -52,6 +91,23 @@ type snapshotTask struct {
 	Created int64     `json:"created"`
 	Ended   int64     `json:"ended,omitzero"`
 	Stub    bool      `json:"stub,omitzero"`
+	Way     way       `json:"way,omitzero"`
+
+	Patient   bool               `json:"patient,omitzero"`
+	Promises  []wire.Promise     `json:"promises,omitzero"`
+	MaxFiles  int64              `json:"max_files,omitzero"`
+	Wants     *match.Demand      `json:"wants,omitzero"`
+	Parts     []int64            `json:"parts,omitzero"`
+	Notes     []int64            `json:"notes,omitzero"`
+	Delivered []snapshotDelivery `json:"delivered,omitzero"` // without the data, which are in the result
+	Question  string             `json:"question,omitzero"`
+	History   []string           `json:"history,omitzero"`
+}
+
+type snapshotDelivery struct {
+	Key    string `json:"key"`
+	Status string `json:"status"`
+	Logged bool   `json:"logged,omitzero"`
 }
 
 // snapshotOwner are the tasks of one actor; whose they are cannot be told from
@@ -71,14 +127,22 @@ type snapshotQuestion struct {
 
 // Snapshot spells the State.
 func (s *State) Snapshot() ([]byte, error) {
-	kept := snapshot{Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.numbered, Keys: s.keys}
+	kept := snapshot{Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.numbered}
+	if !s.since.IsZero() {
+		kept.Since = wire.Timestamp(s.since)
+	}
 	for _, a := range s.order {
 		kept.Agents = append(kept.Agents, a.snapshot())
 	}
 	for _, k := range s.list {
-		kept.Tasks = append(kept.Tasks, snapshotTask{
-			View: k.view, Run: k.run, Deaths: k.deaths, Created: k.created, Ended: k.ended, Stub: k.stub,
-		})
+		kept.Tasks = append(kept.Tasks, k.snapshot())
+	}
+	for e := range s.graph.All() {
+		kept.Links = append(kept.Links, snapshotLink(s.graph.Edge(e)))
+	}
+	kept.LastLink = s.graph.Last()
+	for _, c := range s.access.order {
+		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.hash, Revoked: c.revoked})
 	}
 	kept.Finished = ids(s.finished)
 	for actor, mine := range s.owned {
@@ -105,20 +169,75 @@ func ids(tasks []*task) []string {
 	return list
 }
 
+func (k *task) snapshot() snapshotTask {
+	kept := snapshotTask{View: k.view, Run: k.run, Deaths: k.deaths, Created: k.created, Ended: k.ended, Stub: k.stub, Way: k.way}
+	m := k.more
+	if m == nil {
+		return kept
+	}
+	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes = m.patient, m.promises, m.maxFiles, m.parts, m.notes
+	kept.Question, kept.History = m.question, m.history
+	if m.wants != nil {
+		kept.Wants = &m.wants.Demand
+	}
+	for _, d := range m.delivered {
+		kept.Delivered = append(kept.Delivered, snapshotDelivery{Key: d.key, Status: d.status, Logged: d.logged})
+	}
+	return kept
+}
+
 func (a *agent) snapshot() snapshotAgent {
 	kept := snapshotAgent{
-		Member: a.Member, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given, Holds: ids(a.holds),
+		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given,
+		Holds: ids(a.holds), System: a.system,
+	}
+	if a.said != nil {
+		kept.Said = a.said.Document
+	}
+	if m := a.remote; m != nil {
+		kept.Remote = &snapshotRemote{Hostname: m.hostname, IP: m.ip, OS: m.os, Repos: m.repos, Seen: wire.Timestamp(m.seen)}
 	}
 	for i := range a.memories.ring {
 		m := a.memories.ring[(a.memories.next+i)%len(a.memories.ring)]
-		memory := snapshotMemory{mark: m.mark, Err: m.err}
-		switch answer := m.answer.(type) {
-		case *wire.TaskReply:
-			memory.Task = answer
-		case *wire.UserAnswer:
-			memory.Answer = answer
-		}
-		kept.Memories = append(kept.Memories, memory)
+		kept.Memories = append(kept.Memories, m.snapshot())
 	}
 	return kept
+}
+
+func (m *memory) snapshot() snapshotMemory {
+	kept := snapshotMemory{mark: m.mark, Err: m.err, Seq: m.seq}
+	switch answer := m.answer.(type) {
+	case *wire.TaskReply:
+		kept.Task = answer
+	case *wire.UserAnswer:
+		kept.Answer = answer
+	case *wire.LinkReply:
+		kept.Link = answer
+	case *wire.NoteReply:
+		kept.Note = answer
+	case *wire.Assignment:
+		kept.Given = answer
+	case *wire.Server:
+		kept.Server = answer
+	}
+	return kept
+}
+
+// reply is the answer that was remembered; nil when there was none.
+func (m *snapshotMemory) reply() any {
+	switch {
+	case m.Task != nil:
+		return m.Task
+	case m.Answer != nil:
+		return m.Answer
+	case m.Link != nil:
+		return m.Link
+	case m.Note != nil:
+		return m.Note
+	case m.Given != nil:
+		return m.Given
+	case m.Server != nil:
+		return m.Server
+	}
+	return nil
 }

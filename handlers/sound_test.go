@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/graph"
+	"orchestrator/handlers/match"
 	"orchestrator/wire"
 )
 
@@ -16,17 +18,22 @@ func requireSoundTasks(t testing.TB, s *State) {
 	for _, k := range s.list {
 		counts[k.view.State]++
 		open := 0
-		for _, id := range k.view.Dependencies {
-			if s.tasks[id].view.State != wire.TaskDone {
+		for e := range s.graph.Needs(k.node) {
+			v := s.graph.Edge(e)
+			up := s.list[v.Up].view.State
+			if gates(v.Kind) && up != wire.TaskDone {
 				open++
+			}
+			if v.Resolved != (v.Kind == graph.Related || up == wire.TaskDone || v.Kind == graph.Soft && up.Final()) {
+				require.Fail(t, "a dependency is not sound", "%+v while the other is %s", v, up)
 			}
 		}
 		if k.view.State == wire.TaskPending && open > 0 {
 			counts[blocked]++
 		}
-		begun := k.view.State == wire.TaskAssigned || k.view.State == wire.TaskRunning || k.view.State == wire.TaskDone
-		sound := (k.open == open || k.view.State.Final()) && (open == 0 || !begun) && k.view.Status == k.view.State.Status() &&
-			(k.view.EndedAt != "") == k.view.State.Final() && (!k.stub || k.view.State.Final())
+		begun := k.busy() || k.view.State == wire.TaskNeedsHuman || k.view.State == wire.TaskDone
+		sound := s.graph.Open(k.node) == open && (open == 0 || !begun) && k.view.Status == k.view.State.Status() &&
+			(k.view.EndedAt != "") == k.view.State.Final()
 		if !sound { // a require for each of many is slow
 			require.Fail(t, "a task is not sound", "%d of what it depends on are not done: %+v", open, k)
 		}
@@ -60,7 +67,7 @@ func requireSoundAgents(t testing.TB, s *State) {
 		require.LessOrEqual(t, len(a.memories.ring), remembers)
 	}
 	for _, k := range s.list {
-		if held := k.view.State == wire.TaskAssigned || k.view.State == wire.TaskRunning; held != (holders[k] != nil) {
+		if held := k.view.State != wire.TaskPending && !k.view.State.Final(); held != (holders[k] != nil) {
 			require.Fail(t, "a task is in hand, and is not", "%s is %s", k.view.ID, k.view.State)
 		}
 	}
@@ -71,7 +78,7 @@ func requireSoundAgents(t testing.TB, s *State) {
 func requireSoundMarket(t testing.TB, s *State) {
 	waiting := 0
 	for _, k := range s.list {
-		could := k.view.State == wire.TaskPending && k.open == 0 && (k.view.RequiredRole != "" || len(k.view.RequiredCapabilities) > 0)
+		could := k.view.State == wire.TaskPending && s.graph.Open(k.node) == 0 && k.asks()
 		if could != (k.demand != nil) {
 			require.Fail(t, "a task waits to be given out, and does not", "%s is %s", k.view.ID, k.view.State)
 		}
@@ -83,7 +90,7 @@ func requireSoundMarket(t testing.TB, s *State) {
 			continue
 		}
 		for _, a := range s.order {
-			fits := a.takes() && a.offers(k.view.RequiredRole, k.view.RequiredCapabilities) && a.actor != k.view.SubmittedBy
+			fits := a.takes() && a.hears() && (k.wants() == nil || s.index.Fits(&k.wants().Demand, a.ID, match.Conditions{})) && a.offers(k.view.RequiredRole, k.view.RequiredCapabilities) && a.actor != k.view.SubmittedBy
 			require.False(t, fits, "%s waits, and %s would fit", k.view.ID, a.ID)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"orchestrator/handlers/graph"
+	"orchestrator/handlers/match"
 	"orchestrator/wire"
 )
 
@@ -23,14 +25,19 @@ type State struct {
 	counts   map[wire.TaskState]int
 	finished []*task // kept whole, the one that ended first in front
 	market   market
+	wishes   wishes
+	graph    *graph.Graph // what depends on what
+	index    *match.Index // what agents can do
 
 	questions map[string]*question
 	asked     []*question // those that are open, oldest first
 	deadlines []*question // those that have one, the earliest first
 	numbered  int64       // questions so far
+	servers   []*agent    // those that have registered and are online, the one heard longest ago in front
 
-	keys     map[string]string // agents by the hash of their keys
-	stopping bool              // no new work is given out
+	access   access
+	stopping bool      // no new work is given out
+	since    time.Time // this orchestrator is up: before that it heard nobody
 
 	turn    turn // the one that is being decided, reused
 	outcome Outcome
@@ -47,15 +54,25 @@ func New(rules Rules) *State {
 	if rules.RequestTimeout == 0 {
 		rules.RequestTimeout = 30 * time.Second
 	}
+	if rules.MaxAttempts == 0 {
+		rules.MaxAttempts = 3
+	}
+	if rules.Silence == 0 {
+		rules.Silence = 90 * time.Second
+	}
+	index := match.New()
 	return &State{
 		rules:     rules,
 		agents:    make(map[string]*agent),
 		tasks:     make(map[string]*task),
 		owned:     make(map[string]line),
 		counts:    make(map[wire.TaskState]int),
-		market:    newMarket(),
+		market:    newMarket(index),
+		wishes:    newWishes(),
+		graph:     graph.New(),
+		index:     index,
 		questions: make(map[string]*question),
-		keys:      make(map[string]string),
+		access:    newAccess(),
 	}
 }
 
@@ -63,7 +80,12 @@ func New(rules Rules) *State {
 func (s *State) Seq() int64 { return s.seq }
 
 // Adopt takes on changed rules.
-func (s *State) Adopt(rules Rules) { s.rules = New(rules).rules }
+func (s *State) Adopt(rules Rules) {
+	s.rules = New(rules).rules
+	for _, a := range s.order {
+		s.stand(a)
+	}
+}
 
 // A fact is what a record says, read.
 type fact interface {
@@ -90,10 +112,35 @@ var facts = map[string]func() fact{
 	wire.EventQuestionAnswered: func() fact { return new(questionAnswered) },
 	wire.EventQuestionExpired:  func() fact { return new(questionExpired) },
 	wire.EventKeyIssued:        func() fact { return new(keyIssued) },
+
+	wire.EventTaskUpdated:        func() fact { return new(taskUpdated) },
+	wire.EventTaskNoted:          func() fact { return new(taskNoted) },
+	wire.EventTaskPlanned:        func() fact { return new(taskPlanned) },
+	wire.EventTaskRevise:         func() fact { return new(taskRevise) },
+	wire.EventTaskHelp:           func() fact { return new(taskHelp) },
+	wire.EventTaskUnblocked:      func() fact { return new(taskUnblocked) },
+	wire.EventTaskAnnounced:      func() fact { return new(taskAnnounced) },
+	wire.EventDependencyAdded:    func() fact { return new(dependencyAdded) },
+	wire.EventDependencyGone:     func() fact { return new(dependencyGone) },
+	wire.EventDependencyDone:     func() fact { return new(dependencyResolved) },
+	wire.EventContractKept:       func() fact { return &contractSeen{what: wire.EventContractKept} },
+	wire.EventContractMissing:    func() fact { return &contractSeen{what: wire.EventContractMissing} },
+	wire.EventSchemaUnknown:      func() fact { return &oddity{what: wire.EventSchemaUnknown} },
+	wire.EventDocumentOdd:        func() fact { return &oddity{what: wire.EventDocumentOdd} },
+	wire.EventQuestionWithdrawn:  func() fact { return new(questionWithdrawn) },
+	wire.EventAgentCapable:       func() fact { return new(agentCapable) },
+	wire.EventServerRegistered:   func() fact { return new(serverRegistered) },
+	wire.EventServerSeen:         func() fact { return new(serverSeen) },
+	wire.EventServerLost:         func() fact { return new(serverLost) },
+	wire.EventKeysRotated:        func() fact { return new(keysRotated) },
+	wire.EventKeyRevoked:         func() fact { return new(keyRevoked) },
+	wire.EventRegistrationIssued: func() fact { return new(registrationIssued) },
+	wire.EventTokenIssued:        func() fact { return new(tokenIssued) },
+	wire.EventTokenRevoked:       func() fact { return new(tokenRevoked) },
 }
 
-// read makes the fact of a record.
-func read(r *wire.Record) (fact, error) {
+// decode makes the fact of a record.
+func decode(r *wire.Record) (fact, error) {
 	var f fact
 	if empty := facts[r.Kind]; empty != nil {
 		f = empty()
@@ -114,7 +161,7 @@ func (s *State) Apply(r wire.Record) error {
 	if r.Seq != s.seq+1 {
 		return fmt.Errorf("record %d follows record %d", r.Seq, s.seq)
 	}
-	f, err := read(&r)
+	f, err := decode(&r)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func TestForeignSnapshots(t *testing.T) {
 		"nothing":               "",
 		"not JSON":              "{",
 		"half":                  whole[:len(whole)/2],
-		"another version":       strings.Replace(whole, `"version":1`, `"version":2`, 1),
+		"another version":       strings.Replace(whole, `"version":2`, `"version":3`, 1),
 		"a task that is missed": strings.Replace(whole, `{"view":{"id":"`+one+`"`, `{"view":{"id":"else"`, 1),
 		"a task in no list":     strings.Replace(whole, `"finished":[`, `"finished":["else"`, 1),
 		"a task twice":          twice(`"tasks":[`),
@@ -101,13 +101,19 @@ func TestComplete(t *testing.T) {
 	p := atWork(t)
 	p.play(`> planner 1 submit-task {"type":"t","name":"one","payload":{"a":1}}`)
 	p.play(`> planner 2 submit-task {"type":"t","name":"two","payload":{"b":1}}`)
-	answer := reply(p.task("one"))
+	answer := p.state.reply(p.task("one"))
 	answer.Task.Payload = nil
-	created := p.records[p.task("one").created-1]
-	require.NoError(t, Complete(answer, created, created))
-	require.JSONEq(t, `{"a":1}`, string(answer.Task.Payload))
-	require.ErrorContains(t, Complete(answer, created, p.records[p.task("two").created-1]), "is not about task")
-	require.Error(t, Complete(answer, created, wire.Record{Kind: "task.danced"}))
+	one, two := p.task("one"), p.task("two")
+	read := func(seq int64) (wire.Record, error) { return p.records[seq-1], nil }
+	whole, err := Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{one.created}}}, read)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a":1}`, string(whole.(*wire.TaskReply).Task.Payload))
+	require.Nil(t, answer.Task.Payload, "the one that was given may be remembered")
+	_, err = Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{two.created}}}, read)
+	require.ErrorContains(t, err, "is not about task")
+	_, err = Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{1}}},
+		func(int64) (wire.Record, error) { return wire.Record{Kind: "task.danced"}, nil })
+	require.Error(t, err)
 }
 
 // TestKeys: a key is told once and kept as a hash. It speaks for its agent as
@@ -122,16 +128,16 @@ func TestKeys(t *testing.T) {
 		require.NotContains(t, string(r.Payload), issued.Key[len("orc_"):])
 	}
 	require.NotContains(t, spelled(t, p.state), issued.Key[len("orc_"):])
-	name, ok := p.state.AgentOf(HashKey(issued.Key))
+	name, ok := p.state.AgentOf(HashKey(issued.Key), p.at)
 	require.True(t, ok)
 	require.Equal(t, "coder", name)
-	_, ok = p.state.AgentOf(HashKey("orc_another"))
+	_, ok = p.state.AgentOf(HashKey("orc_another"), p.at)
 	require.False(t, ok)
 	p.play("agents: planner(planner)")
-	_, ok = p.state.AgentOf(HashKey(issued.Key))
+	_, ok = p.state.AgentOf(HashKey(issued.Key), p.at)
 	require.False(t, ok)
 	p.play("agents: planner(planner) coder(worker)")
-	_, ok = p.replayed().AgentOf(HashKey(issued.Key))
+	_, ok = p.replayed().AgentOf(HashKey(issued.Key), p.at)
 	require.True(t, ok)
 }
 

@@ -4,24 +4,68 @@ import (
 	"fmt"
 	"slices"
 
+	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 )
 
-// task is a task as the State has it. The view is what others see of it; its
-// texts and lists are never changed in place, so that a copy can be read
-// elsewhere.
+// task is a task as the State has it. The view is what others see of it, but for
+// its dependencies, which are the graph's; its texts and lists are never changed
+// in place, so that a copy can be read elsewhere.
 type task struct {
-	view       wire.Task
-	urgency    uint8   // 0 is first
-	open       int     // dependencies that are not done
-	dependents []*task // those that wait for it
-	run        string  // of the agent that holds it
-	deaths     int     // of agents that held it
-	demand     *demand // it waits in this one
-	created    int64   // number of its first record
-	ended      int64   // and of its last
-	stub       bool    // a part of it is in the log alone
+	view    wire.Task
+	urgency uint8      // 0 is first
+	node    graph.Node // in the graph
+	run     string     // of the agent that holds it
+	way     way        // in which it came to that agent
+	deaths  int        // of agents that held it
+	demand  *demand    // it waits in this one
+	created int64      // number of its first record
+	ended   int64      // and of its last
+	stub    bool       // a part of it is in the log alone
+	freed   bool       // it is among those that are being unblocked
+	more    *more      // nil for most
 }
+
+// more is what the State knows of the tasks that use more than plain words.
+type more struct {
+	patient   bool           // what it depends on may come to nothing, and it stays
+	promises  []wire.Promise // of its spec
+	maxFiles  int64          // that it may touch without a warning
+	wants     *wants         // of its requirements; nil: none
+	wish      *wish          // it waits in this one
+	parts     []int64        // records after the first that changed what a stub leaves out
+	notes     []int64        // records of its notes
+	delivered []delivery     // what its result has for others
+	question  string         // its agent waits for the answer to this one
+	history   []string       // why it lost the agents that had it
+}
+
+// needsMore makes room for more.
+func (k *task) needsMore() *more {
+	if k.more == nil {
+		k.more = new(more)
+	}
+	return k.more
+}
+
+// wants are what a task asks of an agent, or nil.
+func (k *task) wants() *wants {
+	if k.more == nil {
+		return nil
+	}
+	return k.more.wants
+}
+
+func (k *task) patient() bool { return k.more != nil && k.more.patient }
+
+// way is how a task came to its agent.
+type way string
+
+const (
+	dispatched way = ""      // by its role and capabilities: the agent starts by being told
+	matched    way = "match" // by its requirements: the agent says when it starts
+	byHand     way = "hand"  // somebody said so: the agent says when it starts
+)
 
 // blocked counts pending tasks that wait for others, beside the states.
 const blocked wire.TaskState = "blocked"
@@ -29,29 +73,10 @@ const blocked wire.TaskState = "blocked"
 // urgencies are how many there are: urgent, high, normal, low.
 const urgencies = 4
 
-// urgencyOf puts a priority in its class: 1 is urgent, 2 high, 3 normal, more is
-// low, and normal is what nobody gave.
-func urgencyOf(priority wire.Raw) uint8 {
-	if priority == nil {
-		return 2
-	}
-	var value float64
-	if wire.Decode(priority, &value) != nil {
-		return 2
-	}
-	switch {
-	case value <= 1:
-		return 0
-	case value <= 2:
-		return 1
-	case value <= 3:
-		return 2
-	}
-	return 3
-}
-
 // label is how people are told of a task.
 func label(id, name string) string { return fmt.Sprintf("%s %q", short(id), wire.Visible(name)) }
+
+func (k *task) label() string { return label(k.view.ID, k.view.Name) }
 
 func short(id string) string {
 	if len(id) > 8 {
@@ -69,7 +94,17 @@ func (k *task) of(from Actor) bool {
 // operator.
 func (k *task) heldBy(from Actor) bool { return from.Kind != Agent || k.view.AssignedTo == from.Name }
 
-// own finds a task of the caller's.
+// within says whether an agent sees to a task as those do who submit tasks: a
+// planner to all, others to what people have submitted and nobody else holds.
+func (t *turn) within(k *task) bool {
+	a := t.agents[t.from.Name]
+	if !t.from.Wide || a == nil {
+		return false
+	}
+	return a.Role == wire.RolePlanner || agentOf(k.view.SubmittedBy) == "" && (k.view.AssignedTo == "" || k.view.AssignedTo == a.ID)
+}
+
+// own finds a task that the caller may see to.
 func (t *turn) own(id string) (*task, *wire.Error) {
 	k := t.tasks[id]
 	if k == nil {
@@ -78,7 +113,7 @@ func (t *turn) own(id string) (*task, *wire.Error) {
 			Details: map[string]any{"taskId": id},
 		}
 	}
-	if !k.of(t.from) {
+	if !k.of(t.from) && !t.within(k) {
 		return nil, &wire.Error{
 			Code: wire.CodeDenied, Message: "the task is not yours: you neither submitted it nor have it",
 			Details: map[string]any{"taskId": id},
@@ -91,52 +126,44 @@ func (t *turn) own(id string) (*task, *wire.Error) {
 func wrongState(k *task, verb string) *wire.Error {
 	return &wire.Error{
 		Code:    wire.CodeConflict,
-		Message: fmt.Sprintf("task %s is %s and cannot be %s", label(k.view.ID, k.view.Name), k.view.State, verb),
+		Message: fmt.Sprintf("task %s is %s and cannot be %s", k.label(), k.view.State, verb),
 		Details: map[string]any{"taskId": k.view.ID, "state": string(k.view.State), "status": k.view.Status, "reason": "wrong_state"},
 	}
 }
 
 // reply answers with a task as it is now.
-func reply(k *task) *wire.TaskReply { return &wire.TaskReply{Task: k.view} }
+func (s *State) reply(k *task) *wire.TaskReply { return &wire.TaskReply{Task: s.shown(k)} }
+
+// shown is a task as others see it, with what it depends on.
+func (s *State) shown(k *task) wire.Task {
+	v := k.view
+	s.showLinks(k, &v)
+	return v
+}
 
 func getTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	k, err := t.own(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	answer := reply(k)
+	answer := t.reply(k)
 	answer.Task.WaitsFor = t.waitsFor(k)
+	t.showInputs(k, &answer.Task)
 	return answer, nil
 }
 
-// heavy is how many bytes of a task, or of its end, are too many to be kept
-// here: they are in the log, and read from there for whoever asks.
-const heavy = 16 << 10
-
-// page is where the rest of a task is that is shown in a state; nil when nothing
-// is missing.
-func (k *task) page(shown wire.TaskState) *Page {
-	switch {
-	case !k.stub:
-		return nil
-	case shown.Final():
-		return &Page{Created: k.created, Ended: k.ended}
-	}
-	return &Page{Created: k.created}
-}
-
-// waitsFor are the dependencies of a task that are not done.
+// waitsFor are the tasks that have to be done before this one.
 func (s *State) waitsFor(k *task) []string {
-	if k.open == 0 || k.view.State.Final() {
+	if s.graph.Open(k.node) == 0 || k.view.State.Final() {
 		return nil
 	}
-	var ids []string
-	for _, id := range k.view.Dependencies {
-		if s.tasks[id].view.State != wire.TaskDone {
-			ids = append(ids, id)
+	var ids distinct
+	for e := range s.graph.Needs(k.node) {
+		if v := s.graph.Edge(e); !v.Resolved && gates(v.Kind) {
+			ids.add(s.list[v.Up].view.ID)
 		}
 	}
-	return ids
+	return ids.texts
 }
 
 // defaultLimit is how many tasks are listed when nobody says.
@@ -148,7 +175,7 @@ func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 		limit = defaultLimit
 	}
 	from := t.list
-	if t.from.Kind == Agent {
+	if t.from.Kind == Agent && !t.from.Wide {
 		from = t.owned[t.from.String()]
 	}
 	var found []*task
@@ -156,19 +183,24 @@ func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 		if len(found) == limit {
 			break
 		}
-		if (q.Status == "" || k.view.Status == q.Status || string(k.view.State) == q.Status) &&
-			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) {
+		if (q.Status == "" || k.view.Status == q.Status || string(k.view.State) == q.Status || k.view.State.Hub() == q.State) &&
+			(q.State == "" || k.view.State.Hub() == q.State) && k.inProject(q.ProjectID) &&
+			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) && (k.of(t.from) || t.within(k)) {
 			found = append(found, k)
 		}
 	}
 	answer := &wire.TaskList{Tasks: make([]wire.Task, len(found))}
 	for i, k := range found {
 		brief := &answer.Tasks[i]
-		*brief = k.view
-		brief.Description, brief.Payload, brief.Result = "", nil, nil
+		*brief = t.shown(k)
+		brief.Description, brief.Payload, brief.Result, brief.Details = "", nil, nil, brief.Details.Brief()
 		brief.WaitsFor = t.waitsFor(k)
 	}
 	return answer, nil
+}
+
+func (k *task) inProject(id string) bool {
+	return id == "" || k.view.Details != nil && k.view.Details.ProjectID == id
 }
 
 // owns files a task under an actor, in the order in which tasks were created.
@@ -192,18 +224,29 @@ func (s *State) move(k *task, to wire.TaskState) {
 
 func (s *State) count(k *task, by int) {
 	s.counts[k.view.State] += by
-	if k.view.State == wire.TaskPending && k.open > 0 {
+	if k.view.State == wire.TaskPending && s.graph.Open(k.node) > 0 {
 		s.counts[blocked] += by
 	}
+	if a := s.agents[k.view.AssignedTo]; a != nil && k.busy() {
+		a.running += by
+	}
+}
+
+// busy says whether a task is being worked on.
+func (k *task) busy() bool {
+	return k.view.State == wire.TaskRunning || k.view.State == wire.TaskInReview
 }
 
 // end puts a task in a final state and lets go of its agent. When too many
 // finished tasks are kept whole, the oldest becomes a stub.
 func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
-	s.release(k)
+	holder := s.agents[k.view.AssignedTo]
 	s.move(k, to)
+	s.release(k)
+	if holder != nil {
+		s.stand(holder)
+	}
 	k.view.EndedAt, k.ended = wire.Timestamp(r.At), r.Seq
-	k.dependents = nil
 	s.finished = append(s.finished, k)
 	for len(s.finished) > s.rules.KeepFinished {
 		s.finished[0].shrink()
@@ -211,17 +254,9 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	}
 }
 
-// shrink makes a stub of a task.
-func (k *task) shrink() {
-	k.view.Description, k.view.Payload, k.view.Result, k.view.Error, k.view.Message = "", nil, nil, "", ""
-	k.stub = true
-}
-
 // release takes a task out of the market and from its agent.
 func (s *State) release(k *task) {
-	if k.demand != nil {
-		s.market.drop(k)
-	}
+	s.unqueue(k)
 	a := s.agents[k.view.AssignedTo]
 	if a == nil {
 		return
@@ -229,29 +264,7 @@ func (s *State) release(k *task) {
 	if i := slices.Index(a.holds, k); i >= 0 {
 		s.market.withdraw(a)
 		a.holds = slices.Delete(a.holds, i, i+1)
-		s.market.offer(a)
+		s.offer(a)
+		s.wishes.gain(a)
 	}
-}
-
-// Complete fills a task of which only a part is in the State with what its first
-// and its last record say.
-func Complete(answer *wire.TaskReply, records ...wire.Record) error {
-	for _, r := range records {
-		f, err := read(&r)
-		if err != nil {
-			return err
-		}
-		if r.Correlation != answer.Task.ID {
-			return fmt.Errorf("record %d, a %s, is not about task %s", r.Seq, r.Kind, answer.Task.ID)
-		}
-		switch f := f.(type) {
-		case *taskCreated:
-			answer.Task.Description, answer.Task.Payload = f.Description, f.Payload
-		case *taskDone:
-			answer.Task.Result = f.Result
-		case *taskFailed:
-			answer.Task.Error = f.Error
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"slices"
 	"strings"
 
 	"orchestrator/wire"
@@ -9,16 +8,24 @@ import (
 
 // taskCreated says that there is a task.
 type taskCreated struct {
-	ID                   string   `json:"task"`
-	Name                 string   `json:"name"`
-	Type                 string   `json:"type"`
-	Description          string   `json:"description,omitzero"`
-	Payload              wire.Raw `json:"payload,omitzero"`
-	RequiredRole         string   `json:"required_role,omitzero"`
-	RequiredCapabilities []string `json:"required_capabilities,omitzero"`
-	Dependencies         []string `json:"dependencies,omitzero"`
-	Priority             wire.Raw `json:"priority,omitzero"`
-	Request              *mark    `json:"request,omitzero"`
+	ID                   string            `json:"task"`
+	Name                 string            `json:"name"`
+	Type                 string            `json:"type"`
+	Description          string            `json:"description,omitzero"`
+	Payload              wire.Raw          `json:"payload,omitzero"`
+	RequiredRole         string            `json:"required_role,omitzero"`
+	RequiredCapabilities []string          `json:"required_capabilities,omitzero"`
+	Dependencies         []wire.Dependency `json:"dependencies,omitzero"`
+	Priority             wire.Raw          `json:"priority,omitzero"`
+	StructuredSpec       wire.Raw          `json:"structured_spec,omitzero"`
+	Requirements         wire.Raw          `json:"requirements,omitzero"`
+	TargetRepo           string            `json:"target_repo,omitzero"`
+	AcceptanceCriteria   []string          `json:"acceptance_criteria,omitzero"`
+	ProjectID            string            `json:"project,omitzero"`
+	SessionID            string            `json:"session,omitzero"`
+	Parent               string            `json:"parent,omitzero"`
+	Patient              bool              `json:"patient,omitzero"`
+	Request              *mark             `json:"request,omitzero"`
 }
 
 func (*taskCreated) kind() string { return wire.EventTaskCreated }
@@ -27,35 +34,56 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 	k := &task{
 		view: wire.Task{
 			ID: f.ID, Name: f.Name, Type: f.Type, Description: f.Description, Payload: f.Payload,
-			RequiredRole: f.RequiredRole, RequiredCapabilities: f.RequiredCapabilities, Dependencies: f.Dependencies,
-			Priority: f.Priority, SubmittedBy: r.From, CreatedAt: wire.Timestamp(r.At),
+			RequiredRole: f.RequiredRole, RequiredCapabilities: f.RequiredCapabilities,
+			Priority: f.Priority, SubmittedBy: r.From, CreatedAt: wire.Timestamp(r.At), Details: f.details(),
 			State: wire.TaskPending, Status: wire.TaskPending.Status(),
 		},
-		urgency: urgencyOf(f.Priority),
+		urgency: wire.Urgency(f.Priority),
 		created: r.Seq,
 	}
-	if len(f.Description)+len(f.Payload) > heavy {
-		k.view.Description, k.view.Payload, k.stub = "", nil, true
+	if f.Patient {
+		k.needsMore().patient = true
 	}
-	for _, id := range f.Dependencies {
-		k.depend(s.tasks[id])
+	k.readDocuments()
+	k.lighten()
+	s.include(k)
+	for _, d := range f.Dependencies {
+		s.link(k, s.tasks[d.On], d, r.At)
 	}
-	s.tasks[k.view.ID] = k
-	s.list = append(s.list, k)
 	s.owns(r.From, k)
 	s.count(k, +1)
 	s.enqueue(k)
-	s.remember(agentOf(r.From), f.Request, reply(k), nil)
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-// depend lets a task wait for another, if that is not done.
-func (k *task) depend(d *task) {
-	if d.view.State == wire.TaskDone {
+// include takes a task in. The graph numbers tasks as they stand in the list.
+func (s *State) include(k *task) {
+	k.node = s.graph.Add()
+	s.tasks[k.view.ID] = k
+	s.list = append(s.list, k)
+}
+
+// details are the parts of a task that few have.
+func (f *taskCreated) details() *wire.Details {
+	d := wire.Details{
+		StructuredSpec: f.StructuredSpec, Requirements: f.Requirements, TargetRepo: f.TargetRepo,
+		AcceptanceCriteria: f.AcceptanceCriteria, ProjectID: f.ProjectID, SessionID: f.SessionID, ParentTaskID: f.Parent,
+	}
+	return d.Filled()
+}
+
+// readDocuments reads what decisions need out of the documents of a task.
+func (k *task) readDocuments() {
+	d := k.view.Details
+	if d == nil {
 		return
 	}
-	k.open++
-	if !d.view.State.Final() {
-		d.dependents = append(d.dependents, k)
+	if spec := wire.ReadSpec(d.StructuredSpec); spec != nil {
+		m := k.needsMore()
+		m.promises, m.maxFiles = spec.Promises, spec.MaxFiles
+	}
+	if required := wire.ReadRequirements(d.Requirements); !required.Empty() {
+		k.needsMore().wants = newWants(required)
 	}
 }
 
@@ -76,21 +104,33 @@ type taskAssigned struct {
 	Agent   string `json:"agent"`
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
+	Way     way    `json:"way,omitzero"`
+	Score   int    `json:"score,omitzero"` // of one that was matched
+	Plan    bool   `json:"plan,omitzero"`  // a plan is wanted first
+	Request *mark  `json:"request,omitzero"`
 }
 
 func (*taskAssigned) kind() string { return wire.EventTaskAssigned }
 
 func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	k, a := s.tasks[f.ID], s.agents[f.Agent]
+	if before := k.view.AssignedTo; before != "" && before != f.Agent {
+		defer s.disowns(agentPrefix+before, k)
+	}
 	s.release(k)
-	s.move(k, wire.TaskAssigned)
-	k.view.AssignedTo, k.run, k.view.Attempts = f.Agent, f.Run, f.Attempt
+	to := wire.TaskAssigned
+	if f.Plan {
+		to = wire.TaskPlanning
+	}
+	s.move(k, to)
+	k.view.AssignedTo, k.run, k.way, k.view.Attempts = f.Agent, f.Run, f.Way, f.Attempt
 	k.view.AssignedAt = wire.Timestamp(r.At)
 	s.market.withdraw(a)
 	a.holds = append(a.holds, k)
 	a.given = r.Seq
-	s.market.offer(a)
+	s.offer(a)
 	s.owns(a.actor, k)
+	s.rememberAssigned(r, f, k)
 }
 
 // taskStarted says that an agent works on its task.
@@ -106,8 +146,11 @@ func (*taskStarted) kind() string { return wire.EventTaskStarted }
 func (f *taskStarted) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
 	s.move(k, wire.TaskRunning)
-	k.view.StartedAt = wire.Timestamp(r.At)
-	s.remember(agentOf(r.From), f.Request, reply(k), nil)
+	if k.view.StartedAt == "" {
+		k.view.StartedAt = wire.Timestamp(r.At)
+	}
+	s.stand(s.agents[k.view.AssignedTo])
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // taskProgress says how far a task is.
@@ -149,19 +192,30 @@ type taskRequeued struct {
 
 func (*taskRequeued) kind() string { return wire.EventTaskRequeued }
 
+// longestHistory is how many agents that had a task are named when it fails.
+const longestHistory = 10
+
 func (f *taskRequeued) apply(s *State, _ *wire.Record) {
 	k := s.tasks[f.ID]
+	s.move(k, wire.TaskPending)
 	s.release(k)
 	s.disowns(agentPrefix+f.Agent, k)
-	s.move(k, wire.TaskPending)
 	if f.Death {
 		k.deaths++
 	}
-	if a := s.agents[f.Agent]; a != nil && f.Deaf {
-		s.market.withdraw(a)
-		a.deaf = true
+	if a := s.agents[f.Agent]; a != nil {
+		if f.Deaf {
+			s.market.withdraw(a)
+			a.deaf = true
+		}
+		s.offer(a)
 	}
-	k.view.AssignedTo, k.run = "", ""
+	if k.way != dispatched {
+		m := k.needsMore()
+		m.history = append(m.history, f.Agent+": "+f.Why)
+		m.history = m.history[max(0, len(m.history)-longestHistory):]
+	}
+	k.view.AssignedTo, k.run, k.way = "", "", dispatched
 	k.view.AssignedAt, k.view.StartedAt = "", ""
 	k.view.Progress, k.view.Message = 0, ""
 	s.enqueue(k)
@@ -174,27 +228,26 @@ type taskDone struct {
 	Agent   string   `json:"agent,omitzero"`
 	Result  wire.Raw `json:"result"`
 	Request *mark    `json:"request,omitzero"`
+
+	read *wire.Result // the result, if somebody has read it already
 }
 
 func (*taskDone) kind() string { return wire.EventTaskDone }
 
 func (f *taskDone) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
-	waiting := k.dependents
+	if f.read == nil {
+		f.read = wire.ReadResult(f.Result)
+	}
+	if f.read != nil && f.read.Structured && len(f.read.Contracts) > 0 {
+		k.needsMore().delivered = delivered(f.read)
+	}
 	if k.view.Result = f.Result; len(f.Result) > heavy {
 		k.view.Result, k.stub = nil, true
+		k.leaveDelivered()
 	}
 	s.end(k, wire.TaskDone, r)
-	for _, d := range waiting {
-		if d.view.State.Final() {
-			continue
-		}
-		s.count(d, -1)
-		d.open--
-		s.count(d, +1)
-		s.enqueue(d)
-	}
-	s.remember(agentOf(r.From), f.Request, reply(k), nil)
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // taskFailed says that a task has come to nothing.
@@ -215,7 +268,7 @@ func (f *taskFailed) apply(s *State, r *wire.Record) {
 		k.view.Error, k.stub = "", true
 	}
 	s.end(k, wire.TaskFailed, r)
-	s.remember(agentOf(r.From), f.Request, reply(k), nil)
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // taskCancelled says that nobody wants a task any more.
@@ -233,7 +286,7 @@ func (f *taskCancelled) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
 	k.view.Reason = f.Reason
 	s.end(k, wire.TaskCancelled, r)
-	s.remember(agentOf(r.From), f.Request, reply(k), nil)
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // taskBlocked says that a task waits for one that will never be done. It is a
@@ -246,6 +299,3 @@ type taskBlocked struct {
 
 func (*taskBlocked) kind() string               { return wire.EventTaskBlocked }
 func (*taskBlocked) apply(*State, *wire.Record) {}
-
-// waiting are the tasks that wait for one, as they are before it ends.
-func (k *task) waiting() []*task { return slices.Clone(k.dependents) }

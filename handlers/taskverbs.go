@@ -4,11 +4,12 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"orchestrator/handlers/match"
 	"orchestrator/wire"
 )
 
 func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
-	vain, err := t.dependencies(r.Dependencies)
+	vain, err := t.dependencies(r.Dependencies, r.Patient)
 	if err != nil {
 		return nil, err
 	}
@@ -20,38 +21,55 @@ func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 		ID: id, Name: r.Name, Type: r.Type, Description: r.Description, Payload: r.Payload,
 		RequiredRole: r.RequiredRole, RequiredCapabilities: r.RequiredCapabilities,
 		Dependencies: r.Dependencies, Priority: r.Priority, Request: t.mark(),
+		StructuredSpec: r.Details.StructuredSpec, Requirements: r.Details.Requirements, TargetRepo: r.Details.TargetRepo,
+		AcceptanceCriteria: r.Details.AcceptanceCriteria, ProjectID: r.Details.ProjectID, SessionID: r.Details.SessionID,
+		Parent: t.parent(), Patient: r.Patient,
 	})
+	k := t.tasks[id]
+	t.oddities(k, r)
 	for _, d := range vain {
 		t.fact("", id, &taskBlocked{ID: id, Name: r.Name, Upstream: d})
 	}
-	return reply(t.tasks[id]), nil
+	t.missLate(k, r.Dependencies)
+	answer := t.reply(k) // that it is pending: a repeat hears the same
+	if t.rules.MatchOnCreate && t.free(k) {
+		t.place(k, match.Conditions{Online: t.rules.OnlineOnly})
+	}
+	return answer, nil
 }
 
-// dependencies checks what a task is to depend on. Those that have come to
-// nothing are vain: they are refused, or only said, as the rule is. There is no
-// look for circles, for there cannot be any: a task depends on older ones alone.
-func (t *turn) dependencies(ids []string) (vain []string, err *wire.Error) {
-	for i, id := range ids {
-		d := t.tasks[id]
-		if d == nil {
-			return nil, &wire.Error{
-				Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q to depend on", id),
-				Details: map[string]any{"taskId": id, "pointer": fmt.Sprintf("/payload/dependencies/%d", i)},
-			}
-		}
-		if !d.view.State.Final() || d.view.State == wire.TaskDone {
-			continue
-		}
-		if t.cancelsDependents() {
-			return nil, &wire.Error{ // without its name: it may be another agent's
-				Code:    wire.CodeConflict,
-				Message: fmt.Sprintf("task %s is %s: what depends on it would never run", id, d.view.State),
-				Details: map[string]any{"taskId": id, "reason": "dependency_failed", "pointer": fmt.Sprintf("/payload/dependencies/%d", i)},
-			}
-		}
-		vain = append(vain, id)
+// parent is what the agent that submits a task is working on: the new one is a
+// part of it.
+func (t *turn) parent() string {
+	a := t.agents[t.from.Name]
+	if t.from.Kind != Agent || a == nil {
+		return ""
 	}
-	return vain, nil
+	for _, k := range a.holds {
+		if k.busy() {
+			return k.view.ID
+		}
+	}
+	return ""
+}
+
+// oddities says what is worth a warning about the documents of a new task.
+func (t *turn) oddities(k *task, r *wire.SubmitTask) {
+	if r.Spec != nil {
+		for _, o := range r.Spec.Oddities {
+			t.odd(k, o)
+		}
+	}
+	if r.Requirements != nil {
+		for _, o := range r.Requirements.Oddities {
+			t.odd(k, o)
+		}
+	}
+	for _, d := range r.Dependencies {
+		for _, o := range d.Oddities {
+			t.odd(k, o)
+		}
+	}
 }
 
 // uuid is the id that this turn's chance makes (RFC 9562, version 4).
@@ -74,36 +92,50 @@ func startTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 		return nil, err
 	}
 	held := k.view.AssignedTo == t.from.Name && t.from.Kind == Agent
-	switch {
-	case k.view.State == wire.TaskRunning && held: // told so already
-		return reply(k), nil
-	case k.view.State == wire.TaskPending && k.open > 0:
+	waits := t.graph.Open(k.node) > 0
+	switch state := k.view.State; {
+	case state == wire.TaskRunning && held && k.way == dispatched: // it was started when its agent was told
+		return t.reply(k), nil
+	case waits && (state == wire.TaskPending || state == wire.TaskAssigned || state == wire.TaskNeedsHuman) && t.mayStart(k):
 		return nil, t.waits(k)
-	case k.view.State == wire.TaskPending && t.from.Kind == Agent:
+	case state == wire.TaskPending && t.from.Kind == Agent:
 		a := t.agents[t.from.Name]
 		if len(a.holds) >= a.Capacity {
 			return nil, hasEnough(a)
 		}
-		t.take(k, a)
-	case k.view.State == wire.TaskPending:
+		t.take(k, a, &taskAssigned{Way: t.ownWay(k)})
+	case state == wire.TaskPending:
 		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has no agent that could work on it", label(k.view.ID, k.view.Name)),
+			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has no agent that could work on it", k.label()),
 			Details: map[string]any{"taskId": k.view.ID, "reason": "unassigned"},
 		}
-	case k.view.State != wire.TaskAssigned:
+	case state != wire.TaskAssigned && state != wire.TaskNeedsHuman:
 		return nil, wrongState(k, "started")
 	case !k.heldBy(t.from):
 		return nil, notHolder(k)
 	}
+	t.withdraw(k)
 	t.start(k, t.mark())
-	return reply(k), nil
+	return t.reply(k), nil
 }
+
+// ownWay is the way of a task that an agent takes by itself: of those who want
+// it that a task outlives its agents, it does.
+func (t *turn) ownWay(k *task) way {
+	if k.patient() || k.wants() != nil {
+		return byHand
+	}
+	return dispatched
+}
+
+// mayStart says whether the caller could start a task if it waited for nothing.
+func (t *turn) mayStart(k *task) bool { return k.view.State == wire.TaskPending || k.heldBy(t.from) }
 
 // waits refuses to start what waits for others.
 func (t *turn) waits(k *task) *wire.Error {
 	return &wire.Error{
 		Code:    wire.CodeConflict,
-		Message: fmt.Sprintf("task %s waits for others", label(k.view.ID, k.view.Name)),
+		Message: fmt.Sprintf("task %s waits for others", k.label()),
 		Details: map[string]any{"taskId": k.view.ID, "reason": "blocked", "waitsFor": t.waitsFor(k)},
 	}
 }
@@ -120,7 +152,7 @@ func hasEnough(a *agent) *wire.Error {
 
 func notHolder(k *task) *wire.Error {
 	return &wire.Error{
-		Code: wire.CodeDenied, Message: fmt.Sprintf("only the agent that has task %s may say that", label(k.view.ID, k.view.Name)),
+		Code: wire.CodeDenied, Message: fmt.Sprintf("only the agent that has task %s may say that", k.label()),
 		Details: map[string]any{"taskId": k.view.ID},
 	}
 }
@@ -129,10 +161,44 @@ func (t *turn) start(k *task, mk *mark) {
 	t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskStarted{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Request: mk})
 }
 
-// working finds a task that the caller may say something of. One that is
-// assigned counts as started: the agent was quicker than our note that it was
-// told.
+// working finds a task that the caller may say something of. One that its agent
+// has not started will do, if nothing holds it back: an agent that says how it
+// ended has begun. At a strict door that is so for a dispatched one alone, which
+// is started for its agent: it may be quicker than our note that it was told.
 func (t *turn) working(id, verb string) (*task, *wire.Error) {
+	k, err := t.held(id, verb)
+	switch {
+	case err != nil:
+		return nil, err
+	case k.view.State == wire.TaskRunning:
+	case k.view.State == wire.TaskAssigned && t.graph.Open(k.node) > 0:
+		return nil, t.waits(k)
+	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !t.from.Strict):
+	case k.view.State == wire.TaskNeedsHuman && !t.from.Strict:
+	default:
+		return nil, notBegun(wrongState(k, verb), k)
+	}
+	return k, nil
+}
+
+// notBegun says what is to be done about a task that its agent has not started.
+func notBegun(err *wire.Error, k *task) *wire.Error {
+	if k.view.State == wire.TaskAssigned || k.view.State == wire.TaskNeedsHuman {
+		err.Hint = "start it first, with start-task"
+	}
+	return err
+}
+
+// begin starts a task that its agent is found to be working on.
+func (t *turn) begin(k *task) {
+	if k.view.State != wire.TaskRunning {
+		t.withdraw(k)
+		t.start(k, nil)
+	}
+}
+
+// held finds a task that the caller holds.
+func (t *turn) held(id, verb string) (*task, *wire.Error) {
 	k, err := t.own(id)
 	switch {
 	case err != nil:
@@ -141,33 +207,43 @@ func (t *turn) working(id, verb string) (*task, *wire.Error) {
 		return nil, wrongState(k, verb)
 	case !k.heldBy(t.from):
 		return nil, notHolder(k)
-	case k.view.State == wire.TaskAssigned:
-		t.start(k, nil)
-	case k.view.State != wire.TaskRunning:
-		return nil, wrongState(k, verb)
 	}
 	return k, nil
 }
 
 // succeeded is the result of a task that nobody gave a result.
-var succeeded = wire.Raw(`{"success":true}`)
+var succeeded = wire.Result{Document: wire.Raw(`{"success":true}`)}
 
 func completeTask(t *turn, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
 	k, err := t.working(r.TaskID, "completed")
 	if err != nil {
 		return nil, err
 	}
-	result := r.Result
-	if result == nil {
-		result = succeeded
+	result := &succeeded
+	if r.Result != nil {
+		result = t.wrapped(r.Result)
 	}
+	if result.Breach != nil && !t.rules.LenientResults {
+		return nil, result.Breach
+	}
+	t.begin(k)
 	t.complete(k, result, t.mark())
+	if result.Breach != nil {
+		t.odd(k, wire.Oddity{Kind: wire.EventDocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
+	}
 	t.relieve(k, "Completed by ")
-	return reply(k), nil
+	return t.reply(k), nil
 }
 
-func (t *turn) complete(k *task, result wire.Raw, mk *mark) {
-	t.fact("", k.view.ID, &taskDone{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result, Request: mk})
+// wrapped is a result as it is kept: one that is a text becomes a document that
+// says who wrote it.
+func (t *turn) wrapped(r *wire.Result) *wire.Result {
+	if r.Document[0] != '"' {
+		return r
+	}
+	document := append([]byte(`{"summary":`), r.Document...)
+	document = append(document, `,"completed_by":`...)
+	return &wire.Result{Document: append(wire.AppendQuoted(document, t.from.String()), '}')}
 }
 
 func failTask(t *turn, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
@@ -175,17 +251,18 @@ func failTask(t *turn, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
+	t.begin(k)
 	t.fail(k, r.Error, "", t.mark())
 	t.relieve(k, "Failed by ")
-	return reply(k), nil
+	return t.reply(k), nil
 }
 
 func (t *turn) fail(k *task, why, stack string, mk *mark) {
-	waiting := k.waiting()
+	t.withdraw(k)
 	t.fact("", k.view.ID, &taskFailed{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: why, Stack: stack, Request: mk,
 	})
-	t.abandon(k, waiting)
+	t.abandon(k)
 }
 
 func cancelTask(t *turn, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
@@ -193,31 +270,29 @@ func cancelTask(t *turn, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case t.from.Kind == Agent && k.view.SubmittedBy != t.from.String():
-		refusal := &wire.Error{
-			Code: wire.CodeDenied, Message: "only who submitted a task may cancel it",
-			Details: map[string]any{"taskId": k.view.ID}, Hint: "if you cannot do it, say so with fail-task",
-		}
-		return nil, refusal
 	case k.view.State.Final():
 		return nil, wrongState(k, "cancelled")
+	}
+	if err := t.mayManage(k, "cancel"); err != nil {
+		return nil, err
 	}
 	reason := r.Reason
 	if reason == "" {
 		reason = "Cancelled by " + t.from.String()
 	}
 	t.cancel(k, reason, t.mark())
-	return reply(k), nil
+	return t.reply(k), nil
 }
 
 // cancel ends a task, tells its agent, and sees to what depended on it.
 func (t *turn) cancel(k *task, reason string, mk *mark) {
-	waiting, holder, run := k.waiting(), k.view.AssignedTo, k.run
+	holder, run := k.view.AssignedTo, k.run
+	t.withdraw(k)
 	t.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: reason, Request: mk})
 	if holder != "" {
 		t.recall(k, holder, run, reason)
 	}
-	t.abandon(k, waiting)
+	t.abandon(k)
 }
 
 // relieve tells the agent of a task that somebody else has said its end.
@@ -229,30 +304,48 @@ func (t *turn) relieve(k *task, by string) {
 
 // recall tells an agent that it need not work on a task any more.
 func (t *turn) recall(k *task, holder, run, reason string) {
+	if a := t.agents[holder]; a == nil || a.remote != nil {
+		return // nobody to tell: a server asks itself
+	}
 	t.notice(Actor{Kind: Agent, Name: holder, Run: run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
 }
 
 // abandon sees to the tasks that waited for one that will never be done: they
 // are cancelled too, and what waits for them; or they stay, and it is said. It
 // is the orchestrator that does this, whoever ended the first one.
-func (t *turn) abandon(upstream *task, waiting []*task) {
+func (t *turn) abandon(ended *task) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
-	for len(waiting) > 0 {
-		k := waiting[0]
-		waiting = waiting[1:]
-		if k.view.State.Final() {
-			continue
+	for queue := []*task{ended}; len(queue) > 0; queue = queue[1:] {
+		t.resolve(queue[0]) // what only wanted it to end
+		for _, k := range t.waiting(queue[0]) {
+			if t.staysBlocked(k.patient()) {
+				t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: queue[0].view.ID})
+				continue
+			}
+			holder, run := k.view.AssignedTo, k.run
+			t.withdraw(k)
+			t.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: wire.DependencyFailed})
+			if holder != "" {
+				t.recall(k, holder, run, wire.DependencyFailed)
+			}
+			queue = append(queue, k)
 		}
-		if !t.cancelsDependents() {
-			t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: upstream.view.ID})
-			continue
-		}
-		waiting = append(waiting, k.waiting()...)
-		t.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Reason: wire.DependencyFailed})
 	}
 }
 
-// cancelsDependents is the rule of tasks that were submitted by this protocol:
-// without a rule of the file's they are cancelled.
-func (s *State) cancelsDependents() bool { return s.rules.OnDependencyFailure != "block" }
+// waiting are the open tasks that wait for one, each once.
+func (t *turn) waiting(k *task) []*task {
+	var waiting []*task
+	for e := range t.graph.Waiting(k.node) {
+		v := t.graph.Edge(e)
+		if down := t.list[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
+			down.freed = true
+			waiting = append(waiting, down)
+		}
+	}
+	for _, down := range waiting {
+		down.freed = false
+	}
+	return waiting
+}

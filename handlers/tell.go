@@ -12,7 +12,7 @@ import (
 // there.
 func Tell(r wire.Record) wire.Event {
 	e := wire.Event{Seq: r.Seq, At: wire.Timestamp(r.At), Kind: r.Kind, Payload: r.Payload}
-	f, err := read(&r)
+	f, err := decode(&r)
 	if err != nil {
 		e.Text = err.Error()
 		return e
@@ -59,8 +59,8 @@ func (f *taskCreated) tell(e *wire.Event) {
 	e.Task, e.Text = f.ID, label(f.ID, f.Name)
 	if len(f.Dependencies) > 0 {
 		var waits []string
-		for _, id := range f.Dependencies {
-			waits = append(waits, short(id))
+		for _, d := range f.Dependencies {
+			waits = append(waits, short(d.On))
 		}
 		e.Text += " after " + strings.Join(waits, ", ")
 	}
@@ -69,6 +69,12 @@ func (f *taskCreated) tell(e *wire.Event) {
 func (f *taskAssigned) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Run = f.ID, f.Agent, f.Run
 	e.Text = label(f.ID, f.Name) + " -> " + f.Agent
+	if f.Score != 0 {
+		e.Text += fmt.Sprintf(", score %d", f.Score)
+	}
+	if f.Plan {
+		e.Text += ", a plan first"
+	}
 	if f.Attempt > 1 {
 		e.Text += fmt.Sprintf(", attempt %d", f.Attempt)
 	}

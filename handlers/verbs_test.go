@@ -15,16 +15,17 @@ import (
 // becomes of it is a table in testdata: the task's state afterwards, or why it
 // was refused. What is refused changes nothing.
 //
+// Rows: A-136, A-143, A-144, A-145, A-148, A-153, A-154, A-155, A-157, A-158, A-159, A-163.
 // Rows: B-55, B-57, B-68, B-77, K-01, K-06, T-22, T-59.
 func TestVerbs(t *testing.T) {
 	var table strings.Builder
 	for _, state := range verbStates {
 		for _, verb := range verbs {
-			for _, caller := range []string{"submitter", "holder", "stranger", "operator"} {
+			for _, caller := range callers {
 				if verb.event && caller == "operator" {
 					continue // people tell no events
 				}
-				fmt.Fprintf(&table, "%-10s %-10s %-10s %s\n", state.name, verb.name, caller, say(t, state, verb, caller))
+				fmt.Fprintf(&table, "%-11s %-12s %-14s %s\n", state.name, verb.name, caller, say(t, state, verb, caller))
 			}
 		}
 		table.WriteString("\n")
@@ -36,6 +37,11 @@ func TestVerbs(t *testing.T) {
 	}
 	requireGolden(t, file, string(text), table.String())
 }
+
+// callers are who speaks, and by what door: an agent over its pipe or as a
+// daemon (strict), the same where agents see to the tasks of others (wide), a
+// person.
+var callers = []string{"submitter", "holder", "strict:holder", "stranger", "wide:stranger", "wide:submitter", "operator"}
 
 // verbState is a state, and the script that brings a task named x into it.
 type verbState struct {
@@ -52,6 +58,24 @@ var verbStates = []verbState{
 	{"assigned", wire.TaskAssigned, `> submitter a submit-task {"type":"t","name":"x","requiredRole":"worker"}`},
 	{"running", wire.TaskRunning, `> submitter a submit-task {"type":"t","name":"x","requiredRole":"worker"}
 told holder $x`},
+	{"given", wire.TaskAssigned, `> submitter a submit-task {"type":"t","name":"x"}
+> submitter b assign-task {"taskId":"$x","agent":"holder"}`},
+	{"gated", wire.TaskAssigned, `> submitter a submit-task {"type":"t","name":"y"}
+> submitter b submit-task {"type":"t","name":"x","dependencies":["$y"]}
+> submitter c assign-task {"taskId":"$x","agent":"holder"}`},
+	{"planning", wire.TaskPlanning, `> submitter a submit-task {"type":"t","name":"x"}
+> submitter b assign-task {"taskId":"$x","agent":"holder","requirePlan":true}`},
+	{"plan_review", wire.TaskPlanReview, `> submitter a submit-task {"type":"t","name":"x"}
+> submitter b assign-task {"taskId":"$x","agent":"holder","requirePlan":true}
+> holder a submit-plan {"taskId":"$x","plan":"p"}`},
+	{"begun", wire.TaskRunning, `> submitter a submit-task {"type":"t","name":"x"}
+> submitter b assign-task {"taskId":"$x","agent":"holder"}
+> holder a start-task {"taskId":"$x"}`},
+	{"needs_human", wire.TaskNeedsHuman, `> submitter a submit-task {"type":"t","name":"x"}
+> submitter b assign-task {"taskId":"$x","agent":"holder"}
+> holder a start-task {"taskId":"$x"}
+> holder b request-help {"taskId":"$x","question":"?"}`},
+	{"people's", wire.TaskPending, `> operator a hub:submit-task {"title":"x","spec":"s","requirements":{"languages":["go"]}}`},
 	{"done", wire.TaskDone, `> submitter a submit-task {"type":"t","name":"x","requiredRole":"worker"}
 > holder a complete-task {"taskId":"$x"}`},
 	{"failed", wire.TaskFailed, `> submitter a submit-task {"type":"t","name":"x","requiredRole":"worker"}
@@ -70,6 +94,17 @@ var verbs = []verb{
 	{"complete", `complete-task {"taskId":"$x"}`, false},
 	{"fail", `fail-task {"taskId":"$x","error":"e"}`, false},
 	{"cancel", `cancel-task {"taskId":"$x"}`, false},
+	{"assign", `assign-task {"taskId":"$x","agent":"other"}`, false},
+	{"assign, plan", `assign-task {"taskId":"$x","agent":"other","requirePlan":true}`, false},
+	{"auto-assign", `auto-assign {"taskId":"$x"}`, false},
+	{"plan", `submit-plan {"taskId":"$x","plan":"p"}`, false},
+	{"approve", `approve-plan {"taskId":"$x"}`, false},
+	{"revise", `revise-plan {"taskId":"$x","feedback":"f"}`, false},
+	{"help", `request-help {"taskId":"$x","question":"?"}`, false},
+	{"update", `update-task {"taskId":"$x","description":"d"}`, false},
+	{"depend", `add-dependency {"taskId":"$x","dependsOnTaskId":"$z"}`, false},
+	{"relate", `add-dependency {"taskId":"$x","dependsOnTaskId":"$z","dependencyType":"related"}`, false},
+	{"note", `add-note {"taskId":"$x","content":"c"}`, false},
 	{"progress", `event:progress {"taskId":"$x","progress":0.5}`, true},
 	{"error", `event:error {"taskId":"$x","error":"e","recoverable":true}`, true},
 	{"fatal", `event:error {"taskId":"$x","error":"e","recoverable":false}`, true},
@@ -77,12 +112,15 @@ var verbs = []verb{
 
 // transitions are those that doc.go draws, and those that need no drawing.
 var transitions = map[wire.TaskState][]wire.TaskState{
-	wire.TaskPending:   {wire.TaskAssigned, wire.TaskCancelled},
-	wire.TaskAssigned:  {wire.TaskRunning, wire.TaskPending, wire.TaskCancelled},
-	wire.TaskRunning:   {wire.TaskDone, wire.TaskFailed, wire.TaskPending, wire.TaskCancelled},
-	wire.TaskDone:      {},
-	wire.TaskFailed:    {},
-	wire.TaskCancelled: {},
+	wire.TaskPending:    {wire.TaskAssigned, wire.TaskPlanning, wire.TaskCancelled},
+	wire.TaskAssigned:   {wire.TaskRunning, wire.TaskPlanning, wire.TaskPending, wire.TaskCancelled},
+	wire.TaskPlanning:   {wire.TaskPlanReview, wire.TaskCancelled},
+	wire.TaskPlanReview: {wire.TaskPlanning, wire.TaskRunning, wire.TaskCancelled},
+	wire.TaskRunning:    {wire.TaskDone, wire.TaskFailed, wire.TaskNeedsHuman, wire.TaskPending, wire.TaskCancelled},
+	wire.TaskNeedsHuman: {wire.TaskRunning, wire.TaskCancelled},
+	wire.TaskDone:       {},
+	wire.TaskFailed:     {},
+	wire.TaskCancelled:  {},
 }
 
 // say brings a task into a state, has the caller say the verb, and returns what
@@ -90,7 +128,9 @@ var transitions = map[wire.TaskState][]wire.TaskState{
 func say(t *testing.T, state verbState, v verb, caller string) string {
 	p := newPlayer(t)
 	for _, line := range append([]string{
-		"agents: submitter(planner) holder(worker) stranger(reviewer)", "up", "start submitter", "start holder", "start stranger",
+		`able holder {"languages":["go"]}`,
+		"agents: submitter(planner) holder(worker) stranger(reviewer) other(reviewer)", "up",
+		"start submitter", "start holder", "start stranger", `> stranger first submit-task {"type":"t","name":"z"}`,
 	}, strings.Split(state.script, "\n")...) {
 		p.play(line)
 	}
@@ -121,9 +161,14 @@ func requireAllowed(t *testing.T, state wire.TaskState, records []wire.Record) {
 	to := map[string]wire.TaskState{
 		wire.EventTaskAssigned: wire.TaskAssigned, wire.EventTaskStarted: wire.TaskRunning, wire.EventTaskRequeued: wire.TaskPending,
 		wire.EventTaskDone: wire.TaskDone, wire.EventTaskFailed: wire.TaskFailed, wire.EventTaskCancelled: wire.TaskCancelled,
+		wire.EventTaskPlanned: wire.TaskPlanReview, wire.EventTaskRevise: wire.TaskPlanning, wire.EventTaskHelp: wire.TaskNeedsHuman,
 	}
 	for _, r := range records {
-		if next := to[r.Kind]; next != "" {
+		next := to[r.Kind]
+		if strings.Contains(string(r.Payload), `"plan":true`) {
+			next = wire.TaskPlanning
+		}
+		if next != "" {
 			require.Contains(t, transitions[state], next)
 			state = next
 		}

@@ -39,6 +39,11 @@ type world struct {
 	recent  []string                  // the latest tasks
 	oldest  int                       // no task before this one is open
 
+	states  map[string]wire.TaskState // of all tasks, by what the records say
+	missed  map[string]bool           // contracts that were said to be missing, by task and key
+	keys    map[string]*key           // of agents, by hash
+	servers map[string]bool           // agents that have registered themselves
+
 	voice hash.Hash // all records and letters
 	saw   map[string]int
 }
@@ -53,6 +58,7 @@ type member struct {
 	dying  bool // it has exited, and its last words are being heard
 	counts bool // its ids begin anew with each run
 	ids    int
+	far    bool // it is a server that has registered itself; up says that it is not silent
 }
 
 // sent is a request that was granted, and what was answered.
@@ -63,10 +69,11 @@ type sent struct {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	rules := Rules{KeepFinished: 50}
+	rules := rulesOf(seed)
 	w := &world{
 		t: t, rules: rules, chance: rand.New(rand.NewPCG(seed, 1)), state: New(rules), shadow: New(rules), at: beginning,
 		waits: make(map[string]bool), ended: make(map[string]wire.TaskState), voice: sha256.New(), saw: make(map[string]int),
+		states: make(map[string]wire.TaskState), missed: make(map[string]bool), keys: make(map[string]*key), servers: make(map[string]bool),
 	}
 	exits := []string{"auto", "fail", "requeue"}
 	for i := range 14 {
@@ -84,6 +91,16 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
+// rulesOf are the rules of one world.
+func rulesOf(seed uint64) Rules {
+	chance := rand.New(rand.NewPCG(seed, 3))
+	either := func() bool { return chance.IntN(2) == 0 }
+	return Rules{
+		KeepFinished: 50, OnDependencyFailure: []string{"auto", "block", "cancel"}[chance.IntN(3)], MaxAttempts: 1 + chance.IntN(4),
+		OnlineOnly: either(), CountAssigned: either(), MatchOnCreate: either(), LenientResults: either(), IgnoreArrivals: chance.IntN(4) == 0,
+	}
+}
+
 var skills = []string{"go", "sql", "css", "ops"}
 
 func (w *world) retrain(m *member) {
@@ -92,6 +109,10 @@ func (w *world) retrain(m *member) {
 		if w.chance.IntN(2) == 0 {
 			m.Capabilities = append(m.Capabilities, skill)
 		}
+	}
+	m.Abilities = nil
+	if w.chance.IntN(4) > 0 {
+		m.Abilities = w.abilities(m.Capacity)
 	}
 }
 
@@ -114,9 +135,13 @@ func (w *world) launch(m *member) {
 
 func (m *member) actor() Actor { return Actor{Kind: Agent, Name: m.ID, Run: m.run} }
 
+// says says whether an actor is the member.
+func (m *member) says(a Actor) bool { return a.Kind == Agent && a.Name == m.ID && a.Run == m.run }
+
 // do has an input decided, and looks at what was decided.
 func (w *world) do(from Actor, message wire.Message) Outcome {
 	in := Input{At: w.at, From: from, Message: message}
+	before := w.rooms()
 	for i := 0; i < len(in.Random); i += 8 {
 		binary.LittleEndian.PutUint64(in.Random[i:], w.chance.Uint64())
 	}
@@ -128,6 +153,7 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 	for i := range out.Letters {
 		w.hearLetter(in, &out.Letters[i])
 	}
+	w.lookAtTurn(out.Records, before)
 	if r, ok := message.(*wire.Request); ok {
 		w.requireAnswered(from, r, out)
 	}
@@ -148,11 +174,13 @@ func (w *world) hearRecord(r *wire.Record) {
 	err := w.shadow.Apply(*r)
 	w.must(err == nil, "%v", err)
 	w.saw[r.Kind]++
+	w.hearKey(r)
 	k := w.state.tasks[r.Correlation]
 	if k == nil {
 		return
 	}
-	w.must(w.ended[k.view.ID] == "", "%s after %s is %s", r.Kind, k.view.ID, w.ended[k.view.ID])
+	w.must(slices.Contains(afterwards, r.Kind) || w.ended[k.view.ID] == "", "%s after %s is %s", r.Kind, k.view.ID, w.ended[k.view.ID])
+	w.follow(k.view.ID, r)
 	switch r.Kind {
 	case wire.EventTaskCreated:
 		w.recent = append(w.recent, k.view.ID)
@@ -160,21 +188,28 @@ func (w *world) hearRecord(r *wire.Record) {
 			w.recent = w.recent[1:]
 		}
 	case wire.EventTaskAssigned:
-		for _, id := range k.view.Dependencies {
-			w.must(w.state.tasks[id].view.State == wire.TaskDone, "%s depends on %s, which is not done", k.view.ID, id)
-		}
+		w.must(k.way != dispatched || w.state.graph.Open(k.node) == 0, "%s depends on what is not done", k.view.ID)
 		a := w.state.agents[agentOf(r.To)]
-		w.must(len(a.holds) <= a.Capacity, "%s has too many tasks", a.ID)
-		w.must((k.view.SubmittedBy == a.actor) == (r.From == a.actor), "%s has its own task, and did not take it", a.ID)
+		w.must(k.way != dispatched || len(a.holds) <= a.Capacity, "%s has too many tasks", a.ID)
+		w.must(k.way != dispatched || k.view.SubmittedBy != a.actor || r.From == a.actor, "%s has its own task, and did not take it", a.ID)
 	case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
 		w.ended[k.view.ID] = k.view.State
 	}
+}
+
+// afterwards are the kinds of record that there may be of a task that has ended.
+var afterwards = []string{
+	wire.EventDependencyDone, wire.EventTaskAnnounced, wire.EventTaskNoted, wire.EventContractKept, wire.EventContractMissing,
+	wire.EventDocumentOdd, wire.EventSchemaUnknown,
 }
 
 // hearLetter looks at what somebody is told.
 func (w *world) hearLetter(in Input, l *Letter) {
 	envelope := wire.Envelope{At: w.at}
 	if l.Notice != "" {
+		w.saw["notify:"+l.Notice]++
+		a := w.state.agents[l.To.Name]
+		w.must(a == nil || a.remote == nil, "%s is a server and cannot be told", l.To.Name)
 		w.voice.Write(envelope.AppendNotice(nil, l.Notice, l.Payload))
 		if l.Task != "" {
 			w.mail = append(w.mail, *l)
@@ -198,7 +233,7 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 		if l.Request == r.ID && l.To == from {
 			answers++
 			w.must(out.Refused == l.Refusal, "%s has another verdict than answer", r.Operation)
-			if l.Refusal == nil && Writes(r.Operation) && from.Kind == Agent {
+			if l.Refusal == nil && w.remembers(from, r) {
 				w.keep(sent{from: from, request: r, answer: w.text(&l)})
 			}
 		}
@@ -214,10 +249,21 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 	w.keep(sent{from: from, request: r})
 }
 
+// remembers says whether a request that was granted is remembered. One that
+// changed nothing is not: it is looked at afresh.
+func (w *world) remembers(from Actor, r *wire.Request) bool {
+	a := w.state.agents[from.Name]
+	if from.Kind != Agent || a == nil {
+		return false
+	}
+	kept := a.memories.byID[r.ID]
+	return kept != nil && kept.Run == from.Run && kept.Sum == r.Sum && kept.Timestamp == r.Timestamp && Writes(r.Operation)
+}
+
 // hears says whether somebody is there to be answered.
 func (w *world) hears(from Actor) bool {
 	for _, m := range w.members {
-		if m.actor() == from {
+		if m.says(from) {
 			return m.up
 		}
 	}
@@ -249,7 +295,7 @@ func (w *world) forget(gone func(run string) bool) {
 // end looks at everything once more.
 func (w *world) end() {
 	requireSound(w.t, w.state)
-	require.Equal(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow), "the records alone make an equal State")
+	requireSameText(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow)) // the records alone make an equal State
 	for id, state := range w.ended {
 		now := w.state.tasks[id].view.State
 		w.must(now == state, "%s was %s and is %s", id, state, now)

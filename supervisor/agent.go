@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/wire"
 )
 
 // Agent says what to run and how to keep it running.
@@ -15,7 +16,9 @@ type Agent struct {
 	Place       string // where it was written
 	Description string
 	Role        string
-	Offers      []string // capabilities
+	Offers      []string // capabilities, in one list
+	Names       []string // those of them that are nothing else
+	Abilities   wire.Raw // a capabilities document, nil for none
 	Capacity    int      // tasks at a time; 0: it is given none
 	OnExit      string   // what becomes of its task: auto | fail | requeue
 	Command     []string

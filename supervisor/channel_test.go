@@ -108,7 +108,7 @@ func TestLargeAnswers(t *testing.T) {
 // Rows: B-63.
 func TestWhoTellsTooMuchWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const many = 10 * crowd
+		const many = 4 * crowd
 		agents, parts, all := talkers(t, Agent{Name: "a"}, Agent{Name: "b"})
 		a, b := all[0], all[1]
 		record := newLedger()

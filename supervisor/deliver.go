@@ -204,32 +204,25 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 	return envelope.AppendAnswer(b, l.Request, l.Payload, l.Refusal)
 }
 
-// complete fills a task of which only a stub is in memory with what the record
-// says.
+// complete fills an answer of which a part is in the record alone.
 func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
-	reply, ok := l.Payload.(*wire.TaskReply)
-	if l.Page == nil || !ok || d.record == nil {
+	if l.Pages == nil || d.record == nil {
 		return nil
 	}
-	var pages []wire.Record
-	for _, seq := range []int64{l.Page.Created, l.Page.Ended} {
-		if seq == 0 {
-			continue
-		}
-		for r, err := range d.record.Records(context.Background(), seq-1) {
-			if err != nil {
-				return d.unreadable(err)
-			}
-			pages = append(pages, r)
-			break
-		}
-	}
-	whole := *reply // the State may remember this one
-	if err := handlers.Complete(&whole, pages...); err != nil {
+	whole, err := handlers.Complete(l.Payload, l.Pages, d.recorded)
+	if err != nil {
 		return d.unreadable(err)
 	}
-	l.Payload = &whole
+	l.Payload = whole
 	return nil
+}
+
+// recorded is a fact by its number.
+func (d *dispatcher) recorded(seq int64) (wire.Record, error) {
+	for r, err := range d.record.Records(context.Background(), seq-1) {
+		return r, err
+	}
+	return wire.Record{}, fmt.Errorf("there is no record %d", seq)
 }
 
 func (d *dispatcher) unreadable(err error) *wire.Error {

@@ -94,7 +94,7 @@ func TestDeafAgentIsGivenNothing(t *testing.T) {
 // Rows: B-73, T-58.
 func TestNoticesComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const many = 300
+		const many = 100
 		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", many))
 		boss, w := all[0], all[1]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)

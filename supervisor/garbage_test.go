@@ -71,7 +71,8 @@ func mutation(chance *rand.Rand) []byte {
 // Rows: B-03, B-05, B-76, T-01, T-03.
 func TestAMillionMutations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const lines, perChunk = 1_000_000, 500
+		const perChunk = 500
+		lines := rounds(1_000_000)
 		answers := make(chan string, 1)
 		noise := func(p *player) int {
 			go func() { // reads, so that it is never the one that everybody waits for

@@ -128,10 +128,11 @@ func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, err
 	if !m.spec.Raw {
 		m.speech.channel = s.channel(a, m)
 	}
-	return m.start(s, a, child.Spec{
+	env, shut := s.doorway(m, append(env, "ORC_AGENT_ID="+m.spec.Name))
+	c, err := m.start(s, a, child.Spec{
 		Command: m.spec.Command,
 		Dir:     m.spec.Dir,
-		Env:     append(env, "ORC_AGENT_ID="+m.spec.Name),
+		Env:     env,
 		Run:     m.run,
 		NoStdin: m.spec.NoStdin,
 		Pty:     m.spec.Pty,
@@ -146,9 +147,14 @@ func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, err
 		},
 		Ended: func(ending child.Ending) {
 			m.speech.end()
+			shut()
 			s.post(func() { s.ended(a, ending) })
 		},
 	})
+	if err != nil {
+		shut()
+	}
+	return c, err
 }
 
 // started is the turn after an attempt to make a process.

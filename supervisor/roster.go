@@ -18,6 +18,7 @@ func (s *Supervisor) enlist() {
 	for _, a := range s.order {
 		roster.Agents = append(roster.Agents, wire.Member{
 			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
+			Names: a.Names, Abilities: a.Abilities,
 		})
 	}
 	s.dispatcher.note(roster)
@@ -76,16 +77,37 @@ func (s *Supervisor) Ask(ctx context.Context, from handlers.Actor, operation str
 	if len(payload) == 0 {
 		payload = []byte("{}")
 	}
-	now := time.Now()
-	r := &wire.Request{ID: uuid.NewString(), Operation: operation, Timestamp: wire.Timestamp(now), Payload: payload}
+	r := asking(operation)
+	r.Payload = payload
 	if err := handlers.Prepare(r, s.options.Protocol.Depth); err != nil {
-		s.dispatcher.audit.note(now, from, "request:"+operation, wire.Quote(r.ID), err)
-		return nil, err
+		return nil, s.Refuse(from, operation, err)
 	}
+	return s.ask(ctx, from, r)
+}
+
+// Do is Ask for those who have read the payload already.
+func (s *Supervisor) Do(ctx context.Context, from handlers.Actor, operation string, body any) (any, error) {
+	r := asking(operation)
+	r.Body = body
+	return s.ask(ctx, from, r)
+}
+
+func asking(operation string) *wire.Request {
+	return &wire.Request{ID: uuid.NewString(), Operation: operation, Timestamp: wire.Timestamp(time.Now())}
+}
+
+// Refuse notes for the audit that something was refused before anybody decided
+// about it, and returns the refusal.
+func (s *Supervisor) Refuse(from handlers.Actor, operation string, err *wire.Error) *wire.Error {
+	s.dispatcher.audit.note(time.Now(), from, "request:"+operation, wire.Quote(uuid.NewString()), err)
+	return err
+}
+
+func (s *Supervisor) ask(ctx context.Context, from handlers.Actor, r *wire.Request) (any, error) {
 	from.Run = doorPrefix + strconv.FormatInt(s.dispatcher.doors.Add(1), 10)
 	answer := s.dispatcher.posts.wait(from.Run)
 	defer s.dispatcher.posts.leave(from.Run)
-	s.dispatcher.submit([]handlers.Input{{At: now, From: from, Message: r, Random: chance()}}, new(work))
+	s.dispatcher.submit([]handlers.Input{{At: time.Now(), From: from, Message: r, Random: chance()}}, new(work))
 	letter, err := await(ctx, s, answer)
 	if err != nil {
 		return nil, err
@@ -99,10 +121,22 @@ func (s *Supervisor) Ask(ctx context.Context, from handlers.Actor, operation str
 	return letter.Payload, nil
 }
 
+// Adopt takes on changed rules.
+func (s *Supervisor) Adopt(rules handlers.Rules) {
+	rules.Depth = s.options.Protocol.Depth
+	s.dispatcher.look(func(state *handlers.State) { state.Adopt(rules) })
+}
+
+// TokenRevoked says whether a person's token is not to be accepted any more.
+func (s *Supervisor) TokenRevoked(id string) (revoked bool) {
+	s.dispatcher.look(func(state *handlers.State) { revoked = state.TokenRevoked(id) })
+	return revoked
+}
+
 // AgentOf finds the agent that a key speaks for.
 func (s *Supervisor) AgentOf(key string) (name string, err error) {
 	known := false
-	s.dispatcher.look(func(state *handlers.State) { name, known = state.AgentOf(handlers.HashKey(key)) })
+	s.dispatcher.look(func(state *handlers.State) { name, known = state.AgentOf(handlers.HashKey(key), time.Now()) })
 	if !known {
 		return "", &wire.Error{Code: wire.CodeDenied, Message: "the key is not known"}
 	}

@@ -30,6 +30,10 @@ type Options struct {
 	Record   Record        // where facts are kept; nil: nowhere
 	Rules    handlers.Rules
 	Protocol Protocol
+	// Doorway lets a run of an agent in at another door than its pipe. env is
+	// what the run is told of it, and counts beside an error as well; shut is
+	// called once, when nothing is left of the run. nil: there is no such door.
+	Doorway func(agent, run string) (env []string, shut func(), err error)
 	// ExitWhenIdle ends Run when every agent has ended for good.
 	ExitWhenIdle bool
 	// AbortOnFailure ends Run when the first agent fails for good.

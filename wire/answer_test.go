@@ -40,11 +40,28 @@ var (
 		Priority: Raw("2"), SubmittedBy: "agent:planner", AssignedTo: "coder", Progress: 1e-7, Message: "m", Attempts: 2,
 		Result: Raw(`{"success":true}`), Error: "e", Reason: "r",
 		CreatedAt: Timestamp(noon.At), AssignedAt: Timestamp(noon.At), StartedAt: Timestamp(noon.At), EndedAt: Timestamp(noon.At),
+		Links: []Link{fullLink, {ID: "d2", On: "t0", Type: DependsBlocks}}, Details: &fullDetails, Outcome: "partial",
+		ResolvedInputs: Inputs{{Key: "k", From: "t0", Status: ContractPartial, Data: Raw(`{"n":1.0}`)}, {Key: "none", From: "t0", Status: ContractFulfilled}},
 	}
-	bareTask     = Task{ID: "t1", Name: "n", Type: "review", Status: "queued", State: TaskPending, SubmittedBy: "agent:planner", CreatedAt: Timestamp(noon.At)}
-	fullAgent    = Agent{ID: "coder", Role: RoleWorker, Status: "busy", Capabilities: []string{"go"}, CurrentTask: "t1"}
-	fullQuestion = Question{
-		ID: "q1", Agent: "coder", Question: "?", Options: []Option{{Label: "A", Value: "a"}}, Context: Raw(`{}`), Blocking: true,
+	fullLink    = Link{ID: "d1", On: "t0", Type: DependsRelated, Contract: "k", Soft: true, Resolved: true, ResolvedAt: Timestamp(noon.At)}
+	fullDetails = Details{
+		StructuredSpec: Raw(`{"a":1.0}`), Requirements: Raw(`{}`), TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
+		ParentTaskID: "t9", Plan: Raw(`"plan"`), PlanFeedback: "f",
+		Help: &Help{QuestionID: "q1", Question: "?", Context: Raw(`[1]`), Answer: "a", AnsweredAt: Timestamp(noon.At)},
+	}
+	fullServer = Server{
+		ServerID: "s1", Name: "attic", Status: "online", Role: RoleWorker, Remote: true, Hostname: "h", IP: "i", OS: "o", Repos: Raw(`{"a":{}}`),
+		Capabilities: Raw(`{}`), System: Raw(`{}`), Running: 2, LastSeen: Timestamp(noon.At),
+	}
+	bareServer     = Server{ServerID: "s1", Name: "coder", Status: "offline", Role: RolePlanner, Repos: Raw(`{}`)}
+	fullCredential = Credential{
+		ID: "t1", Kind: "token", For: "ann", Role: PersonViewer, Name: "attic", IssuedAt: Timestamp(noon.At), ExpiresAt: Timestamp(noon.At),
+	}
+	bareCredential = Credential{ID: "r1", Kind: "registration", IssuedAt: Timestamp(noon.At)}
+	bareTask       = Task{ID: "t1", Name: "n", Type: "review", Status: "queued", State: TaskPending, SubmittedBy: "agent:planner", CreatedAt: Timestamp(noon.At)}
+	fullAgent      = Agent{ID: "coder", Role: RoleWorker, Status: "busy", Capabilities: []string{"go"}, CurrentTask: "t1"}
+	fullQuestion   = Question{
+		ID: "q1", Agent: "coder", Task: "t1", Question: "?", Options: []Option{{Label: "A", Value: "a"}}, Context: Raw(`{}`), Blocking: true,
 		AskedAt: Timestamp(noon.At), Deadline: Timestamp(noon.At),
 	}
 	bareQuestion = Question{ID: "q1", Agent: "coder", Question: "?", AskedAt: Timestamp(noon.At)}
@@ -62,6 +79,17 @@ func each[T any](bare, full T) []T {
 	return all
 }
 
+// detailed are tasks with one detail each.
+func detailed() []Task {
+	var tasks []Task
+	for _, d := range append(each(Details{}, fullDetails), Details{Plan: Raw(`{}`), Help: &Help{QuestionID: "q1", Question: "?"}}) {
+		task := bareTask
+		task.Details = &d
+		tasks = append(tasks, task)
+	}
+	return tasks
+}
+
 // Everything that is answered is as its schema says, with and without all that
 // may be missing.
 //
@@ -74,7 +102,7 @@ func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 		&QuestionList{}, &QuestionReply{Question: fullQuestion, Answer: "a", Told: true}, &QuestionReply{Question: bareQuestion},
 		&IssuedKey{ID: "k1", Agent: "coder", Key: "orc_1"},
 	}
-	for _, task := range each(bareTask, fullTask) {
+	for _, task := range append(each(bareTask, fullTask), detailed()...) {
 		answers = append(answers, &TaskReply{Task: task})
 	}
 	for _, question := range each(bareQuestion, fullQuestion) {
@@ -83,6 +111,7 @@ func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 	for _, status := range AgentStatuses {
 		answers = append(answers, &AgentList{Agents: []Agent{{ID: "a", Role: RoleReviewer, Status: status}}})
 	}
+	answers = append(answers, otherAnswers()...)
 	compiled := validators(t)
 	for _, answer := range answers {
 		line := noon.AppendAnswer(nil, "req-1", answer, nil)
@@ -91,10 +120,30 @@ func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 	}
 }
 
+// otherAnswers are those to what is not published.
+func otherAnswers() []any {
+	note := Note{ID: "n1", TaskID: "t1", Author: "agent:planner", Content: "c", Urgent: true, CreatedAt: Timestamp(noon.At)}
+	answers := []any{
+		&Assignment{Status: "no_match"}, &Assignment{Status: "assigned", ServerID: "s1", ServerName: "coder", MatchScore: 75},
+		&Matches{}, &Matches{Servers: []Match{{ServerID: "s1", ServerName: "coder", Score: -1, Status: "offline", Reasons: []string{"r"}}}, Total: 1},
+		&LinkReply{Dependency: fullLink}, &NoteReply{Note: note}, &NoteList{}, &NoteList{Notes: []Note{note}},
+		&Registered{ServerID: "s1", Name: "attic", Key: "orc_1"}, &CredentialList{},
+		&IssuedRegistration{ID: "r1", Token: "orcreg_1", ExpiresAt: Timestamp(noon.At)},
+		&IssuedToken{ID: "t1", Subject: "ann", Role: PersonAdmin, IssuedAt: Timestamp(noon.At), ExpiresAt: Timestamp(noon.At)},
+	}
+	for _, server := range each(bareServer, fullServer) {
+		answers = append(answers, &server, &ServerList{Servers: []Server{server}})
+	}
+	for _, credential := range each(bareCredential, fullCredential) {
+		answers = append(answers, &credential, &CredentialList{Credentials: []Credential{credential}})
+	}
+	return answers
+}
+
 // By hand and by reflection, a document has one spelling.
 func TestTasksHaveOneSpelling(t *testing.T) {
 	schema := validators(t)["task"]
-	for _, task := range each(bareTask, fullTask) {
+	for _, task := range append(each(bareTask, fullTask), detailed()...) {
 		text, err := Encode(&task)
 		require.NoError(t, err)
 		require.Equal(t, string(task.append(nil)), string(text))
@@ -190,6 +239,7 @@ func TestNotices(t *testing.T) {
 	}{
 		NoticeAssigned:  {&TaskNotice{TaskID: "t1", Message: AssignedMessage}, `{"taskId":"t1","message":"Task assigned. Use TaskGet to view details."}`},
 		NoticeCancelled: {&TaskNotice{TaskID: "t1", Reason: DependencyFailed}, `{"taskId":"t1","reason":"Dependency failed"}`},
+		NoticeUpdated:   {&TaskNotice{TaskID: "t1", Message: "Answer: a"}, `{"taskId":"t1","message":"Answer: a"}`},
 		"shutdown":      {ShutdownNotice{GracePeriod: 30000, Reason: "Orchestrator stopping"}, `{"gracePeriod":30000,"reason":"Orchestrator stopping"}`},
 	} {
 		line := noon.AppendNotice(nil, name, test.payload)

@@ -14,6 +14,12 @@ const (
 	CodeInternal Code = "internal"  // our own fault
 
 	CodeUnknownType Code = "unknown_type" // a message that nobody knows
+
+	// At doors that are no pipe.
+	CodeUnauthenticated Code = "unauthenticated" // nobody knows who asks
+	CodeMalformed       Code = "malformed"       // it is no JSON
+	CodeTooLarge        Code = "too_large"       // it is longer than anybody reads
+	CodeMediaType       Code = "media_type"      // it says that it is something else than JSON
 )
 
 // Error is what the other side may know about a refusal: a code for programs,
@@ -32,7 +38,7 @@ func (e *Error) Error() string { return e.Message }
 // own is told apart by a reason in the details.
 func (c Code) spoken() (code, reason string) {
 	switch c {
-	case CodeInvalid:
+	case CodeInvalid, CodeMalformed:
 		return "INVALID_REQUEST", ""
 	case CodeConflict:
 		return "INVALID_REQUEST", "conflict"
@@ -40,7 +46,9 @@ func (c Code) spoken() (code, reason string) {
 		return "INVALID_REQUEST", "rate_limited"
 	case CodeUnknownType:
 		return "INVALID_MESSAGE_TYPE", ""
-	case CodeDenied:
+	case CodeTooLarge, CodeMediaType:
+		return "INVALID_REQUEST", string(c)
+	case CodeDenied, CodeUnauthenticated:
 		return "UNAUTHORIZED", ""
 	case CodeNotFound:
 		return "NOT_FOUND", ""

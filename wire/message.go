@@ -59,9 +59,11 @@ type Member struct {
 	ID           string   `json:"id"`
 	Role         string   `json:"role"`
 	Capabilities []string `json:"capabilities"`
-	Capacity     int      `json:"capacity"`      // tasks at a time
-	OnExit       string   `json:"on_exit"`       // auto | fail | requeue
-	Deaf         bool     `json:"deaf,omitzero"` // it takes no messages
+	Capacity     int      `json:"capacity"`           // tasks at a time
+	OnExit       string   `json:"on_exit"`            // auto | fail | requeue
+	Deaf         bool     `json:"deaf,omitzero"`      // it takes no messages
+	Names        []string `json:"names,omitzero"`     // those of the capabilities that are nothing else
+	Abilities    Raw      `json:"abilities,omitzero"` // a capabilities document
 }
 
 // Due says that a deadline has passed.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -60,26 +61,65 @@ func (o *Object) Err() *Error { return o.err }
 // Refuse says that a member is wrong.
 func (o *Object) Refuse(key, message string) {
 	if o.err == nil {
-		o.err = invalid(o.pointer+"/"+key, key+" "+message)
+		o.err = invalid(o.below(key), key+" "+message)
 	}
 }
 
-// find returns a member, nil when it is missing or null.
+// take makes what is wrong inside a member wrong with the object.
+func (o *Object) take(err *Error) {
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+// below is the pointer to a member.
+func (o *Object) below(key string) string { return o.pointer + "/" + escapes.Replace(key) }
+
+// escapes are those of keys in a pointer (RFC 6901).
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// find returns a member, nil when it is missing or null. One that stands twice
+// is refused, and so that nobody who goes on reading takes either for it, it is
+// missing too.
 func (o *Object) find(key string) []byte {
 	var found []byte
+	twice := false
 	for i := range o.members {
 		if string(o.members[i].key) != key {
 			continue
 		}
 		if found != nil {
 			o.Refuse(key, "stands twice")
+			twice = true
 		}
 		found = o.members[i].value
 	}
-	if len(found) == 4 && found[0] == 'n' {
+	if twice || isNull(found) {
 		return nil
 	}
 	return found
+}
+
+func isNull(value []byte) bool { return len(value) == 4 && value[0] == 'n' }
+
+// Each calls read for every member that is not null, in the order of their
+// keys. A key that stands twice is refused, and read in neither place.
+func (o *Object) Each(read func(key string, value []byte)) {
+	byKey := func(a, b member) int { return bytes.Compare(a.key, b.key) }
+	slices.SortStableFunc(o.members, byKey) // no other reader minds their order
+	for i := 0; i < len(o.members); i++ {
+		m := o.members[i]
+		twice := false
+		for ; i+1 < len(o.members) && bytes.Equal(o.members[i+1].key, m.key); i++ {
+			twice = true
+		}
+		switch {
+		case twice:
+			o.Refuse(string(m.key), "stands twice")
+		case !isNull(m.value):
+			read(string(m.key), m.value)
+		}
+	}
 }
 
 // Text is an optional string.
@@ -129,6 +169,15 @@ func (o *Object) OneOf(key string, of ...string) string {
 	return s
 }
 
+// NeedOneOf is OneOf for a string that must be there.
+func (o *Object) NeedOneOf(key string, of ...string) string {
+	if o.find(key) == nil {
+		o.Refuse(key, "is missing")
+		return ""
+	}
+	return o.OneOf(key, of...)
+}
+
 // list spells words for people: a, b or c.
 func list(words []string) string {
 	var out []byte
@@ -154,6 +203,17 @@ func (o *Object) Texts(key string) []string {
 	}
 	texts := make([]string, 0, len(items))
 	known := make(map[string]bool, len(items)) // a list may be as long as a line: it is not searched
+	o.eachText(key, items, func(s string) {
+		if !known[s] {
+			known[s] = true
+			texts = append(texts, s)
+		}
+	})
+	return texts
+}
+
+// eachText calls read for each item of a list of strings, none of them empty.
+func (o *Object) eachText(key string, items [][]byte, read func(string)) {
 	for i, item := range items {
 		s, ok := text(item)
 		switch {
@@ -161,12 +221,10 @@ func (o *Object) Texts(key string) []string {
 			o.refuseItem(key, i, "must be a string")
 		case blank(s):
 			o.refuseItem(key, i, "must not be empty")
-		case !known[s]:
-			known[s] = true
-			texts = append(texts, s)
+		default:
+			read(s)
 		}
 	}
-	return texts
 }
 
 // scannedBefore is how deep a value may nest that was bounded with the object

@@ -52,6 +52,7 @@ type AnswerMetadata struct {
 type Question struct {
 	ID       string   `json:"id"`
 	Agent    string   `json:"agent"`
+	Task     string   `json:"task,omitzero"` // that waits for the answer
 	Question string   `json:"question"`
 	Options  []Option `json:"options"`
 	Context  Raw      `json:"context,omitzero"`

@@ -46,7 +46,7 @@ func readBody(operation string, o *Object) any {
 		return ReadQueryTasks(o)
 	case "submit-task":
 		return ReadSubmitTask(o)
-	case "get-task", "start-task":
+	case "get-task", "start-task", "auto-assign", "match-agents", "approve-plan", "list-notes":
 		return ReadTaskID(o)
 	case "ask-user":
 		return ReadAskUser(o)
@@ -56,12 +56,48 @@ func readBody(operation string, o *Object) any {
 		return ReadFailTask(o)
 	case "cancel-task":
 		return ReadCancelTask(o)
-	case "list-questions":
+	case "list-questions", "poll-tasks", "query-servers", "list-keys", "list-tokens":
 		return ReadNothing(o)
 	case "answer-question":
 		return ReadAnswerQuestion(o)
-	case "issue-key":
+	}
+	return readWork(operation, o)
+}
+
+// readWork is readBody for what is done with tasks beside the published
+// requests, and for credentials.
+func readWork(operation string, o *Object) any {
+	switch operation {
+	case "update-task":
+		return ReadUpdateTask(o)
+	case "assign-task":
+		return ReadAssignTask(o)
+	case "add-dependency":
+		return ReadAddDependency(o)
+	case "remove-dependency":
+		return ReadRemoveDependency(o)
+	case "add-note":
+		return ReadAddNote(o)
+	case "submit-plan":
+		return ReadSubmitPlan(o)
+	case "revise-plan":
+		return ReadRevisePlan(o)
+	case "request-help":
+		return ReadRequestHelp(o)
+	case "check-tasks":
+		return ReadCheckTasks(o)
+	case "update-capabilities":
+		return ReadUpdateCapabilities(o)
+	case "register-agent":
+		return ReadRegister(o)
+	case "issue-key", "rotate-key":
 		return ReadIssueKey(o)
+	case "revoke-key", "revoke-token":
+		return ReadRevoke(o)
+	case "issue-registration":
+		return ReadIssueRegistration(o)
+	case "issue-token":
+		return ReadIssueToken(o)
 	}
 	return nil
 }
@@ -72,18 +108,3 @@ type Nothing struct{}
 
 // ReadNothing reads a Nothing.
 func ReadNothing(*Object) *Nothing { return &Nothing{} }
-
-// IssueKey is the payload of issue-key.
-type IssueKey struct {
-	Agent string `json:"agent"`
-}
-
-// ReadIssueKey reads an IssueKey.
-func ReadIssueKey(o *Object) *IssueKey { return &IssueKey{Agent: o.NeedText("agent")} }
-
-// IssuedKey answers issue-key. It is the only time that the key is told.
-type IssuedKey struct {
-	ID    string `json:"id"` // of the key, for listing and revoking it
-	Agent string `json:"agent"`
-	Key   string `json:"key"`
-}

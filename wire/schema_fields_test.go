@@ -11,11 +11,19 @@ import (
 )
 
 // fieldsOf are the members that a type has in JSON, and those of them that are
-// always there.
+// always there. Those of a type that stands in it without a name are its own.
 func fieldsOf(kind reflect.Type) (all, always []string) {
 	all, always = []string{}, []string{}
 	for field := range kind.Fields() {
 		name, option, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "-":
+			continue
+		case name == "":
+			inner, needed := fieldsOf(elem(field.Type))
+			all, always = append(all, inner...), append(always, needed...)
+			continue
+		}
 		all = append(all, name)
 		if option != "omitzero" {
 			always = append(always, name)
@@ -26,15 +34,19 @@ func fieldsOf(kind reflect.Type) (all, always []string) {
 	return all, always
 }
 
+func elem(kind reflect.Type) reflect.Type {
+	if kind.Kind() == reflect.Pointer {
+		return kind.Elem()
+	}
+	return kind
+}
+
 // requireFields checks that a schema has the members of a Go type, no more and
 // no less, and requires those that are always there. The odd ones are there
 // although the type says they need not be, or the reverse.
 func requireFields(t *testing.T, place string, schema any, value any, odd ...string) {
 	t.Helper()
-	kind := reflect.TypeOf(value)
-	if kind.Kind() == reflect.Pointer {
-		kind = kind.Elem()
-	}
+	kind := elem(reflect.TypeOf(value))
 	all, always := fieldsOf(kind)
 	properties, _ := at(schema, "properties").(map[string]any)
 	require.Equal(t, all, append([]string{}, slices.Sorted(maps.Keys(properties))...), "%s and %s", place, kind)
@@ -59,6 +71,7 @@ func at(value any, keys ...string) any {
 // Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-52, B-58, B-59, B-60, B-64, B-65, B-66, B-67.
 func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
 	odd := map[string][]string{"event:error": {"recoverable"}} // missing means true
+	spelled := map[string]any{"request:submit-task": submitted{}, "request:add-dependency": depended{}}
 	for _, name := range Schemas() {
 		if !inbound(name) {
 			continue
@@ -73,10 +86,39 @@ func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
 			body = m.Body
 		}
 		require.NotNil(t, body, name)
+		if other := spelled[name]; other != nil {
+			body = other
+		}
 		requireFields(t, name, at(schema, "properties", "payload"), body, odd[name]...)
 	}
 	options := at(schemaOf(t, "request:ask-user"), "properties", "payload", "properties", "options", "items")
 	requireFields(t, "an option", options, Option{}, "label") // missing means the value
+}
+
+// submitted is a SubmitTask without the details that come later.
+type submitted struct {
+	Type                 string       `json:"type"`
+	Name                 string       `json:"name"`
+	Description          string       `json:"description,omitzero"`
+	Payload              Raw          `json:"payload,omitzero"`
+	RequiredRole         string       `json:"requiredRole,omitzero"`
+	RequiredCapabilities []string     `json:"requiredCapabilities,omitzero"`
+	Dependencies         []Dependency `json:"dependencies,omitzero"`
+	Priority             Raw          `json:"priority,omitzero"`
+	Spec                 Raw          `json:"structured_spec,omitzero"`
+	Requirements         Raw          `json:"requirements,omitzero"`
+	TargetRepo           string       `json:"targetRepo,omitzero"`
+	AcceptanceCriteria   []string     `json:"acceptanceCriteria,omitzero"`
+	ProjectID            string       `json:"projectId,omitzero"`
+	SessionID            string       `json:"sessionId,omitzero"`
+}
+
+// depended is an AddDependency as it is spelled.
+type depended struct {
+	TaskID   string `json:"taskId"`
+	On       string `json:"dependsOnTaskId"`
+	Type     string `json:"dependencyType,omitzero"`
+	Contract string `json:"contractKey,omitzero"`
 }
 
 // Rows: B-36, B-41, B-61, B-69, B-70, B-71, B-72.
@@ -85,18 +127,38 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	requireFields(t, "task", schemaOf(t, "task"), Task{}, "result") // always there, as null
 	requireFields(t, "question", schemaOf(t, "question"), Question{})
 	requireFields(t, "question", at(schemaOf(t, "question"), "properties", "options", "items"), Option{})
+	for name, value := range map[string]any{
+		"server": Server{}, "match": Match{}, "note": Note{}, "link": Link{}, "credential": Credential{}, "hub-task": HubTask{},
+	} {
+		requireFields(t, name, schemaOf(t, name), value)
+	}
+	for _, name := range []string{"task", "hub-task"} {
+		requireFields(t, name, at(schemaOf(t, name), "properties", "help"), Help{})
+	}
+}
 
+// Rows: B-36, B-41, B-61.
+func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 	answers := at(schemaOf(t, "response:success"), "$defs").(map[string]any)
 	types := map[string]any{
 		"agents": AgentList{}, "tasks": TaskList{}, "task": TaskReply{}, "answer": UserAnswer{},
 		"questions": QuestionList{}, "answered": QuestionReply{}, "key": IssuedKey{},
+		"assignment": Assignment{}, "matches": Matches{}, "dependency": LinkReply{}, "note": NoteReply{}, "notes": NoteList{},
+		"servers": ServerList{}, "registered": Registered{}, "credentials": CredentialList{},
+		"registration": IssuedRegistration{}, "token": IssuedToken{},
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(answers)))
 	for name, value := range types {
 		requireFields(t, name, answers[name], value)
 	}
 	requireFields(t, "metadata", at(answers, "answer", "properties", "metadata"), AnswerMetadata{})
+	possible := at(schemaOf(t, "response:success"), "properties", "payload", "anyOf").([]any)
+	require.Len(t, possible, len(answers)+2)
+	require.Subset(t, possible, []any{map[string]any{"$ref": "urn:orchestrator:server"}, map[string]any{"$ref": "urn:orchestrator:credential"}})
+}
 
+// Rows: B-69, B-70, B-71, B-72.
+func TestSchemasHaveTheFieldsOfNotices(t *testing.T) {
 	shutdown := schemaOf(t, "notify:shutdown")
 	type notice struct {
 		Type      string `json:"type"`
@@ -106,15 +168,17 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	}
 	requireFields(t, "notify:shutdown", shutdown, notice{})
 	requireFields(t, "notify:shutdown", at(shutdown, "properties", "payload"), ShutdownNotice{})
-	// Both notices about tasks have one type: each leaves out what the other says.
+	// All notices about tasks have one type: each leaves out what others say.
 	assigned := at(schemaOf(t, "notify:task-assigned"), "properties", "payload", "properties").(map[string]any)
 	cancelled := at(schemaOf(t, "notify:task-cancelled"), "properties", "payload", "properties").(map[string]any)
+	updated := at(schemaOf(t, "notify:task-updated"), "properties", "payload", "properties").(map[string]any)
 	both := maps.Clone(assigned)
 	maps.Copy(both, cancelled)
 	requireFields(t, "notices", map[string]any{"properties": both, "required": []any{"taskId"}}, TaskNotice{})
 	require.Equal(t, []string{"message", "taskId"}, slices.Sorted(maps.Keys(assigned)))
 	require.Equal(t, []string{"reason", "taskId"}, slices.Sorted(maps.Keys(cancelled)))
-	require.Equal(t, AssignedMessage, at(assigned, "message", "const"))
+	require.Equal(t, []string{"message", "taskId"}, slices.Sorted(maps.Keys(updated)))
+	require.Contains(t, at(assigned, "message", "enum"), AssignedMessage)
 }
 
 // Where a schema names a few words, they are those of the readers.
@@ -135,6 +199,19 @@ func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 	require.Equal(t, words(TaskStatuses), at(schemaOf(t, "task"), "properties", "status", "enum"))
 	require.Equal(t, words(states), at(schemaOf(t, "task"), "properties", "state", "enum"))
 	require.Equal(t, append(words(Roles), nothing), at(schemaOf(t, "task"), "properties", "requiredRole", "enum"))
+	people := words([]string{PersonAdmin, PersonOperator, PersonViewer})
+	require.Equal(t, people, at(schemaOf(t, "credential"), "properties", "role", "enum"))
+	require.Equal(t, append(people, nothing), payload("request:issue-token", "role"))
+	require.Equal(t, append(words(dependencyTypes), nothing), payload("request:add-dependency", "dependencyType"))
+	require.Equal(t, words(dependencyTypes), at(schemaOf(t, "link"), "properties", "dependency_type", "enum"))
+	require.Equal(t, words(Roles), at(schemaOf(t, "server"), "properties", "role", "enum"))
+	hub := []string{}
+	for _, state := range TaskStates {
+		if word := state.Hub(); !slices.Contains(hub, word) {
+			hub = append(hub, word)
+		}
+	}
+	require.Equal(t, words(hub), at(schemaOf(t, "hub-task"), "properties", "status", "enum"))
 }
 
 func words(of []string) []any {

@@ -19,6 +19,7 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 		// A key that stands twice is gone before a validator sees the document.
 		{"request:get-task", `{"type":"request:get-task","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","taskId":"b"}}`, "taskId stands twice"},
 		{"request:get-task", `{"type":"request:get-task","id":"1","id":"2","timestamp":"2026-01-01","payload":{"taskId":"a"}}`, "it is something else"},
+		{"request:add-dependency", `{"type":"request:add-dependency","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","dependsOnTaskId":"b","dependencyType":"input","contractKey":"k","contractKey":"l"}}`, "contractKey stands twice"},
 		// A reader has an end to its patience, and everybody may set another.
 		{"event:log", `{"type":"event:log","id":"1","payload":{"level":"info","message":"","context":{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}}}`, "it is something else"},
 	} {
@@ -29,6 +30,10 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 		// Numbers are read as most languages do, to 16 digits.
 		"request:query-tasks": `{"type":"request:query-tasks","id":"1","timestamp":"2026-01-01","payload":{"limit":1.00000000000000000001}}`,
 		"event:progress":      `{"type":"event:progress","id":"1","payload":{"taskId":"a","progress":1.00000000000000000001}}`,
+		"request:rotate-key":  `{"type":"request:rotate-key","id":"1","timestamp":"2026-01-01","payload":{"agent":"a","overlap":1e-400}}`,
+		// A document of another version is none that a schema describes.
+		"request:update-capabilities": `{"type":"request:update-capabilities","id":"1","timestamp":"2026-01-01","payload":{"capabilities":{"$schema":"orchestratia/capabilities/v2","languages":"all"}}}`,
+		"request:submit-task":         `{"type":"request:submit-task","id":"1","timestamp":"2026-01-01","payload":{"type":"t","name":"n","structured_spec":{"$schema":"orchestratia/task-spec/v2"}}}`,
 	} {
 		require.Error(t, compiled[name].Validate(decoded(t, []byte(line))), line)
 		require.Empty(t, refusal(name, []byte(line)), line)

@@ -60,21 +60,25 @@ type Task struct {
 	Payload              Raw       `json:"payload,omitzero"`
 	RequiredRole         string    `json:"requiredRole"` // null: any
 	RequiredCapabilities []string  `json:"requiredCapabilities"`
-	Dependencies         []string  `json:"dependencies"`
-	WaitsFor             []string  `json:"waitsFor,omitzero"` // dependencies that are still open
-	Priority             Raw       `json:"priority,omitzero"` // as it was given
-	SubmittedBy          string    `json:"submittedBy"`       // such as agent:planner
-	AssignedTo           string    `json:"assignedTo"`        // an agent; null: nobody
-	Progress             float64   `json:"progress,omitzero"` // from 0 to 1
-	Message              string    `json:"message,omitzero"`  // said with the progress
-	Attempts             int       `json:"attempts,omitzero"` // how often it was assigned
-	Result               Raw       `json:"result,omitzero"`
-	Error                string    `json:"error,omitzero"`  // why it failed
-	Reason               string    `json:"reason,omitzero"` // why it was cancelled
-	CreatedAt            string    `json:"createdAt"`
-	AssignedAt           string    `json:"assignedAt,omitzero"`
-	StartedAt            string    `json:"startedAt,omitzero"`
-	EndedAt              string    `json:"endedAt,omitzero"`
+	Dependencies         []string  `json:"dependencies"`               // that must be done first
+	Links                []Link    `json:"typedDependencies,omitzero"` // all of them, when some are not just that
+	WaitsFor             []string  `json:"waitsFor,omitzero"`          // dependencies that are still open
+	*Details
+	ResolvedInputs Inputs  `json:"resolved_inputs,omitzero"`
+	Outcome        string  `json:"outcome,omitzero"`  // of one that is done: partial, when it is not all
+	Priority       Raw     `json:"priority,omitzero"` // as it was given
+	SubmittedBy    string  `json:"submittedBy"`       // such as agent:planner
+	AssignedTo     string  `json:"assignedTo"`        // an agent; null: nobody
+	Progress       float64 `json:"progress,omitzero"` // from 0 to 1
+	Message        string  `json:"message,omitzero"`  // said with the progress
+	Attempts       int     `json:"attempts,omitzero"` // how often it was assigned
+	Result         Raw     `json:"result,omitzero"`
+	Error          string  `json:"error,omitzero"`  // why it failed
+	Reason         string  `json:"reason,omitzero"` // why it was cancelled
+	CreatedAt      string  `json:"createdAt"`
+	AssignedAt     string  `json:"assignedAt,omitzero"`
+	StartedAt      string  `json:"startedAt,omitzero"`
+	EndedAt        string  `json:"endedAt,omitzero"`
 }
 
 // MarshalJSONTo implements the encoder's interface.
@@ -97,6 +101,13 @@ func (t *Task) append(b []byte) []byte {
 	if len(t.WaitsFor) > 0 {
 		b = appendTexts(b, "waitsFor", t.WaitsFor)
 	}
+	if len(t.Links) > 0 {
+		b = appendLinks(appendKey(b, "typedDependencies"), t.Links)
+	}
+	b = t.Details.append(b)
+	if len(t.ResolvedInputs) > 0 {
+		b = t.ResolvedInputs.append(appendKey(b, "resolved_inputs"))
+	}
 	b = appendRaw(b, "priority", t.Priority)
 	b = appendMember(b, "submittedBy", t.SubmittedBy)
 	b = appendOrNull(b, "assignedTo", t.AssignedTo)
@@ -114,6 +125,7 @@ func (t *Task) append(b []byte) []byte {
 	} else {
 		b = append(b, `,"result":null`...)
 	}
+	b = appendSome(b, "outcome", t.Outcome)
 	b = appendSome(b, "error", t.Error)
 	b = appendSome(b, "reason", t.Reason)
 	b = appendMember(b, "createdAt", t.CreatedAt)
@@ -135,29 +147,64 @@ var Roles = []string{RoleWorker, RolePlanner, RoleReviewer}
 
 // SubmitTask is the payload of submit-task.
 type SubmitTask struct {
-	Type                 string   `json:"type"`
-	Name                 string   `json:"name"`
-	Description          string   `json:"description,omitzero"`
-	Payload              Raw      `json:"payload,omitzero"`
-	RequiredRole         string   `json:"requiredRole,omitzero"`
-	RequiredCapabilities []string `json:"requiredCapabilities,omitzero"`
-	Dependencies         []string `json:"dependencies,omitzero"` // ids of tasks that must be done first
-	Priority             Raw      `json:"priority,omitzero"`     // a number: 1 is first, 3 what is meant without one
+	Type                 string        `json:"type"`
+	Name                 string        `json:"name"`
+	Description          string        `json:"description,omitzero"`
+	Payload              Raw           `json:"payload,omitzero"`
+	RequiredRole         string        `json:"requiredRole,omitzero"`
+	RequiredCapabilities []string      `json:"requiredCapabilities,omitzero"`
+	Dependencies         []Dependency  `json:"dependencies,omitzero"` // what must be done first, and what else there is to know
+	Priority             Raw           `json:"priority,omitzero"`     // a number, 1 is first; or critical, high, normal, low
+	Spec                 *Spec         `json:"-"`
+	Requirements         *Requirements `json:"-"`
+	Details              Details       `json:",embed"`
+	Patient              bool          `json:"-"` // what depends on it waits when it comes to nothing, unless the file says otherwise
 }
 
 // ReadSubmitTask reads a SubmitTask.
 func ReadSubmitTask(o *Object) *SubmitTask {
-	_, priority := o.Number("priority")
-	return &SubmitTask{
+	s := &SubmitTask{
 		Type:                 o.NeedText("type"),
 		Name:                 o.NeedText("name"),
 		Description:          o.Text("description"),
 		Payload:              o.Document("payload"),
 		RequiredRole:         o.OneOf("requiredRole", Roles...),
 		RequiredCapabilities: o.Texts("requiredCapabilities"),
-		Dependencies:         o.Texts("dependencies"),
-		Priority:             priority,
+		Dependencies:         o.Dependencies("dependencies"),
+		Priority:             o.Priority("priority"),
 	}
+	s.Details.TargetRepo = o.Text("targetRepo")
+	s.Details.AcceptanceCriteria = o.Texts("acceptanceCriteria")
+	s.Details.ProjectID = o.Text("projectId")
+	s.Details.SessionID = o.Text("sessionId")
+	s.documents(o)
+	return s
+}
+
+// documents reads the documents that a new task may bring.
+func (s *SubmitTask) documents(o *Object) {
+	if s.Spec = o.Spec("structured_spec"); s.Spec != nil {
+		s.Details.StructuredSpec = s.Spec.Document
+	}
+	if s.Requirements = o.Requirements("requirements"); s.Requirements != nil {
+		s.Details.Requirements = s.Requirements.Document
+	}
+}
+
+// Priority is an optional number or text, as it was written.
+func (o *Object) Priority(key string) Raw {
+	value := o.find(key)
+	switch {
+	case value == nil:
+		return nil
+	case value[0] == '"':
+		if blank(o.Text(key)) {
+			o.Refuse(key, "must not be empty")
+		}
+		return keep(value)
+	}
+	_, raw := o.Number(key)
+	return raw
 }
 
 // QueryTasks is the payload of query-tasks.
@@ -165,6 +212,8 @@ type QueryTasks struct {
 	Status       string `json:"status,omitzero"` // one of TaskStatuses, or a TaskState
 	RequiredRole string `json:"requiredRole,omitzero"`
 	Limit        int64  `json:"limit,omitzero"` // 100 when it is missing
+	State        string `json:"-"`              // as the hub calls it
+	ProjectID    string `json:"projectId,omitzero"`
 }
 
 // ReadQueryTasks reads a QueryTasks.
@@ -173,6 +222,7 @@ func ReadQueryTasks(o *Object) *QueryTasks {
 		Status:       o.OneOf("status", statusWords...),
 		RequiredRole: o.Text("requiredRole"),
 		Limit:        o.Whole("limit", 1),
+		ProjectID:    o.Text("projectId"),
 	}
 }
 
@@ -199,17 +249,13 @@ func ReadTaskID(o *Object) *TaskID { return &TaskID{TaskID: o.NeedText("taskId")
 
 // CompleteTask is the payload of complete-task.
 type CompleteTask struct {
-	TaskID string `json:"taskId"`
-	Result Raw    `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
+	TaskID string  `json:"taskId"`
+	Result *Result `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
 }
 
 // ReadCompleteTask reads a CompleteTask.
 func ReadCompleteTask(o *Object) *CompleteTask {
-	c := &CompleteTask{TaskID: o.NeedText("taskId"), Result: o.Value("result")}
-	if c.Result != nil && c.Result[0] != '{' && c.Result[0] != '"' {
-		o.Refuse("result", "must be an object or a text")
-	}
-	return c
+	return &CompleteTask{TaskID: o.NeedText("taskId"), Result: o.Result("result")}
 }
 
 // FailTask is the payload of fail-task.
@@ -255,11 +301,15 @@ type TaskNotice struct {
 const (
 	NoticeAssigned  = "task-assigned"
 	NoticeCancelled = "task-cancelled"
+	NoticeUpdated   = "task-updated" // something is new about the agent's task
 	NoticeShutdown  = "shutdown"
 )
 
 // AssignedMessage is what notify:task-assigned says.
 const AssignedMessage = "Task assigned. Use TaskGet to view details."
+
+// PlanFirstMessage is what it says when a plan is wanted.
+const PlanFirstMessage = "Task assigned. Submit a plan for it first, with submit-plan."
 
 // DependencyFailed is why a task is cancelled when one that it needs comes to
 // nothing.

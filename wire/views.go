@@ -201,23 +201,47 @@ const (
 
 // The kinds of Event that tell of decisions.
 const (
-	EventAgentKnown       = "agent.known"
-	EventAgentForgotten   = "agent.forgotten"
-	EventTaskCreated      = "task.created"
-	EventTaskAssigned     = "task.assigned"
-	EventTaskStarted      = "task.started"
-	EventTaskProgress     = "task.progress"
-	EventTaskTrouble      = "task.trouble" // an error that the agent can live with
-	EventTaskRequeued     = "task.requeued"
-	EventTaskDone         = "task.done"
-	EventTaskFailed       = "task.failed"
-	EventTaskCancelled    = "task.cancelled"
-	EventTaskBlocked      = "task.blocked" // what it needs will never be done
-	EventQuestionAsked    = "question.asked"
-	EventQuestionRejoined = "question.rejoined" // asked again by the agent's next run
-	EventQuestionAnswered = "question.answered"
-	EventQuestionExpired  = "question.expired"
-	EventKeyIssued        = "key.issued"
+	EventAgentKnown         = "agent.known"
+	EventAgentForgotten     = "agent.forgotten"
+	EventTaskCreated        = "task.created"
+	EventTaskAssigned       = "task.assigned"
+	EventTaskStarted        = "task.started"
+	EventTaskProgress       = "task.progress"
+	EventTaskTrouble        = "task.trouble" // an error that the agent can live with
+	EventTaskRequeued       = "task.requeued"
+	EventTaskDone           = "task.done"
+	EventTaskFailed         = "task.failed"
+	EventTaskCancelled      = "task.cancelled"
+	EventTaskBlocked        = "task.blocked" // what it needs will never be done
+	EventTaskUpdated        = "task.updated"
+	EventTaskNoted          = "task.noted"
+	EventTaskPlanned        = "task.planned"       // there is a plan, and somebody has to say yes
+	EventTaskRevise         = "task.plan_returned" // the plan is to be changed
+	EventTaskHelp           = "task.help_wanted"   // its agent needs a person
+	EventTaskUnblocked      = "task.unblocked"     // all that it waited for is done
+	EventTaskAnnounced      = "task.announced"     // what followed from its end is decided
+	EventDependencyAdded    = "dependency.added"
+	EventDependencyGone     = "dependency.removed"
+	EventDependencyDone     = "dependency.resolved"
+	EventContractKept       = "contract_fulfilled"
+	EventContractMissing    = "contract_missing"
+	EventSchemaUnknown      = "schema_version_unknown"
+	EventDocumentOdd        = "document_odd"
+	EventAgentCapable       = "agent.capable" // it says itself what it can do
+	EventQuestionAsked      = "question.asked"
+	EventQuestionRejoined   = "question.rejoined" // asked again by the agent's next run
+	EventQuestionAnswered   = "question.answered"
+	EventQuestionExpired    = "question.expired"
+	EventQuestionWithdrawn  = "question.withdrawn" // whoever asked does not need the answer any more
+	EventServerRegistered   = "server.registered"
+	EventServerSeen         = "server.seen" // it is there again
+	EventServerLost         = "server.lost" // it has said nothing for too long
+	EventKeysRotated        = "key.rotated"
+	EventKeyRevoked         = "key.revoked"
+	EventRegistrationIssued = "registration.issued"
+	EventTokenIssued        = "token.issued"
+	EventTokenRevoked       = "token.revoked"
+	EventKeyIssued          = "key.issued"
 )
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.

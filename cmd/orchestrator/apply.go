@@ -90,6 +90,8 @@ func (t *team) apply(ctx context.Context, next *config.Config, changes []config.
 		return nil, err
 	}
 	t.config = next
+	adopted, _ := rules(next)
+	t.super.Adopt(adopted)
 	t.log.SetLevel(logLevel(next.Log.Level))
 	return wait, nil
 }

@@ -153,6 +153,9 @@ func (d *door) refused(response *http.Response) *failure {
 		}
 	}
 	e := refusal.Error
+	if e.Code == wire.CodeDenied && e.Hint == "" && d.target.inside {
+		e.Hint = "Inside of an agent a command speaks as that agent ($ORC_SOCKET). To speak as an operator, name the orchestrator: --state-dir DIR"
+	}
 	return &failure{exit: exitOf(e.Code), code: e.Code, message: e.Message, hint: e.Hint, details: e.Details}
 }
 
@@ -161,7 +164,7 @@ func exitOf(code wire.Code) int {
 	switch code {
 	case wire.CodeInvalid:
 		return exitUsage
-	case wire.CodeDenied:
+	case wire.CodeDenied, wire.CodeUnauthenticated:
 		return exitDenied
 	case wire.CodeConflict:
 		return exitConflict

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +18,8 @@ func (a *app) inboxCommand() *cobra.Command {
 		Use:   "inbox",
 		Short: "Questions of agents that wait for a person",
 		Long: `Lists the questions that agents ask: whose, for how long, how much time is left for
-an answer, and what can be answered if it is not free. What an agent says about a
-question is in the JSON.`,
+an answer, and what can be answered if it is not free; and the task that waits for
+it, if one does. What an agent says about a question is in the JSON.`,
 		Example: `  orchestrator inbox
   orchestrator inbox answer q7 oauth
   orchestrator inbox watch`,
@@ -76,9 +78,19 @@ func (a *app) showInbox(raw []byte) error {
 		return a.print("Nobody asks anything.\n")
 	}
 	p, now := a.paint(a.stdout), time.Now()
-	rows := [][]cell{{text("ID"), text("AGENT"), figure("AGE"), figure("LEFT"), text("QUESTION")}}
+	head := []cell{text("ID"), text("AGENT"), figure("AGE"), figure("LEFT"), text("QUESTION")}
+	about := slices.ContainsFunc(list.Questions, func(q wire.Question) bool { return q.Task != "" })
+	if about {
+		head = slices.Insert(head, 2, text("TASK"))
+	}
+	rows := [][]cell{head}
 	for i := range list.Questions {
-		rows = append(rows, questionRow(&list.Questions[i], p, now))
+		q := &list.Questions[i]
+		row := questionRow(q, p, now)
+		if about {
+			row = slices.Insert(row, 2, text(cmp.Or(shortID(q.Task), "-")))
+		}
+		rows = append(rows, row)
 	}
 	return a.print("%s", table(rows))
 }

@@ -56,6 +56,8 @@ func answeredWords(r *wire.QuestionReply) string {
 	agent := oneLine(r.Question.Agent)
 	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(clip(oneLine(r.Answer), 100), "."))
 	switch {
+	case r.Question.Task != "":
+		return said + " Task " + shortID(r.Question.Task) + " goes on."
 	case r.Told:
 		return said
 	case r.Question.Blocking:

@@ -23,7 +23,7 @@ func (a *app) keyCommand() *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	verb.AddCommand(a.keyIssueCommand())
+	verb.AddCommand(a.keyIssueCommand(), a.keyListCommand(), a.keyRotateCommand(), a.keyRevokeCommand(), a.keyRegisterCommand())
 	return verb
 }
 
@@ -35,22 +35,28 @@ func (a *app) keyIssueCommand() *cobra.Command {
 is printed to stdout, this once: only a fingerprint of it is kept.`,
 		Example: `  KEY=$(orchestrator key issue ci)
   orchestrator key issue ci --json`,
-		Args: words(1, 1),
-		ValidArgsFunction: func(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(already) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return a.completeAgents(verb, already, begun)
+		Args:              words(1, 1),
+		ValidArgsFunction: a.completeOneAgent,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.newKey("issue-key", wire.IssueKey{Agent: args[0]}, "")
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.issueKey(args[0]) },
 	}
 }
 
-func (a *app) issueKey(agent string) error {
+// completeOneAgent is completeAgents for verbs that take one.
+func (a *app) completeOneAgent(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(already) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeAgents(verb, already, begun)
+}
+
+// newKey asks for a key and prints it. More is what else there is to say.
+func (a *app) newKey(operation string, request wire.IssueKey, more string) error {
 	return a.speak(func(ctx context.Context, d *door) error {
-		text, err := a.ask(ctx, d, "issue-key", wire.IssueKey{Agent: agent})
+		text, err := a.ask(ctx, d, operation, request)
 		if err != nil {
-			return hinted(err, wire.CodeNotFound, "See which there are: orchestrator agent ls")
+			return hinted(err, wire.CodeNotFound, noAgentHint)
 		}
 		if a.flags.json {
 			return a.answer(text)
@@ -63,6 +69,9 @@ func (a *app) issueKey(agent string) error {
 			return err
 		}
 		a.talk("This is key %s of %s. It is shown once: keep it in a safe place.", oneLine(issued.ID), oneLine(issued.Agent))
+		if more != "" {
+			a.talk("%s", more)
+		}
 		return nil
 	})
 }

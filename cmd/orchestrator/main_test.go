@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +38,21 @@ func brokenOrchestrator() {
 	os.Exit(a.run(os.Args[1:]))
 }
 
+// shipped is the program as it ships, built when the first test asks for it. It
+// lies near the programs that are this binary, and goes when they go.
+var shipped = sync.OnceValues(func() (string, error) {
+	this, err := exec.LookPath("orchestrator")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(filepath.Dir(filepath.Dir(this)), "shipped", "orchestrator")
+	text, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building the program: %w\n%s", err, text)
+	}
+	return program, nil
+})
+
 // TestScripts runs the scripts that speak to no orchestrator, or to one whose
 // answers are canned (stand-in).
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
@@ -53,6 +71,7 @@ func runScripts(t *testing.T, dir string) {
 			env.Setenv("ORC_SOCKET", "")
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("TERM", "xterm")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector every program ends a second late
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

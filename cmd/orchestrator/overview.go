@@ -15,9 +15,10 @@ func overview(root *cobra.Command, p paint) string {
 	}{
 		{"Start", []string{"init", "validate", "fmt", "schema"}},
 		{"Run", []string{"up", "run", "pipe", "reload", "down"}},
-		{"Look", []string{"status", "logs", "events"}},
+		{"Look", []string{"status", "logs", "events", "why", "graph"}},
 		{"Work", []string{"task", "inbox"}},
-		{"Agents", []string{"agent", "ps", "key"}},
+		{"Agents", []string{"agent", "ps"}},
+		{"Access", []string{"key", "token"}},
 		{"", []string{"version", "completion", "help"}},
 	}
 	var b strings.Builder

@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
@@ -101,6 +99,10 @@ func answerOf(of reflect.Type, prefix string) []string {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		name = prefix + name
 		switch {
+		case field.Type == reflect.TypeFor[wire.Raw]():
+			parts = append(parts, fmt.Sprintf("`%s` (a document)", name))
+		case field.Type.Kind() == reflect.Int || field.Type.Kind() == reflect.Int64:
+			parts = append(parts, fmt.Sprintf("`%s` (a number)", name))
 		case field.Type.Kind() == reflect.Slice:
 			parts = append(parts, fmt.Sprintf("`%s` (a list of %ss)", name, strings.ToLower(field.Type.Elem().Name())))
 		case field.Type.Kind() == reflect.Bool:
@@ -336,6 +338,13 @@ var reasons = []struct{ reason, meaning string }{
 	{"too_many_questions", "a thousand of your questions wait for an answer; `details.open` says how many"},
 	{"at_capacity", "you have as many tasks as you may have at a time; `details.taskIds` says which"},
 	{"dependency_failed", "a task that this one was to depend on came to nothing, so it would never run"},
+	{"contract_taken", "another task delivers under this contract already; `details.taskId` says which"},
+	{"cycle", "tasks would wait for each other; `details.path` is the way round"},
+	{"no_requirements", "the task says nothing that agents could be matched by"},
+	{"too_many_notes", "the task has ten thousand notes, and takes no more"},
+	{"name_taken", "an agent of that name runs here"},
+	{"too_large", "the request is longer than anybody reads"},
+	{"media_type", "the request says that it is no JSON"},
 	{"id_reused", "this run of you has used the id for another request"},
 	{"conflict", "it does not fit what is, for another reason: such as a stop that has begun"},
 }
@@ -406,38 +415,6 @@ func statesPart(t *testing.T) string {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", status, strings.Join(states, ", "))
 	}
 	return b.String()
-}
-
-// Every line of a message that the manual or the README shows is one.
-func TestMessagesOfTheManualAreRight(t *testing.T) {
-	compiler := jsonschema.NewCompiler()
-	for _, name := range wire.Schemas() {
-		text, _ := wire.Schema(name)
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-		require.NoError(t, err)
-		require.NoError(t, compiler.AddResource("urn:orchestrator:"+name, value))
-	}
-	pages, err := filepath.Glob("help/*.md")
-	require.NoError(t, err)
-	checked := 0
-	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		for _, line := range regexp.MustCompile(`(?m)^\{"type":".*\}$`).FindAllString(string(text), -1) {
-			if strings.Contains(line, "…") {
-				continue // told in parts
-			}
-			checked++
-			var said struct{ Type string }
-			require.NoError(t, json.Unmarshal([]byte(line), &said), "%s: %s", page, line)
-			schema, err := compiler.Compile("urn:orchestrator:" + said.Type)
-			require.NoError(t, err, "%s: %s", page, line)
-			value, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
-			require.NoError(t, err)
-			require.NoError(t, schema.Validate(value), "%s: %s", page, line)
-		}
-	}
-	require.Greater(t, checked, 3)
 }
 
 // The page has examples of lines and what they are: a word, then the line.

@@ -94,13 +94,15 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// newReader builds the program, and makes a folder to work in. Its name is in
-// what the README shows.
+// newReader has the program at hand, and makes a folder to work in. Its name is
+// in what the README shows.
 func newReader(t *testing.T) *reader {
 	t.Helper()
+	program, err := shipped()
+	require.NoError(t, err)
 	top, err := os.MkdirTemp("", "orc") // a socket needs a short path
 	require.NoError(t, err)
-	r := &reader{t: t, program: filepath.Join(top, "bin", "orchestrator"), dir: filepath.Join(top, "shop")}
+	r := &reader{t: t, program: program, dir: filepath.Join(top, "shop")}
 	require.NoError(t, os.Mkdir(r.dir, 0o700))
 	t.Cleanup(func() {
 		down, cancel := context.WithTimeout(context.Background(), time.Minute) // after a failure something may run
@@ -108,8 +110,6 @@ func newReader(t *testing.T) *reader {
 		_ = r.command(down, r.dir, "orchestrator down").Run()
 		require.NoError(t, os.RemoveAll(top))
 	})
-	text, err := exec.CommandContext(t.Context(), "go", "build", "-o", r.program, ".").CombinedOutput()
-	require.NoError(t, err, "%s", text)
 	return r
 }
 
@@ -172,7 +172,7 @@ func (r *reader) buildAgent(source string) {
 	require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, "go.hcl"), []byte("agent \"gopher\" {\n  command = [\"./agent\"]\n}\n"), 0o600))
 	r.do("orchestrator up -d -c go.hcl")
 	id := strings.TrimSpace(r.do(`orchestrator task add "Say hello" -c go.hcl --wait -q`))
-	require.Contains(r.t, r.do("orchestrator task show -c go.hcl --json "+id), `"result":"hello, Say hello"`)
+	require.Contains(r.t, r.do("orchestrator task show -c go.hcl --json "+id), `"summary":"hello, Say hello"`)
 	r.do("orchestrator down -c go.hcl")
 }
 
@@ -210,7 +210,7 @@ func (r *reader) run(c typed) {
 func (r *reader) runOnCheckout(c typed) {
 	r.t.Helper()
 	switch c.line {
-	case "go build -o orchestrator ./cmd/orchestrator": // newReader has done so
+	case "go build -o orchestrator ./cmd/orchestrator": // shipped has done so
 		require.FileExists(r.t, r.program)
 	case "go run ./cmd/orchestrator up":
 		r.runTeam(c.want)

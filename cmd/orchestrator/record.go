@@ -11,6 +11,7 @@ import (
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
 )
 
 // ledger is an event log that can be closed.
@@ -53,7 +54,12 @@ func cannotRecord(err error, store config.Store) error {
 // rules are what the configuration decides about messages and tasks.
 func rules(c *config.Config) (handlers.Rules, supervisor.Protocol) {
 	p := c.Protocol
-	return handlers.Rules{RequestTimeout: p.RequestTimeout, OnDependencyFailure: p.OnDependencyFailure},
+	m := c.Scheduler
+	return handlers.Rules{
+			RequestTimeout: p.RequestTimeout, OnDependencyFailure: p.OnDependencyFailure, LenientResults: !p.StrictResults,
+			MatchOnCreate: m.OnCreate, IgnoreArrivals: !m.OnOnline, OnlineOnly: !m.AssignOffline,
+			CountAssigned: m.CountAssigned, MaxAttempts: m.MaxAttempts,
+		},
 		supervisor.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
 }
 
@@ -70,29 +76,54 @@ func offers(c *config.Capabilities) []string {
 	return flat
 }
 
+// abilities are the capabilities of an agent as a document.
+func abilities(c *config.Capabilities) wire.Raw {
+	all := wire.Capabilities{
+		Languages: c.Languages, Tools: c.Tools, Environments: c.Environments, Tags: c.Tags, Capacity: c.MaxConcurrentTasks,
+	}
+	for _, r := range c.Repos {
+		all.Repos = append(all.Repos, wire.Repo{Name: r.Name, Path: r.Path, Languages: r.Languages, Tools: r.Tools})
+	}
+	return all.Spell()
+}
+
 // decided are the operations that are decided by handlers, as the door takes
 // them.
 func (t *team) decided() map[string]api.Operation {
 	found := make(map[string]api.Operation)
 	for _, o := range handlers.Operations() {
 		found[o.Name] = func(ctx context.Context, request []byte) (any, error) {
-			from, err := t.caller(ctx)
+			from, err := actorOf(ctx)
 			if err != nil {
 				return nil, err
 			}
 			return t.super.Ask(ctx, from, o.Name, request)
 		}
 	}
+	found["issue-token"] = t.signed(found["issue-token"])
+	for _, name := range granting {
+		found[name] = guarded(found[name])
+	}
 	return found
 }
 
-// caller is who asks: an operator, since only one can reach the socket, or the
-// agent whose key came with the request.
-func (t *team) caller(ctx context.Context) (handlers.Actor, error) {
-	key := api.Key(ctx)
-	if key == "" {
-		return handlers.Actor{Kind: handlers.Operator}, nil
+// actorOf is who asks at the door.
+func actorOf(ctx context.Context) (handlers.Actor, error) {
+	c := api.CallerOf(ctx)
+	if c.Kind == api.Nobody {
+		return handlers.Actor{}, &wire.Error{Code: wire.CodeUnauthenticated, Message: "nobody knows who asks"}
 	}
+	return speaker(c), nil
+}
+
+// keyHolder is the agent that a key speaks for, in any of its runs.
+func (t *team) keyHolder(key string) (name, run string, ok bool) {
 	name, err := t.super.AgentOf(key)
-	return handlers.Actor{Kind: handlers.Agent, Name: name}, err
+	return name, "", err == nil
+}
+
+// writes says whether an operation of the door is more than looking.
+func writes(operation string) bool {
+	known := slices.ContainsFunc(handlers.Operations(), func(o handlers.Operation) bool { return o.Name == operation })
+	return operation != "status" && (!known || handlers.Writes(operation))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Shows the running orchestrator and its agents: the state of each, since when,
 which task it has, how often it was restarted, what it uses, and why it is not
 running if it is not. The first line counts the tasks in each state, the last
-one the questions that wait for you.
+one the questions and the plans that wait for you.
 
 In a team of more than 50 agents those that simply run are counted, not listed.`,
 		Example: `  orchestrator status            once
@@ -136,10 +137,22 @@ func (a *app) showStatus(text []byte, all bool) error {
 	if err == nil && len(status.Agents) > 0 {
 		err = a.showAgents(status.Agents, all)
 	}
-	if err == nil && status.Questions > 0 {
-		err = a.print("%s %s (orchestrator inbox)\n", p.warn("Needs you:"), count(status.Questions, "question"))
+	if calls := callsOf(&status); err == nil && calls != "" {
+		err = a.print("%s %s\n", p.warn("Needs you:"), calls)
 	}
 	return err
+}
+
+// callsOf are what waits for a person, each with where to look.
+func callsOf(status *wire.Status) string {
+	var calls []string
+	if n := status.Questions; n > 0 {
+		calls = append(calls, count(n, "question")+" (orchestrator inbox)")
+	}
+	if n := status.Tasks.PlanReview; n > 0 {
+		calls = append(calls, count(n, "plan")+" to approve (orchestrator task ls --state plan_review)")
+	}
+	return strings.Join(calls, ", ")
 }
 
 // tasksTally counts the tasks in each state; nothing when there are none.

@@ -13,6 +13,7 @@ import (
 type target struct {
 	socket  string
 	subject string // what it belongs to, for messages: a file, a folder or a socket
+	inside  bool   // we are inside of an agent, and speak as that agent
 }
 
 // target finds the orchestrator that is meant. What is typed counts more than
@@ -29,7 +30,9 @@ func (a *app) target() (target, error) {
 	case a.env("ORC_HOST") != "":
 		return a.hostTarget(a.env("ORC_HOST"))
 	case a.env("ORC_SOCKET") != "":
-		return a.hostTarget(a.env("ORC_SOCKET"))
+		t, err := a.hostTarget(a.env("ORC_SOCKET"))
+		t.inside = a.env("ORC_AGENT_ID") != ""
+		return t, err
 	}
 	file, err := a.findConfig()
 	if err != nil {

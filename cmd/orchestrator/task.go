@@ -14,7 +14,8 @@ func (a *app) taskCommand() *cobra.Command {
 		Use:   "task",
 		Short: "Hand out work, look at it, wait for it",
 		Long: `Tasks are the work of the agents. Each has an id, of which any unique prefix will
-do, and a state. How tasks move: orchestrator help tasks.`,
+do, and a state. How tasks move: orchestrator help tasks. How they find their
+agents, plans, and what they get of each other: orchestrator help work.`,
 		Example: `  orchestrator task add "Say hello" --wait
   orchestrator task ls
   orchestrator task show 91c0`,
@@ -29,9 +30,11 @@ do, and a state. How tasks move: orchestrator help tasks.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	verb.AddCommand(
-		a.taskAddCommand(), a.taskListCommand(), a.taskShowCommand(),
-		a.taskStartCommand(), a.taskDoneCommand(), a.taskFailCommand(), a.taskCancelCommand(),
-		a.taskWaitCommand(),
+		a.taskAddCommand(), a.taskListCommand(), a.taskShowCommand(), a.graphCommand("orchestrator task graph"),
+		a.taskAssignCommand(), a.taskMatchCommand(), a.taskUpdateCommand(), a.taskDepsCommand(),
+		a.taskPlanCommand(), a.taskApprovePlanCommand(), a.taskRevisePlanCommand(),
+		a.taskStartCommand(), a.taskAskCommand(), a.taskDoneCommand(), a.taskFailCommand(), a.taskCancelCommand(),
+		a.taskNoteCommand(), a.taskNotesCommand(), a.taskWaitCommand(),
 	)
 	return verb
 }

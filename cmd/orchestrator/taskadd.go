@@ -14,10 +14,14 @@ type addFlags struct {
 	kind         string
 	spec         string
 	payload      string
-	needs        []string
 	role         choice
 	capabilities []string
 	priority     string
+	needs        needFlags
+	wants        wantFlags
+	details      detailFlags
+	assign       string
+	plan         bool
 	wait         bool
 }
 
@@ -33,68 +37,99 @@ func (a *app) taskAddCommand() *cobra.Command {
 capabilities, as soon as the tasks it needs are done.
 
 Without --role and --capability it is for a worker. --role none leaves the role
-open, for whoever has the capabilities.
+open, for whoever has the capabilities. A task that says instead what it requires
+(--repo, --language and so on) is matched: it goes to the agent that fits it best.
+With --assign it goes to the one that you name.
 
 --spec and --payload take the text itself, @FILE for what is in a file, or - for
-what comes on stdin.`,
+what comes on stdin. More about all of it: orchestrator help work.`,
 		Example: `  orchestrator task add "Say hello"
   orchestrator task add "API handlers" --needs 7f3a --capability go --wait
   orchestrator task add "Review the API" --role reviewer --spec @review.md
+  orchestrator task add "Client" --input 7f3a:api_schema --repo shop --language go
+  orchestrator task add "Migrate" --assign coder-0 --require-plan
   id=$(orchestrator task add "Write the spec" -q)`,
 		Args:              words(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, args []string) error {
-			if verb.Flags().Changed("needs") && len(f.needs) == 0 { // an empty variable is not "nothing"
+			if verb.Flags().Changed("needs") && len(f.needs.needs) == 0 { // an empty variable is not "nothing"
 				return misused("--needs is empty", "Leave it out for a task that needs no other")
 			}
 			return a.addTask(args[0], &f)
 		},
 	}
+	f.addTo(a, verb)
+	return verb
+}
+
+func (f *addFlags) addTo(a *app, verb *cobra.Command) {
 	set := verb.Flags()
 	set.StringVar(&f.kind, "type", "task", "what `KIND` of work it is; agents are told")
 	set.StringVar(&f.spec, "spec", "", "what is to be done: `TEXT`, @FILE or -")
 	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
-	set.StringSliceVar(&f.needs, "needs", nil, "tasks that must be done first: `ID,…`, may be repeated")
+	f.needs.addTo(a, verb)
 	set.Var(&f.role, "role", "the role of the agent: worker, planner, reviewer, or none for any")
 	set.StringSliceVar(&f.capabilities, "capability", nil, "what the agent must be able to do: `NAME,…`, may be repeated")
-	set.StringVar(&f.priority, "priority", "", "a number: `P` 1 comes first, 3 is what it has without one")
+	f.wants.addTo(a, verb)
+	set.StringVar(&f.assign, "assign", "", "give it to `AGENT`")
+	set.BoolVar(&f.plan, "require-plan", false, "that agent says first how it will go about it")
+	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first, 3 is what it has without one")
+	f.details.addTo(verb)
 	set.BoolVar(&f.wait, "wait", false, "come back when it has ended, as task wait does")
-	_ = verb.RegisterFlagCompletionFunc("needs", a.completeTasks(true))
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.complete)
-	for _, name := range []string{"type", "capability", "priority"} {
+	_ = verb.RegisterFlagCompletionFunc("assign", a.completeAgents)
+	_ = verb.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions(priorityWords, cobra.ShellCompDirectiveNoFileComp))
+	for _, name := range []string{"type", "capability"} {
 		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
-	return verb
 }
 
 // request is what is asked of the orchestrator; the tasks it needs are added
 // later.
 func (f *addFlags) request(a *app, title string) (*wire.SubmitTask, error) {
-	if f.spec == "-" && f.payload == "-" {
-		return nil, misused("--spec and --payload cannot both come from stdin", "Give one of them as @FILE")
-	}
-	if f.role.value == noRole && len(f.capabilities) == 0 {
-		return nil, misused("--role none wants a --capability: a task that asks for nothing is given to nobody", "Leave --role out for any worker")
-	}
-	r := &wire.SubmitTask{Type: f.kind, Name: title, RequiredRole: f.role.value, RequiredCapabilities: f.capabilities}
-	switch {
-	case f.role.value == noRole:
-		r.RequiredRole = ""
-	case f.role.value == "" && len(f.capabilities) == 0:
-		r.RequiredRole = wire.RoleWorker
-	}
-	if f.priority != "" {
-		r.Priority = wire.Raw(f.priority)
-		if !r.Priority.IsValid() || r.Priority.Kind() != '0' {
-			return nil, misused("--priority cannot be \""+f.priority+"\"", "It is a number: 1 comes first, 3 is what a task has without one")
-		}
+	r := &wire.SubmitTask{Type: f.kind, Name: title, RequiredCapabilities: f.capabilities}
+	if err := oneFromStdin("spec", f.spec, "payload", f.payload, "structured-spec", f.details.spec, "requirements", f.wants.document); err != nil {
+		return nil, err
 	}
 	var err error
+	if r.Requirements, err = f.wants.read(a); err != nil {
+		return nil, err
+	}
+	if r.RequiredRole, err = f.requiredRole(r.Requirements); err != nil {
+		return nil, err
+	}
+	if r.Priority, err = priorityOf(f.priority); err != nil {
+		return nil, err
+	}
 	if r.Description, err = a.given("--spec", f.spec); err != nil {
+		return nil, err
+	}
+	if err = f.details.readInto(a, &r.Details); err != nil {
 		return nil, err
 	}
 	r.Payload, err = a.givenDocument("payload", f.payload)
 	return r, err
+}
+
+// requiredRole is the role that the task asks for. With one it would go to
+// anybody who has it; so there is none when it is to be matched, or when its
+// agent is named.
+func (f *addFlags) requiredRole(requirements *wire.Requirements) (string, error) {
+	asks := f.role.value != "" || len(f.capabilities) > 0
+	matched := !requirements.Empty()
+	switch {
+	case f.plan && f.assign == "":
+		return "", misused("--require-plan is for an agent that is named", "Name it: --assign AGENT")
+	case f.assign != "" && asks && f.role.value != noRole:
+		return "", misused("--assign names the agent, and a role or a capability would find another", "Leave out --role and --capability")
+	case f.role.value == noRole && len(f.capabilities) == 0 && !matched && f.assign == "":
+		return "", misused("--role none wants a --capability: a task that asks for nothing is given to nobody", "Leave --role out for any worker")
+	case f.role.value == noRole, !asks && (matched || f.assign != ""):
+		return "", nil
+	case !asks:
+		return wire.RoleWorker, nil
+	}
+	return f.role.value, nil
 }
 
 func (a *app) addTask(title string, f *addFlags) error {
@@ -103,10 +138,10 @@ func (a *app) addTask(title string, f *addFlags) error {
 		return err
 	}
 	return a.speak(func(ctx context.Context, d *door) error {
-		if request.Dependencies, err = a.taskIDs(ctx, d, f.needs); err != nil {
+		if request.Dependencies, err = f.needs.read(ctx, a.finder(d)); err != nil {
 			return err
 		}
-		t, text, err := a.askTask(ctx, d, "submit-task", request)
+		t, text, err := a.makeTask(ctx, d, request, f)
 		if err != nil {
 			return err
 		}
@@ -127,13 +162,34 @@ func (a *app) addTask(title string, f *addFlags) error {
 	})
 }
 
+// makeTask submits a task, and gives it to the agent that was named. That there
+// is one is made sure of first: a task that nobody has is not what was wanted.
+func (a *app) makeTask(ctx context.Context, d *door, request *wire.SubmitTask, f *addFlags) (taskSeen, []byte, error) {
+	if f.assign == "" {
+		return a.askTask(ctx, d, "submit-task", request)
+	}
+	if err := a.isAgent(ctx, d, f.assign); err != nil {
+		return taskSeen{}, nil, err
+	}
+	t, _, err := a.askTask(ctx, d, "submit-task", request)
+	if err != nil {
+		return t, nil, err
+	}
+	t, text, err := a.askTask(ctx, d, "assign-task", wire.AssignTask{TaskID: t.ID, Agent: f.assign, RequirePlan: f.plan})
+	return t, text, butMade(err, &t)
+}
+
 // created says that there is a new task, and what has become of it meanwhile.
 func (a *app) created(ctx context.Context, d *door, t taskSeen) (words string, err error) {
 	if now, _, err := a.getTask(ctx, d, t.ID); err == nil {
 		t = now
 	}
 	words = a.words(ctx, d, &t)
-	return words, a.print("%s created, %s\n", a.paint(a.stdout).strong(shortID(t.ID)), words)
+	err = a.print("%s created, %s\n", a.paint(a.stdout).strong(shortID(t.ID)), words)
+	if isMatched(&t.Task) && len(t.WaitsFor) == 0 {
+		a.talk("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", shortID(t.ID))
+	}
+	return words, err
 }
 
 // waitForNew goes on as task wait does.

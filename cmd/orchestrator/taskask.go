@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"orchestrator/wire"
@@ -82,100 +81,47 @@ func (a *app) listTasks(ctx context.Context, d *door, q wire.QueryTasks) ([]task
 	return tasks, nil
 }
 
-// taskIDs turns what people type into whole ids, each once. Only for a prefix
-// the tasks need to be asked for.
-func (a *app) taskIDs(ctx context.Context, d *door, words []string) ([]string, error) {
-	var ids []string
-	var tasks []taskSeen
-	for _, word := range words {
-		switch {
-		case word == "":
-			return nil, misused("the id of a task is missing: it is empty", "See which there are: orchestrator task ls")
-		case !wholeID(word):
-			if tasks == nil {
-				var err error
-				if tasks, err = a.listTasks(ctx, d, wire.QueryTasks{Limit: everyTask}); err != nil {
-					return nil, err
-				}
-			}
-			id, err := taskOf(tasks, word)
-			if err != nil {
-				return nil, err
-			}
-			word = id
-		}
-		if !slices.Contains(ids, word) {
-			ids = append(ids, word)
-		}
-	}
-	return ids, nil
-}
-
-// wholeID says whether a word is as long and looks as the ids that the
-// orchestrator makes.
-func wholeID(word string) bool {
-	return len(word) == 36 && word[8] == '-' && word[13] == '-' && word[18] == '-' && word[23] == '-'
-}
-
-// taskOf finds the id that a prefix stands for.
-func taskOf(tasks []taskSeen, prefix string) (string, error) {
-	var fits []taskSeen
-	for _, t := range tasks {
-		if t.ID == prefix {
-			return t.ID, nil
-		}
-		if strings.HasPrefix(t.ID, prefix) {
-			fits = append(fits, t)
-		}
-	}
-	switch len(fits) {
-	case 0:
-		return "", &failure{
-			exit: exitNotFound, code: wire.CodeNotFound,
-			message: fmt.Sprintf("No task has an id that begins with %q", prefix),
-			hint:    noTaskHint, details: map[string]any{"task": prefix},
-		}
-	case 1:
-		return fits[0].ID, nil
-	}
-	return "", ambiguous(prefix, fits)
-}
-
-const noTaskHint = "See which there are: orchestrator task ls"
-
-// ambiguous says which tasks a prefix stands for, a few of them by name.
-func ambiguous(prefix string, fits []taskSeen) *failure {
-	const few = 5
-	var ids, shown []string
-	for i := range fits {
-		ids = append(ids, fits[i].ID)
-		id := shortID(fits[i].ID)
-		if len(prefix) >= len(id) { // then the difference comes later
-			id = wire.Visible(fits[i].ID)
-		}
-		shown = append(shown, id+" "+clip(oneLine(fits[i].Name), 40))
-	}
-	if len(shown) > few {
-		shown = append(shown[:few], fmt.Sprintf("and %d more", len(fits)-few))
-	}
-	return &failure{
-		exit: exitNotFound, code: wire.CodeNotFound,
-		message: fmt.Sprintf("%q fits %d tasks: %s", prefix, len(fits), strings.Join(shown, ", ")),
-		hint:    "Write more of the id", details: map[string]any{"task": prefix, "fits": ids},
-	}
-}
+// Where to look for what was not found.
+const (
+	noTaskHint  = "See which there are: orchestrator task ls"
+	noAgentHint = "See which there are: orchestrator agent ls"
+)
 
 // explained adds to a refusal what helps: where a task waits for others, which
-// and how far they are.
+// and how far they are; where tasks would wait for each other, which.
 func (a *app) explained(ctx context.Context, d *door, err error) error {
 	f, ok := errors.AsType[*failure](err)
-	if ok && f.code == wire.CodeConflict && f.details["reason"] == "blocked" {
+	if !ok {
+		return err
+	}
+	switch {
+	case f.code == wire.CodeConflict && f.details["reason"] == "blocked":
 		if ids := textsOf(f.details["waitsFor"]); len(ids) > 0 {
 			f.because = append(f.because, "It waits for "+a.needs(ctx, d, ids, true)+".")
 			f.hint = "Wait for what it needs: orchestrator task wait " + shortIDs(ids)
 		}
+	case f.code == wire.CodeConflict && f.details["reason"] == "cycle":
+		f.because = append(f.because, "They would wait for each other: "+a.way(ctx, d, textsOf(f.details["path"]))+".")
+	case f.code == wire.CodeNotFound && f.details["agent"] != nil:
+		f.hint = noAgentHint
 	}
 	return hinted(err, wire.CodeNotFound, noTaskHint)
+}
+
+// way names the tasks of a circle in its order, the middle of a long one left
+// out.
+func (a *app) way(ctx context.Context, d *door, ids []string) string {
+	const half = 4
+	var steps []string
+	for i, id := range ids {
+		switch {
+		case len(ids) <= 2*half || i < half || i >= len(ids)-half:
+			steps = append(steps, a.need(ctx, d, id, false))
+		case i == half:
+			steps = append(steps, fmt.Sprintf("%d more", len(ids)-2*half))
+		}
+	}
+	return strings.Join(steps, " -> ")
 }
 
 // textsOf reads a list of texts out of the details of a refusal.

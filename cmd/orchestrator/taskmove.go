@@ -45,7 +45,7 @@ stdin. Without one it is {"success":true}.`,
 			if err != nil {
 				return err
 			}
-			return a.moveTask(args[0], "complete-task", func(id string) any { return wire.CompleteTask{TaskID: id, Result: document} })
+			return a.moveTask(args[0], "complete-task", func(id string) any { return wire.CompleteTask{TaskID: id, Result: wire.ResultOf(document)} })
 		},
 	}
 	verb.Flags().StringVar(&result, "result", "", "what came of it: `JSON|TEXT`, @FILE or -")

@@ -15,8 +15,9 @@ func (a *app) taskShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Everything about a task",
-		Long: `Shows everything about a task: who made it and when, who has it, what it needs,
-what is to be done and what came of it.`,
+		Long: `Shows everything about a task: who made it and when, who has it, what it
+requires of its agent, what it needs and gets of other tasks, what is to be done,
+its plan, its question, and what came of it.`,
 		Example:           "  orchestrator task show 91c0\n  orchestrator task show 91c0 --json",
 		Args:              words(1, 1),
 		ValidArgsFunction: a.completeOneTask(true),
@@ -40,28 +41,16 @@ func (a *app) showTask(ctx context.Context, d *door, word string) error {
 	case a.flags.quiet:
 		return a.print("%s\n", wire.Visible(t.ID))
 	}
-	return a.print("%s", taskCard(&t.Task, a.dependencies(ctx, d, t.Dependencies), a.paint(a.stdout), time.Now()))
-}
-
-// dependencies are what a task needs, a line each.
-func (a *app) dependencies(ctx context.Context, d *door, ids []string) []string {
-	const enough = 20
-	var lines []string
-	for _, id := range ids[:min(enough, len(ids))] {
-		lines = append(lines, a.need(ctx, d, id, true))
-	}
-	if len(ids) > enough {
-		lines = append(lines, fmt.Sprintf("and %d more", len(ids)-enough))
-	}
-	return lines
+	return a.print("%s", taskCard(&t.Task, a.surroundings(ctx, d, &t.Task), a.paint(a.stdout), time.Now()))
 }
 
 // taskCard is a task in full.
-func taskCard(t *wire.Task, needs []string, p paint, now time.Time) string {
+func taskCard(t *wire.Task, s *surroundings, p paint, now time.Time) string {
 	at := func(stamp string) string { return clock(stamp, now, time.TimeOnly) }
 	c := card{}
 	c.row("type", t.Type)
 	c.row("created", at(t.CreatedAt)+" by "+strings.TrimPrefix(t.SubmittedBy, "agent:"))
+	c.details(t, s)
 	c.row("requires", requirements(t))
 	c.row("priority", string(t.Priority))
 	if t.AssignedTo != "" {
@@ -73,14 +62,16 @@ func taskCard(t *wire.Task, needs []string, p paint, now time.Time) string {
 	}
 	c.row("started", at(t.StartedAt))
 	if t.EndedAt != "" {
-		c.row(string(t.State), at(t.EndedAt)+tookWords(" after ", t))
+		c.row(string(t.State), at(t.EndedAt)+tookWords(" after ", t)+outcomeWords(t))
 	}
 	if !t.State.Final() {
 		c.row("progress", strings.TrimSpace(percent(t.Progress)+"  "+t.Message))
 	}
-	c.rows("needs", needs)
+	c.rows("needs", s.needs)
+	c.inputs(t)
 	c.text("spec", t.Description)
 	c.text("payload", string(t.Payload))
+	c.rounds(t, s)
 	c.text("result", resultText(t.Result))
 	c.text("error", t.Error)
 	c.text("reason", t.Reason)
@@ -96,6 +87,11 @@ func requirements(t *wire.Task) string {
 	if len(t.RequiredCapabilities) > 0 {
 		words = append(words, "capabilities "+strings.Join(t.RequiredCapabilities, ", "))
 	}
+	if t.Details != nil {
+		if wants := wantWords(t.Details.Requirements); wants != "" {
+			words = append(words, wants)
+		}
+	}
 	switch {
 	case len(words) > 0:
 		return strings.Join(words, ", ")
@@ -103,6 +99,14 @@ func requirements(t *wire.Task) string {
 		return "nothing: an agent has to take it"
 	}
 	return "nothing"
+}
+
+// outcomeWords say so when a task that is done is not all that was promised.
+func outcomeWords(t *wire.Task) string {
+	if t.Outcome == "" {
+		return ""
+	}
+	return ", " + t.Outcome
 }
 
 // card is what is known of one thing: a label and what it is, in lines.

@@ -69,12 +69,12 @@ func stateWords(t *wire.Task, needs string) string {
 		return "cancelled" + colon(t.Reason)
 	case t.State == wire.TaskPending && needs != "":
 		return "waits for " + needs
-	case t.State == wire.TaskPending && t.RequiredRole == "" && len(t.RequiredCapabilities) == 0:
+	case isMatched(t):
+		return "pending until it is matched with an agent"
+	case t.State == wire.TaskPending && !asksByName(t):
 		return "queued until somebody takes it"
 	case t.State == wire.TaskPending:
 		return "queued"
-	case t.State == wire.TaskAssigned:
-		return "assigned to " + oneLine(t.AssignedTo)
 	}
 	return heldWords(t)
 }
@@ -84,7 +84,11 @@ func heldWords(t *wire.Task) string {
 	if t.AssignedTo == "" || t.State.Final() {
 		return wire.Visible(string(t.State))
 	}
-	return wire.Visible(string(t.State)) + " on " + oneLine(t.AssignedTo)
+	on := " on "
+	if t.State == wire.TaskAssigned {
+		on = " to "
+	}
+	return wire.Visible(string(t.State)) + on + oneLine(t.AssignedTo)
 }
 
 func joined(parts ...string) string { return strings.Join(parts, "") }
@@ -115,17 +119,39 @@ func between(from, to string) (time.Duration, bool) {
 	return end.Sub(start), err == nil
 }
 
-// resultWords are a result at the end of a line, if it says anything.
+// resultWords are a result at the end of a line, if it says anything: its
+// summary, if it has one.
 func resultWords(result wire.Raw) string {
 	said := resultText(result)
+	if summary := summaryOf(result).Summary; summary != "" {
+		said = summary
+	}
 	if said == "" || said == `{"success":true}` {
 		return ""
 	}
 	return "   result: " + clip(oneLine(said), 100)
 }
 
-// resultText is a result as people read it: text without its quotes, anything
-// else as it came.
+// summarized is the part of a result that sums it up.
+type summarized struct {
+	Summary     string `json:"summary"`
+	CompletedBy string `json:"completed_by"` // of one that is nothing else
+}
+
+// summaryOf is empty when a result says nothing of the kind.
+func summaryOf(result wire.Raw) summarized {
+	if len(result) == 0 || result.Kind() != '{' {
+		return summarized{}
+	}
+	sum, err := decode[summarized](result)
+	if err != nil {
+		return summarized{}
+	}
+	return sum
+}
+
+// resultText is a result as people read it: text without what is around it,
+// anything else as it came.
 func resultText(result wire.Raw) string {
 	if len(result) == 0 || result.Kind() == 'n' {
 		return ""
@@ -134,6 +160,9 @@ func resultText(result wire.Raw) string {
 		if text, err := decode[string](result); err == nil {
 			return text
 		}
+	}
+	if sum := summaryOf(result); sum.CompletedBy != "" {
+		return sum.Summary
 	}
 	return string(result)
 }

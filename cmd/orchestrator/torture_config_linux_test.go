@@ -72,7 +72,7 @@ agent "good" {
 		"depends on itself":    {hcl: good + "agent \"x\" {\n  command    = [\"cat\"]\n  depends_on = [\"x\"]\n}\n", says: "orchestrator.hcl:7", exit: exitNo},
 		"no such folder":       {hcl: good + "agent \"x\" {\n  command = [\"cat\"]\n  dir     = \"gone\"\n}\n", says: "orchestrator.hcl:7:13", exit: exitNo},
 		"no environment file":  {hcl: good + "agent \"x\" {\n  command  = [\"cat\"]\n  env_file = [\"gone\"]\n}\n", says: "orchestrator.hcl:7:15", exit: exitNo},
-		"not in this version":  {hcl: good + "http {\n  listen = [\"127.0.0.1:0\"]\n}\n", says: "http.listen", exit: exitNo},
+		"open to the world":    {hcl: good + "http {\n  listen = [\"0.0.0.0:0\"]\n}\n", says: "orchestrator.hcl:6:13", exit: exitNo},
 		"an agent that is not": {hcl: good, args: []string{"god"}, says: `"god"`, exit: exitNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {

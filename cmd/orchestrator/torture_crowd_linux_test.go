@@ -106,7 +106,7 @@ agent "idle" {
   command  = ["cat"]
   replicas = 1000
 }
-`).up("--json")
+`).ship().up("--json")
 	s.waitForEvents(many, wire.EventStarted, "")
 	require.Len(t, s.pids(), many)
 	require.Len(t, s.processes(), many)

@@ -101,7 +101,7 @@ func TestTorture2LinesUpToTheLimit(t *testing.T) {
 agent "talker" {
   command = ["sh", "talker.sh"]
 }
-`, "talker.sh", script+"echo '"+message+"'; exec sleep 1000").up("--json")
+`, "talker.sh", script+"echo '"+message+"'; exec sleep 1000").ship().up("--json")
 	cut := s.waitForEvents(1, wire.EventLineCut, "talker")
 	waitForThat(t, "last line", func() bool { return s.agent("talker").Output.Lines == 5 })
 	require.EqualValues(t, 1, s.agent("talker").Output.Cut)

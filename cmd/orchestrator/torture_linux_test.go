@@ -107,9 +107,9 @@ func (s *stage) environ() []string {
 // binary, in which the race detector may take a multiple of memory and time.
 func (s *stage) ship() *stage {
 	s.t.Helper()
-	s.program = filepath.Join(s.t.TempDir(), "orchestrator")
-	text, err := exec.Command("go", "build", "-o", s.program, ".").CombinedOutput()
-	require.NoError(s.t, err, "%s", text)
+	program, err := shipped()
+	require.NoError(s.t, err)
+	s.program = program
 	return s
 }
 

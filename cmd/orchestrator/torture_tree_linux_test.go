@@ -212,7 +212,7 @@ exec sleep 1000
 // zombie and no descriptor stays.
 func TestTorture16ManyShortAgents(t *testing.T) {
 	t.Parallel()
-	const many = 4000
+	const many = 2000
 	s := newStage(t, fmt.Sprintf(`
 agent "short" {
   command   = ["sh", "-c", "exit ${self.index %% 256}"]

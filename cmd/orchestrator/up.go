@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
@@ -85,9 +87,6 @@ func (a *app) up(f upFlags, names []string) error {
 	if len(problems) > 0 {
 		_ = a.showProblems(problems, "", exitOK)
 	}
-	if err := supported(c); err != nil {
-		return err
-	}
 	if err := knowAgents(c, names); err != nil {
 		return err
 	}
@@ -99,6 +98,10 @@ func (a *app) up(f upFlags, names []string) error {
 		return cannotHold(err, c.Orchestrator.StateDir)
 	}
 	defer t.release()
+	urls, err := t.listen(c)
+	if err != nil {
+		return err
+	}
 	t.config, t.load, t.base = c, load, agentBase(a.environ)
 	err = t.supervise(c, supervisor.Options{
 		Name: c.Orchestrator.Name, Config: file, ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
@@ -107,6 +110,9 @@ func (a *app) up(f upFlags, names []string) error {
 		return err
 	}
 	a.talk("%s  %s  %s", versionLine(), c.Orchestrator.Name, file)
+	for _, url := range urls {
+		a.talk("Listening at %s", url)
+	}
 	if isTerminal(a.stdin) && isTerminal(a.stdout) {
 		a.talk("Ctrl-C stops everything in order, twice kills.")
 	}
@@ -141,18 +147,39 @@ func (a *app) work(t *team, f upFlags) error {
 	return err
 }
 
-// supported refuses what the file may say and this version does not do: better
+// listen opens the listeners of http.listen and returns where they are. Better
 // no start than one without what was asked for.
-func supported(c *config.Config) error {
-	if len(c.HTTP.Listen) == 0 {
-		return nil
+func (t *team) listen(c *config.Config) (urls []string, err error) {
+	h := &c.HTTP
+	for _, address := range h.Listen {
+		l, err := api.ListenTCP(address, api.TCP{Hosts: h.Hosts, Certificate: h.Certificate, Key: h.Key})
+		if err != nil {
+			return nil, cannotListen(err, c.Place("http.listen"))
+		}
+		t.remote = append(t.remote, l)
+		urls = append(urls, l.URL())
 	}
-	return &failure{
-		exit: exitNo, code: codeFailed,
-		message: "http.listen is not served by this version" + at(c.Place("http.listen")),
-		because: []string{"The orchestrator is spoken to over its unix socket alone. Nothing was started."},
-		hint:    "Take http.listen out of the file, or set it to []",
+	if len(urls) == 0 {
+		return nil, nil
 	}
+	t.runs.URL = urls[0]
+	if err := t.signer.Ready(); err != nil {
+		return nil, cannotListen(err, "")
+	}
+	return urls, nil
+}
+
+// cannotListen explains why a listener of http.listen is not open.
+func cannotListen(err error, place string) error {
+	f := &failure{
+		exit: exitNo, code: codeFailed, message: "Cannot serve http.listen" + at(place) + ": " + err.Error(),
+		because: []string{"Nothing was started."},
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		f.exit, f.code = exitConflict, wire.CodeConflict
+		f.hint = "Write another port, or 0 for one that is free, or end the other program"
+	}
+	return f
 }
 
 func at(place string) string {

@@ -32,9 +32,13 @@ func verbHelp(verb *cobra.Command, p paint, width int) string {
 	}
 	section("Usage", "  "+useLine(verb))
 	var below strings.Builder
+	wide := 12
+	for _, name := range verbNames(verb) {
+		wide = max(wide, len(name)+2)
+	}
 	for _, sub := range verb.Commands() {
 		if !sub.Hidden {
-			fmt.Fprintf(&below, "  %s%s\n", pad(sub.Name(), 12), sub.Short)
+			fmt.Fprintf(&below, "  %s%s\n", pad(sub.Name(), wide), sub.Short)
 		}
 	}
 	section("Commands", below.String())

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -33,7 +34,12 @@ type team struct {
 	super    *supervisor.Supervisor
 	record   ledger
 	shutdown time.Duration // the budget of the ordered stop
-	listener net.Listener
+	listener net.Listener  // the operators' socket
+	remote   []net.Listener
+	runs     *api.Runs // who has a socket of its own
+	signer   *api.Signer
+	http     config.HTTP
+	depth    int // how deep what is said may nest
 
 	// Of a team that has a file.
 	turn   chan struct{} // holds one while somebody reloads
@@ -82,6 +88,8 @@ func (t *team) open(socket string) error {
 	if err != nil {
 		return fmt.Errorf("opening the socket: %w", err)
 	}
+	t.runs = api.NewRuns(t.listener)
+	t.signer = &api.Signer{Path: filepath.Join(t.home.Dir, "jwt.key")}
 	return nil
 }
 
@@ -89,6 +97,9 @@ func (t *team) open(socket string) error {
 func (t *team) release() {
 	if t.listener != nil {
 		_ = t.listener.Close()
+	}
+	for _, l := range t.remote {
+		_ = l.Close()
 	}
 	if t.record != nil {
 		if err := t.record.Close(); err != nil {
@@ -140,10 +151,11 @@ func (t *team) supervise(c *config.Config, o supervisor.Options) error {
 		return cannotRecord(err, c.Store)
 	}
 	o.Version, o.StateDir, o.Start, o.Log = version, c.Orchestrator.StateDir, t.start, t.log
-	o.Shutdown, o.Record = c.Orchestrator.Shutdown, t.record
-	t.shutdown = c.Orchestrator.Shutdown
+	o.Shutdown, o.Record, o.Doorway = c.Orchestrator.Shutdown, t.record, t.runs.Open
+	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)
 	t.super = supervisor.New(o, t.specs(c))
+	t.signer.Revoked = t.super.TokenRevoked
 	if err := t.super.Restore(ctx); err != nil {
 		return cannotRecord(err, c.Store)
 	}
@@ -160,7 +172,7 @@ func (t *team) start(spec child.Spec) (supervisor.Process, error) {
 }
 
 // door joins what can be asked to who answers it.
-func (t *team) door(maxBody int64) *api.Door {
+func (t *team) door() *api.Door {
 	s := t.super
 	agents := func(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOutcome, error)) api.Operation {
 		return api.Do(func(ctx context.Context, r wire.AgentsRequest) (wire.AgentsReply, error) {
@@ -177,27 +189,39 @@ func (t *team) door(maxBody int64) *api.Door {
 		"reload":        api.Do(t.reload),
 	})
 	return &api.Door{
-		MaxBody: maxBody,
-		Log:     t.log,
-		// An agent that comes with its key may ask what agents may ask.
+		MaxBody:    t.http.MaxBody,
+		Rate:       t.http.Rate,
+		Log:        t.log,
+		Runs:       t.runs,
+		Agent:      t.keyHolder,
+		Signer:     t.signer,
 		WithKey:    handlers.MayAgents,
+		Writes:     writes,
 		Operations: operations,
 		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},
 		Lists:      map[string]api.List{"events": t.events, "logs": t.logs},
 		Pipes:      map[string]api.Pipe{"pipe": t.pipe},
+		Do:         t.decide,
+		Refused:    t.refused,
+		Depth:      t.depth,
+		Catalog:    catalog(),
+		Version:    version,
 	}
 }
 
 // serve opens the door; it is shut by what it returns.
 func (t *team) serve() (shut func()) {
 	open, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- api.Serve(open, t.listener, t.door(16<<20).Handler(), t.log) }()
+	server := api.NewServer(t.door().Handler(), t.log)
+	t.runs.Answer = server.Answer
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.Serve(open, append(t.remote, t.listener)...)
+	}()
 	return func() {
 		cancel()
-		if err := <-served; err != nil {
-			t.log.Error("the socket failed", "error", err)
-		}
+		<-served
 	}
 }
 
@@ -270,6 +294,8 @@ func (t *team) specs(c *config.Config) []supervisor.Agent {
 			Description: a.Description,
 			Role:        a.Role,
 			Offers:      offers(&a.Capabilities),
+			Names:       a.Capabilities.Names,
+			Abilities:   abilities(&a.Capabilities),
 			Capacity:    a.Capabilities.MaxConcurrentTasks,
 			OnExit:      a.OnExit,
 			Command:     a.Command,

@@ -145,7 +145,7 @@ func TestWordsLastWordsOfTheHolder(t *testing.T) {
 	held.assigned(task.ID)
 	held.say(asking("last", "complete-task", fmt.Sprintf(`{"taskId":%q,"result":"done after all"}`, task.ID)))
 	held.exit(1)
-	require.Equal(t, `"done after all"`, string(boss.await(task.ID, "completed").Result))
+	require.Equal(t, `{"summary":"done after all","completed_by":"agent:holder"}`, string(boss.await(task.ID, "completed").Result))
 	h.stop()
 }
 

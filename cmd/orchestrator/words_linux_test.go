@@ -65,6 +65,7 @@ type actor struct {
 	mu      sync.Mutex
 	said    int // ids so far
 	heard   []string
+	read    []message     // of what was heard, as far as somebody has looked at it
 	changed chan struct{} // closed when more was heard, or the stream has ended
 	ended   bool
 }
@@ -151,15 +152,13 @@ type message struct {
 	Payload       json.RawMessage `json:"payload"`
 	Error         *refusal        `json:"error"`
 
-	keys []string
-	line string
+	keys    []string
+	line    string
+	request *string // that it answers; nil if none
 }
 
 // to says whether a message answers a request.
-func (m *message) to(id string) bool {
-	var request *string
-	return json.Unmarshal(m.CorrelationID, &request) == nil && request != nil && *request == id
-}
+func (m *message) to(id string) bool { return m.request != nil && *m.request == id }
 
 type refusal struct {
 	Code    string         `json:"code"`
@@ -171,13 +170,17 @@ type refusal struct {
 func (a *actor) all() []message {
 	a.t.Helper()
 	a.mu.Lock()
-	lines := slices.Clone(a.heard)
-	a.mu.Unlock()
-	messages := make([]message, 0, len(lines))
-	for _, line := range lines {
-		messages = append(messages, heardAs(a.t, line))
+	defer a.mu.Unlock()
+	return a.messages()
+}
+
+// messages reads what was heard since the last time. The caller has the lock.
+func (a *actor) messages() []message {
+	a.t.Helper()
+	for _, line := range a.heard[len(a.read):] {
+		a.read = append(a.read, heardAs(a.t, line))
 	}
-	return messages
+	return a.read[:len(a.read):len(a.read)]
 }
 
 func heardAs(t *testing.T, line string) message {
@@ -190,7 +193,16 @@ func heardAs(t *testing.T, line string) message {
 		m.keys = append(m.keys, key)
 	}
 	slices.Sort(m.keys)
+	_ = json.Unmarshal(m.CorrelationID, &m.request) // "undefined" is none
 	return m
+}
+
+// look is what there is so far, what announces more, and whether there is none.
+func (a *actor) look() (messages []message, changed <-chan struct{}, ended bool) {
+	a.t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.messages(), a.changed, a.ended
 }
 
 // wait waits until a message is heard that fits, and returns the first.
@@ -198,15 +210,13 @@ func (a *actor) wait(what string, fits func(*message) bool) message {
 	a.t.Helper()
 	late := time.After(30 * time.Second)
 	for seen := 0; ; {
-		a.mu.Lock()
-		lines, changed, ended := slices.Clone(a.heard[seen:]), a.changed, a.ended
-		a.mu.Unlock()
-		for _, line := range lines {
-			if m := heardAs(a.t, line); fits(&m) {
-				return m
+		messages, changed, ended := a.look()
+		for i := range messages[seen:] {
+			if m := &messages[seen+i]; fits(m) {
+				return *m
 			}
 		}
-		seen += len(lines)
+		seen = len(messages)
 		require.False(a.t, ended, "%s has heard no %s", a.name, what)
 		select {
 		case <-changed:

@@ -207,7 +207,7 @@ func TestWordsAskAtTheDoor(t *testing.T) {
 	status, _ = h.operate("list-questions", `{}`, issued.Key)
 	require.Equal(t, http.StatusForbidden, status)
 	status, _ = h.operate("query-agents", `{}`, "orc_wrong")
-	require.Equal(t, http.StatusForbidden, status)
+	require.Equal(t, http.StatusUnauthorized, status)
 	a.quiet()
 	require.Len(t, a.all(), 1, "what was asked at the door is not answered on the pipe")
 	h.stop()

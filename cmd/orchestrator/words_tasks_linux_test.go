@@ -179,7 +179,7 @@ func TestWordsDispatch(t *testing.T) {
 	worker.refused("INVALID_REQUEST", "complete-task", fmt.Sprintf(`{"taskId":%q,"result":7}`, first.ID))
 	boss.refused("UNAUTHORIZED", "complete-task", fmt.Sprintf(`{"taskId":%q}`, first.ID))
 	worker.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q,"result":"done"}`, first.ID))
-	require.Equal(t, `"done"`, string(boss.task(first.ID).Result))
+	require.Equal(t, `{"summary":"done","completed_by":"agent:go"}`, string(boss.task(first.ID).Result))
 	require.Equal(t, "completed", boss.task(first.ID).Status)
 	for _, next := range []aTask{soon, after, late} {
 		notice := worker.assigned(next.ID)

@@ -3,11 +3,38 @@
 // An operation is behind POST /api/v1/operations/NAME: it takes a document of
 // package wire and answers with one, or, if it is a Stream, with JSON lines. A
 // List is behind GET /api/v1/NAME: it takes a query and answers with JSON lines.
-// A Pipe is behind POST /api/v1/NAME: it takes the caller's connection over. The
-// door translates, bounds and refuses; what an operation means is somebody
-// else's.
+// A Pipe is behind POST /api/v1/NAME: it takes the caller's connection over. A
+// Route has a path and forms of its own. The door translates, bounds and
+// refuses; what an operation means is somebody else's.
 //
-// Over the unix socket the caller is known by the kernel: only the user that
-// runs the orchestrator, and root, get as far as a request. Callers look as
-// well, with Dial: nobody but these two may answer them.
+// Those who speak of a hub have routes of their own to the same operations,
+// below /api/v1/tasks, /api/v1/server and /api/v1/servers. GET /openapi.json
+// describes all of it, and is made of what is there.
+//
+// # Who asks
+//
+// A Caller is known by where it comes in, and by what it shows:
+//
+//	comes in by              shows nothing         shows a credential
+//	the operators' socket    an operator, of all   who it says
+//	the socket of a run      that run              that run; another: 403
+//	TCP                      nobody: 401           who it says
+//
+// A key of an agent (orc_…) is taken as X-API-Key and as a bearer token, the
+// token of an operator, a JWT, as a bearer token. What is empty, malformed, not
+// known, or two things at once is 401, also where one who shows nothing would be
+// somebody. So is a credential of the wrong kind for a Route; 403 is for those
+// who are known and may not.
+//
+// Over a unix socket only the user that runs the orchestrator, and root, get as
+// far as a request: the kernel says who is there. Callers look as well, with
+// Dial: nobody but these two may answer them. The socket and the token of a run
+// end with it, and all that is open by them.
+//
+// TCP is for this machine, or speaks TLS 1.3. It is asked for by the names that
+// the configuration gives it, so that a page in a browser cannot reach it under
+// a name of its own; no page of elsewhere is told that it may.
+//
+// Each caller has so many requests a second and no more, but for operators at a
+// socket. What is refused has had nothing read but its headers.
 package api

@@ -57,53 +57,113 @@ func decode[T any](text []byte) (T, error) {
 // List answers a query with lines.
 type List func(ctx context.Context, query url.Values, send func(any) error) error
 
-// Door is everything that can be asked.
+// Route is one of the published routes, which have paths and forms of their own.
+type Route struct {
+	Pattern string // a method and a path, as http.ServeMux reads them
+	Access  Access
+	// Do answers. An error that it returns is answered for it; it has written
+	// nothing then.
+	Do func(w http.ResponseWriter, r *http.Request) error
+}
+
+const operationsPath = "/api/v1/operations/"
+
+// Door is everything that can be asked, and who may. Without the funcs that
+// know callers, nobody has a credential.
 type Door struct {
 	Operations map[string]Operation // answered with a document
 	Streams    map[string]Stream    // operations answered with lines
 	Lists      map[string]List
 	Pipes      map[string]Pipe
-	MaxBody    int64
+	Routes     []Route
+	MaxBody    int64 // bytes
+	Rate       int   // requests a second of one caller; 0: any number
 	Log        hclog.Logger
-	// WithKey says which operations a caller may ask for that comes with a key,
-	// and so is no operator. Nothing else is open to it.
+
+	// Runs are the runs of agents that are let in, each by its own credential.
+	Runs *Runs
+	// Agent finds the agent that a key is of, and the run if it is of one alone.
+	Agent func(key string) (name, run string, ok bool)
+	// Signer knows the tokens of operators.
+	Signer *Signer
+	// WithKey says which operations agents may ask for. Of the rest they have
+	// the routes that are for them, and nothing else.
 	WithKey func(operation string) bool
+	// Writes says which operations are more than looking; nil: all are.
+	Writes func(operation string) bool
+
+	// Do has an operation done whose body has been read: the routes of the hub
+	// are there with it. Nobody is a stranger who wants to register.
+	Do func(ctx context.Context, from Caller, operation string, body any) (any, error)
+	// Refused notes what is refused at these routes before anybody decides.
+	Refused func(from Caller, operation string, err *wire.Error)
+	Depth   int // how deep their bodies may nest; 0: 64
+
+	Catalog []Described // what there is to say of Operations and Streams
+	Version string      // of what is described
+
+	limits limits
 }
 
-// Handler is the door for net/http.
+// Handler is the door for net/http. It is made once.
 func (d *Door) Handler() http.Handler {
 	mux := http.NewServeMux()
+	d.mount(mux.HandleFunc)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.nowhere(mux, w, r) })
+	return d.outside(d.straight(mux))
+}
+
+// mount puts everything that is answered where it is.
+func (d *Door) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
 	for name, operation := range d.Operations {
-		mux.HandleFunc("POST "+operationsPath+name, func(w http.ResponseWriter, r *http.Request) {
+		at("POST "+operationsPath+name, d.behind(d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
 			d.document(w, r, operation)
-		})
+		}))
 	}
 	for name, stream := range d.Streams {
-		mux.HandleFunc("POST "+operationsPath+name, func(w http.ResponseWriter, r *http.Request) {
-			body, err := d.body(w, r)
-			if err != nil {
-				d.refuse(w, r, err)
-				return
-			}
-			d.lines(w, r, func(send func(any) error) error { return stream(r.Context(), body, send) })
-		})
+		at("POST "+operationsPath+name, d.behind(d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
+			d.stream(w, r, stream)
+		}))
 	}
 	for name, list := range d.Lists {
-		mux.HandleFunc("GET /api/v1/"+name, func(w http.ResponseWriter, r *http.Request) {
-			if err := unhurried(w); err != nil {
-				d.refuse(w, r, err)
-				return
-			}
-			d.lines(w, r, func(send func(any) error) error { return list(r.Context(), r.URL.Query(), send) })
-		})
+		at("GET /api/v1/"+name, d.behind(toLook, func(w http.ResponseWriter, r *http.Request) {
+			d.list(w, r, list)
+		}))
 	}
 	for name, pipe := range d.Pipes {
-		mux.HandleFunc("POST /api/v1/"+name, func(w http.ResponseWriter, r *http.Request) { d.pipe(w, r, pipe) })
+		at("POST /api/v1/"+name, d.behind(toJoin, func(w http.ResponseWriter, r *http.Request) { d.pipe(w, r, pipe) }))
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		d.refuse(w, r, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path)})
-	})
-	return d.guard(mux)
+	for _, route := range d.Routes {
+		at(route.Pattern, d.behind(route.admission(), func(w http.ResponseWriter, r *http.Request) {
+			if err := route.Do(w, r); err != nil {
+				d.refuse(w, r, err)
+			}
+		}))
+	}
+	if d.Do != nil {
+		for i := range hubRoutes {
+			at(hubRoutes[i].pattern, d.hub(&hubRoutes[i]))
+		}
+	}
+	at("GET "+openAPIPath, d.openAPI())
+}
+
+// stream answers an operation with lines.
+func (d *Door) stream(w http.ResponseWriter, r *http.Request, stream Stream) {
+	body, err := d.body(w, r)
+	if err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	d.lines(w, r, func(send func(any) error) error { return stream(r.Context(), body, send) })
+}
+
+func (d *Door) list(w http.ResponseWriter, r *http.Request, list List) {
+	if err := unhurried(w); err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	d.lines(w, r, func(send func(any) error) error { return list(r.Context(), r.URL.Query(), send) })
 }
 
 // document answers one operation.
@@ -125,10 +185,10 @@ func (d *Door) document(w http.ResponseWriter, r *http.Request, operation Operat
 func (d *Door) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.MaxBody))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
+		return nil, &wire.Error{Code: wire.CodeTooLarge, Message: fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
 	}
 	if err != nil {
-		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "the request did not arrive whole"}
+		return nil, &wire.Error{Code: wire.CodeMalformed, Message: "the request did not arrive whole"}
 	}
 	return text, unhurried(w)
 }
@@ -189,8 +249,10 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) 
 	switch {
 	case err != nil && !begun:
 		d.refuse(w, r, err)
-	case err != nil && r.Context().Err() == nil:
-		d.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
+	case err != nil:
+		if r.Context().Err() == nil {
+			d.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
+		}
 		panic(http.ErrAbortHandler)
 	default:
 		begin()
@@ -204,10 +266,17 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refusal, known := errors.AsType[*wire.Error](err)
 	if !known {
 		if r.Context().Err() != nil {
-			return // nobody is there any more
+			panic(http.ErrAbortHandler) // nobody is there any more, or nobody who may hear it
 		}
 		d.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 		refusal = &wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"}
+	}
+	if refusal.Code == wire.CodeUnauthenticated {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="orchestrator"`)
+	}
+	if ofHub(r.URL.Path) {
+		d.write(w, hubStatus(refusal.Code), toHub(refusal))
+		return
 	}
 	d.write(w, status(refusal.Code), wire.Refusal{FormatVersion: wire.FormatVersion, Error: refusal})
 }
@@ -231,8 +300,16 @@ func (d *Door) write(w http.ResponseWriter, status int, document any) {
 
 func status(code wire.Code) int {
 	switch code {
-	case wire.CodeInvalid:
+	case wire.CodeInvalid, wire.CodeMalformed:
 		return http.StatusBadRequest
+	case wire.CodeUnauthenticated:
+		return http.StatusUnauthorized
+	case wire.CodeTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case wire.CodeMediaType:
+		return http.StatusUnsupportedMediaType
+	case wire.CodeLimited:
+		return http.StatusTooManyRequests
 	case wire.CodeDenied:
 		return http.StatusForbidden
 	case wire.CodeNotFound:

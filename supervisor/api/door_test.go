@@ -19,6 +19,24 @@ import (
 	"orchestrator/wire"
 )
 
+// serve serves a door until it is shut.
+func serve(d *Door, listeners ...net.Listener) (shut func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	server := NewServer(d.Handler(), d.Log)
+	if d.Runs != nil {
+		d.Runs.Answer = server.Answer
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.Serve(ctx, listeners...)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
 // served opens a door on a socket and returns a client for it.
 func served(t *testing.T, d *Door) *http.Client {
 	t.Helper()
@@ -29,13 +47,7 @@ func served(t *testing.T, d *Door) *http.Client {
 	socket := filepath.Join(t.TempDir(), "api.sock")
 	listener, err := Listen(socket)
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, listener, d.Handler(), d.Log) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
+	t.Cleanup(serve(d, listener))
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
@@ -74,7 +86,8 @@ func TestOperations(t *testing.T) {
 		{"echo", ``, 200, `{"agents":[]}`},
 		{"echo", `{"agents":1}`, 400, `"code":"invalid"`},
 		{"echo", `{`, 400, `"code":"invalid"`},
-		{"echo", `{"agents":["` + strings.Repeat("x", 100) + `"]}`, 400, "larger than 100 bytes"},
+		{"echo", `{"agents":["` + strings.Repeat("x", 100) + `"]}`, 413, "larger than 100 bytes"},
+		{"late", strings.Repeat(" ", 101), 413, `"code":"too_large"`},
 		{"missing", `{}`, 404, `{"format_version":"1.0","error":{"code":"not_found","message":"no such thing","hint":"look elsewhere"}}`},
 		{"conflict", `{}`, 409, "not now"},
 		{"denied", `{}`, 403, "not you"},

@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log"
 	"net"
-	"net/http"
 	"os"
 	"syscall"
 	"time"
-
-	"github.com/hashicorp/go-hclog"
 )
 
 // Listen opens the unix socket for this user alone. A socket that nobody
@@ -52,8 +48,10 @@ func Listen(path string) (net.Listener, error) {
 	return &own{Listener: listener}, nil
 }
 
-// own lets in this user and root.
+// own lets in this user and root. Who gets in is an operator.
 type own struct{ net.Listener }
+
+func (o *own) entrance() *entrance { return &entrance{caller: Caller{Kind: Operator, Wide: true}} }
 
 // Accept waits for somebody who may come in.
 func (o *own) Accept() (net.Conn, error) {
@@ -100,31 +98,4 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 		return nil, err
 	}
 	return conn, nil
-}
-
-// Serve answers until ctx is over, and then lets those finish who are being
-// answered, for a moment.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger hclog.Logger) error {
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), "", 0),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	if err := server.Shutdown(last); err != nil {
-		_ = server.Close()
-	}
-	<-failed
-	return nil
 }

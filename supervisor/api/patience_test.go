@@ -22,7 +22,10 @@ import (
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
+	door  entrance
 }
+
+func (p *pipes) entrance() *entrance { return &p.door }
 
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 func (p *pipes) Close() error   { close(p.done); return nil }
@@ -42,20 +45,21 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return ours, nil
 }
 
-// visit has a client visit a door in a bubble.
-func visit(t *testing.T, d *Door, do func(*testing.T, *http.Client, *pipes)) {
+// visitAs has a client visit a door in a bubble, and be a caller there.
+func visitAs(t *testing.T, c Caller, d *Door, do func(*testing.T, *http.Client, *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		d.MaxBody, d.Log = 1<<20, hclog.NewNullLogger()
-		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-		ctx, cancel := context.WithCancel(t.Context())
-		served := make(chan error, 1)
-		go func() { served <- Serve(ctx, p, d.Handler(), d.Log) }()
+		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{}), door: entrance{caller: c}}
+		shut := serve(d, p)
 		transport := &http.Transport{DialContext: p.dial}
 		do(t, &http.Client{Transport: transport}, p)
 		transport.CloseIdleConnections()
-		cancel()
-		require.NoError(t, <-served)
+		shut()
 	})
+}
+
+func visitAsOperator(t *testing.T, d *Door, do func(*testing.T, *http.Client, *pipes)) {
+	visitAs(t, Caller{Kind: Operator, Wide: true}, d, do)
 }
 
 // A stream that has been silent for long ends as well as any other, and so
@@ -74,7 +78,7 @@ func TestStreamIsSilentForLong(t *testing.T) {
 			return "done", nil
 		})},
 	}
-	visit(t, d, func(t *testing.T, c *http.Client, _ *pipes) {
+	visitAsOperator(t, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		response, err := c.Get("http://x/api/v1/slow")
 		require.NoError(t, err)
 		text, err := io.ReadAll(response.Body)
@@ -95,7 +99,7 @@ func TestCallerThatTakesNothing(t *testing.T) {
 	d := &Door{Operations: map[string]Operation{"big": Do(func(context.Context, struct{}) (any, error) {
 		return strings.Repeat("x", 1<<20), nil
 	})}}
-	visit(t, d, func(t *testing.T, _ *http.Client, p *pipes) {
+	visitAsOperator(t, d, func(t *testing.T, _ *http.Client, p *pipes) {
 		conn, err := p.dial(t.Context(), "", "")
 		require.NoError(t, err)
 		defer conn.Close()
@@ -116,7 +120,7 @@ func TestStreamThatFailsIsCut(t *testing.T) {
 		}
 		return io.ErrClosedPipe
 	}}}
-	visit(t, d, func(t *testing.T, c *http.Client, _ *pipes) {
+	visitAsOperator(t, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		response, err := c.Get("http://x/api/v1/broken")
 		require.NoError(t, err)
 		text, err := io.ReadAll(response.Body)

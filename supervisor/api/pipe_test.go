@@ -26,14 +26,8 @@ const upgrade = "Connection: keep-alive, Upgrade\r\nUpgrade: orchestrator-pipe\r
 func piped(t *testing.T, pipe Pipe) func(query, headers, behind string) (*net.UnixConn, *http.Response, *bufio.Reader) {
 	listener, err := Listen(filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	door := &Door{MaxBody: 1 << 20, Log: hclog.NewNullLogger(), Pipes: map[string]Pipe{"pipe": pipe}}
-	go func() { served <- Serve(ctx, listener, door.Handler(), door.Log) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-served)
-	})
+	known := func(key string) (name, run string, ok bool) { return "a", "", key == "orc_a" }
+	t.Cleanup(serve(&Door{MaxBody: 1 << 20, Log: hclog.NewNullLogger(), Pipes: map[string]Pipe{"pipe": pipe}, Agent: known}, listener))
 	return func(query, headers, behind string) (*net.UnixConn, *http.Response, *bufio.Reader) {
 		conn, err := Dial(t.Context(), listener.Addr().String())
 		require.NoError(t, err)
@@ -115,7 +109,8 @@ func TestNoPipe(t *testing.T) {
 		"Connection: Upgrade\r\n": http.StatusBadRequest,
 		"Connection: Upgrade\r\nUpgrade: websocket\r\n": http.StatusBadRequest,
 		"Upgrade: orchestrator-pipe\r\n":                http.StatusBadRequest,
-		upgrade + "X-API-Key: orc_x\r\n":                http.StatusForbidden,
+		upgrade + "X-API-Key: orc_a\r\n":                http.StatusForbidden,
+		upgrade + "X-API-Key: orc_x\r\n":                http.StatusUnauthorized,
 	} {
 		_, response, _ := call("?as=me", headers, "")
 		require.Equal(t, status, response.StatusCode, headers)

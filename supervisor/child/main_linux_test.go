@@ -25,6 +25,7 @@ const modeEnv = "CHILD_TEST_PART"
 
 func TestMain(m *testing.M) {
 	Shim()
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector every part ends a second late
 	if part := os.Getenv(modeEnv); part != "" {
 		play(part)
 		return
@@ -181,13 +182,9 @@ func self() string {
 
 func sh(script string) Spec { return Spec{Command: []string{"/bin/sh", "-c", script}} }
 
-// withSelf is a shell that can start parts of this test binary: it is $0. They
-// end at once also where the race detector would have them wait a second.
+// withSelf is a shell that can start parts of this test binary: it is $0.
 func withSelf(script string) Spec {
-	return Spec{
-		Command: []string{"/bin/sh", "-c", script, self()},
-		Env:     append(os.Environ(), "GORACE=atexit_sleep_ms=0"),
-	}
+	return Spec{Command: []string{"/bin/sh", "-c", script, self()}, Env: os.Environ()}
 }
 
 // firstPID is the process id that the child says first.

@@ -37,6 +37,7 @@ func edit(t *testing.T, path, sql string) {
 func TestBreaks(t *testing.T) {
 	t.Parallel()
 	const facts = 3000
+	whole := closedLog(t, facts)
 	for _, damage := range []struct {
 		sql string
 		seq int64
@@ -61,7 +62,7 @@ func TestBreaks(t *testing.T) {
 		{"INSERT INTO snapshots VALUES (3001, 0, x'00', 0)", 3001},
 	} {
 		t.Run(damage.sql, func(t *testing.T) {
-			path := closedLog(t, facts)
+			path := copyLog(t, whole, t.TempDir())
 			edit(t, path, damage.sql)
 			_, err := Open(t.Context(), Options{Path: path})
 			if damage.seq > facts-tail {
@@ -132,8 +133,8 @@ func TestFlippedBits(t *testing.T) {
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
 		file := filepath.Join(t.TempDir(), "events.db")
-		found := 0
-		for range 150 {
+		found, tries := 0, max(40, rounds(150))
+		for range tries {
 			bit := random.IntN(len(content) * 8)
 			flipped := bytes.Clone(content)
 			flipped[bit/8] ^= 1 << (bit % 8)
@@ -143,7 +144,8 @@ func TestFlippedBits(t *testing.T) {
 				found++
 			}
 		}
-		require.Greater(t, found, 50, "seed %d", seed)
+		t.Logf("%d of %d do no harm", found, tries)
+		require.Greater(t, found, tries/4, "seed %d", seed)
 	})
 }
 

@@ -1,0 +1,83 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// perform does a task from its assignment to its report.
+func (w *work) perform(ctx context.Context, j *Job) error {
+	begun, err := w.begun(ctx, j)
+	switch {
+	case errors.Is(context.Cause(ctx), ErrCancelled):
+		return nil // it came to its end before it began
+	case gaveUp(ctx, err):
+		return errUnfinished
+	case err != nil || !begun:
+		return err
+	}
+	result, err := w.call(ctx, j, w.worker.Do)
+	switch {
+	case errors.Is(context.Cause(ctx), ErrCancelled):
+		return nil
+	case err == nil:
+		return w.complete(ctx, j.id, result)
+	case gaveUp(ctx, err):
+		return errUnfinished
+	}
+	return w.fail(ctx, j.id, err.Error())
+}
+
+// gaveUp says whether an error means no more than that the agent has to go. The
+// end of the stream may show in a question before the notice was heeded.
+func gaveUp(ctx context.Context, err error) bool {
+	if errors.Is(err, errUnasked) || errors.Is(err, errUnanswered) {
+		return true
+	}
+	return err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
+
+// call calls a function of the worker. One that panics takes its task with it,
+// not the agent; where it did is told apart from the task, as trouble.
+func (w *work) call(ctx context.Context, j *Job, do func(context.Context, *Job) (any, error)) (result any, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("the handler panicked: %v", reason)
+			_ = w.conn.Tell("error", wire.Trouble{ // a broken stream shows in the report
+				TaskID: j.id, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
+			})
+		}
+	}()
+	return do(ctx, j)
+}
+
+// complete reports a result. One that the orchestrator does not take fails the
+// task, which would run for ever otherwise.
+func (w *work) complete(ctx context.Context, id string, result any) error {
+	text, err := value(result)
+	if err != nil {
+		return w.fail(ctx, id, "its result cannot be told: "+err.Error())
+	}
+	err = w.conn.settle(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: wire.ResultOf(text)})
+	var refused *Refusal
+	switch {
+	case errors.As(err, &refused) && refused.Code == InvalidRequest && refused.Reason() == "":
+		return w.fail(ctx, id, "its result was refused: "+refused.Message)
+	case errors.Is(err, errUnsaid):
+		return w.fail(ctx, id, "its result cannot be told: "+err.Error())
+	}
+	return err
+}
+
+// fail reports that a task cannot be done. Something must be said about it.
+func (w *work) fail(ctx context.Context, id, why string) error {
+	if strings.TrimSpace(why) == "" {
+		why = "it failed without a word"
+	}
+	return w.conn.settle(ctx, "fail-task", wire.FailTask{TaskID: id, Error: why})
+}

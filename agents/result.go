@@ -1,0 +1,63 @@
+package agents
+
+import "orchestrator/wire"
+
+// Result is a result in the form for programs: what it delivers goes to the
+// tasks that need it. A handler returns one like any other result:
+//
+//	return agents.Result{
+//		Summary:   "The form keeps the name",
+//		Contracts: map[string]agents.Contract{"form_fields": agents.Fulfilled(fields)},
+//	}, nil
+type Result struct {
+	Summary   string              `json:"summary"` // what was done, in a line
+	Changes   Changes             `json:"changes,omitzero"`
+	Contracts map[string]Contract `json:"contracts,omitzero"` // by the keys that the task spec names
+	Tests     Tests               `json:"tests,omitzero"`
+	Artifacts map[string]any      `json:"artifacts,omitzero"` // what else there is, by name
+}
+
+// MarshalJSON says what kind of document it is.
+func (r Result) MarshalJSON() ([]byte, error) {
+	type plain Result // without this method
+	return wire.Encode(struct {
+		Schema string `json:"$schema"`
+		Plain  plain  `json:",embed"`
+	}{Schema: wire.SchemaResult + "v1", Plain: plain(r)})
+}
+
+// Contract is what a result delivers under a key.
+type Contract struct {
+	Status string `json:"status"` // wire.ContractFulfilled and so on
+	Data   any    `json:"data,omitzero"`
+}
+
+// Fulfilled delivers all that was promised: an object, as a rule.
+func Fulfilled(data any) Contract { return Contract{Status: wire.ContractFulfilled, Data: data} }
+
+// Partial delivers a part of what was promised.
+func Partial(data any) Contract { return Contract{Status: wire.ContractPartial, Data: data} }
+
+// Skipped says why nothing is delivered.
+func Skipped(reason string) Contract {
+	return Contract{Status: wire.ContractSkipped, Data: map[string]string{"reason": reason}}
+}
+
+// Changes are what was changed to do a task.
+type Changes struct {
+	Modified     []string `json:"files_modified,omitzero"`
+	Created      []string `json:"files_created,omitzero"`
+	Deleted      []string `json:"files_deleted,omitzero"`
+	LinesAdded   int64    `json:"lines_added,omitzero"`
+	LinesRemoved int64    `json:"lines_removed,omitzero"`
+}
+
+// Tests are what tests said.
+type Tests struct {
+	Framework string  `json:"framework,omitzero"`
+	Total     int64   `json:"total"`
+	Passed    int64   `json:"passed"`
+	Failed    int64   `json:"failed"`
+	Skipped   int64   `json:"skipped"`
+	Coverage  float64 `json:"coverage_percent,omitzero"`
+}

@@ -1,0 +1,32 @@
+package agents
+
+import (
+	"context"
+
+	"orchestrator/wire"
+)
+
+// UpdateCapabilities says what the agent can do now, in place of what was known
+// of it. Capabilities are their document, or what stands in them: then a
+// Capacity of 0 means that the agent is given nothing.
+func (c *Conn) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (wire.Server, error) {
+	var answer wire.Server
+	err := c.Ask(ctx, "update-capabilities", now, &answer)
+	return *tidyServer(&answer), err
+}
+
+// Servers lists all agents with what they can do, and whether they are online.
+func (c *Conn) Servers(ctx context.Context) ([]wire.Server, error) {
+	var answer wire.ServerList
+	err := c.Ask(ctx, "query-servers", nil, &answer)
+	for i := range answer.Servers {
+		tidyServer(&answer.Servers[i])
+	}
+	return answer.Servers, err
+}
+
+// tidyServer takes capabilities of null for none.
+func tidyServer(server *wire.Server) *wire.Server {
+	server.Capabilities = some(server.Capabilities)
+	return server
+}

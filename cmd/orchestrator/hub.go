@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor/api"
+	"orchestrator/wire"
+)
+
+// speaker is who asks, as it is decided about. Nobody is a stranger.
+func speaker(c api.Caller) handlers.Actor {
+	switch c.Kind {
+	case api.Agent:
+		return handlers.Actor{Kind: handlers.Agent, Name: c.Name, Only: c.Run, Wide: c.Wide}
+	case api.Operator:
+		return handlers.Actor{Kind: handlers.Operator, Name: c.Name}
+	}
+	return handlers.Actor{Kind: handlers.Stranger}
+}
+
+// decide has an operation done whose body the door has read. Those routes are
+// for each step by itself.
+func (t *team) decide(ctx context.Context, from api.Caller, operation string, body any) (any, error) {
+	actor := speaker(from)
+	actor.Strict = true
+	return t.super.Do(ctx, actor, operation, body)
+}
+
+// refused notes what the door has refused by itself.
+func (t *team) refused(from api.Caller, operation string, err *wire.Error) {
+	_ = t.super.Refuse(speaker(from), operation, err) // it is answered with that already
+}
+
+// catalog is what there is to say of the operations of the door.
+func catalog() []api.Described {
+	operators := handlers.Operators.String()
+	all := []api.Described{
+		{Name: "status", Who: operators, Summary: "How the orchestrator and its agents are"},
+		{Name: "start-agent", Who: operators, Writes: true, Summary: "Start agents, and those that they depend on"},
+		{Name: "stop-agent", Who: operators, Writes: true, Summary: "Stop agents"},
+		{Name: "restart-agent", Who: operators, Writes: true, Summary: "Stop agents, and start them again"},
+		{Name: "reload", Who: operators, Writes: true, Summary: "Read the configuration again, and do what has changed in it"},
+		{Name: "down", Who: operators, Writes: true, Summary: "Stop everything, and tell of it until the end"},
+	}
+	for _, o := range handlers.Operations() {
+		all = append(all, api.Described{Name: o.Name, Summary: o.Summary, Writes: o.Writes, Who: o.Who.String(), Standard: o.Standard})
+	}
+	return all
+}

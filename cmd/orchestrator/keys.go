@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+func (a *app) keyListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the keys of agents, and registration tokens",
+		Long: `Lists the keys that hold, whose they are and until when; and the registration
+tokens that nobody has used. What is secret about them is kept nowhere.`,
+		Example:           "  orchestrator key ls\n  orchestrator key ls --json",
+		Args:              words(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			return a.showCredentials("list-keys", "No keys. orchestrator key issue AGENT")
+		},
+	}
+}
+
+func (a *app) keyRotateCommand() *cobra.Command {
+	var overlap duration
+	verb := &cobra.Command{
+		Use:   "rotate AGENT",
+		Short: "Make a new key of an agent in place of its old ones",
+		Long: `Makes a new key for an agent, and lets its old ones run out: at once, or with
+--overlap after a while, in which whoever has an old key can be given the new
+one. The key alone is printed to stdout, this once.`,
+		Example:           "  KEY=$(orchestrator key rotate ci --overlap 1h)",
+		Args:              words(1, 1),
+		ValidArgsFunction: a.completeOneAgent,
+		RunE: func(_ *cobra.Command, args []string) error {
+			old := "Older keys hold no more."
+			if overlap.Duration > 0 {
+				old = "Older keys hold until " + clock(wire.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
+			}
+			return a.newKey("rotate-key", wire.IssueKey{Agent: args[0], Overlap: overlap.Milliseconds()}, old)
+		},
+	}
+	verb.Flags().Var(&overlap, "overlap", "how long the old keys still hold: `DUR`")
+	_ = verb.RegisterFlagCompletionFunc("overlap", cobra.NoFileCompletions)
+	return verb
+}
+
+func (a *app) keyRevokeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Take a key or a registration token away",
+		Long: `Takes a key away: who speaks with it is refused from now on. So is who registers
+with a registration token. Any unique prefix of the id will do.`,
+		Example:           "  orchestrator key revoke k1a2b3c4",
+		Args:              words(1, 1),
+		ValidArgsFunction: a.completeCredentials("list-keys"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.revoke(args[0], credentials{list: "list-keys", revoke: "revoke-key", noun: "key", where: "orchestrator key ls"}, false)
+		},
+	}
+}
+
+func (a *app) keyRegisterCommand() *cobra.Command {
+	var name string
+	var ttl duration
+	verb := &cobra.Command{
+		Use:   "register",
+		Short: "Make a token with which a server can register once",
+		Long: `Makes a token with which a server from elsewhere can become one of the agents,
+once: it gets a key of its own for it. The token alone is printed to stdout, this
+once. With --name no other server can use it.`,
+		Example:           "  orchestrator key register --name build-1 --ttl 1h",
+		Args:              words(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			return a.issueRegistration(wire.IssueRegistration{Name: name, TTL: ttl.Milliseconds()})
+		},
+	}
+	set := verb.Flags()
+	set.StringVar(&name, "name", "", "only for the server that is called `SERVER`")
+	set.Var(&ttl, "ttl", "how long it holds: `DUR`, 24h without it")
+	for _, flag := range []string{"name", "ttl"} {
+		_ = verb.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
+	return verb
+}
+
+func (a *app) issueRegistration(request wire.IssueRegistration) error {
+	return a.speak(func(ctx context.Context, d *door) error {
+		text, err := a.ask(ctx, d, "issue-registration", request)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return a.answer(text)
+		}
+		issued, err := decode[wire.IssuedRegistration](text)
+		if err != nil {
+			return err
+		}
+		if err := a.print("%s\n", issued.Token); err != nil {
+			return err
+		}
+		whose := "one server"
+		if request.Name != "" {
+			whose = oneLine(request.Name)
+		}
+		a.talk("This is registration token %s for %s, until %s. It is shown once, and can be used once.",
+			oneLine(issued.ID), whose, clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
+		return nil
+	})
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"orchestrator/supervisor/api"
+	"orchestrator/wire"
+)
+
+// granting are the operations that let others in, or keep them out. Over the
+// network they are for administrators: who may run the team need not decide who
+// else may.
+var granting = []string{"issue-key", "rotate-key", "revoke-key", "issue-registration", "issue-token", "revoke-token"}
+
+// guarded keeps an operation to administrators, and to who owns the socket.
+func guarded(do api.Operation) api.Operation {
+	return func(ctx context.Context, request []byte) (any, error) {
+		if role := api.CallerOf(ctx).Role; role != "" && role != wire.PersonAdmin {
+			return nil, &wire.Error{
+				Code: wire.CodeDenied, Message: "this is for administrators, and the token is one of an " + role,
+				Hint: "orchestrator token issue --sub NAME --role admin",
+			}
+		}
+		return do(ctx, request)
+	}
+}
+
+// signed makes tokens of what was decided about them: that somebody has one is a
+// fact, the token itself is signed here, said once and kept nowhere.
+func (t *team) signed(issue api.Operation) api.Operation {
+	return func(ctx context.Context, request []byte) (any, error) {
+		answer, err := issue(ctx, request)
+		issued, ok := answer.(*wire.IssuedToken)
+		if err != nil || !ok {
+			return answer, err
+		}
+		from, _ := wire.ParseTime(issued.IssuedAt)
+		until, _ := wire.ParseTime(issued.ExpiresAt)
+		whole := *issued
+		whole.Token, err = t.signer.Sign(api.Claims{
+			ID: issued.ID, Subject: issued.Subject, Role: issued.Role, IssuedAt: from, ExpiresAt: until,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("signing a token: %w", err)
+		}
+		return &whole, nil
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// linksOf are the dependencies of a task.
+func linksOf(t *wire.Task) []wire.Link {
+	if len(t.Links) > 0 {
+		return t.Links
+	}
+	var links []wire.Link
+	for _, id := range t.Dependencies {
+		links = append(links, wire.Link{On: id, Type: wire.DependsBlocks})
+	}
+	return links
+}
+
+// byID finds tasks.
+func byID(tasks []taskSeen) map[string]*taskSeen {
+	found := make(map[string]*taskSeen, len(tasks))
+	for i := range tasks {
+		found[tasks[i].ID] = &tasks[i]
+	}
+	return found
+}
+
+func linkRows(t *taskSeen, links []wire.Link, tasks map[string]*taskSeen, p paint, now time.Time) [][]cell {
+	rows := [][]cell{{text("DEP"), text("TASK"), text("NAME"), text("STATE"), text("KIND"), text("RESOLVED")}}
+	for i := range links {
+		l := &links[i]
+		name, state := text("-"), text("-")
+		if on := tasks[l.On]; on != nil {
+			name = text(clip(oneLine(on.Name), 40))
+			state = cell{text: wire.Visible(string(on.State)), ink: func(s string) string { return p.task(on.State, s) }}
+		}
+		rows = append(rows, []cell{
+			text(wire.Visible(l.ID)), text(shortID(l.On)), name, state, text(kindWords(l)), text(resolvedWords(t, l, now)),
+		})
+	}
+	return rows
+}
+
+// kindWords say what a dependency is.
+func kindWords(l *wire.Link) string {
+	switch {
+	case l.Type == wire.DependsInput:
+		return "input " + oneLine(l.Contract)
+	case l.Soft:
+		return "related, its end"
+	}
+	return oneLine(l.Type)
+}
+
+// resolvedWords say since when a dependency holds nothing up, and what came of
+// it.
+func resolvedWords(t *taskSeen, l *wire.Link, now time.Time) string {
+	switch {
+	case !l.Resolved:
+		return "-"
+	case l.Type != wire.DependsInput:
+		return clock(l.ResolvedAt, now, time.TimeOnly)
+	}
+	return clock(l.ResolvedAt, now, time.TimeOnly) + ", " + inputWords(t.ResolvedInputs, l.Contract)
+}
+
+// inputWords say how much was delivered under a contract.
+func inputWords(inputs wire.Inputs, contract string) string {
+	for _, in := range inputs {
+		if in.Key == contract && in.Data != nil && in.Data.Kind() != 'n' {
+			return fmt.Sprintf("%s delivered", sizeWords(len(in.Data)))
+		}
+	}
+	return "nothing delivered"
+}
+
+// sizeWords are a number of bytes.
+func sizeWords(n int) string {
+	if n < 1000 {
+		return count(n, "byte")
+	}
+	return shortBytes(int64(n))
+}

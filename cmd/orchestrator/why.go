@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+func (a *app) whyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "why TASK|AGENT",
+		Short: "Why a task or an agent is as it is",
+		Long: `Says why a task does not move, or an agent does not work: the causes in their
+order, and what comes next or can be done.
+
+Of a task: since when it is in its state, what it waits for and what holds that
+up, what it asks of an agent and how each agent fits, and what was tried. Of an
+agent: its state and its reason, how its runs ended, its last words, and what it
+has.`,
+		Example:           "  orchestrator why 5be1\n  orchestrator why coder-1\n  orchestrator why 5be1 --json",
+		Args:              words(1, 1),
+		ValidArgsFunction: a.completeAnything,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.speak(func(ctx context.Context, d *door) error { return a.why(ctx, d, args[0]) })
+		},
+	}
+}
+
+// completeAnything offers agents and tasks.
+func (a *app) completeAnything(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(already) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	agents, _ := a.completeAgents(verb, nil, begun)
+	tasks, directive := a.completeTasks(true)(verb, nil, begun)
+	return append(agents, tasks...), directive
+}
+
+// why answers about an agent that is called so, or else about a task.
+func (a *app) why(ctx context.Context, d *door, word string) error {
+	status, _, err := a.status(ctx, d)
+	if err != nil {
+		return err
+	}
+	for i := range status.Agents {
+		if status.Agents[i].Name == word {
+			return a.whyAgent(ctx, d, &status, &status.Agents[i])
+		}
+	}
+	find := a.finder(d)
+	id, err := find.id(ctx, word)
+	if err != nil {
+		return neither(err, word, &status)
+	}
+	return a.whyTask(ctx, d, find, &status, id)
+}
+
+// neither adds to why there is no such task that no agent is called so.
+func neither(err error, word string, status *wire.Status) error {
+	f, ok := errors.AsType[*failure](err)
+	if !ok || f.details["fits"] != nil || f.code != wire.CodeNotFound {
+		return err
+	}
+	var names []string
+	for i := range status.Agents {
+		names = append(names, status.Agents[i].Name)
+	}
+	f.message = fmt.Sprintf("No agent is called %q, and no task has an id that begins so%s", word, didYouMean(word, names))
+	f.hint = "See which there are: orchestrator ps     orchestrator task ls"
+	return f
+}
+
+// tried is something that was tried, and what came of it.
+type tried struct {
+	At   string `json:"at"`
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+}
+
+// happenedTo asks for events, and keeps those that are wanted.
+func (a *app) happenedTo(ctx context.Context, d *door, query url.Values, wanted func(*wire.Event) bool) ([]wire.Event, error) {
+	body, err := d.get(ctx, "events", query)
+	if err != nil {
+		return nil, err
+	}
+	var events []wire.Event
+	for line, err := range d.lines(ctx, body) {
+		if err != nil {
+			return nil, err
+		}
+		event, err := decode[wire.Event](line)
+		if err != nil {
+			return nil, err
+		}
+		if wanted(&event) {
+			events = append(events, event)
+		}
+	}
+	return events, nil
+}
+
+// mostTried is how many tries are told, the latest.
+const mostTried = 5
+
+func triedOf(events []wire.Event, kinds ...string) []tried {
+	var all []tried
+	for i := range events {
+		if e := &events[i]; slices.Contains(kinds, e.Kind) {
+			all = append(all, tried{At: e.At, Kind: e.Kind, Text: e.Text})
+		}
+	}
+	return all
+}
+
+// tried shows tries in a card, the latest few.
+func (c *card) tried(label string, all []tried, now time.Time) {
+	var lines []string
+	for _, t := range all[max(0, len(all)-mostTried):] {
+		lines = append(lines, clock(t.At, now, time.TimeOnly)+" "+oneLine(t.Text))
+	}
+	if older := len(all) - len(lines); older > 0 {
+		lines = append([]string{isEarlier(older)}, lines...)
+	}
+	c.rows(label, lines)
+}
+
+func isEarlier(n int) string { return fmt.Sprintf("%d earlier", n) }
+
+// since says since when something is so, and how long that is.
+func since(stamp string, now time.Time) string {
+	if stamp == "" {
+		return ""
+	}
+	words := " since " + clock(stamp, now, time.TimeOnly)
+	if passed, ok := between(stamp, wire.Timestamp(now)); ok {
+		words += " (" + shortDuration(max(0, passed)) + ")"
+	}
+	return words
+}
+
+// standing says in words what an agent is doing.
+func standing(v *wire.AgentView) string {
+	switch {
+	case v.State == wire.StateRunning && len(v.Tasks) == 0:
+		return "idle"
+	case v.State == wire.StateRunning:
+		return "busy with " + heldLabels(v.Tasks)
+	case v.State == wire.StateWaiting && len(v.DependsOn) > 0:
+		return "waits for " + oneLine(strings.Join(v.DependsOn, ", "))
+	}
+	words := wire.Visible(string(v.State))
+	if v.State == wire.StateBackoff {
+		words = "in backoff"
+	}
+	return words + colon(note(*v))
+}
+
+// heldLabels names the tasks that an agent has, a few of them.
+func heldLabels(tasks []wire.TaskLabel) string {
+	const few = 2
+	var labels []string
+	for _, t := range tasks[:min(few, len(tasks))] {
+		label := taskLabel(t.ID, t.Name)
+		if progress := percent(t.Progress); progress != "" {
+			label += " (" + progress + ")"
+		}
+		labels = append(labels, label)
+	}
+	words := strings.Join(labels, ", ")
+	if len(tasks) > few {
+		words += fmt.Sprintf(" and %d more", len(tasks)-few)
+	}
+	return words
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// agentCauses are why an agent is as it is.
+type agentCauses struct {
+	FormatVersion string           `json:"format_version"`
+	Agent         string           `json:"agent"`
+	State         wire.State       `json:"state"`
+	Since         string           `json:"since,omitzero"`
+	Reason        string           `json:"reason"`
+	WaitsFor      []whyOther       `json:"waits_for"` // agents
+	Starts        int              `json:"starts"`
+	Restarts      int              `json:"restarts"`
+	NextStartMS   int64            `json:"next_start_ms,omitzero"`
+	LastExit      string           `json:"last_exit"`
+	Tried         []tried          `json:"tried"`
+	LastWords     []string         `json:"last_words"`
+	Tasks         []wire.TaskLabel `json:"tasks"`     // that it has
+	Questions     []string         `json:"questions"` // that it asks, by id
+	Next          []string         `json:"next"`
+
+	view *wire.AgentView
+}
+
+// whyOther is an agent that this one waits for.
+type whyOther struct {
+	Agent string `json:"agent"`
+	Words string `json:"words"`
+}
+
+func (a *app) whyAgent(ctx context.Context, d *door, status *wire.Status, v *wire.AgentView) error {
+	c := &agentCauses{
+		FormatVersion: wire.FormatVersion, Agent: v.Name, State: v.State, Reason: v.Reason, Starts: v.Starts, Restarts: v.Restarts,
+		NextStartMS: v.NextStartMS, LastExit: v.LastExit, Tasks: v.Tasks, view: v,
+	}
+	if v.State == wire.StateWaiting {
+		c.waits(status)
+	}
+	if err := a.lifeOf(ctx, d, c); err != nil {
+		return err
+	}
+	if err := a.questionsOf(ctx, d, c); err != nil {
+		return err
+	}
+	c.Next = c.next()
+	if a.flags.json {
+		return a.document(c)
+	}
+	return a.print("%s", c.text(a.paint(a.stdout), time.Now()))
+}
+
+// waits says how the agents stand that this one waits for.
+func (c *agentCauses) waits(status *wire.Status) {
+	for _, name := range c.view.DependsOn {
+		for i := range status.Agents {
+			if o := &status.Agents[i]; o.Name == name || o.Block == name {
+				c.WaitsFor = append(c.WaitsFor, whyOther{Agent: o.Name, Words: standing(o)})
+			}
+		}
+	}
+}
+
+// lifeOf finds since when the agent is so, how its runs ended, and what it said
+// last, if it says nothing more.
+func (a *app) lifeOf(ctx context.Context, d *door, c *agentCauses) error {
+	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
+	events, err := a.happenedTo(ctx, d, query, func(e *wire.Event) bool { return moves[e.Kind] })
+	if err != nil {
+		return err
+	}
+	if len(events) > 0 {
+		c.Since = events[len(events)-1].At
+	}
+	c.Tried = triedOf(events, wire.EventExited, wire.EventRestarting, wire.EventGaveUp, wire.EventStalled)
+	if c.State.Live() && c.State != wire.StateStalled {
+		c.Tried = nil // what was before is over
+		return nil
+	}
+	c.LastWords, err = a.lastWords(ctx, d, c.Agent)
+	return err
+}
+
+// moves are the kinds of event by which the state of an agent changes.
+var moves = map[string]bool{
+	wire.EventWaiting: true, wire.EventStarting: true, wire.EventStarted: true, wire.EventExited: true, wire.EventRestarting: true,
+	wire.EventGaveUp: true, wire.EventStopAsked: true, wire.EventStopped: true, wire.EventStalled: true, wire.EventRecovered: true,
+}
+
+// fewWords is how many of an agent's last lines are told, of those that are asked
+// for: among them are ours about the agent.
+const fewWords, someWords = 5, "100"
+
+func (a *app) lastWords(ctx context.Context, d *door, name string) ([]string, error) {
+	body, err := d.get(ctx, "logs", url.Values{"agent": {name}, "n": {someWords}})
+	if err != nil {
+		return nil, err
+	}
+	var said []string
+	for raw, err := range d.lines(ctx, body) {
+		if err != nil {
+			return nil, err
+		}
+		line, err := decode[wire.LogLine](raw)
+		if err != nil {
+			return nil, err
+		}
+		if line.Stream != wire.StreamOwn {
+			said = append(said, line.Text)
+		}
+	}
+	return said[max(0, len(said)-fewWords):], nil
+}
+
+func (a *app) questionsOf(ctx context.Context, d *door, c *agentCauses) error {
+	text, err := a.ask(ctx, d, "list-questions", struct{}{})
+	if err != nil {
+		return err
+	}
+	list, err := decode[wire.QuestionList](text)
+	for _, q := range list.Questions {
+		if q.Agent == c.Agent {
+			c.Questions = append(c.Questions, q.ID)
+		}
+	}
+	return err
+}
+
+// text is the story of an agent, cause by cause.
+func (c *agentCauses) text(p paint, now time.Time) string {
+	state := p.state(c.State, wire.Visible(string(c.State)))
+	if c.State == wire.StateBackoff {
+		state = "in " + state
+	}
+	head := fmt.Sprintf("%s is %s%s\n", p.strong(oneLine(c.Agent)), state, since(c.Since, now))
+	card := card{}
+	card.row("reason", note(*c.view))
+	for _, o := range c.WaitsFor {
+		card.row("waits for", oneLine(o.Agent)+", "+o.Words)
+	}
+	card.row("starts", fmt.Sprintf("%d, of these %s by itself", c.Starts, count(c.Restarts, "restart")))
+	card.row("last exit", c.LastExit)
+	card.tried("before", c.Tried, now)
+	var said []string
+	for _, line := range c.LastWords {
+		said = append(said, clip(wire.Visible(line), 200))
+	}
+	card.rows("last words", said)
+	var held []string
+	for _, t := range c.Tasks[:min(mostTold, len(c.Tasks))] {
+		held = append(held, taskLabel(t.ID, t.Name)+", "+farWords(&wire.Task{State: t.State, Progress: t.Progress}))
+	}
+	card.rows("has", held)
+	card.rows("next", c.Next)
+	return head + table(card.lines)
+}
+
+// next says what will happen by itself, and what a person can do.
+func (c *agentCauses) next() []string {
+	name := oneLine(c.Agent)
+	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name
+	var next []string
+	switch c.State {
+	case wire.StateBackoff:
+		next = []string{"It starts again in " + shortMS(c.NextStartMS) + ". At once: " + start, logs}
+	case wire.StateFailed:
+		next = []string{"It is not tried again. When the cause is mended: " + start, logs}
+	case wire.StateExited:
+		next = []string{"It ended well, and is not started again by itself. Once more: " + start}
+	case wire.StateStopped:
+		next = []string{"It starts when somebody says so: " + start}
+	case wire.StateWaiting:
+		next = []string{"It starts when those it waits for are ready. Without them: orchestrator agent start --no-deps " + name}
+	case wire.StateStalled:
+		next = []string{logs, "Start it anew: orchestrator agent restart " + name}
+	case wire.StateRunning:
+		next = []string{name + " is " + standing(c.view) + "."}
+	default:
+		next = []string{"It is being started or stopped: orchestrator status"}
+	}
+	for _, id := range c.Questions {
+		next = append(next, "It waits for an answer: orchestrator inbox answer "+wire.Visible(id)+" VALUE")
+	}
+	return next
+}

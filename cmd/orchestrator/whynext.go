@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// next says what will happen by itself, and what a person can do.
+func (c *taskCauses) next() []string {
+	id, t := shortID(c.Task.ID), c.task
+	switch {
+	case t.State.Final():
+		return []string{ended(t)}
+	case len(c.WaitsFor) > 0:
+		return c.nextOfBlocked(id)
+	}
+	switch t.State {
+	case wire.TaskPending:
+		return c.nextOfPending(id)
+	case wire.TaskAssigned:
+		return c.nextOfHeld("has been given it and has not begun", "Begin for it: orchestrator task start "+id)
+	case wire.TaskPlanning:
+		next := c.nextOfHeld("is to say how it will go about it", "Say it instead: orchestrator task plan "+id+" TEXT")
+		if t.Details != nil && t.PlanFeedback != "" {
+			next = append([]string{"Its plan was sent back: " + clip(oneLine(t.PlanFeedback), 100)}, next...)
+		}
+		return next
+	case wire.TaskPlanReview:
+		return []string{
+			"Its plan waits for somebody to approve of it. Read it: orchestrator task show " + id,
+			"Then: orchestrator task approve-plan " + id + "     or: orchestrator task revise-plan " + id + " -m TEXT",
+		}
+	case wire.TaskNeedsHuman:
+		return c.nextOfQuestion(id)
+	case wire.TaskInReview:
+		return []string{"Somebody looks at its work."}
+	}
+	return c.nextOfHeld("works on it", "Its story: orchestrator events --task "+id)
+}
+
+// ended says how a task ended.
+func ended(t *taskSeen) string {
+	switch t.State {
+	case wire.TaskFailed:
+		return "It has failed" + colon(clip(oneLine(t.Error), 200))
+	case wire.TaskCancelled:
+		return "Nobody wants it any more" + colon(clip(oneLine(t.Reason), 200))
+	}
+	return "It is done. What came of it: orchestrator task show " + shortID(t.ID)
+}
+
+// nextOfBlocked is for a task that waits for others. What has failed never ends
+// well by itself.
+func (c *taskCauses) nextOfBlocked(id string) []string {
+	var lost, open []string
+	for _, t := range c.HeldUpBy {
+		if t.State.Final() {
+			lost = append(lost, t.ID)
+		} else {
+			open = append(open, t.ID)
+		}
+	}
+	if len(lost) > 0 {
+		return []string{
+			fmt.Sprintf("%s came to nothing, so it will wait for ever. Take the dependency away: orchestrator task deps %s --rm %s",
+				shortIDs(lost), c.waiter(lost[0]), shortID(lost[0])),
+			"Or give it up: orchestrator task cancel " + id,
+		}
+	}
+	next := "It goes on when what it waits for is done."
+	if len(open) > 0 {
+		next += " Why " + shortID(open[0]) + " is not: orchestrator why " + shortID(open[0])
+	}
+	return []string{next}
+}
+
+// waiter is the task that waits for one directly, as far as is known here.
+func (c *taskCauses) waiter(id string) string {
+	for _, t := range c.WaitsFor {
+		if t.ID == id {
+			return shortID(c.Task.ID)
+		}
+	}
+	return "ID"
+}
+
+// nextOfPending is for a task that waits for nothing but an agent.
+func (c *taskCauses) nextOfPending(id string) []string {
+	give := "Give it to somebody: orchestrator task assign " + id + " AGENT"
+	if c.Asks == "" {
+		return []string{"It asks for nothing, so nobody is asked: somebody has to take it.", give}
+	}
+	var fitting, idle, up []string
+	for _, f := range c.Agents {
+		if f.Fits {
+			fitting = append(fitting, oneLine(f.Agent))
+		}
+		if f.Fits && f.up {
+			up = append(up, oneLine(f.Agent))
+		}
+		if f.Idle {
+			idle = append(idle, oneLine(f.Agent))
+		}
+	}
+	if len(fitting) == 0 {
+		return []string{"No agent fits. It waits for one that does: change the file, then orchestrator reload", give + ", whether it fits or not"}
+	}
+	var next []string
+	switch matched := isMatched(&c.task.Task); {
+	case matched && len(idle) > 0:
+		next = []string{"It would go to " + idle[0] + " now: orchestrator task assign --auto " + id}
+	case matched:
+		next = []string{"It goes to " + goesTo(fitting, "comes, or has room") + ". At once: orchestrator task assign --auto " + id}
+	default:
+		next = []string{"It goes to " + goesTo(fitting, "is idle") + "."}
+	}
+	if len(up) == 0 {
+		next = append(next, "No such agent runs. Why: orchestrator why "+fitting[0])
+	}
+	return next
+}
+
+// goesTo is "coder-0, as soon as it is idle", or "the first of coder-0, coder-1
+// that is idle".
+func goesTo(names []string, does string) string {
+	const few = 5
+	if len(names) == 1 {
+		return names[0] + ", as soon as it " + does
+	}
+	words := "the first of " + strings.Join(names[:min(few, len(names))], ", ")
+	if len(names) > few {
+		words += fmt.Sprintf(" and %d more", len(names)-few)
+	}
+	return words + " that " + does
+}
+
+// nextOfHeld is for a task that an agent has.
+func (c *taskCauses) nextOfHeld(does, instead string) []string {
+	name := oneLine(c.task.AssignedTo)
+	for i := range c.status.Agents {
+		v := &c.status.Agents[i]
+		if v.Name != c.task.AssignedTo || v.State == wire.StateRunning {
+			continue
+		}
+		return []string{fmt.Sprintf("%s has it, and is %s. Why: orchestrator why %s", name, standing(v), name), instead}
+	}
+	doing := name + " " + does
+	if c.task.Message != "" && c.task.State == wire.TaskRunning {
+		doing += ": " + clip(oneLine(c.task.Message), 100)
+	}
+	return []string{doing + ".", instead}
+}
+
+func (c *taskCauses) nextOfQuestion(id string) []string {
+	if c.task.Details == nil || c.task.Help == nil {
+		return []string{"It goes on when a person has helped: orchestrator task start " + id}
+	}
+	h := c.task.Help
+	return []string{
+		fmt.Sprintf("Its agent asks: %s", clip(oneLine(h.Question), 200)),
+		fmt.Sprintf("Answer it: orchestrator inbox answer %s VALUE", wire.Visible(h.QuestionID)),
+	}
+}

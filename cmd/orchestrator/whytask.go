@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// taskCauses are why a task is as it is: for programs as they are, for people in
+// words.
+type taskCauses struct {
+	FormatVersion string       `json:"format_version"`
+	Task          whyTask      `json:"task"`
+	WaitsFor      []whyTask    `json:"waits_for"`  // directly
+	HeldUpBy      []whyTask    `json:"held_up_by"` // what those wait for in the end
+	Asks          string       `json:"asks"`
+	Agents        []whyFit     `json:"agents"` // of a pending task: those that fit first
+	Attempts      int          `json:"attempts"`
+	Tried         []tried      `json:"tried"`
+	Next          []string     `json:"next"` // what will happen, and what can be done
+	task          *taskSeen    // in full
+	status        *wire.Status // of everything
+}
+
+// whyTask is a task in this story.
+type whyTask struct {
+	ID         string         `json:"id"`
+	Name       string         `json:"name"`
+	State      wire.TaskState `json:"state"`
+	Since      string         `json:"since,omitzero"`
+	AssignedTo string         `json:"assigned_to,omitzero"`
+	Progress   float64        `json:"progress"`
+}
+
+// whyFit is an agent in this story.
+type whyFit struct {
+	Agent string `json:"agent"`
+	Fits  bool   `json:"fits"`
+	Idle  bool   `json:"idle"`
+	Score int    `json:"score,omitzero"`
+	Words string `json:"words"`
+
+	up bool // it runs, or is heard of
+}
+
+func (a *app) whyTask(ctx context.Context, d *door, find *finder, status *wire.Status, id string) error {
+	t, _, err := a.getTask(ctx, d, id)
+	if err != nil {
+		return err
+	}
+	tasks, err := find.list(ctx)
+	if err != nil {
+		return err
+	}
+	events, err := a.happenedTo(ctx, d, url.Values{"task": {id}}, func(*wire.Event) bool { return true })
+	if err != nil {
+		return err
+	}
+	c := &taskCauses{
+		FormatVersion: wire.FormatVersion, Task: inStory(&t), Asks: askWords(&t.Task), Attempts: t.Attempts,
+		Tried: triedOf(events, wire.EventTaskRequeued, wire.EventTaskFailed, wire.EventTaskTrouble, wire.EventTaskBlocked),
+		task:  &t, status: status,
+	}
+	c.Task.Since = movedAt(&t.Task, events)
+	c.holdups(byID(tasks))
+	if t.State == wire.TaskPending {
+		if err := a.weighAgents(ctx, d, c); err != nil {
+			return err
+		}
+	}
+	c.Next = c.next()
+	if a.flags.json {
+		return a.document(c)
+	}
+	return a.print("%s", c.text(a.paint(a.stdout), time.Now()))
+}
+
+func inStory(t *taskSeen) whyTask {
+	return whyTask{ID: t.ID, Name: t.Name, State: t.State, AssignedTo: t.AssignedTo, Progress: t.Progress}
+}
+
+// movedAt is when a task came into its state.
+func movedAt(t *wire.Task, events []wire.Event) string {
+	moves := []string{
+		wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskRequeued, wire.EventTaskPlanned,
+		wire.EventTaskRevise, wire.EventTaskHelp, wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled,
+	}
+	for _, e := range slices.Backward(events) {
+		if slices.Contains(moves, e.Kind) {
+			return e.At
+		}
+	}
+	for _, stamp := range []string{t.EndedAt, t.StartedAt, t.AssignedAt} {
+		if stamp != "" {
+			return stamp
+		}
+	}
+	return t.CreatedAt
+}
+
+// askWords are what a task asks of an agent; "" when that is nothing.
+func askWords(t *wire.Task) string {
+	if !asksByName(t) && !requires(t) {
+		return ""
+	}
+	return requirements(t)
+}
+
+// holdups finds what a task waits for, and behind that what all of it waits for
+// in the end: the tasks that could move.
+func (c *taskCauses) holdups(tasks map[string]*taskSeen) {
+	been := map[string]bool{c.task.ID: true}
+	open := c.task.WaitsFor
+	for first := true; len(open) > 0; first = false {
+		var deeper []string
+		for _, id := range open {
+			t := tasks[id]
+			if been[id] || t == nil {
+				continue
+			}
+			been[id] = true
+			if first {
+				c.WaitsFor = append(c.WaitsFor, inStory(t))
+			}
+			if len(t.WaitsFor) == 0 {
+				c.HeldUpBy = append(c.HeldUpBy, inStory(t))
+			}
+			deeper = append(deeper, t.WaitsFor...)
+		}
+		open = deeper
+	}
+}
+
+// weighAgents says agent by agent who could have the task.
+func (a *app) weighAgents(ctx context.Context, d *door, c *taskCauses) error {
+	fits, err := a.fits(ctx, d, c.task)
+	if err != nil {
+		return err
+	}
+	for i := range fits {
+		c.Agents = append(c.Agents, c.inStory(&fits[i]))
+	}
+	return nil
+}
+
+// inStory says how an agent fits, and what it is doing if that matters.
+func (c *taskCauses) inStory(f *fit) whyFit {
+	doing, idle := f.status, f.status == "idle"
+	up := idle || f.status == "busy"
+	for i := range c.status.Agents {
+		if v := &c.status.Agents[i]; v.Name == f.agent {
+			doing, idle = standing(v), v.State == wire.StateRunning && len(v.Tasks) == 0
+		}
+	}
+	w := whyFit{Agent: f.agent, Fits: f.good() || f.full, Idle: idle && f.good(), Score: f.score, up: up}
+	switch {
+	case f.full:
+		w.Words = "fits, " + strings.Join(f.lacks, ", ") + ", " + doing
+	case f.good():
+		w.Words = "fits, " + doing
+	default:
+		w.Words = f.words()
+	}
+	return w
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// text is the story of a task, cause by cause.
+func (c *taskCauses) text(p paint, now time.Time) string {
+	t := &c.Task
+	head := fmt.Sprintf("%s is %s%s\n", p.strong(taskLabel(t.ID, t.Name)), p.task(t.State, heldWords(&c.task.Task)), since(t.Since, now))
+	card := card{}
+	card.rows("waits for", storyLines(c.WaitsFor))
+	if behind := c.behind(); len(behind) > 0 {
+		card.rows("held up by", storyLines(behind))
+	}
+	card.row("asks for", c.Asks)
+	c.agentRows(&card)
+	if c.Attempts > 1 {
+		card.row("attempts", fmt.Sprint(c.Attempts))
+	}
+	card.tried("tried", c.Tried, now)
+	card.rows("next", c.Next)
+	return head + table(card.lines)
+}
+
+// behind are those that hold the task up and that it does not wait for itself.
+func (c *taskCauses) behind() []whyTask {
+	var behind []whyTask
+	for _, t := range c.HeldUpBy {
+		direct := false
+		for _, w := range c.WaitsFor {
+			direct = direct || w.ID == t.ID
+		}
+		if !direct {
+			behind = append(behind, t)
+		}
+	}
+	return behind
+}
+
+// mostTold is how many tasks or agents are told one by one.
+const mostTold = 12
+
+func storyLines(tasks []whyTask) []string {
+	var lines []string
+	for _, t := range tasks[:min(mostTold, len(tasks))] {
+		lines = append(lines, taskLabel(t.ID, t.Name)+" ("+t.far()+")")
+	}
+	if len(tasks) > mostTold {
+		lines = append(lines, fmt.Sprintf("and %d more", len(tasks)-mostTold))
+	}
+	return lines
+}
+
+// far is the state of a task and its progress.
+func (t *whyTask) far() string {
+	return farWords(&wire.Task{State: t.State, AssignedTo: t.AssignedTo, Progress: t.Progress})
+}
+
+func (c *taskCauses) agentRows(card *card) {
+	if c.Asks == "" {
+		return // any would do, so none is worth telling of
+	}
+	for _, f := range c.Agents[:min(mostTold, len(c.Agents))] {
+		card.row(oneLine(f.Agent), f.Words)
+	}
+	if len(c.Agents) > mostTold {
+		card.row("…", fmt.Sprintf("and %s more: orchestrator task match %s", count(len(c.Agents)-mostTold, "agent"), shortID(c.Task.ID)))
+	}
+}

@@ -1,0 +1,236 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// The kinds of credential.
+const (
+	credentialKey          = "key"          // an agent's
+	credentialRegistration = "registration" // a server's that has not registered yet
+	credentialToken        = "token"        // a person's; the token itself is signed and not kept
+)
+
+// credential is something that says who somebody is. What is secret about it is
+// nowhere: a key is found by its hash, a token by its id.
+type credential struct {
+	wire.Credential
+	hash    string    // "" for a token
+	until   time.Time // it holds; zero: for ever
+	revoked bool      // of a token, which is signed and would hold by itself until then
+}
+
+// access is who may come in.
+type access struct {
+	order  []*credential // as they were issued
+	byHash map[string]*credential
+	byID   map[string]*credential
+}
+
+func newAccess() access {
+	return access{byHash: make(map[string]*credential), byID: make(map[string]*credential)}
+}
+
+func (x *access) keep(c *credential) {
+	c.until, _ = wire.ParseTime(c.ExpiresAt)
+	x.order = append(x.order, c)
+	x.byID[c.ID] = c
+	if c.hash != "" {
+		x.byHash[c.hash] = c
+	}
+}
+
+// drop forgets a credential.
+func (x *access) drop(c *credential) {
+	delete(x.byID, c.ID)
+	delete(x.byHash, c.hash)
+	x.order = slices.DeleteFunc(x.order, func(o *credential) bool { return o == c })
+}
+
+// find is the credential with a hash, if it holds. Hashes are compared by a map:
+// whoever could make use of how long that takes would have to find preimages.
+func (x *access) find(hash, kind string, at time.Time) *credential {
+	c := x.byHash[hash]
+	if c == nil || c.Kind != kind || c.over(at) {
+		return nil
+	}
+	return c
+}
+
+func (c *credential) over(at time.Time) bool { return !c.until.IsZero() && !c.until.After(at) }
+
+// use spends a registration token.
+func (x *access) use(id string) {
+	if c := x.byID[id]; c != nil {
+		x.drop(c)
+	}
+}
+
+// revokeOf forgets the keys of an agent.
+func (x *access) revokeOf(agent string) {
+	for _, c := range slices.Clone(x.order) {
+		if c.Kind == credentialKey && c.For == agent {
+			x.drop(c)
+		}
+	}
+}
+
+// sweep forgets what has run out.
+func (x *access) sweep(at time.Time) {
+	for _, c := range slices.Clone(x.order) {
+		if c.over(at) {
+			x.drop(c)
+		}
+	}
+}
+
+// list shows what there is, without what has run out.
+func (x *access) list(at time.Time, kinds ...string) *wire.CredentialList {
+	answer := &wire.CredentialList{Credentials: []wire.Credential{}}
+	for _, c := range x.order {
+		if slices.Contains(kinds, c.Kind) && !c.over(at) && !c.revoked {
+			answer.Credentials = append(answer.Credentials, c.Credential)
+		}
+	}
+	return answer
+}
+
+func listKeys(t *turn, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
+	return t.access.list(t.at, credentialKey, credentialRegistration), nil
+}
+
+func listTokens(t *turn, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
+	return t.access.list(t.at, credentialToken), nil
+}
+
+// TokenRevoked says whether a person's token is not to be accepted, though it is
+// signed and its time has not come.
+func (s *State) TokenRevoked(id string) bool {
+	c := s.access.byID[id]
+	return c != nil && c.revoked
+}
+
+// credentialNamed finds a credential to revoke.
+func (t *turn) credentialNamed(id string, kinds ...string) (*credential, *wire.Error) {
+	if c := t.access.byID[id]; c != nil && slices.Contains(kinds, c.Kind) && !c.revoked {
+		return c, nil
+	}
+	return nil, &wire.Error{
+		Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no %s %q", kinds[0], id), Details: map[string]any{"id": id},
+	}
+}
+
+func revokeKey(t *turn, r *wire.Revoke) (*wire.Credential, *wire.Error) {
+	c, err := t.credentialNamed(r.ID, credentialKey, credentialRegistration)
+	if err != nil {
+		return nil, err
+	}
+	t.fact("", "", &keyRevoked{ID: c.ID, Agent: c.For})
+	return &c.Credential, nil
+}
+
+// keyRevoked says that a key or a registration token holds no more.
+type keyRevoked struct {
+	ID    string `json:"id"`
+	Agent string `json:"agent,omitzero"`
+}
+
+func (*keyRevoked) kind() string { return wire.EventKeyRevoked }
+
+func (f *keyRevoked) apply(s *State, _ *wire.Record) { s.access.use(f.ID) }
+
+// tokenDay is how long a registration token holds when nobody says.
+const tokenDay = 24 * time.Hour
+
+// registrationPrefix is what registration tokens begin with.
+const registrationPrefix = "orcreg_"
+
+func issueRegistration(t *turn, r *wire.IssueRegistration) (*wire.IssuedRegistration, *wire.Error) {
+	token := registrationPrefix + t.secret()
+	hash := HashKey(token)
+	f := &registrationIssued{ID: "r" + hash[:8], Name: r.Name, Hash: hash, ExpiresAt: t.expiry(r.TTL, tokenDay)}
+	t.fact("", "", f)
+	return &wire.IssuedRegistration{ID: f.ID, Token: token, ExpiresAt: f.ExpiresAt}, nil
+}
+
+// expiry is when something runs out that holds for a time in milliseconds.
+func (t *turn) expiry(ttl int64, otherwise time.Duration) string {
+	if ttl == 0 {
+		return wire.Timestamp(t.at.Add(otherwise))
+	}
+	return wire.Timestamp(t.at.Add(time.Duration(ttl) * time.Millisecond))
+}
+
+// registrationIssued says that a server may register with a token.
+type registrationIssued struct {
+	ID        string `json:"id"`
+	Name      string `json:"name,omitzero"`
+	Hash      string `json:"hash"`
+	ExpiresAt string `json:"expires_at"`
+}
+
+func (*registrationIssued) kind() string { return wire.EventRegistrationIssued }
+
+func (f *registrationIssued) apply(s *State, r *wire.Record) {
+	s.access.sweep(r.At)
+	s.access.keep(&credential{Credential: wire.Credential{
+		ID: f.ID, Kind: credentialRegistration, Name: f.Name, IssuedAt: wire.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
+	}, hash: f.Hash})
+}
+
+// workday is how long a person's token holds when nobody says.
+const workday = 8 * time.Hour
+
+func issueToken(t *turn, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
+	role := r.Role
+	if role == "" {
+		role = wire.PersonOperator
+	}
+	f := &tokenIssued{ID: "t" + t.uuid()[:18], Subject: r.Subject, Role: role, ExpiresAt: t.expiry(r.TTL, workday)}
+	t.fact("", "", f)
+	return &wire.IssuedToken{ID: f.ID, Subject: f.Subject, Role: f.Role, IssuedAt: wire.Timestamp(t.at), ExpiresAt: f.ExpiresAt}, nil
+}
+
+// tokenIssued says that a person has a token.
+type tokenIssued struct {
+	ID        string `json:"id"`
+	Subject   string `json:"subject"`
+	Role      string `json:"role"`
+	ExpiresAt string `json:"expires_at"`
+}
+
+func (*tokenIssued) kind() string { return wire.EventTokenIssued }
+
+func (f *tokenIssued) apply(s *State, r *wire.Record) {
+	s.access.sweep(r.At)
+	s.access.keep(&credential{Credential: wire.Credential{
+		ID: f.ID, Kind: credentialToken, For: f.Subject, Role: f.Role, IssuedAt: wire.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
+	}})
+}
+
+func revokeToken(t *turn, r *wire.Revoke) (*wire.Credential, *wire.Error) {
+	c, err := t.credentialNamed(r.ID, credentialToken)
+	if err != nil {
+		return nil, err
+	}
+	t.fact("", "", &tokenRevoked{ID: c.ID, Subject: c.For})
+	return &c.Credential, nil
+}
+
+// tokenRevoked says that a person's token holds no more.
+type tokenRevoked struct {
+	ID      string `json:"id"`
+	Subject string `json:"subject"`
+}
+
+func (*tokenRevoked) kind() string { return wire.EventTokenRevoked }
+
+func (f *tokenRevoked) apply(s *State, _ *wire.Record) {
+	if c := s.access.byID[f.ID]; c != nil {
+		c.revoked = true
+	}
+}

@@ -1,0 +1,203 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/handlers/match"
+	"orchestrator/wire"
+)
+
+// hand gives a task to an agent and tells it. The agent says when it starts.
+func (t *turn) hand(k *task, a *agent, f *taskAssigned) {
+	if f.Way == matched {
+		defer func(from Actor) { t.from = from }(t.from)
+	}
+	t.take(k, a, f)
+	message := wire.AssignedMessage
+	if f.Plan {
+		message = wire.PlanFirstMessage
+	}
+	t.tell(a, k, wire.NoticeAssigned, message)
+}
+
+// tell sends a notice about a task to an agent that has a stdin.
+func (t *turn) tell(a *agent, k *task, notice, message string) {
+	if a == nil || a.remote != nil || a.run == "" {
+		return // it asks itself, or will be told when it starts
+	}
+	receipt := ""
+	if notice == wire.NoticeAssigned {
+		receipt = k.view.ID
+	}
+	t.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, notice, receipt, &wire.TaskNotice{TaskID: k.view.ID, Message: message})
+}
+
+// remind tells an agent that has started of what it has been given and has not
+// begun: the run before it may have died with the news.
+func (t *turn) remind(a *agent) {
+	for _, k := range a.holds {
+		if k.way == dispatched || k.view.State != wire.TaskAssigned && k.view.State != wire.TaskPlanning {
+			continue
+		}
+		message := wire.AssignedMessage
+		if k.view.State == wire.TaskPlanning {
+			message = wire.PlanFirstMessage
+		}
+		t.tell(a, k, wire.NoticeAssigned, message)
+	}
+}
+
+func assignTask(t *turn, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.mayManage(k, "assign"); err != nil {
+		return nil, err
+	}
+	a := t.agentNamed(r.Agent)
+	switch {
+	case a == nil:
+		return nil, &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", r.Agent),
+			Details: map[string]any{"agent": r.Agent},
+		}
+	case k.view.State == wire.TaskPending:
+	case k.view.State == wire.TaskAssigned && r.RequirePlan:
+		if before := t.agents[k.view.AssignedTo]; before != a {
+			t.recall(k, k.view.AssignedTo, k.run, "Assigned to another agent")
+		}
+	default:
+		return nil, wrongState(k, "assigned")
+	}
+	t.hand(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: t.mark()})
+	return t.reply(k), nil
+}
+
+// mayManage says why an agent that has a task, and neither submitted it nor sees
+// to others', may not say what becomes of it.
+func (t *turn) mayManage(k *task, verb string) *wire.Error {
+	if t.from.Kind != Agent || k.view.SubmittedBy == t.from.String() || t.within(k) {
+		return nil
+	}
+	return &wire.Error{
+		Code: wire.CodeDenied, Message: fmt.Sprintf("only who submitted a task may %s it", verb),
+		Details: map[string]any{"taskId": k.view.ID}, Hint: "if you cannot do it, say so with fail-task",
+	}
+}
+
+// agentNamed finds an agent by its name, its server id or the id of its run.
+func (s *State) agentNamed(name string) *agent {
+	if a := s.agents[name]; a != nil {
+		return a
+	}
+	for _, a := range s.order {
+		if a.serverID == name || a.run == name && name != "" {
+			return a
+		}
+	}
+	return nil
+}
+
+func autoAssign(t *turn, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case k.view.State != wire.TaskPending:
+		return nil, wrongState(k, "assigned")
+	case k.wants() == nil:
+		return nil, &wire.Error{
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("task %s has no requirements to match agents by", k.label()),
+			Details: map[string]any{"taskId": k.view.ID, "reason": "no_requirements", "pointer": "/requirements"},
+		}
+	}
+	name, score, ok := t.index.Best(&k.wants().Demand, match.Conditions{Online: t.rules.OnlineOnly})
+	if !ok {
+		return &wire.Assignment{Status: "no_match"}, nil
+	}
+	answer := &wire.Assignment{Status: "assigned", ServerID: t.agents[name].serverID, ServerName: name, MatchScore: score}
+	t.hand(k, t.agents[name], &taskAssigned{Way: matched, Score: score, Request: t.mark()})
+	return answer, nil
+}
+
+// rememberAssigned files the answer to the request that an assignment came of.
+func (s *State) rememberAssigned(r *wire.Record, f *taskAssigned, k *task) {
+	if f.Request == nil {
+		return
+	}
+	if f.Way == matched {
+		s.remember(agentOf(r.From), f.Request, &wire.Assignment{
+			Status: "assigned", ServerID: s.agents[f.Agent].serverID, ServerName: f.Agent, MatchScore: f.Score,
+		}, nil)
+		return
+	}
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+}
+
+func matchAgents(t *turn, r *wire.TaskID) (*wire.Matches, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	demand := new(match.Demand)
+	if k.wants() != nil {
+		demand = &k.wants().Demand
+	}
+	verdicts := t.index.Verdicts(demand)
+	answer := &wire.Matches{Servers: make([]wire.Match, 0, len(verdicts)), Total: len(verdicts)}
+	for _, v := range verdicts {
+		answer.Servers = append(answer.Servers, wire.Match{
+			ServerID: t.agents[v.Name].serverID, ServerName: v.Name, Score: v.Score, Status: onlineWord(v.Online), Reasons: v.Reasons,
+		})
+	}
+	return answer, nil
+}
+
+func onlineWord(online bool) string {
+	if online {
+		return "online"
+	}
+	return "offline"
+}
+
+func pollTasks(t *turn, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
+	return t.given(t.agents[t.from.Name]), nil
+}
+
+// given are the tasks that an agent has been given and has not begun.
+func (t *turn) given(a *agent) *wire.TaskList {
+	answer := &wire.TaskList{Tasks: []wire.Task{}}
+	if a == nil {
+		return answer
+	}
+	for _, k := range a.holds {
+		if k.view.State == wire.TaskAssigned || k.view.State == wire.TaskPlanning {
+			v := t.shown(k)
+			v.WaitsFor = t.waitsFor(k)
+			t.showInputs(k, &v)
+			answer.Tasks = append(answer.Tasks, v)
+		}
+	}
+	return answer
+}
+
+func checkTasks(t *turn, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
+	a := t.agents[t.from.Name]
+	if r.SessionID != "" {
+		a = t.agentNamed(r.SessionID)
+	}
+	if a == nil && t.from.Kind != Agent {
+		return nil, &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", r.SessionID),
+			Details: map[string]any{"sessionId": r.SessionID, "pointer": "/session_id"},
+		}
+	}
+	if t.from.Kind == Agent && (a == nil || a.ID != t.from.Name) {
+		if me := t.agents[t.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !t.from.Wide {
+			return nil, &wire.Error{Code: wire.CodeDenied, Message: "the session is not yours", Details: map[string]any{"sessionId": r.SessionID}}
+		}
+	}
+	return t.given(a), nil
+}

@@ -1,0 +1,96 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"orchestrator/handlers/match"
+	"orchestrator/wire"
+)
+
+// poison is how many agents may die with a task in their hands.
+const poison = 2
+
+// bereave decides about a task whose agent has ended. An agent that was told to
+// stop is not to blame, and neither is its task.
+func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
+	switch {
+	case k.way != dispatched:
+		t.retry(k, a, how, code, ordered)
+	case k.view.State == wire.TaskAssigned:
+		t.requeue(k, &taskRequeued{Why: "its agent ended before it was told"})
+	case a.OnExit == "fail", !ordered && a.OnExit != "requeue" && code != 0:
+		t.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
+	case ordered:
+		t.requeue(k, &taskRequeued{Why: "its agent was stopped"})
+	case a.OnExit != "requeue":
+		t.resume(k)
+		t.complete(k, &succeeded, nil)
+	case k.deaths+1 >= poison:
+		t.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands, the last one with %s", k.deaths+1, how))
+	default:
+		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})
+	}
+}
+
+// retry decides about a task that was matched with an agent, or given to it by
+// hand, and whose agent has ended or is not heard of any more. Nobody but the
+// agent says that such a task is done. What the agent had not begun waits for
+// it, unless only agents that are online are given anything.
+func (t *turn) retry(k *task, a *agent, how string, code int, ordered bool) {
+	begun := k.view.State == wire.TaskRunning || k.view.State == wire.TaskNeedsHuman || k.view.State == wire.TaskInReview
+	death := begun && !ordered && code != 0
+	switch {
+	case !begun && a.remote == nil && !(t.rules.OnlineOnly && k.wants() != nil):
+		return
+	case begun && a.OnExit == "fail":
+		t.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
+	case death && k.deaths+1 >= poison:
+		t.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.told(a, how)))
+	case begun && k.view.Attempts >= t.rules.MaxAttempts:
+		t.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, k.told(a, how)))
+	default:
+		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: death})
+	}
+}
+
+// orphan is a task that has lost its agent.
+type orphan struct {
+	task *task
+	of   string
+}
+
+// rehome gives tasks with requirements that have lost their agents in this turn
+// to others. It is for its end, when all is known of who is online.
+func (t *turn) rehome() {
+	slices.SortStableFunc(t.orphans, func(a, b orphan) int { return inTurn(a.task, b.task) })
+	for _, o := range t.orphans {
+		if t.free(o.task) {
+			t.place(o.task, match.Conditions{Online: true, Not: o.of})
+		}
+	}
+}
+
+// told is what became of the agents that had a task, this one last.
+func (k *task) told(last *agent, how string) string {
+	var all []string
+	if k.more != nil {
+		all = append(all, k.more.history...)
+	}
+	return strings.Join(append(all, last.ID+": "+how), "; ")
+}
+
+// giveUp fails a task that waits for a person perhaps.
+func (t *turn) giveUp(k *task, why string) {
+	t.resume(k)
+	t.fail(k, why, "", nil)
+}
+
+// resume takes a task up again whose agent waits for a person.
+func (t *turn) resume(k *task) {
+	if k.view.State == wire.TaskNeedsHuman {
+		t.withdraw(k)
+		t.start(k, nil)
+	}
+}

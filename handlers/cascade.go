@@ -1,0 +1,185 @@
+package handlers
+
+import (
+	"slices"
+
+	"orchestrator/handlers/graph"
+	"orchestrator/handlers/match"
+	"orchestrator/wire"
+)
+
+// complete ends a task well. What follows from it is decided here and now, in
+// this order, so that it can never be decided twice: its contracts are checked,
+// what depends on it is resolved, tasks that have nothing left to wait for are
+// unblocked, those of them that say what they require are assigned, and when all
+// that is done it is announced.
+func (t *turn) complete(k *task, result *wire.Result, mk *mark) {
+	before := len(t.out.Records)
+	t.fact("", k.view.ID, &taskDone{
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Request: mk, read: result,
+	})
+	for _, o := range result.Oddities {
+		t.odd(k, o)
+	}
+	t.checkScope(k, result)
+	t.checkContracts(k, result)
+	resolved, unblocked := t.resolve(k)
+	t.unblock(unblocked)
+	if len(t.out.Records) > before+1 {
+		t.announcements = append(t.announcements, &taskAnnounced{
+			ID: k.view.ID, Name: k.view.Name, State: k.view.State, Resolved: resolved, Unblocked: len(unblocked),
+		})
+	}
+}
+
+// announce ends a turn: what was decided on the way is complete.
+func (t *turn) announce() {
+	if len(t.announcements) == 0 {
+		return
+	}
+	defer func(from Actor) { t.from = from }(t.from)
+	t.from = Actor{}
+	for _, f := range t.announcements {
+		t.fact("", f.ID, f)
+	}
+	t.announcements = t.announcements[:0]
+}
+
+// checkScope warns when a result touches more files than the spec likes.
+func (t *turn) checkScope(k *task, result *wire.Result) {
+	if k.more == nil || k.more.maxFiles == 0 || int64(result.Files) <= k.more.maxFiles {
+		return
+	}
+	t.odd(k, wire.Oddity{
+		Kind: wire.EventDocumentOdd, Pointer: "/result/changes",
+		Text: "more files are touched than constraints.max_files_changed allows; it is accepted",
+	})
+}
+
+// checkContracts says of each contract that is promised, delivered or needed
+// whether it is there. It is advice: whatever it finds, the task is done.
+//
+// One that was skipped is not there, though what it says is delivered: it is
+// missing if it was required. One that is optional and not there is no news
+// unless somebody needs it.
+func (t *turn) checkContracts(k *task, result *wire.Result) {
+	said := make(map[string]bool)
+	miss := func(key, status, reason string) {
+		if !said[key] {
+			said[key] = true
+			t.fact("", k.view.ID, &contractSeen{what: wire.EventContractMissing, ID: k.view.ID, Name: k.view.Name, Key: key, Status: status, Reason: reason})
+		}
+	}
+	required := make(map[string]bool)
+	if result.Structured && k.more != nil {
+		for _, p := range k.more.promises {
+			required[p.Key] = p.Required
+		}
+	}
+	delivered := make(map[string]bool)
+	for _, c := range result.Contracts {
+		delivered[c.Key] = true
+		switch {
+		case c.Status != "skipped":
+			t.fact("", k.view.ID, &contractSeen{what: wire.EventContractKept, ID: k.view.ID, Name: k.view.Name, Key: c.Key, Status: c.Status})
+		case required[c.Key]:
+			miss(c.Key, c.Status, c.Reason)
+		}
+	}
+	if result.Structured && k.more != nil {
+		for _, p := range k.more.promises {
+			if p.Required && !delivered[p.Key] {
+				miss(p.Key, "", "")
+			}
+		}
+	}
+	for e := range t.graph.Waiting(k.node) {
+		if v := t.graph.Edge(e); v.Kind == graph.Input && !v.Resolved && !delivered[v.Key] {
+			miss(v.Key, "", "")
+		}
+	}
+}
+
+// missLate says what a task will not get of tasks that were done before it came
+// to depend on them.
+func (t *turn) missLate(k *task, needs []wire.Dependency) {
+	for _, d := range needs {
+		on := t.tasks[d.On]
+		if d.Type == wire.DependsInput && on.view.State == wire.TaskDone && on.delivery(d.Contract) == nil {
+			t.fact("", on.view.ID, &contractSeen{
+				what: wire.EventContractMissing, ID: on.view.ID, Name: on.view.Name, Key: d.Contract, NeededBy: k.view.ID,
+			})
+		}
+	}
+}
+
+// mostResolved is how many dependencies one record resolves.
+const mostResolved = 1000
+
+// resolve frees the tasks that waited for one that is done, and returns those
+// that wait for nothing any more.
+func (t *turn) resolve(k *task) (count int, unblocked []*task) {
+	var waiting []resolved
+	record := func() {
+		if len(waiting) > 0 {
+			t.fact("", k.view.ID, &dependencyResolved{ID: k.view.ID, Name: k.view.Name, Waiting: waiting})
+			count += len(waiting)
+			waiting = nil
+		}
+	}
+	var held []*task // that were held back until now, each once
+	for e := range t.graph.Waiting(k.node) {
+		v := t.graph.Edge(e)
+		if v.Resolved || k.view.State != wire.TaskDone && v.Kind != graph.Soft {
+			continue
+		}
+		down := t.list[v.Down]
+		waiting = append(waiting, resolved{ID: down.view.ID, Number: v.Number})
+		if gates(v.Kind) && !down.view.State.Final() && (len(held) == 0 || held[len(held)-1] != down) {
+			held = append(held, down)
+		}
+		if len(waiting) == mostResolved {
+			record()
+		}
+	}
+	record()
+	for _, down := range held {
+		if t.graph.Open(down.node) == 0 && !down.freed {
+			down.freed = true
+			unblocked = append(unblocked, down)
+		}
+	}
+	for _, down := range unblocked {
+		down.freed = false
+	}
+	return count, unblocked
+}
+
+// freeMessage tells an agent about a task that it could not begin.
+const freeMessage = "The task waits for nothing any more."
+
+// unblock says that tasks wait for nothing any more, and assigns those that say
+// what they require.
+func (t *turn) unblock(tasks []*task) {
+	if len(tasks) == 0 {
+		return
+	}
+	defer func(from Actor) { t.from = from }(t.from)
+	t.from = Actor{} // whoever it was that ended what they waited for
+	for _, k := range tasks {
+		t.fact("", k.view.ID, &taskUnblocked{ID: k.view.ID, Name: k.view.Name})
+	}
+	tasks = slices.Clone(tasks)
+	slices.SortStableFunc(tasks, inTurn)
+	for _, k := range tasks {
+		switch {
+		case k.view.State == wire.TaskAssigned && k.way == dispatched:
+			t.start(k, nil) // its agent was told before it came to wait
+			t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, freeMessage)
+		case k.view.State == wire.TaskAssigned:
+			t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, freeMessage)
+		case t.free(k):
+			t.place(k, match.Conditions{Online: t.rules.OnlineOnly})
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package handlers
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// multitude is how many tasks there are where there are many.
+const multitude = 100_000
+
+// crowded is a State with many tasks.
+type crowded struct {
+	t       *testing.T
+	state   *State
+	asked   int
+	records []wire.Record
+}
+
+func newCrowded(t *testing.T, rules Rules) *crowded {
+	c := &crowded{t: t, state: New(rules)}
+	c.do(Actor{}, &wire.Roster{Agents: []wire.Member{{ID: "a", Role: wire.RoleWorker, Capacity: 2, OnExit: "requeue", Abilities: wire.Raw(`{"languages":["go"],"max_concurrent_tasks":2}`)}}})
+	c.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+	c.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: "a", Run: "a.1"})
+	return c
+}
+
+func (c *crowded) do(from Actor, m wire.Message) Outcome {
+	c.asked++
+	in := Input{At: beginning, From: from, Message: m}
+	binary.BigEndian.PutUint32(in.Random[:], uint32(c.asked))
+	out := c.state.Handle(in)
+	require.NoError(c.t, out.Fault)
+	require.Nil(c.t, out.Refused)
+	c.records = append(c.records, out.Records...)
+	return out
+}
+
+func (c *crowded) ask(operation string, body any) Outcome {
+	return c.do(Actor{Kind: Operator}, &wire.Request{ID: fmt.Sprint(c.asked), Operation: operation, Body: body})
+}
+
+// submit makes a task, and returns its id.
+func (c *crowded) submit(needs ...wire.Dependency) string {
+	c.ask("submit-task", &wire.SubmitTask{Type: "t", Name: "n", Dependencies: needs})
+	return c.last()
+}
+
+func (c *crowded) last() string { return c.state.list[len(c.state.list)-1].view.ID }
+
+// finish has the agent take a task and end it.
+func (c *crowded) finish(id string) Outcome {
+	c.ask("assign-task", &wire.AssignTask{TaskID: id, Agent: "a"})
+	c.do(Actor{Kind: Agent, Name: "a", Run: "a.1"}, &wire.Request{ID: "s" + id, Operation: "start-task", Body: &wire.TaskID{TaskID: id}})
+	return c.ask("complete-task", &wire.CompleteTask{TaskID: id})
+}
+
+// requireReplay has the records so far make an equal State.
+func (c *crowded) requireReplay() {
+	again := New(c.state.rules)
+	for _, r := range c.records {
+		require.NoError(c.t, again.Apply(r))
+	}
+	require.Equal(c.t, c.state.Counts(), again.Counts())
+	last := c.state.list[len(c.state.list)-1].snapshot()
+	require.Equal(c.t, last, again.list[len(again.list)-1].snapshot())
+}
+
+// TestFanOut: one end resolves what very many wait for, each once and in the
+// order of their urgency, and it is announced once.
+//
+// Rows: A-76, A-78, A-80, T-21.
+func TestFanOut(t *testing.T) {
+	c := newCrowded(t, Rules{})
+	up := c.submit()
+	wants := &wire.Requirements{Document: wire.Raw(`{"languages":["go"]}`), Languages: []string{"go"}}
+	for i := range multitude {
+		down := &wire.SubmitTask{Type: "t", Name: "n", Dependencies: wire.After(up)}
+		switch i % 4 {
+		case 0:
+			down.RequiredRole = wire.RoleWorker
+		case 1:
+			down.Requirements, down.Details.Requirements = wants, wants.Document
+		case 2:
+			down.Priority = wire.Raw("1")
+		}
+		c.ask("submit-task", down)
+	}
+	require.Equal(t, multitude, c.state.Counts().Blocked)
+	seen := make(map[string]int)
+	for _, r := range c.finish(up).Records {
+		seen[r.Kind]++
+	}
+	require.Equal(t, map[string]int{
+		wire.EventTaskDone: 1, wire.EventDependencyDone: multitude / mostResolved, wire.EventTaskUnblocked: multitude,
+		wire.EventTaskAssigned: multitude / 4, wire.EventTaskAnnounced: 1,
+	}, seen)
+	require.Zero(t, c.state.Counts().Blocked)
+	c.requireReplay()
+}
+
+// TestChainComesToNothing: what waits for what waits for a task that failed is
+// cancelled, however long the chain is, and nothing is cancelled twice.
+//
+// Rows: K-04, T-44.
+func TestChainComesToNothing(t *testing.T) {
+	c := newCrowded(t, Rules{OnDependencyFailure: "cancel"})
+	first := c.submit()
+	last := first
+	for range multitude - 1 {
+		last = c.submit(wire.After(first, last)...)
+	}
+	out := c.ask("cancel-task", &wire.CancelTask{TaskID: first, Reason: "enough"})
+	require.Len(t, out.Records, multitude)
+	require.Equal(t, multitude, c.state.Counts().Cancelled)
+	require.Equal(t, wire.DependencyFailed, c.state.tasks[last].view.Reason)
+	c.requireReplay()
+}
+
+// TestFanIn: a task that waits for very many is shown with all of them, each
+// once, and goes on when the last is done.
+//
+// Rows: A-50, A-77.
+func TestFanIn(t *testing.T) {
+	c := newCrowded(t, Rules{})
+	var needs []wire.Dependency
+	const many = multitude / 5
+	for range many {
+		id := c.submit()
+		needs = append(needs, wire.Dependency{On: id, Type: wire.DependsBlocks}, wire.Dependency{On: id, Type: wire.DependsInput, Contract: "k" + id})
+	}
+	down := c.submit(needs...)
+	show := func() wire.Task {
+		out := c.ask("get-task", &wire.TaskID{TaskID: down})
+		return out.Letters[0].Payload.(*wire.TaskReply).Task
+	}
+	shown := show()
+	require.Len(t, shown.Links, 2*many)
+	require.Len(t, shown.Dependencies, many)
+	require.Len(t, shown.WaitsFor, many)
+	for _, d := range needs[:len(needs)-1] {
+		if d.Type == wire.DependsBlocks {
+			c.finish(d.On)
+		}
+	}
+	require.Empty(t, show().WaitsFor)
+	require.Zero(t, c.state.graph.Open(c.state.tasks[down].node))
+}
+
+// TestManyContracts: a result with very many contracts hands each to the task
+// that depends on all of them.
+//
+// Rows: A-93, A-100.
+func TestManyContracts(t *testing.T) {
+	c := newCrowded(t, Rules{KeepFinished: 1})
+	up := c.submit()
+	var needs []wire.Dependency
+	document := []byte(`{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{`)
+	for i := range multitude {
+		needs = append(needs, wire.Dependency{On: up, Type: wire.DependsInput, Contract: fmt.Sprint("k", i)})
+		document = fmt.Appendf(document, `"k%d":{"status":"fulfilled","data":{"i":%d}},`, i, i)
+	}
+	document = append(document[:len(document)-1], "}}"...)
+	down := c.submit(needs...)
+	c.ask("assign-task", &wire.AssignTask{TaskID: up, Agent: "a"})
+	c.do(Actor{Kind: Agent, Name: "a", Run: "a.1"}, &wire.Request{ID: "s", Operation: "start-task", Body: &wire.TaskID{TaskID: up}})
+	c.ask("complete-task", &wire.CompleteTask{TaskID: up, Result: wire.ReadResult(document)})
+	l := c.ask("get-task", &wire.TaskID{TaskID: down}).Letters[0]
+	require.Len(t, l.Pages, 1)
+	require.Len(t, l.Pages[0].Inputs, multitude, "they are too many to be kept here")
+	reads := 0
+	whole, err := Complete(l.Payload, l.Pages, func(seq int64) (wire.Record, error) {
+		reads++
+		return c.records[seq-1], nil
+	})
+	require.NoError(t, err)
+	require.LessOrEqual(t, reads, 2)
+	inputs := whole.(*wire.TaskReply).Task.ResolvedInputs
+	require.Len(t, inputs, multitude)
+	require.JSONEq(t, `{"i":77777}`, string(inputs[77777].Data))
+}
+
+// TestManyAbilities: an agent may say that it can do very many things.
+//
+// Rows: A-109, A-116.
+func TestManyAbilities(t *testing.T) {
+	c := newCrowded(t, Rules{})
+	able := &wire.Capabilities{Document: wire.Raw(`{"languages":["l77777"]}`), Capacity: 1}
+	for i := range multitude {
+		able.Languages = append(able.Languages, fmt.Sprint("l", i), fmt.Sprint("l", i/2))
+	}
+	c.state.agents["a"].speak(able)
+	require.Len(t, c.state.agents["a"].Capabilities, multitude)
+	c.state.equip(c.state.agents["a"], able)
+	require.Len(t, c.state.agents["a"].under, multitude)
+}
+
+// TestDistinct: each text stands once, where it came first, be they few or many.
+func TestDistinct(t *testing.T) {
+	for _, size := range []int{0, 1, few - 1, few, few + 1, 10 * few} {
+		var d distinct
+		var expected []string
+		for i := range size {
+			expected = append(expected, fmt.Sprint(i))
+			for range 3 {
+				d.add(fmt.Sprint(i))
+				d.add(fmt.Sprint(i / 2))
+			}
+		}
+		require.Equal(t, expected, d.texts)
+	}
+}

@@ -1,0 +1,125 @@
+package graph
+
+import "fmt"
+
+// Depend makes down depend on up. One that holds back and would close a circle
+// is refused with the circle: nodes from down over up back to down, each
+// waiting for the next. The key is that of an Input, and "" else.
+//
+// What has ended already holds nothing back, but the Graph does not know what
+// has: Resolve says so.
+func (g *Graph) Depend(down, up Node, kind Kind, key string) (Edge, []Node) {
+	if kind.blocks() {
+		if circle := g.Circle(down, up); circle != nil {
+			return none, circle
+		}
+		if !g.order.before(up, down) {
+			g.reorder(down, up)
+		}
+	}
+	return g.attach(View{Down: down, Up: up, Kind: kind, Key: key, Number: g.ledger.last + 1}), nil
+}
+
+// Put appends a dependency as it stood in another Graph, in no time and without
+// looking for circles: together with those that are there, the ones that hold
+// back must not form one. Dependencies are put in the order of their numbers;
+// one that is out of turn is a mistake of the caller, and panics.
+func (g *Graph) Put(v View) Edge {
+	if v.Number <= g.ledger.last {
+		panic(fmt.Sprintf("graph: dependency %d is put after %d", v.Number, g.ledger.last))
+	}
+	e := g.attach(v)
+	if g.edges[e].gates() && !g.order.before(v.Up, v.Down) {
+		g.unordered++
+		g.late = e
+	}
+	return e
+}
+
+// Resolve says that what a dependency waits for has come, and keeps the stamp
+// with it. It returns whether it was the last one to hold its down node back. A
+// second time changes nothing.
+func (g *Graph) Resolve(e Edge, at int64) (unblocked bool) {
+	d := &g.edges[e]
+	if d.kind == gone || d.resolved {
+		return false
+	}
+	held := d.gates()
+	d.resolved, g.stamps[e].at = true, at
+	return held && g.release(d.ends[needs])
+}
+
+// Remove takes a dependency out, and returns whether it was the last one to
+// hold its down node back.
+func (g *Graph) Remove(e Edge) (unblocked bool) {
+	d := &g.edges[e]
+	if d.kind == gone {
+		return false
+	}
+	g.unlink(e, needs)
+	g.unlink(e, waiting)
+	held, down := d.gates(), d.ends[needs]
+	g.keys.drop(d.key)
+	*d, g.stamps[e] = edge{kind: gone, next: [2]Edge{needs: g.free}}, stamp{}
+	g.free = e
+	g.ledger.strike(g.stamps)
+	return held && g.release(down)
+}
+
+// release counts one dependency less that holds a node back.
+func (g *Graph) release(n Node) (unblocked bool) {
+	g.nodes[n].open--
+	return g.nodes[n].open == 0
+}
+
+// attach appends a dependency to the lists of its nodes.
+func (g *Graph) attach(v View) Edge {
+	e := g.free
+	if e != none {
+		g.free = g.edges[e].next[needs]
+	} else {
+		e = Edge(len(g.edges))
+		g.edges = append(g.edges, edge{})
+		g.stamps = append(g.stamps, stamp{})
+	}
+	d := &g.edges[e]
+	*d = edge{
+		ends: [2]Node{needs: v.Down, waiting: v.Up},
+		key:  g.keys.keep(v.Key), kind: v.Kind, resolved: v.Resolved,
+	}
+	g.stamps[e] = stamp{number: v.Number, at: v.At}
+	if d.gates() {
+		g.nodes[v.Down].open++
+	}
+	g.link(e, needs)
+	g.link(e, waiting)
+	g.ledger.enter(v.Number, e)
+	return e
+}
+
+func (g *Graph) link(e Edge, at end) {
+	d := &g.edges[e]
+	n := &g.nodes[d.ends[at]]
+	d.prev[at], d.next[at] = n.last[at], none
+	if n.last[at] != none {
+		g.edges[n.last[at]].next[at] = e
+	} else {
+		n.first[at] = e
+	}
+	n.last[at] = e
+}
+
+func (g *Graph) unlink(e Edge, at end) {
+	d := &g.edges[e]
+	n := &g.nodes[d.ends[at]]
+	if d.prev[at] != none {
+		g.edges[d.prev[at]].next[at] = d.next[at]
+	} else {
+		n.first[at] = d.next[at]
+	}
+	if d.next[at] != none {
+		g.edges[d.next[at]].prev[at] = d.prev[at]
+	} else {
+		n.last[at] = d.prev[at]
+	}
+}

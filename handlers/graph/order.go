@@ -1,0 +1,100 @@
+package graph
+
+import "cmp"
+
+// order is all nodes in a row, so that whatever waits for another node comes
+// after it. Each has a label, and labels grow along the row: which of two nodes
+// comes first is a comparison, and a node is moved by giving it a label between
+// two others. Where there is no such label left, those around are given new
+// ones, further apart.
+type order struct {
+	places []place // of node n at n+1; the first is before and after all others
+}
+
+type place struct {
+	label      uint64
+	next, prev int32
+}
+
+const (
+	ceiling = uint64(1) << 63 // all labels are below, and above 0
+	stride  = uint64(1) << 31 // between labels at either end of the row
+)
+
+func newOrder() order { return order{places: make([]place, 1)} }
+
+// add appends the next node.
+func (o *order) add() {
+	o.places = append(o.places, place{})
+	o.insert(int32(len(o.places)-1), o.places[0].prev)
+}
+
+func (o *order) before(a, b Node) bool { return o.places[a+1].label < o.places[b+1].label }
+
+func (o *order) compare(a, b Node) int {
+	return cmp.Compare(o.places[a+1].label, o.places[b+1].label)
+}
+
+// moveBefore moves nodes to right before another one.
+func (o *order) moveBefore(n Node, moved []Node) {
+	o.takeOut(moved)
+	o.putIn(o.places[n+1].prev, moved)
+}
+
+// moveAfter moves nodes to right after another one.
+func (o *order) moveAfter(n Node, moved []Node) {
+	o.takeOut(moved)
+	o.putIn(int32(n)+1, moved)
+}
+
+func (o *order) takeOut(nodes []Node) {
+	for _, n := range nodes {
+		p := o.places[n+1]
+		o.places[p.prev].next, o.places[p.next].prev = p.next, p.prev
+	}
+}
+
+func (o *order) putIn(after int32, nodes []Node) {
+	for _, n := range nodes {
+		o.insert(int32(n)+1, after)
+		after = int32(n) + 1
+	}
+}
+
+// arrange puts nodes into this order, instead of the one in which they are.
+// There may be some missing, which stay before all others.
+func (o *order) arrange(nodes []Node) {
+	o.takeOut(nodes)
+	o.putIn(o.places[0].prev, nodes)
+}
+
+// insert puts a place after another one.
+func (o *order) insert(p, after int32) {
+	next := o.places[after].next
+	label, ok := o.between(after, next)
+	if !ok {
+		o.spread(max(after, next)) // one of them may be the end, not both: then there is room
+		label, _ = o.between(after, next)
+	}
+	o.places[p] = place{label: label, next: next, prev: after}
+	o.places[after].next, o.places[next].prev = p, p
+}
+
+// between is a label between two neighbours, if there is one. At the ends of
+// the row it leaves room for more, since that is where most are put.
+func (o *order) between(a, b int32) (label uint64, ok bool) {
+	low, high := o.places[a].label, o.places[b].label
+	if b == 0 {
+		high = ceiling
+	}
+	half := (high - low) / 2
+	switch {
+	case a == 0 && b == 0:
+		return half, true
+	case b == 0:
+		return low + min(half, stride), half > 0
+	case a == 0:
+		return high - min(half, stride), half > 0
+	}
+	return low + half, half > 0
+}

@@ -1,0 +1,92 @@
+package handlers
+
+import "orchestrator/wire"
+
+// taskHelp says that an agent cannot go on with its task without a person.
+type taskHelp struct {
+	ID         string   `json:"task"`
+	Name       string   `json:"name"`
+	Agent      string   `json:"agent"`
+	QuestionID string   `json:"question_id"`
+	Question   string   `json:"question"`
+	Context    wire.Raw `json:"context,omitzero"`
+	Request    *mark    `json:"request,omitzero"`
+}
+
+func (*taskHelp) kind() string { return wire.EventTaskHelp }
+
+func (f *taskHelp) help() *wire.Help {
+	return &wire.Help{QuestionID: f.QuestionID, Question: f.Question, Context: f.Context}
+}
+
+func (f *taskHelp) apply(s *State, r *wire.Record) {
+	k := s.tasks[f.ID]
+	d := k.view.Details.Copy()
+	d.Help = f.help()
+	s.rewrite(k, r, func() { k.view.Details = d })
+	k.more.question = f.QuestionID
+	s.move(k, wire.TaskNeedsHuman)
+	s.stand(s.agents[f.Agent])
+	s.numbered++
+	q := &question{
+		number: s.numbered,
+		view: wire.Question{
+			ID: f.QuestionID, Agent: f.Agent, Task: f.ID, Question: f.Question, Context: f.Context, AskedAt: wire.Timestamp(r.At),
+		},
+	}
+	s.questions[f.QuestionID] = q
+	s.asked = append(s.asked, q)
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+}
+
+func requestHelp(t *turn, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error) {
+	k, err := t.held(r.TaskID, "helped with")
+	switch {
+	case err != nil:
+		return nil, err
+	case k.view.State != wire.TaskRunning:
+		return nil, wrongState(k, "helped with")
+	}
+	if err := t.tooMany(); err != nil {
+		return nil, err
+	}
+	t.fact("", k.view.ID, &taskHelp{
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.questionID(),
+		Question: r.Question, Context: r.Context, Request: t.mark(),
+	})
+	return t.reply(k), nil
+}
+
+// questionWithdrawn says that nobody needs the answer to a question any more.
+type questionWithdrawn struct {
+	ID    string `json:"question_id"`
+	Agent string `json:"agent"`
+	Task  string `json:"task"`
+}
+
+func (*questionWithdrawn) kind() string { return wire.EventQuestionWithdrawn }
+
+func (f *questionWithdrawn) apply(s *State, _ *wire.Record) {
+	s.close(f.ID)
+	if k := s.tasks[f.Task]; k != nil && k.more != nil {
+		k.more.question = ""
+	}
+}
+
+// withdraw takes back what was asked about a task, which goes on without the
+// answer, or not at all.
+func (t *turn) withdraw(k *task) {
+	if k.more != nil && k.more.question != "" {
+		t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &questionWithdrawn{ID: k.more.question, Agent: k.view.AssignedTo, Task: k.view.ID})
+	}
+}
+
+// helped lets a task go on whose agent has its answer.
+func (t *turn) helped(id, answer string) {
+	k := t.tasks[id]
+	if k == nil || k.view.State != wire.TaskNeedsHuman {
+		return
+	}
+	t.start(k, nil)
+	t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)
+}

@@ -1,0 +1,147 @@
+package handlers
+
+import (
+	"orchestrator/wire"
+)
+
+// dependencyAdded says that a task depends on another.
+type dependencyAdded struct {
+	ID         string          `json:"task"`
+	Name       string          `json:"name"`
+	Dependency wire.Dependency `json:"dependency"`
+	Request    *mark           `json:"request,omitzero"`
+}
+
+func (*dependencyAdded) kind() string { return wire.EventDependencyAdded }
+
+func (f *dependencyAdded) apply(s *State, r *wire.Record) {
+	k := s.tasks[f.ID]
+	s.relink(k, func() { s.link(k, s.tasks[f.Dependency.On], f.Dependency, r.At) })
+	s.rememberLink(r, f.Request, k, f.Dependency)
+}
+
+// relink changes what a task depends on, and what follows for the counts and the
+// market.
+func (s *State) relink(k *task, change func()) {
+	s.count(k, -1)
+	change()
+	s.count(k, +1)
+	if s.graph.Open(k.node) > 0 {
+		s.unqueue(k)
+	}
+	s.enqueue(k)
+}
+
+func (s *State) rememberLink(r *wire.Record, mk *mark, k *task, d wire.Dependency) {
+	if mk == nil {
+		return
+	}
+	if e, there := s.graph.Find(k.node, s.tasks[d.On].node, kindOf(d.Type), d.Contract); there {
+		s.remember(agentOf(r.From), mk, &wire.LinkReply{Dependency: s.shownLink(e)}, nil)
+	}
+}
+
+// dependencyGone says that a task does not depend on another any more.
+type dependencyGone struct {
+	ID      string `json:"task"`
+	Name    string `json:"name"`
+	Number  int64  `json:"number"`
+	On      string `json:"on"`
+	Request *mark  `json:"request,omitzero"`
+}
+
+func (*dependencyGone) kind() string { return wire.EventDependencyGone }
+
+func (f *dependencyGone) apply(s *State, r *wire.Record) {
+	k := s.tasks[f.ID]
+	e, there := s.graph.Numbered(k.node, f.Number)
+	if !there {
+		return
+	}
+	link := s.shownLink(e)
+	s.relink(k, func() { s.graph.Remove(e) })
+	s.remember(agentOf(r.From), f.Request, &wire.LinkReply{Dependency: link}, nil)
+}
+
+// dependencyResolved says that tasks need not wait any longer for one that is
+// done, or has ended.
+type dependencyResolved struct {
+	ID      string     `json:"task"` // that they waited for
+	Name    string     `json:"name"`
+	Waiting []resolved `json:"waiting"`
+}
+
+// resolved is a task that need not wait, and the number of its dependency.
+type resolved struct {
+	ID     string `json:"task"`
+	Number int64  `json:"number"`
+}
+
+func (*dependencyResolved) kind() string { return wire.EventDependencyDone }
+
+func (f *dependencyResolved) apply(s *State, r *wire.Record) {
+	for _, w := range f.Waiting {
+		k := s.tasks[w.ID]
+		e, there := s.graph.Numbered(k.node, w.Number)
+		if !there {
+			continue
+		}
+		s.count(k, -1)
+		s.graph.Resolve(e, r.At.UnixMilli())
+		s.count(k, +1)
+		s.enqueue(k)
+	}
+}
+
+// taskUnblocked says that a task has nothing left to wait for.
+type taskUnblocked struct {
+	ID   string `json:"task"`
+	Name string `json:"name"`
+}
+
+func (*taskUnblocked) kind() string               { return wire.EventTaskUnblocked }
+func (*taskUnblocked) apply(*State, *wire.Record) {}
+
+// taskAnnounced says that all is decided that followed from the end of a task.
+type taskAnnounced struct {
+	ID        string         `json:"task"`
+	Name      string         `json:"name"`
+	State     wire.TaskState `json:"state"`
+	Resolved  int            `json:"resolved,omitzero"`  // dependencies
+	Unblocked int            `json:"unblocked,omitzero"` // tasks
+}
+
+func (*taskAnnounced) kind() string               { return wire.EventTaskAnnounced }
+func (*taskAnnounced) apply(*State, *wire.Record) {}
+
+// contractSeen says that a result has, or lacks, what was promised or is needed.
+type contractSeen struct {
+	what     string
+	ID       string `json:"task"`
+	Name     string `json:"name"`
+	Key      string `json:"contract_key"`
+	Status   string `json:"status,omitzero"`
+	Reason   string `json:"reason,omitzero"`
+	NeededBy string `json:"needed_by,omitzero"` // a task that came to depend on it later
+}
+
+func (f *contractSeen) kind() string             { return f.what }
+func (*contractSeen) apply(*State, *wire.Record) {}
+
+// oddity says what is worth a warning about a document that was accepted.
+type oddity struct {
+	what    string
+	ID      string `json:"task,omitzero"`
+	Name    string `json:"name,omitzero"`
+	Agent   string `json:"agent,omitzero"`
+	Pointer string `json:"pointer"`
+	Text    string `json:"text"`
+}
+
+func (f *oddity) kind() string             { return f.what }
+func (*oddity) apply(*State, *wire.Record) {}
+
+// odd records what is worth a warning about a task.
+func (t *turn) odd(k *task, o wire.Oddity) {
+	t.fact("", k.view.ID, &oddity{what: o.Kind, ID: k.view.ID, Name: k.view.Name, Pointer: o.Pointer, Text: o.Text})
+}

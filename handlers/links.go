@@ -1,0 +1,148 @@
+package handlers
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orchestrator/handlers/graph"
+	"orchestrator/wire"
+)
+
+// kindOf is a kind of dependency as the graph has it.
+func kindOf(name string) graph.Kind {
+	switch name {
+	case wire.DependsInput:
+		return graph.Input
+	case wire.DependsSoft:
+		return graph.Soft
+	case wire.DependsRelated:
+		return graph.Related
+	}
+	return graph.Blocks
+}
+
+// gates says whether a kind of dependency holds a task back.
+func gates(kind graph.Kind) bool { return kind == graph.Blocks || kind == graph.Input }
+
+// link makes a task depend on another. What is settled already is resolved at
+// once.
+func (s *State) link(k, on *task, d wire.Dependency, at time.Time) graph.Edge {
+	kind := kindOf(d.Type)
+	e, _ := s.graph.Depend(k.node, on.node, kind, d.Contract)
+	done := on.view.State == wire.TaskDone
+	if kind == graph.Related || done || kind == graph.Soft && on.view.State.Final() {
+		s.graph.Resolve(e, at.UnixMilli())
+	}
+	return e
+}
+
+// shownLink is a dependency as others see it.
+func (s *State) shownLink(e graph.Edge) wire.Link {
+	v := s.graph.Edge(e)
+	l := wire.Link{ID: linkID(v.Number), On: s.list[v.Up].view.ID, Contract: v.Key, Resolved: v.Resolved}
+	switch v.Kind {
+	case graph.Blocks:
+		l.Type = wire.DependsBlocks
+	case graph.Input:
+		l.Type = wire.DependsInput
+	default:
+		l.Type, l.Soft = wire.DependsRelated, v.Kind == graph.Soft
+	}
+	if v.Resolved {
+		l.ResolvedAt = wire.Timestamp(time.UnixMilli(v.At).UTC())
+	}
+	return l
+}
+
+func linkID(number int64) string { return "d" + strconv.FormatInt(number, 10) }
+
+// showLinks adds what a task depends on to what others see of it.
+func (s *State) showLinks(k *task, v *wire.Task) {
+	var needs distinct
+	for e := range s.graph.Needs(k.node) {
+		l := s.shownLink(e)
+		if l.Type != wire.DependsRelated {
+			needs.add(l.On)
+		}
+		v.Links = append(v.Links, l)
+	}
+	v.Dependencies = needs.texts
+}
+
+// showInputs adds what has been delivered to a task. What is no longer here is
+// named in pages.
+func (s *State) showInputs(k *task, v *wire.Task) {
+	for e := range s.graph.Needs(k.node) {
+		edge := s.graph.Edge(e)
+		up := s.list[edge.Up]
+		if edge.Kind != graph.Input || !edge.Resolved {
+			continue
+		}
+		if d := up.delivery(edge.Key); d != nil {
+			v.ResolvedInputs = append(v.ResolvedInputs, wire.InputData{Key: d.key, From: up.view.ID, Status: d.status, Data: d.data})
+		}
+	}
+}
+
+// delivery is what a task delivers under a contract. Data is nil when it is in
+// the log alone.
+type delivery struct {
+	key    string
+	status string
+	data   wire.Raw
+	logged bool // there are data, in the log
+}
+
+// deliveries are the contracts of a result, if it is one that has any.
+func deliveries(result wire.Raw) []delivery {
+	if read := wire.ReadResult(result); read != nil && read.Structured {
+		return delivered(read)
+	}
+	return nil
+}
+
+func delivered(result *wire.Result) []delivery {
+	all := make([]delivery, 0, len(result.Contracts))
+	for _, c := range result.Contracts {
+		all = append(all, delivery{key: c.Key, status: c.Status, data: c.Data, logged: c.Data != nil})
+	}
+	slices.SortFunc(all, func(a, b delivery) int { return strings.Compare(a.key, b.key) })
+	return all
+}
+
+// delivery is what a task that is done has under a contract; nil if it has
+// nothing. There may be as many as fit into a line, and as many who ask.
+func (k *task) delivery(key string) *delivery {
+	if k.more == nil {
+		return nil
+	}
+	at, there := slices.BinarySearchFunc(k.more.delivered, key, func(d delivery, key string) int { return strings.Compare(d.key, key) })
+	if !there {
+		return nil
+	}
+	return &k.more.delivered[at]
+}
+
+// leaveDelivered leaves to the log what a task delivers.
+func (k *task) leaveDelivered() {
+	if k.more == nil {
+		return
+	}
+	for i := range k.more.delivered {
+		k.more.delivered[i].data = nil
+	}
+}
+
+// inputPages are the inputs of a task whose data are in the log alone.
+func (s *State) inputPages(v *wire.Task) []PageInput {
+	var pages []PageInput
+	for _, in := range v.ResolvedInputs {
+		up := s.tasks[in.From]
+		if d := up.delivery(in.Key); d != nil && d.data == nil && d.logged {
+			pages = append(pages, PageInput{Key: in.Key, Ended: up.ended})
+		}
+	}
+	return pages
+}

@@ -1,0 +1,212 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"orchestrator/handlers/graph"
+	"orchestrator/wire"
+)
+
+// dependencies checks what a new task is to depend on. Those that have come to
+// nothing are vain: they are refused, or only said, as the rule is. There is no
+// look for circles, for there cannot be any: a new task depends on older ones.
+func (t *turn) dependencies(needs []wire.Dependency, patient bool) (vain []string, err *wire.Error) {
+	taken := make(map[string]string)
+	for i, d := range needs {
+		pointer := fmt.Sprintf("/payload/dependencies/%d", i)
+		if err := t.mayDepend(d, patient, pointer); err != nil {
+			return nil, err
+		}
+		if err := collides(taken, d, pointer); err != nil {
+			return nil, err
+		}
+		on := t.tasks[d.On]
+		if gates(kindOf(d.Type)) && on.view.State.Final() && on.view.State != wire.TaskDone {
+			vain = append(vain, d.On)
+		}
+	}
+	return vain, nil
+}
+
+// mayDepend says why a task cannot depend on another, whatever the task.
+func (t *turn) mayDepend(d wire.Dependency, patient bool, pointer string) *wire.Error {
+	on := t.tasks[d.On]
+	if on == nil {
+		return &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q to depend on", d.On),
+			Details: map[string]any{"taskId": d.On, "pointer": pointer},
+		}
+	}
+	if gates(kindOf(d.Type)) && on.view.State.Final() && on.view.State != wire.TaskDone && !t.staysBlocked(patient) {
+		return &wire.Error{ // without its name: it may be another agent's
+			Code:    wire.CodeConflict,
+			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.view.State),
+			Details: map[string]any{"taskId": d.On, "reason": "dependency_failed", "pointer": pointer},
+		}
+	}
+	return nil
+}
+
+// collides refuses two tasks that would deliver under the same contract: one
+// would hide the other.
+func collides(taken map[string]string, d wire.Dependency, pointer string) *wire.Error {
+	if d.Type != wire.DependsInput {
+		return nil
+	}
+	if other, there := taken[d.Contract]; there && other != d.On {
+		return &wire.Error{
+			Code:    wire.CodeConflict,
+			Message: fmt.Sprintf("%q is delivered by task %s already, and one would hide the other", d.Contract, other),
+			Details: map[string]any{"taskId": other, "contractKey": d.Contract, "reason": "contract_taken", "pointer": pointer},
+		}
+	}
+	taken[d.Contract] = d.On
+	return nil
+}
+
+// staysBlocked says whether what depends on something that came to nothing stays
+// and waits for a person: as the file says, or else as those want it whose
+// protocol it came by.
+func (s *State) staysBlocked(patient bool) bool {
+	switch s.rules.OnDependencyFailure {
+	case "block":
+		return true
+	case "cancel":
+		return false
+	}
+	return patient
+}
+
+func addDependency(t *turn, r *wire.AddDependency) (*wire.LinkReply, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.mayRelink(k, kindOf(r.Dependency.Type)); err != nil {
+		return nil, err
+	}
+	if err := t.mayAdd(k, r.Dependency); err != nil {
+		return nil, err
+	}
+	if e, there := t.graph.Find(k.node, t.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
+		return &wire.LinkReply{Dependency: t.shownLink(e)}, nil
+	}
+	for _, o := range r.Dependency.Oddities {
+		t.odd(k, o)
+	}
+	t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Request: t.mark()})
+	e, _ := t.graph.Find(k.node, t.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
+	t.missLate(k, []wire.Dependency{r.Dependency})
+	t.warnVain(k, r.Dependency)
+	return &wire.LinkReply{Dependency: t.shownLink(e)}, nil
+}
+
+// mayAdd says why a task cannot depend on another.
+func (t *turn) mayAdd(k *task, d wire.Dependency) *wire.Error {
+	if err := t.mayDepend(d, k.patient(), "/payload/dependsOnTaskId"); err != nil {
+		return err
+	}
+	taken := make(map[string]string)
+	for e := range t.graph.Needs(k.node) {
+		if v := t.graph.Edge(e); v.Kind == graph.Input {
+			taken[v.Key] = t.list[v.Up].view.ID
+		}
+	}
+	if err := collides(taken, d, "/payload/contractKey"); err != nil {
+		return err
+	}
+	if !gates(kindOf(d.Type)) {
+		if d.On == k.view.ID {
+			return circle([]string{d.On, d.On})
+		}
+		return nil
+	}
+	var path []string
+	for _, n := range t.graph.Circle(k.node, t.tasks[d.On].node) {
+		path = append(path, t.list[n].view.ID)
+	}
+	if path != nil {
+		return circle(path)
+	}
+	return nil
+}
+
+// longestPath is how much of a circle is told.
+const longestPath = 100
+
+// circle refuses tasks that would wait for each other for ever.
+func circle(path []string) *wire.Error {
+	message := fmt.Sprintf("task %s would wait for itself, by way of %d tasks", path[0], len(path)-1)
+	if len(path) == 2 {
+		message = fmt.Sprintf("task %s cannot depend on itself", path[0])
+	}
+	if len(path) > longestPath {
+		path = append(slices.Clone(path[:longestPath-1]), path[len(path)-1])
+	}
+	return &wire.Error{
+		Code: wire.CodeConflict, Message: message,
+		Details: map[string]any{"code": "TASK_GRAPH_CYCLE", "reason": "cycle", "path": path},
+	}
+}
+
+// mayRelink says why the dependencies of a task cannot change any more.
+func (t *turn) mayRelink(k *task, kind graph.Kind) *wire.Error {
+	switch k.view.State {
+	case wire.TaskPending, wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview:
+		return nil
+	case wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview:
+		if !gates(kind) {
+			return nil
+		}
+	}
+	return wrongState(k, "made to depend on something else")
+}
+
+// warnVain says that a task waits for something that has come to nothing.
+func (t *turn) warnVain(k *task, d wire.Dependency) {
+	on := t.tasks[d.On]
+	if gates(kindOf(d.Type)) && on.view.State.Final() && on.view.State != wire.TaskDone {
+		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
+	}
+}
+
+func removeDependency(t *turn, r *wire.RemoveDependency) (*wire.LinkReply, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	e, found := t.findLink(k, r.DependencyID)
+	if !found {
+		return nil, &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("task %s has no dependency %q", k.label(), r.DependencyID),
+			Details: map[string]any{"taskId": k.view.ID, "dependencyId": r.DependencyID},
+		}
+	}
+	v := t.graph.Edge(e)
+	if err := t.mayRelink(k, v.Kind); err != nil {
+		return nil, err
+	}
+	link := t.shownLink(e)
+	waited := t.graph.Open(k.node) > 0
+	t.fact("", k.view.ID, &dependencyGone{ID: k.view.ID, Name: k.view.Name, Number: v.Number, On: link.On, Request: t.mark()})
+	if waited && t.graph.Open(k.node) == 0 {
+		t.unblock([]*task{k})
+	}
+	return &wire.LinkReply{Dependency: link}, nil
+}
+
+// findLink finds a dependency of a task by its own id, or by that of the task
+// that is depended on: then one that is still open, if there are several.
+func (t *turn) findLink(k *task, id string) (found graph.Edge, ok bool) {
+	for e := range t.graph.Needs(k.node) {
+		v := t.graph.Edge(e)
+		if linkID(v.Number) == id {
+			return e, true
+		}
+		if t.list[v.Up].view.ID == id && (!ok || t.graph.Edge(found).Resolved && !v.Resolved) {
+			found, ok = e, true
+		}
+	}
+	return found, ok
+}

@@ -1,0 +1,192 @@
+package match
+
+import (
+	"slices"
+	"strings"
+)
+
+// Index is the agents and what they offer. One goroutine uses it at a time,
+// also for what only looks: the room of a search is kept for the next.
+type Index struct {
+	slots map[string]int32
+	spare []int32 // slots of agents that are gone
+	by    map[value]*holders
+
+	agents []agent      // by slot
+	words  []word       // by slot, 64 to each
+	keys   [][64]uint64 // by word and slot: the load, then the rank of the name; less is better
+
+	order  []int32 // slots by name
+	ranked int     // so many of the order have their rank in their keys
+
+	search search
+}
+
+// agent is one that is known, or a slot that is spare.
+type agent struct {
+	name     string
+	standing Standing
+	offers   []*holders // those that it is among
+}
+
+// word is what is to be known of 64 agents in every search.
+type word struct {
+	offering uint64 // anything at all
+	room     uint64 // for another task to run
+	free     uint64 // for another task to be given
+	online   uint64
+}
+
+const (
+	mostLoad  = 1<<31 - 1 // that is told apart
+	rankOfKey = 1<<32 - 1 // the bits of it
+	noKey     = 1<<64 - 1 // is less than this
+)
+
+// New is an Index of nobody.
+func New() *Index {
+	return &Index{slots: make(map[string]int32), by: make(map[value]*holders)}
+}
+
+// Put makes an agent known, or what it offers now. Nothing of the offer is kept
+// but its texts.
+func (x *Index) Put(name string, o Offer, s Standing) {
+	slot, known := x.slots[name]
+	if known {
+		x.leave(slot)
+	} else {
+		slot = x.admit(name)
+	}
+	at, bit := place(slot)
+	set(&x.words[at].offering, bit, !o.Empty())
+	x.join(slot, &o)
+	x.stand(slot, s)
+}
+
+// Stand tells how an agent stands now. Of one that is not known it is ignored.
+func (x *Index) Stand(name string, s Standing) {
+	if slot, known := x.slots[name]; known {
+		x.stand(slot, s)
+	}
+}
+
+func (x *Index) stand(slot int32, s Standing) {
+	x.agents[slot].standing = s
+	at, bit := place(slot)
+	w := &x.words[at]
+	set(&w.room, bit, s.Running < s.Capacity)
+	set(&w.free, bit, s.Load < s.Capacity)
+	set(&w.online, bit, s.Online)
+	load := uint64(min(max(s.Load, 0), mostLoad))
+	key := x.key(slot)
+	*key = load<<32 | *key&rankOfKey
+}
+
+func (x *Index) key(slot int32) *uint64 { return &x.keys[slot>>6][slot&63] }
+
+func set(bits *uint64, bit uint64, on bool) {
+	*bits &^= bit
+	if on {
+		*bits |= bit
+	}
+}
+
+// Remove forgets an agent.
+func (x *Index) Remove(name string) {
+	slot, known := x.slots[name]
+	if !known {
+		return
+	}
+	x.leave(slot)
+	delete(x.slots, name)
+	rank, _ := x.rank(name)
+	x.order = slices.Delete(x.order, rank, rank+1)
+	x.ranked = min(x.ranked, rank)
+	at, bit := place(slot)
+	x.words[at].offering &^= bit
+	x.agents[slot] = agent{}
+	x.spare = append(x.spare, slot)
+}
+
+// admit gives a slot to a name that is new.
+func (x *Index) admit(name string) int32 {
+	slot := int32(len(x.agents))
+	if last := len(x.spare) - 1; last >= 0 {
+		slot, x.spare = x.spare[last], x.spare[:last]
+	} else {
+		x.agents = append(x.agents, agent{})
+		if slot&63 == 0 {
+			x.words = append(x.words, word{})
+			x.keys = append(x.keys, [64]uint64{})
+		}
+	}
+	x.agents[slot].name = name
+	x.slots[name] = slot
+	rank, _ := x.rank(name)
+	x.order = slices.Insert(x.order, rank, slot)
+	x.ranked = min(x.ranked, rank)
+	return slot
+}
+
+// rank is where a name is in the order, or would be.
+func (x *Index) rank(name string) (int, bool) {
+	return slices.BinarySearchFunc(x.order, name, func(slot int32, name string) int {
+		return strings.Compare(x.agents[slot].name, name)
+	})
+}
+
+// settle writes ranks into keys after agents have come and gone. It waits for a
+// search to need them: many agents may come one after the other.
+func (x *Index) settle() {
+	for rank := x.ranked; rank < len(x.order); rank++ {
+		key := x.key(x.order[rank])
+		*key = *key&^rankOfKey | uint64(rank)
+	}
+	x.ranked = len(x.order)
+}
+
+// join puts an agent among the holders of all that it offers.
+func (x *Index) join(slot int32, o *Offer) {
+	for i := range o.Repos {
+		r := &o.Repos[i]
+		x.hold(slot, value{kind: ofRepo, text: r.Name})
+		x.holdAll(slot, ofLanguage, "", r.Languages)
+		x.holdAll(slot, ofRepoTool, r.Name, r.Tools)
+	}
+	x.holdAll(slot, ofLanguage, "", o.Languages)
+	x.holdAll(slot, ofEnvironment, "", o.Environments)
+	x.holdAll(slot, ofTool, "", o.Tools)
+	x.holdAll(slot, ofTag, "", o.Tags)
+}
+
+func (x *Index) holdAll(slot int32, k kind, repo string, texts []string) {
+	for _, text := range texts {
+		x.hold(slot, value{kind: k, repo: repo, text: text})
+	}
+}
+
+func (x *Index) hold(slot int32, v value) {
+	h := x.by[v]
+	if h == nil {
+		h = &holders{of: v}
+		x.by[v] = h
+	}
+	if h.add(slot) {
+		a := &x.agents[slot]
+		a.offers = append(a.offers, h)
+	}
+}
+
+// leave takes an agent out of all that it offers, and forgets what nobody
+// offers any more.
+func (x *Index) leave(slot int32) {
+	a := &x.agents[slot]
+	for _, h := range a.offers {
+		h.drop(slot)
+		if len(h.cells) == 0 {
+			delete(x.by, h.of)
+		}
+	}
+	clear(a.offers)
+	a.offers = a.offers[:0]
+}

@@ -1,0 +1,153 @@
+package match
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Verdict is how an agent fits a demand, and why. Who does not has a score of
+// -1, and the reasons are what it misses.
+type Verdict struct {
+	Name    string
+	Score   int
+	Online  bool
+	Reasons []string
+}
+
+// Fits says whether an agent would qualify under the conditions. It is the
+// question whether its verdict is a score, without the verdict.
+func (x *Index) Fits(d *Demand, name string, c Conditions) bool {
+	slot, known := x.slots[name]
+	if !known || c.Not != "" && name == c.Not {
+		return false
+	}
+	at, bit := place(slot)
+	w := x.words[at]
+	return w.offering&w.room&bit != 0 &&
+		(!c.Online || w.online&bit != 0) &&
+		(!c.Free || w.free&bit != 0) &&
+		x.qualifies(slot, d)
+}
+
+// qualifies says whether an agent has all that is hard.
+func (x *Index) qualifies(slot int32, d *Demand) bool {
+	if d.Repo != "" && !x.by[value{kind: ofRepo, text: d.Repo}].has(slot) {
+		return false
+	}
+	for _, text := range d.Languages {
+		if !x.by[value{kind: ofLanguage, text: text}].has(slot) {
+			return false
+		}
+	}
+	for _, text := range d.Environments {
+		if x.by[value{kind: ofEnvironment, text: text}].has(slot) {
+			return true
+		}
+	}
+	return len(d.Environments) == 0
+}
+
+// Verdict is the verdict on one agent. One that is not known offers nothing.
+func (x *Index) Verdict(d *Demand, name string) Verdict {
+	slot, known := x.slots[name]
+	if !known {
+		return Verdict{Name: name, Score: disqualified, Reasons: []string{offersNothing}}
+	}
+	return x.ask(d).verdict(slot)
+}
+
+// Verdicts are the verdicts on all agents: the highest score first, and of
+// equals the first name.
+func (x *Index) Verdicts(d *Demand) []Verdict {
+	q := x.ask(d)
+	all := make([]Verdict, 0, len(x.order))
+	for _, slot := range x.order {
+		all = append(all, q.verdict(slot))
+	}
+	slices.SortStableFunc(all, func(a, b Verdict) int { return cmp.Compare(b.Score, a.Score) })
+	return all
+}
+
+const offersNothing = "no capabilities defined (disqualified)"
+
+// verdict weighs one agent.
+func (q *question) verdict(slot int32) Verdict {
+	a := &q.index.agents[slot]
+	v := Verdict{Name: a.name, Online: a.standing.Online}
+	if v.Reasons = q.against(slot, a); len(v.Reasons) > 0 {
+		v.Score = disqualified
+		return v
+	}
+	q.hard(&v, slot)
+	q.soft(&v, slot)
+	return v
+}
+
+// against is what disqualifies an agent.
+func (q *question) against(slot int32, a *agent) (reasons []string) {
+	if at, bit := place(slot); q.index.words[at].offering&bit == 0 {
+		return []string{offersNothing}
+	}
+	miss := func(format string, args ...any) {
+		reasons = append(reasons, fmt.Sprintf(format+" (disqualified)", args...))
+	}
+	for _, w := range q.repo {
+		if !w.met(slot) {
+			miss("missing repo: %s", w.text)
+		}
+	}
+	for _, w := range q.languages {
+		if !w.met(slot) {
+			miss("missing language: %s", w.text)
+		}
+	}
+	if len(q.environments) > 0 && len(met(q.environments, slot)) == 0 {
+		miss("no matching environment: %s", strings.Join(texts(q.environments), ", "))
+	}
+	if s := a.standing; s.Running >= s.Capacity {
+		miss("at capacity: %d/%d", s.Running, s.Capacity)
+	}
+	return reasons
+}
+
+// hard adds the points for what is hard, all of which is there but for the
+// environments, of which one is enough.
+func (q *question) hard(v *Verdict, slot int32) {
+	if len(q.repo) > 0 {
+		v.add("repo match", texts(q.repo), repoPoints)
+	}
+	if len(q.languages) > 0 {
+		v.add("language match", texts(q.languages), languagePoints)
+	}
+	if len(q.environments) > 0 {
+		v.add("environment match", met(q.environments, slot), environmentPoints)
+	}
+}
+
+// soft adds the points for what is soft, and for how the agent stands.
+func (q *question) soft(v *Verdict, slot int32) {
+	if tools := met(q.tools, slot); len(tools) > 0 {
+		v.add("tools match", tools, toolPoints*len(tools))
+	}
+	if tags := met(q.tags, slot); len(tags) > 0 {
+		v.add("tags match", tags, tagPoints*len(tags))
+	}
+	if q.prefer != "" && v.Name == q.prefer {
+		v.add("preferred server", nil, preferPoints)
+	}
+	if v.Online {
+		v.add("online", nil, onlinePoints)
+	}
+	v.add("has capacity", nil, capacityPoints)
+}
+
+// add adds points, and what they are for.
+func (v *Verdict) add(reason string, which []string, points int) {
+	if len(which) > 0 {
+		reason += ": " + strings.Join(which, ", ")
+	}
+	v.Score += points
+	v.Reasons = append(v.Reasons, fmt.Sprintf("%s (+%d)", reason, points))
+}

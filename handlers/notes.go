@@ -1,0 +1,65 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// mostNotes is how many notes a task may have.
+const mostNotes = 10_000
+
+// taskNoted says what somebody noted on a task. The note itself is in the log
+// alone.
+type taskNoted struct {
+	ID      string `json:"task"`
+	Name    string `json:"name"`
+	Content string `json:"content"`
+	Urgent  bool   `json:"urgent,omitzero"`
+	Request *mark  `json:"request,omitzero"`
+}
+
+func (*taskNoted) kind() string { return wire.EventTaskNoted }
+
+func (f *taskNoted) apply(s *State, r *wire.Record) {
+	m := s.tasks[f.ID].needsMore()
+	m.notes = append(m.notes, r.Seq)
+	s.remember(agentOf(r.From), f.Request, &wire.NoteReply{Note: f.note(r)}, nil)
+}
+
+func (f *taskNoted) note(r *wire.Record) wire.Note {
+	return wire.Note{
+		ID: fmt.Sprintf("n%d", r.Seq), TaskID: f.ID, Author: r.From, Content: f.Content, Urgent: f.Urgent, CreatedAt: wire.Timestamp(r.At),
+	}
+}
+
+func addNote(t *turn, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if k.more != nil && len(k.more.notes) >= mostNotes {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has %d notes, and takes no more", k.label(), mostNotes),
+			Details: map[string]any{"taskId": k.view.ID, "reason": "too_many_notes"},
+		}
+	}
+	f := &taskNoted{ID: k.view.ID, Name: k.view.Name, Content: r.Content, Urgent: r.Urgent, Request: t.mark()}
+	t.fact("", k.view.ID, f)
+	if holder := k.view.AssignedTo; r.Urgent && !k.view.State.Final() && holder != t.from.Name {
+		t.tell(t.agents[holder], k, wire.NoticeUpdated, "Note: "+r.Content)
+	}
+	records := t.out.Records
+	return &wire.NoteReply{Note: f.note(&records[len(records)-1])}, nil
+}
+
+func listNotes(t *turn, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if k.more != nil {
+		t.pages = append(t.pages, Page{Task: k.view.ID, Notes: k.more.notes})
+	}
+	return &wire.NoteList{Notes: []wire.Note{}}, nil
+}

@@ -1,0 +1,238 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// heavy is how many bytes of a task, or of its end, are too many to be kept
+// here: they are in the log, and read from there for whoever asks.
+const heavy = 16 << 10
+
+// Page names the records that hold the rest of something in an answer.
+type Page struct {
+	Task   string  // which one
+	Parts  []int64 // records of its words and documents, in order
+	Ended  int64   // record of its end; 0: it is not shown as ended
+	Inputs []PageInput
+	Notes  []int64
+}
+
+// PageInput is a contract that is to be read out of the record of a task's end.
+type PageInput struct {
+	Key   string
+	Ended int64
+}
+
+// lighten leaves the heavy words and documents of a task to the log.
+func (k *task) lighten() {
+	d := k.view.Details
+	size := len(k.view.Description) + len(k.view.Payload)
+	if d != nil {
+		size += len(d.StructuredSpec) + len(d.Requirements) + len(d.Plan)
+	}
+	if k.stub || size > heavy {
+		k.view.Description, k.view.Payload, k.stub = "", nil, true
+		k.view.Details = d.Brief()
+	}
+}
+
+// shrink makes a stub of a task that has ended.
+func (k *task) shrink() {
+	k.view.Description, k.view.Payload, k.view.Result, k.view.Error, k.view.Message = "", nil, nil, "", ""
+	k.view.Details = k.view.Details.Brief()
+	k.stub = true
+	k.leaveDelivered()
+	if k.more != nil {
+		k.more.promises, k.more.wants, k.more.history = nil, nil, nil
+	}
+}
+
+// page is where the rest of a task is that is shown in a state, as it was at a
+// record; false when nothing is missing.
+func (k *task) page(shown wire.TaskState, until int64) (Page, bool) {
+	if !k.stub {
+		return Page{}, false
+	}
+	p := Page{Task: k.view.ID, Parts: []int64{k.created}}
+	if k.more != nil {
+		parts := k.more.parts
+		if until != 0 {
+			later, _ := slices.BinarySearch(parts, until+1)
+			parts = parts[:later]
+		}
+		p.Parts = append(p.Parts, parts...)
+	}
+	if shown.Final() {
+		p.Ended = k.ended
+	}
+	return p, true
+}
+
+// A reader finds a record by its number.
+type reader func(seq int64) (wire.Record, error)
+
+// Complete makes a whole answer of one that is completed from the log. The one
+// that is given is not changed: somebody may remember it.
+func Complete(answer any, pages []Page, read func(seq int64) (wire.Record, error)) (any, error) {
+	switch a := answer.(type) {
+	case *wire.TaskReply:
+		whole := *a
+		for _, p := range pages {
+			if err := p.complete(&whole.Task, read); err != nil {
+				return nil, err
+			}
+		}
+		return &whole, nil
+	case *wire.TaskList:
+		whole := wire.TaskList{Tasks: append([]wire.Task(nil), a.Tasks...)}
+		for _, p := range pages {
+			for i := range whole.Tasks {
+				if whole.Tasks[i].ID != p.Task {
+					continue
+				}
+				if err := p.complete(&whole.Tasks[i], read); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return &whole, nil
+	case *wire.NoteList:
+		return completeNotes(pages, read)
+	}
+	return answer, nil
+}
+
+// complete fills in what is missing of one task.
+func (p *Page) complete(t *wire.Task, read reader) error {
+	for _, seq := range p.Parts {
+		if err := p.part(t, seq, read); err != nil {
+			return err
+		}
+	}
+	if p.Ended != 0 {
+		if err := p.part(t, p.Ended, read); err != nil {
+			return err
+		}
+	}
+	if len(p.Inputs) == 0 {
+		return nil
+	}
+	t.ResolvedInputs = append(wire.Inputs(nil), t.ResolvedInputs...)
+	return p.fill(t.ResolvedInputs, read)
+}
+
+// part does again what one record did to the parts of a task that a stub leaves
+// out.
+func (p *Page) part(t *wire.Task, seq int64, read reader) error {
+	r, err := read(seq)
+	if err != nil {
+		return err
+	}
+	f, err := decode(&r)
+	if err != nil {
+		return err
+	}
+	if r.Correlation != p.Task {
+		return fmt.Errorf("record %d, a %s, is not about task %s", r.Seq, r.Kind, p.Task)
+	}
+	switch f := f.(type) {
+	case *taskCreated:
+		t.Description, t.Payload = f.Description, f.Payload
+		t.Details = restoreDocuments(t.Details, f.StructuredSpec, f.Requirements)
+	case *taskUpdated:
+		f.change(t)
+	case *taskPlanned:
+		d := t.Details.Copy()
+		d.Plan = f.Plan
+		t.Details = d
+	case *taskHelp:
+		d := t.Details.Copy()
+		d.Help = f.help()
+		t.Details = d
+	case *questionAnswered:
+		t.Details = answered(t.Details, f.Answer, &r)
+	case *taskDone:
+		t.Result = f.Result
+	case *taskFailed:
+		t.Error = f.Error
+	}
+	return nil
+}
+
+func restoreDocuments(d *wire.Details, spec, requirements wire.Raw) *wire.Details {
+	if spec == nil && requirements == nil {
+		return d
+	}
+	d = d.Copy()
+	d.StructuredSpec, d.Requirements = spec, requirements
+	return d
+}
+
+// fill reads what was delivered. Each record is read once, however many inputs
+// it has.
+func (p *Page) fill(inputs wire.Inputs, read reader) error {
+	place := make(map[string]int, len(inputs))
+	for i := range inputs {
+		place[inputs[i].Key] = i
+	}
+	results := make(map[int64]map[string]wire.Raw)
+	for _, in := range p.Inputs {
+		if results[in.Ended] == nil {
+			var err error
+			if results[in.Ended], err = readDeliveries(in.Ended, read); err != nil {
+				return err
+			}
+		}
+		if at, there := place[in.Key]; there {
+			inputs[at].Data = results[in.Ended][in.Key]
+		}
+	}
+	return nil
+}
+
+// readDeliveries reads what a task delivers out of the record of its end.
+func readDeliveries(seq int64, read reader) (map[string]wire.Raw, error) {
+	r, err := read(seq)
+	if err != nil {
+		return nil, err
+	}
+	f, err := decode(&r)
+	if err != nil {
+		return nil, err
+	}
+	done, ok := f.(*taskDone)
+	if !ok {
+		return nil, fmt.Errorf("record %d, a %s, delivers nothing", r.Seq, r.Kind)
+	}
+	data := make(map[string]wire.Raw)
+	for _, d := range deliveries(done.Result) {
+		data[d.key] = d.data
+	}
+	return data, nil
+}
+
+// completeNotes reads notes.
+func completeNotes(pages []Page, read reader) (*wire.NoteList, error) {
+	list := &wire.NoteList{Notes: []wire.Note{}}
+	for _, p := range pages {
+		for _, seq := range p.Notes {
+			r, err := read(seq)
+			if err != nil {
+				return nil, err
+			}
+			f, err := decode(&r)
+			if err != nil {
+				return nil, err
+			}
+			noted, ok := f.(*taskNoted)
+			if !ok {
+				return nil, fmt.Errorf("record %d, a %s, is no note", r.Seq, r.Kind)
+			}
+			list.Notes = append(list.Notes, noted.note(&r))
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,219 @@
+package handlers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWholeFromTheLog has two players live through the same, word for word, but
+// that one of them speaks at such length that nearly everything is in the log
+// alone, keeps hardly a finished task whole, and is restored or replayed now and
+// then. What both are told must be the same, repeats of requests included.
+//
+// Rows: A-02, A-51, A-73, A-100, A-101, A-152, B-30, T-23, T-48.
+func TestWholeFromTheLog(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			w := newTwins(t, seed)
+			for range 120 {
+				w.play(w.line())
+				switch w.chance.IntN(20) {
+				case 0:
+					w.long.state = restored(t, w.long.rules, spelled(t, w.long.state))
+				case 1:
+					w.long.state = w.long.replayed()
+				}
+			}
+			w.long.requireReplay()
+		})
+	}
+}
+
+// twins are two players to whom the same happens. One is short of words.
+type twins struct {
+	t           *testing.T
+	chance      *rand.Rand
+	short, long *player
+	tasks, ids  int
+}
+
+// filler stands in a line where one of the two says a lot.
+const filler = "FILLER"
+
+var lengthy = strings.Repeat("é<&>\U0001f600 ", heavy/12)
+
+func newTwins(t *testing.T, seed uint64) *twins {
+	w := &twins{t: t, chance: rand.New(rand.NewPCG(seed, 7)), short: newPlayer(t), long: newPlayer(t)}
+	w.short.play("rules: keep=1000")
+	w.long.play("rules: keep=1")
+	for _, line := range []string{
+		"agents: planner(planner) coder(worker; ; 3) other(worker; ; 2; requeue)", "up", "start planner", "start coder", "start other",
+	} {
+		w.play(line)
+	}
+	return w
+}
+
+// play plays a line to both, and compares what they are told.
+func (w *twins) play(line string) {
+	said := w.short.play(line)
+	told := w.long.play(strings.ReplaceAll(line, filler, lengthy))
+	require.NoError(w.t, w.long.last.Fault)
+	require.Equal(w.t, plainly(said), plainly(told), "after %s", line)
+}
+
+// plainly is what somebody is told, however it came there. Lists have no errors
+// that are long.
+func plainly(told string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(strings.ReplaceAll(told, lengthy, filler)) {
+		if strings.Contains(line, `{"tasks":[`) {
+			line = errorForm.ReplaceAllString(line, "")
+		}
+		if !strings.HasPrefix(line, indent+"(of records ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+var errorForm = regexp.MustCompile(`,"error":"[^"]*"`)
+
+func (w *twins) pick(of ...string) string { return of[w.chance.IntN(len(of))] }
+
+func (w *twins) task() string { return fmt.Sprintf("$n%d", w.chance.IntN(max(1, w.tasks))) }
+
+// line is something that may happen.
+func (w *twins) line() string {
+	w.ids++
+	who := w.pick("planner", "planner", "operator", "coder", "other")
+	switch n := w.chance.IntN(24); {
+	case n < 3:
+		return w.submit()
+	case n < 6:
+		return w.ask(who, "update-task", w.some(
+			`"name":"n%d `+filler+`"`, `"description":"d%d `+filler+`"`, `"payload":{"n":%d,"p":"`+filler+`"}`, `"type":"t%d"`, `"priority":%d`,
+			`"structured_spec":`+specWith(filler), `"structured_spec":null`, `"requirements":{"languages":["x%d `+filler+`"]}`,
+			`"requirements":null`, `"acceptanceCriteria":["a%d"]`, `"targetRepo":"r%d"`,
+		))
+	case n < 8:
+		return w.ask("operator", "assign-task", fmt.Sprintf(`"agent":%q,"requirePlan":%t`, w.pick("coder", "other"), w.chance.IntN(3) > 0))
+	case n < 12:
+		return w.plan()
+	case n < 13:
+		return w.ask(w.pick("coder", "other"), "start-task")
+	case n < 15:
+		return w.help()
+	case n < 18:
+		return w.finish()
+	case n < 19:
+		return w.ask(who, "add-note", fmt.Sprintf(`"content":"c%d `, w.ids)+filler+`"`)
+	case n < 21:
+		return w.read(who)
+	case n < 22 && len(w.short.sent) > 0:
+		return w.repeat()
+	}
+	return fmt.Sprintf(`> %s event:progress {"taskId":"%s","progress":0.5}`, w.pick("coder", "other"), w.task())
+}
+
+// ask is a request about some task.
+func (w *twins) ask(who, operation string, members ...string) string {
+	members = append([]string{fmt.Sprintf(`"taskId":"%s"`, w.task())}, members...)
+	return fmt.Sprintf("> %s r%d %s {%s}", who, w.ids, operation, strings.Join(members, ","))
+}
+
+// some are a few of the members that there could be.
+func (w *twins) some(of ...string) string {
+	w.chance.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
+	var members []string
+	known := make(map[string]bool)
+	for _, m := range of[:1+w.chance.IntN(3)] {
+		if name, _, _ := strings.Cut(m, ":"); !known[name] {
+			known[name] = true
+			members = append(members, strings.ReplaceAll(m, "%d", fmt.Sprint(w.ids)))
+		}
+	}
+	return strings.Join(members, ",")
+}
+
+// specWith is a spec that promises two contracts.
+func specWith(text string) string {
+	return `{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":"` + text + `","priority":"must"}],
+		"output_expectations":{"contracts":{"k1":{"description":"d","required":true},"k2":{"description":"d"}}}}`
+}
+
+func (w *twins) submit() string {
+	line := fmt.Sprintf(`> planner r%d submit-task {"type":"t","name":"n%d",`, w.ids, w.tasks) +
+		w.some(`"description":"d`+filler+`"`, `"payload":{"p":"`+filler+`"}`, `"structured_spec":`+specWith(filler), `"requiredRole":"worker"`)
+	if w.tasks > 0 && w.chance.IntN(2) == 0 {
+		line += fmt.Sprintf(`,"dependencies":[{"depends_on_task_id":"%s","dependency_type":"input","contract_key":"k%d"}]`, w.task(), 1+w.chance.IntN(2))
+	}
+	w.tasks++
+	return line + "}"
+}
+
+func (w *twins) plan() string {
+	switch w.chance.IntN(4) {
+	case 0:
+		return w.ask("planner", "revise-plan", fmt.Sprintf(`"feedback":"f%d"`, w.ids))
+	case 1:
+		return w.ask("planner", "approve-plan")
+	case 2:
+		return w.ask(w.pick("coder", "other"), "submit-plan", fmt.Sprintf(`"plan":{"n":%d,"p":"`, w.ids)+filler+`"}`)
+	}
+	return w.ask(w.pick("coder", "other"), "submit-plan", fmt.Sprintf(`"plan":"p%d`, w.ids)+filler+`"`)
+}
+
+func (w *twins) help() string {
+	if len(w.short.state.asked) > 0 && w.chance.IntN(2) == 0 {
+		return fmt.Sprintf(`> operator r%d answer-question {"questionId":%q,"answer":"a%d"}`, w.ids, w.short.state.asked[0].view.ID, w.ids)
+	}
+	return w.ask(w.pick("coder", "other"), "request-help", fmt.Sprintf(`"question":"q%d","context":{"c":"`, w.ids)+filler+`"}`)
+}
+
+func (w *twins) finish() string {
+	who := w.pick("coder", "other", "operator")
+	switch w.chance.IntN(8) {
+	case 0:
+		return w.ask(who, "fail-task", fmt.Sprintf(`"error":"e%d`, w.ids)+filler+`"`)
+	case 1:
+		return w.ask("planner", "cancel-task", fmt.Sprintf(`"reason":"r%d"`, w.ids))
+	case 2:
+		return w.ask(who, "complete-task", `"result":"`+filler+`"`)
+	}
+	result := fmt.Sprintf(`"result":{"$schema":"orchestratia/task-result/v1","summary":"s%d `, w.ids) + w.pick(filler, "") + `","contracts":{`
+	result += w.pick(`"k1":{"status":"fulfilled","data":{"d":"`+filler+`","n":12345678901234567890}}`, `"k1":{"status":"partial","data":[1]}`) +
+		w.pick(``, `,"k2":{"status":"fulfilled"}`, `,"k2":{"status":"skipped","data":{"reason":"none"}}`) + `}}`
+	return w.ask(who, "complete-task", result)
+}
+
+func (w *twins) read(who string) string {
+	switch w.chance.IntN(4) {
+	case 0:
+		return fmt.Sprintf("> %s r%d poll-tasks {}", w.pick("coder", "other"), w.ids)
+	case 1:
+		return w.ask(who, "list-notes")
+	case 2:
+		return fmt.Sprintf(`> operator r%d query-tasks {}`, w.ids)
+	}
+	return w.ask("operator", "get-task")
+}
+
+// repeat sends one of the requests once more that were granted.
+func (w *twins) repeat() string {
+	id := 1 + w.chance.IntN(w.ids)
+	for ; id <= w.ids; id++ {
+		for _, who := range []string{"planner", "coder", "other"} {
+			if w.short.sent[fmt.Sprintf("%s r%d", who, id)] != nil {
+				return fmt.Sprintf("resend %s r%d", who, id)
+			}
+		}
+	}
+	return w.ask("operator", "get-task")
+}

@@ -1,0 +1,108 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// taskPlanned says how an agent will go about its task.
+type taskPlanned struct {
+	ID      string   `json:"task"`
+	Name    string   `json:"name"`
+	Agent   string   `json:"agent"`
+	Plan    wire.Raw `json:"plan"`
+	Request *mark    `json:"request,omitzero"`
+}
+
+func (*taskPlanned) kind() string { return wire.EventTaskPlanned }
+
+func (f *taskPlanned) apply(s *State, r *wire.Record) {
+	k := s.tasks[f.ID]
+	d := k.view.Details.Copy()
+	d.Plan, d.PlanFeedback = f.Plan, ""
+	s.rewrite(k, r, func() { k.view.Details = d })
+	s.move(k, wire.TaskPlanReview)
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+}
+
+// rewrite changes words or documents of a task, and notes where it is written.
+func (s *State) rewrite(k *task, r *wire.Record, change func()) {
+	m := k.needsMore()
+	m.parts = append(m.parts, r.Seq)
+	change()
+	k.lighten()
+}
+
+// taskRevise says what is wrong with a plan.
+type taskRevise struct {
+	ID       string `json:"task"`
+	Name     string `json:"name"`
+	Agent    string `json:"agent"`
+	Feedback string `json:"feedback"`
+	Request  *mark  `json:"request,omitzero"`
+}
+
+func (*taskRevise) kind() string { return wire.EventTaskRevise }
+
+func (f *taskRevise) apply(s *State, r *wire.Record) {
+	k := s.tasks[f.ID]
+	d := k.view.Details.Copy()
+	d.PlanFeedback = f.Feedback
+	k.view.Details = d
+	s.move(k, wire.TaskPlanning)
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+}
+
+func submitPlan(t *turn, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
+	k, err := t.held(r.TaskID, "planned")
+	switch {
+	case err != nil:
+		return nil, err
+	case k.view.State != wire.TaskPlanning:
+		return nil, wrongState(k, "planned")
+	}
+	t.fact("", k.view.ID, &taskPlanned{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Plan: r.Plan, Request: t.mark()})
+	return t.reply(k), nil
+}
+
+// review finds a task whose plan the caller may judge.
+func (t *turn) review(id, verb string) (*task, *wire.Error) {
+	k, err := t.own(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.from.Kind == Agent && k.view.AssignedTo == t.from.Name:
+		return nil, &wire.Error{
+			Code: wire.CodeDenied, Message: "who wrote a plan does not judge it", Details: map[string]any{"taskId": k.view.ID},
+		}
+	case k.view.State != wire.TaskPlanReview:
+		return nil, wrongState(k, verb)
+	}
+	return k, nil
+}
+
+func approvePlan(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+	k, err := t.review(r.TaskID, "begun: there is no plan to approve")
+	switch {
+	case err != nil:
+		return nil, err
+	case t.graph.Open(k.node) > 0:
+		return nil, t.waits(k)
+	}
+	t.start(k, t.mark())
+	t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
+	return t.reply(k), nil
+}
+
+func revisePlan(t *turn, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
+	k, err := t.review(r.TaskID, "sent back: there is no plan to revise")
+	if err != nil {
+		return nil, err
+	}
+	t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskRevise{
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Feedback: r.Feedback, Request: t.mark(),
+	})
+	t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
+	return t.reply(k), nil
+}

@@ -1,0 +1,213 @@
+package handlers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// remote is what is known of a server that has registered itself. It is an agent
+// like the others, but for its life: it runs elsewhere, asks for its tasks, and
+// is online as long as it is heard of.
+type remote struct {
+	hostname, ip, os string
+	repos            wire.Raw
+	seen             time.Time // as far as it is recorded
+}
+
+// seenEach is which part of the time that a server may be silent passes between
+// two records of it: a server that asks every second is not worth a record each
+// time.
+const seenEach = 3
+
+// serverRegistered says that a server has come with a registration token, and
+// has a key now.
+type serverRegistered struct {
+	Agent        string   `json:"agent"`
+	Hostname     string   `json:"hostname,omitzero"`
+	IP           string   `json:"ip,omitzero"`
+	OS           string   `json:"os,omitzero"`
+	Repos        wire.Raw `json:"repos,omitzero"`
+	Capabilities wire.Raw `json:"capabilities,omitzero"`
+	Registration string   `json:"registration"` // id of the token
+	KeyID        string   `json:"key"`
+	Hash         string   `json:"hash"`
+}
+
+func (*serverRegistered) kind() string { return wire.EventServerRegistered }
+
+func (f *serverRegistered) apply(s *State, r *wire.Record) {
+	a := s.agents[f.Agent]
+	if a == nil {
+		a = newAgent(f.Agent)
+		a.Role, a.OnExit, a.Capacity, a.Deaf = wire.RoleWorker, "requeue", 1, true
+		s.meet(a)
+	}
+	s.market.withdraw(a)
+	s.unhear(a)
+	a.remote = &remote{hostname: f.Hostname, ip: f.IP, os: f.OS, repos: f.Repos}
+	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
+		a.speak(c)
+	}
+	s.equip(a, a.said)
+	s.hear(a, r.At)
+	s.offer(a)
+	s.wishes.gain(a)
+	s.access.use(f.Registration)
+	s.access.revokeOf(f.Agent)
+	s.access.keep(&credential{Credential: wire.Credential{
+		ID: f.KeyID, Kind: credentialKey, For: f.Agent, IssuedAt: wire.Timestamp(r.At),
+	}, hash: f.Hash})
+}
+
+// hear notes that a server is there.
+func (s *State) hear(a *agent, at time.Time) {
+	a.state, a.stale = up, false
+	a.remote.seen = at
+	place, _ := slices.BinarySearchFunc(s.servers, a, bySilence)
+	s.servers = slices.Insert(s.servers, place, a)
+}
+
+// unhear takes a server from those that are online.
+func (s *State) unhear(a *agent) {
+	if a.remote == nil {
+		return
+	}
+	if place, there := slices.BinarySearchFunc(s.servers, a, bySilence); there {
+		s.servers = slices.Delete(s.servers, place, place+1)
+	}
+}
+
+func bySilence(a, b *agent) int {
+	return cmp.Or(a.remote.seen.Compare(b.remote.seen), cmp.Compare(a.number, b.number))
+}
+
+// serverSeen says that a server is there.
+type serverSeen struct {
+	Agent string `json:"agent"`
+}
+
+func (*serverSeen) kind() string { return wire.EventServerSeen }
+
+func (f *serverSeen) apply(s *State, r *wire.Record) {
+	a := s.agents[f.Agent]
+	came := a.state != up
+	s.market.withdraw(a)
+	s.unhear(a)
+	s.hear(a, r.At)
+	s.offer(a)
+	if came {
+		s.wishes.gain(a)
+	}
+}
+
+// serverLost says that a server has said nothing for too long.
+type serverLost struct {
+	Agent string `json:"agent"`
+}
+
+func (*serverLost) kind() string { return wire.EventServerLost }
+
+func (f *serverLost) apply(s *State, _ *wire.Record) {
+	a := s.agents[f.Agent]
+	s.market.withdraw(a)
+	s.unhear(a)
+	a.state = offline
+	s.offer(a)
+}
+
+// seen records a sign of life of a server, if it is time for that.
+func (t *turn) seen(a *agent) {
+	if a == nil || a.remote == nil || a.state == up && t.at.Sub(a.remote.seen) < t.rules.Silence/seenEach {
+		return
+	}
+	t.fact(a.actor, "", &serverSeen{Agent: a.ID})
+}
+
+// silence ends the life of servers that are not heard of any more: what they had
+// goes to others.
+func (t *turn) silence() {
+	for len(t.servers) > 0 && !t.lostAt().After(t.at) {
+		a := t.servers[0]
+		t.fact(a.actor, "", &serverLost{Agent: a.ID})
+		for _, k := range slices.Clone(a.holds) {
+			t.bereave(k, a, "it was not heard of for "+t.rules.Silence.String(), 0, false)
+		}
+	}
+}
+
+func registerAgent(t *turn, r *wire.Register) (*wire.Registered, *wire.Error) {
+	c := t.access.find(HashKey(r.Token), credentialRegistration, t.at)
+	switch {
+	case c == nil:
+		return nil, &wire.Error{
+			Code: wire.CodeUnauthenticated, Message: "the registration token is not known, has been used or has run out",
+			Details: map[string]any{"pointer": "/registration_token"}, Hint: "An operator makes one: orchestrator key register",
+		}
+	case c.Name != "" && c.Name != r.Name:
+		return nil, &wire.Error{
+			Code: wire.CodeUnauthenticated, Message: "the registration token is for another server",
+			Details: map[string]any{"pointer": "/name"},
+		}
+	}
+	if a := t.agents[r.Name]; a != nil && a.remote == nil {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("%q is the name of an agent that runs here", r.Name),
+			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/name"},
+		}
+	}
+	if why := wire.CheckName(r.Name); why != "" {
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "name " + why, Details: map[string]any{"pointer": "/name"}}
+	}
+	key := keyPrefix + t.secret()
+	hash := HashKey(key)
+	f := &serverRegistered{
+		Agent: r.Name, Hostname: r.Hostname, IP: r.IP, OS: r.OS, Repos: r.Repos, Registration: c.ID, KeyID: "k" + hash[:8], Hash: hash,
+	}
+	if r.Capabilities != nil {
+		f.Capabilities = r.Capabilities.Document
+	}
+	defer func(from Actor) { t.from = from }(t.from)
+	t.from = Actor{Kind: Agent, Name: r.Name} // that is who it is now
+	t.fact(agentPrefix+r.Name, "", f)
+	if r.Capabilities != nil {
+		for _, o := range r.Capabilities.Oddities {
+			t.fact(agentPrefix+r.Name, "", &oddity{what: o.Kind, Agent: r.Name, Pointer: o.Pointer, Text: o.Text})
+		}
+	}
+	return &wire.Registered{ServerID: t.agents[r.Name].serverID, Name: r.Name, Key: key}, nil
+}
+
+func queryServers(t *turn, _ *wire.Nothing) (*wire.ServerList, *wire.Error) {
+	answer := &wire.ServerList{Servers: make([]wire.Server, 0, len(t.order))}
+	for _, a := range t.order {
+		answer.Servers = append(answer.Servers, *t.server(a))
+	}
+	return answer, nil
+}
+
+var noRepos = wire.Raw("{}")
+
+// server is an agent as those see it who call agents servers.
+func (s *State) server(a *agent) *wire.Server {
+	v := &wire.Server{
+		ServerID: a.serverID, Name: a.ID, Status: onlineWord(a.online()), Role: a.Role, System: a.system, Running: a.running,
+		Repos: noRepos, Capabilities: a.Abilities,
+	}
+	if a.said != nil {
+		v.Capabilities = a.said.Document
+	}
+	if repos := wire.MemberOf(v.Capabilities, "repos"); repos != nil {
+		v.Repos = repos
+	}
+	if m := a.remote; m != nil {
+		v.Remote, v.Hostname, v.IP, v.OS, v.LastSeen = true, m.hostname, m.ip, m.os, wire.Timestamp(m.seen)
+		if m.repos != nil {
+			v.Repos = m.repos
+		}
+	}
+	return v
+}

@@ -1,0 +1,118 @@
+package handlers
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// key is a key of an agent, and until when it holds.
+type key struct {
+	agent string
+	until time.Time // zero: as long as the agent is there
+}
+
+// enroll has a member that is not in the configuration register as a server.
+func (w *world) enroll(m *member) {
+	out := w.request(Actor{Kind: Operator}, "issue-registration", `{}`)
+	token := out.Letters[len(out.Letters)-1].Payload.(*wire.IssuedRegistration).Token
+	capabilities := ""
+	if w.chance.IntN(4) > 0 {
+		capabilities = fmt.Sprintf(`,"capabilities":%s`, w.abilities(1+w.chance.IntN(3)))
+	}
+	payload := fmt.Sprintf(`{"name":%q,"registration_token":%q%s}`, m.ID, token, capabilities)
+	out = w.request(Actor{Kind: Stranger}, "register-agent", payload)
+	w.must(out.Refused == nil, "%v", out.Refused)
+	m.far, m.up, m.dying, m.run = true, true, false, ""
+	require.NotNil(w.t, w.request(Actor{Kind: Stranger}, "register-agent", payload).Refused, "the token is spent")
+}
+
+// administer has a person see to who may come in.
+func (w *world) administer(m *member) {
+	person := Actor{Kind: Operator}
+	switch w.chance.IntN(6) {
+	case 0:
+		w.request(person, "issue-key", fmt.Sprintf(`{"agent":%q}`, m.ID))
+	case 1:
+		w.request(person, "rotate-key", fmt.Sprintf(`{"agent":%q,"overlap":%d}`, m.ID, w.chance.IntN(3)*60_000))
+	case 2:
+		out := w.request(person, "list-keys", "{}")
+		all := out.Letters[len(out.Letters)-1].Payload.(*wire.CredentialList).Credentials
+		if len(all) > 10 {
+			w.request(person, "revoke-key", fmt.Sprintf(`{"id":%q}`, all[w.chance.IntN(len(all))].ID))
+		}
+	case 3:
+		out := w.request(person, "issue-token", `{"sub":"ann","ttl":60000}`)
+		token := out.Letters[len(out.Letters)-1].Payload.(*wire.IssuedToken)
+		w.must(!w.state.TokenRevoked(token.ID), "a token that was issued does not hold")
+		if w.chance.IntN(2) == 0 {
+			w.request(person, "revoke-token", fmt.Sprintf(`{"id":%q}`, token.ID))
+			w.must(w.state.TokenRevoked(token.ID), "a token that was revoked holds")
+		}
+	case 4:
+		if m.far && m.up && w.chance.IntN(2) == 0 {
+			w.enroll(m) // once more: the keys that it had are gone
+		}
+	default:
+		w.tryKeys()
+	}
+}
+
+// hearKey follows which keys there are.
+func (w *world) hearKey(r *wire.Record) {
+	switch r.Kind {
+	case wire.EventKeyIssued, wire.EventKeysRotated, wire.EventServerRegistered, wire.EventKeyRevoked, wire.EventAgentKnown:
+	default:
+		return
+	}
+	f, err := decode(r)
+	w.must(err == nil, "%v", err)
+	switch f := f.(type) {
+	case *keyIssued:
+		w.keys[f.Hash] = &key{agent: f.Agent}
+	case *keysRotated:
+		until, _ := wire.ParseTime(f.Until)
+		for _, k := range w.keys {
+			if k.agent == f.Agent && (k.until.IsZero() || until.Before(k.until)) {
+				k.until = until
+			}
+		}
+		w.keys[f.Hash] = &key{agent: f.Agent}
+	case *serverRegistered:
+		w.servers[f.Agent] = true
+		w.forgetKeys(f.Agent)
+		w.keys[f.Hash] = &key{agent: f.Agent}
+	case *keyRevoked:
+		for hash := range w.keys {
+			if "k"+hash[:8] == f.ID {
+				delete(w.keys, hash)
+			}
+		}
+	case *agentKnown:
+		if w.servers[f.ID] {
+			delete(w.servers, f.ID)
+			w.forgetKeys(f.ID)
+		}
+	}
+}
+
+func (w *world) forgetKeys(agent string) {
+	for hash, k := range w.keys {
+		if k.agent == agent {
+			delete(w.keys, hash)
+		}
+	}
+}
+
+// tryKeys: a key speaks for its agent as long as both are there.
+func (w *world) tryKeys() {
+	for hash, k := range w.keys {
+		name, ok := w.state.AgentOf(hash, w.at)
+		holds := (k.until.IsZero() || k.until.After(w.at)) && w.state.agents[k.agent] != nil
+		w.must(ok == holds && (!ok || name == k.agent), "a key of %s, good until %v, speaks for %q: %t", k.agent, k.until, name, ok)
+		w.saw[fmt.Sprintf("a key holds: %t", ok)]++
+	}
+}

@@ -1,0 +1,229 @@
+package handlers
+
+import (
+	"slices"
+
+	"orchestrator/handlers/match"
+	"orchestrator/wire"
+)
+
+// What must hold of the records of one turn.
+
+// follow follows a task through its records: it goes only where it may.
+func (w *world) follow(id string, r *wire.Record) {
+	next, moves := moved(r)
+	if !moves {
+		return
+	}
+	before := w.states[id]
+	switch {
+	case r.Kind == wire.EventTaskCreated:
+		w.must(before == "", "%s is created twice", id)
+	case r.Kind == wire.EventTaskRequeued:
+		w.must(slices.Contains(open, before), "%s is %s and requeued", id, before)
+	default:
+		w.must(slices.Contains(transitions[before], next), "%s is %s and becomes %s", id, before, next)
+	}
+	w.states[id] = next
+	w.saw["-> "+string(next)]++
+}
+
+// moved says in which state a record leaves its task, if it moves it.
+func moved(r *wire.Record) (to wire.TaskState, moves bool) {
+	f, err := decode(r)
+	if err != nil {
+		return "", false
+	}
+	switch f := f.(type) {
+	case *taskCreated, *taskRequeued:
+		return wire.TaskPending, true
+	case *taskAssigned:
+		if f.Plan {
+			return wire.TaskPlanning, true
+		}
+		return wire.TaskAssigned, true
+	case *taskStarted:
+		return wire.TaskRunning, true
+	case *taskPlanned:
+		return wire.TaskPlanReview, true
+	case *taskRevise:
+		return wire.TaskPlanning, true
+	case *taskHelp:
+		return wire.TaskNeedsHuman, true
+	case *taskDone:
+		return wire.TaskDone, true
+	case *taskFailed:
+		return wire.TaskFailed, true
+	case *taskCancelled:
+		return wire.TaskCancelled, true
+	}
+	return "", false
+}
+
+// rooms is how many more tasks each agent could be given.
+func (w *world) rooms() map[string]int {
+	rooms := make(map[string]int, len(w.state.order))
+	for _, a := range w.state.order {
+		if a.takes() {
+			rooms[a.ID] = a.Capacity - len(a.holds)
+		}
+	}
+	return rooms
+}
+
+// lookAtTurn looks at all records of a turn.
+func (w *world) lookAtTurn(records []wire.Record, before map[string]int) {
+	if len(records) == 0 {
+		return
+	}
+	w.lookAtCascades(records)
+	w.lookAtCreation(records)
+	w.lookAtArrivals(records, before)
+}
+
+// The steps of a cascade, in their order.
+const (
+	isDone = iota
+	isChecked
+	isResolved
+	isUnblocked
+	isAssigned
+	isAnnounced
+)
+
+// lookAtCascades: what follows from the end of a task is in order, and is
+// announced once.
+func (w *world) lookAtCascades(records []wire.Record) {
+	cascades := make(map[string]*cascade)
+	freed := make(map[string]*cascade) // by who were unblocked in them
+	var last *cascade
+	for i := range records {
+		r := &records[i]
+		id := r.Correlation
+		switch r.Kind {
+		case wire.EventTaskDone:
+			last = &cascade{w: w, id: id}
+			cascades[id] = last
+		case wire.EventContractKept, wire.EventContractMissing:
+			if !w.late(r) {
+				cascades[id].comes(isChecked)
+				cascades[id].contract(r)
+			}
+		case wire.EventDependencyDone:
+			if c := cascades[id]; c != nil {
+				c.comes(isResolved)
+			}
+		case wire.EventTaskUnblocked:
+			if last != nil {
+				last.comes(isUnblocked)
+				w.must(freed[id] == nil, "%s is unblocked twice", id)
+				freed[id] = last
+			}
+		case wire.EventTaskAssigned:
+			if c := freed[id]; c != nil {
+				c.comes(isAssigned)
+				w.saw["assigned when unblocked"]++
+			}
+		case wire.EventTaskAnnounced:
+			c := cascades[id]
+			w.must(c != nil && c.step < isAnnounced, "%s is announced without an end, or twice", id)
+			c.comes(isAnnounced)
+		}
+	}
+	for id, c := range cascades {
+		w.must(c.step == isDone || c.step == isAnnounced, "%s ended, something followed from it, and it was not announced", id)
+	}
+}
+
+// cascade is what follows from the end of a task.
+type cascade struct {
+	w    *world
+	id   string
+	step int
+}
+
+func (c *cascade) comes(step int) {
+	c.w.must(c.step <= step, "step %d of what follows from the end of %s comes after step %d", step, c.id, c.step)
+	c.step = step
+}
+
+// contract: a contract is missing once.
+func (c *cascade) contract(r *wire.Record) {
+	f, err := decode(r)
+	c.w.must(err == nil, "%v", err)
+	seen, _ := f.(*contractSeen)
+	key := c.id + " " + seen.Key
+	c.w.must(!c.w.missed[key], "%s is said twice", key)
+	c.w.missed[key] = true
+}
+
+// late says whether a contract is missed by a task that came to need it later.
+func (w *world) late(r *wire.Record) bool {
+	f, err := decode(r)
+	w.must(err == nil, "%v", err)
+	seen, _ := f.(*contractSeen)
+	if seen.NeededBy != "" {
+		w.saw["missed late"]++
+	}
+	return seen.NeededBy != ""
+}
+
+// lookAtCreation: what says only what it requires is given to nobody because it
+// was created, unless the rules want it.
+func (w *world) lookAtCreation(records []wire.Record) {
+	for _, r := range records {
+		if r.Kind == wire.EventServerSeen {
+			return // there was an arrival
+		}
+	}
+	created := ""
+	for _, r := range records {
+		k := w.state.tasks[r.Correlation]
+		switch {
+		case r.Kind == wire.EventTaskCreated && k.wants() != nil && !k.asks():
+			created = r.Correlation
+			w.saw["created with requirements"]++
+		case r.Kind == wire.EventTaskAssigned && r.Correlation == created:
+			w.must(w.rules.MatchOnCreate, "%s was given to somebody when it was created", created)
+			w.saw["matched on creation"]++
+		}
+	}
+}
+
+// lookAtArrivals: no task that waited before the turn fits an agent that has
+// gained something in it, and has room.
+func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
+	if w.state.stopping || w.rules.IgnoreArrivals {
+		return
+	}
+	gained := make(map[*agent]bool)
+	for name, room := range w.rooms() {
+		if room > before[name] {
+			gained[w.state.agents[name]] = true
+		}
+	}
+	changed := make(map[string]bool) // tasks that are not what they were before
+	for _, r := range records {
+		switch r.Kind {
+		case wire.EventAgentCapable, wire.EventAgentKnown, wire.EventServerRegistered:
+			if a := w.state.agents[agentOf(r.To)]; a != nil && a.takes() {
+				gained[a] = true
+			}
+		case wire.EventTaskCreated, wire.EventTaskUpdated:
+			changed[r.Correlation] = true
+		}
+	}
+	for a := range gained {
+		w.saw["gained"]++
+		for _, h := range w.state.wishes.byKey {
+			if !w.state.index.Fits(&h.wants.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
+				continue
+			}
+			for _, line := range h.waiting {
+				for _, k := range line {
+					w.must(changed[k.view.ID], "%s waits, and would fit %s", k.view.ID, a.ID)
+				}
+			}
+		}
+	}
+}

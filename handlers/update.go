@@ -1,0 +1,119 @@
+package handlers
+
+import (
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// taskUpdated says what was changed of a task. What is nil stays.
+type taskUpdated struct {
+	ID                 string    `json:"task"`
+	Name               string    `json:"name"` // as it is now
+	Description        *string   `json:"description,omitzero"`
+	Type               *string   `json:"type,omitzero"`
+	Priority           wire.Raw  `json:"priority,omitzero"`
+	Payload            wire.Raw  `json:"payload,omitzero"`
+	TargetRepo         *string   `json:"target_repo,omitzero"`
+	ProjectID          *string   `json:"project,omitzero"`
+	AcceptanceCriteria *[]string `json:"acceptance_criteria,omitzero"`
+	StructuredSpec     wire.Raw  `json:"structured_spec,omitzero"`
+	Requirements       wire.Raw  `json:"requirements,omitzero"`
+	Without            []string  `json:"without,omitzero"`
+	Request            *mark     `json:"request,omitzero"`
+}
+
+func (*taskUpdated) kind() string { return wire.EventTaskUpdated }
+
+func (f *taskUpdated) apply(s *State, r *wire.Record) {
+	k := s.tasks[f.ID]
+	s.unqueue(k)
+	s.rewrite(k, r, func() {
+		f.change(&k.view)
+		if f.StructuredSpec != nil || f.Requirements != nil || len(f.Without) > 0 {
+			f.reread(k)
+		}
+	})
+	k.urgency = wire.Urgency(k.view.Priority)
+	s.enqueue(k)
+	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+}
+
+// reread reads what decisions need out of the documents that have changed. The
+// others may be in the log alone.
+func (f *taskUpdated) reread(k *task) {
+	m := k.needsMore()
+	if f.StructuredSpec != nil || slices.Contains(f.Without, "structured_spec") {
+		m.promises, m.maxFiles = nil, 0
+	}
+	if f.Requirements != nil || slices.Contains(f.Without, "requirements") {
+		m.wants = nil
+	}
+	k.readDocuments()
+}
+
+// change does to a task what was changed.
+func (f *taskUpdated) change(v *wire.Task) {
+	v.Name = f.Name
+	set(&v.Description, f.Description)
+	set(&v.Type, f.Type)
+	if f.Priority != nil {
+		v.Priority = f.Priority
+	}
+	if f.Payload != nil {
+		v.Payload = f.Payload
+	}
+	d := v.Details.Copy()
+	set(&d.TargetRepo, f.TargetRepo)
+	set(&d.ProjectID, f.ProjectID)
+	set(&d.AcceptanceCriteria, f.AcceptanceCriteria)
+	if f.StructuredSpec != nil || slices.Contains(f.Without, "structured_spec") {
+		d.StructuredSpec = f.StructuredSpec
+	}
+	if f.Requirements != nil || slices.Contains(f.Without, "requirements") {
+		d.Requirements = f.Requirements
+	}
+	v.Details = d.Filled()
+}
+
+func set[T any](to *T, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
+
+func updateTask(t *turn, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	switch {
+	case err != nil:
+		return nil, err
+	case k.view.State.Final():
+		return nil, wrongState(k, "changed")
+	}
+	if err := t.mayManage(k, "change"); err != nil {
+		return nil, err
+	}
+	f := &taskUpdated{
+		ID: k.view.ID, Name: k.view.Name, Description: r.Description, Type: r.Type, Priority: r.Priority, Payload: r.Payload,
+		TargetRepo: r.TargetRepo, ProjectID: r.ProjectID, AcceptanceCriteria: r.AcceptanceCriteria, Without: r.Without,
+		Request: t.mark(),
+	}
+	set(&f.Name, r.Name)
+	var oddities []wire.Oddity
+	if r.Spec != nil {
+		f.StructuredSpec, oddities = r.Spec.Document, r.Spec.Oddities
+	}
+	if r.Requirements != nil {
+		f.Requirements, oddities = r.Requirements.Document, append(oddities, r.Requirements.Oddities...)
+	}
+	t.fact("", k.view.ID, f)
+	for _, o := range oddities {
+		t.odd(k, o)
+	}
+	answer := t.reply(k)
+	if f.Request == nil { // else a repeat hears the same, of which inputs are not remembered
+		answer.Task.WaitsFor = t.waitsFor(k)
+		t.showInputs(k, &answer.Task)
+	}
+	return answer, nil
+}

@@ -1,0 +1,136 @@
+package handlers
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers/match"
+	"orchestrator/wire"
+)
+
+// requireSoundWishes: exactly the tasks wait there that nothing holds back and
+// that say no more than what they require, each in its place.
+func requireSoundWishes(t testing.TB, s *State) {
+	waiting := 0
+	for _, k := range s.list {
+		could := k.view.State == wire.TaskPending && s.graph.Open(k.node) == 0 && k.wants() != nil && !k.asks()
+		waits := k.more != nil && k.more.wish != nil
+		if could != waits {
+			require.Fail(t, "a task waits for one that fits, and does not", "%s is %s", k.view.ID, k.view.State)
+		}
+		if waits {
+			waiting++
+			require.Contains(t, k.more.wish.waiting[k.urgency], k)
+			require.Equal(t, k.wants().key, k.more.wish.wants.key)
+		}
+	}
+	filed := 0
+	for under, beside := range s.wishes.under {
+		require.NotEmpty(t, beside)
+		for at, h := range beside {
+			filed++
+			require.Same(t, h, s.wishes.byKey[h.wants.key])
+			require.Equal(t, under, h.filed)
+			require.Equal(t, at, h.at)
+			require.True(t, under == "" && len(h.wants.under) == 0 || slices.Contains(h.wants.under, under))
+			size := 0
+			for _, line := range h.waiting {
+				require.True(t, slices.IsSortedFunc(line, func(a, b *task) int { return int(a.created - b.created) }))
+				size += len(line)
+			}
+			require.Equal(t, h.size, size)
+			require.Positive(t, size)
+			waiting -= size
+		}
+	}
+	require.Zero(t, waiting)
+	require.Equal(t, len(s.wishes.byKey), filed)
+	require.Empty(t, s.wishes.order, "all of them have been looked at")
+}
+
+// requireSoundIndex: the index says what a new one would say that is made of the
+// agents as they are.
+func requireSoundIndex(t testing.TB, s *State) {
+	fresh := match.New()
+	for _, a := range s.order {
+		running := 0
+		for _, k := range a.holds {
+			if k.busy() {
+				running++
+			}
+		}
+		require.Equal(t, a.running, running, "tasks that %s works on", a.ID)
+		if s.rules.CountAssigned {
+			running = len(a.holds)
+		}
+		fresh.Put(a.ID, offerOf(a), match.Standing{
+			Online: a.state == up || a.state == leaving, Running: running, Capacity: a.Capacity, Load: len(a.holds),
+		})
+	}
+	demands := []match.Demand{{}, {Languages: []string{"go"}}, {Repo: "api", Tags: []string{"gpu"}}, {Environments: []string{"linux"}, Prefer: "a3"}}
+	for _, h := range s.wishes.byKey {
+		demands = append(demands, h.wants.Demand)
+	}
+	for i := range demands {
+		require.Equal(t, fresh.Verdicts(&demands[i]), s.index.Verdicts(&demands[i]))
+		for _, c := range []match.Conditions{{}, {Online: true}, {Online: true, Free: true}, {Not: "a1"}} {
+			name, score, ok := fresh.Best(&demands[i], c)
+			name2, score2, ok2 := s.index.Best(&demands[i], c)
+			require.Equal(t, []any{name, score, ok}, []any{name2, score2, ok2})
+		}
+	}
+}
+
+// offerOf is what an agent can do, by itself or else by the configuration.
+func offerOf(a *agent) match.Offer {
+	c := a.said
+	if c == nil {
+		c = wire.ReadCapabilities(a.configured.Abilities)
+	}
+	if c == nil {
+		return match.Offer{}
+	}
+	o := match.Offer{Languages: c.Languages, Environments: c.Environments, Tools: c.Tools, Tags: c.Tags}
+	for _, r := range c.Repos {
+		o.Repos = append(o.Repos, match.Repo{Name: r.Name, Languages: r.Languages, Tools: r.Tools})
+	}
+	return o
+}
+
+// requireSoundServers: exactly the servers that are online are listened for, the
+// one that was heard longest ago in front.
+func requireSoundServers(t testing.TB, s *State) {
+	online := 0
+	for _, a := range s.order {
+		if a.remote != nil && a.state == up {
+			online++
+			require.Contains(t, s.servers, a)
+		}
+	}
+	require.Equal(t, len(s.servers), online)
+	require.True(t, slices.IsSortedFunc(s.servers, bySilence))
+}
+
+// requireSoundHelp: what an agent asked about its task is open as long as the
+// task waits for it, and no longer.
+func requireSoundHelp(t testing.TB, s *State) {
+	about := make(map[string]string)
+	for _, q := range s.asked {
+		if q.view.Task != "" {
+			require.Empty(t, about[q.view.Task], "two questions about one task")
+			about[q.view.Task] = q.view.ID
+			require.Equal(t, s.tasks[q.view.Task].view.AssignedTo, q.view.Agent)
+		}
+	}
+	for _, k := range s.list {
+		question := ""
+		if k.more != nil {
+			question = k.more.question
+		}
+		if k.view.State == wire.TaskNeedsHuman != (question != "") || question != about[k.view.ID] {
+			require.Fail(t, "a question is not sound", "%s is %s and waits for %q", k.view.ID, k.view.State, question)
+		}
+	}
+}

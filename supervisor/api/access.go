@@ -1,0 +1,115 @@
+package api
+
+import (
+	"net/http"
+
+	"orchestrator/wire"
+)
+
+// Access is who may take a route.
+type Access uint8
+
+// The kinds of Access. A credential of the wrong kind is as good as none there.
+const (
+	Operators Access = iota // an operator's token, or the operators' socket
+	Agents                  // an agent's key, token or socket, or the operators' socket
+	Everybody               // whoever is known
+	Public                  // whoever comes: no credential is looked at
+)
+
+// What to show where a credential is missing or of the wrong kind.
+const (
+	showToken = "Send Authorization: Bearer TOKEN, with an operator's token: orchestrator token issue --sub NAME"
+	showKey   = "Send X-API-Key: orc_…, an agent's key: orchestrator key issue AGENT"
+	showOne   = "Send Authorization: Bearer TOKEN as an operator, or X-API-Key: orc_… as an agent"
+)
+
+// allows says why a caller may not take a route.
+func (a Access) allows(c Caller) *wire.Error {
+	switch {
+	case a == Public:
+		return nil
+	case c.Kind == Nobody:
+		return unauthenticated("this needs a credential, and none came with the request", a.hint())
+	case a == Operators && c.Kind != Operator:
+		return unauthenticated("this needs an operator's token, and the caller is "+c.String(), a.hint())
+	case a == Agents && c.Kind != Agent && !c.Wide:
+		return unauthenticated("this needs an agent's key, and the caller is "+c.String(), a.hint())
+	}
+	return nil
+}
+
+// hint is what to show.
+func (a Access) hint() string {
+	switch a {
+	case Operators:
+		return showToken
+	case Agents:
+		return showKey
+	}
+	return showOne
+}
+
+func unauthenticated(message, hint string) *wire.Error {
+	return &wire.Error{Code: wire.CodeUnauthenticated, Message: message, Hint: hint}
+}
+
+func denied(message string) *wire.Error {
+	return &wire.Error{Code: wire.CodeDenied, Message: message}
+}
+
+// admission says why a caller may not make a request.
+type admission func(Caller, *http.Request) *wire.Error
+
+// admission is nil where nobody is asked. Who may only look may take routes
+// that only read.
+func (t *Route) admission() admission {
+	if t.Access == Public {
+		return nil
+	}
+	return func(c Caller, r *http.Request) *wire.Error {
+		if err := t.Access.allows(c); err != nil {
+			return err
+		}
+		return looks(c, r.Method == http.MethodGet || r.Method == http.MethodHead)
+	}
+}
+
+// toOperation is for an operation: agents ask for those that are open to them.
+func (d *Door) toOperation(name string) admission {
+	return func(c Caller, _ *http.Request) *wire.Error {
+		if err := Everybody.allows(c); err != nil {
+			return err
+		}
+		if c.Kind == Agent && (d.WithKey == nil || !d.WithKey(name)) {
+			return denied(name + " is for operators, and this is " + c.String())
+		}
+		return looks(c, d.Writes != nil && !d.Writes(name))
+	}
+}
+
+// toLook is for a list, toJoin for a pipe: agents have none of either.
+func toLook(c Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, true) }
+func toJoin(c Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, false) }
+
+func operatorsOnly(c Caller, r *http.Request, reads bool) *wire.Error {
+	if err := Everybody.allows(c); err != nil {
+		return err
+	}
+	if c.Kind != Operator {
+		return denied(r.URL.Path + " is for operators, and this is " + c.String())
+	}
+	return looks(c, reads)
+}
+
+// looks refuses what is more than looking to those who may do no more. A role
+// that is not known here may do nothing.
+func looks(c Caller, reads bool) *wire.Error {
+	switch {
+	case c.Kind != Operator, c.Wide, c.Role == wire.PersonAdmin, c.Role == wire.PersonOperator:
+		return nil
+	case c.Role == wire.PersonViewer && reads:
+		return nil
+	}
+	return denied("the token of " + c.String() + " has the role " + wire.Visible(c.Role) + ", and that is not enough for this")
+}

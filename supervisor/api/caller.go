@@ -1,0 +1,57 @@
+package api
+
+import (
+	"context"
+
+	"orchestrator/wire"
+)
+
+// CallerKind tells callers apart.
+type CallerKind uint8
+
+// The kinds of Caller.
+const (
+	Nobody   CallerKind = iota // not known, and so not trusted with anything
+	Operator                   // a person who runs the orchestrator, or a program of theirs
+	Agent
+)
+
+// Caller is who asks: what the listener and the credential say, and never what
+// a request claims.
+type Caller struct {
+	Kind CallerKind
+	Name string // an agent's name; of an operator the subject of the token, "" at the operators' socket
+	Run  string // of an agent: the one run that the credential is for; "": it is good for any
+	Role string // of an operator with a token: wire.PersonAdmin and so on
+	// Wide is an operator at the operators' own socket: the one who owns it all,
+	// and so may go where agents go, and speak for them there.
+	Wide bool
+}
+
+// String is the caller for people.
+func (c Caller) String() string {
+	switch c.Kind {
+	case Operator:
+		if c.Name == "" {
+			return "an operator"
+		}
+		return "operator " + wire.Visible(c.Name)
+	case Agent:
+		return "agent " + wire.Visible(c.Name)
+	}
+	return "nobody"
+}
+
+// callerKey is under what a context has its caller.
+type callerKey struct{}
+
+func withCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerOf is who asks for what is done in a context. It is Nobody on a Public
+// route: whatever somebody shows there is not looked at.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// The ways in which somebody may come, and what one may then take: a row has a
+// status for each of these.
+var ways = []struct{ method, path string }{
+	{"GET", "/api/v1/tasks"},
+	{"POST", "/api/v1/tasks"},
+	{"GET", "/api/v1/server/tasks"},
+	{"POST", "/api/v1/server/tasks"},
+	{"GET", "/api/v1/all"},
+	{"POST", "/api/v1/all"},
+	{"POST", "/api/v1/servers/register"},
+	{"POST", "/api/v1/operations/look"},  // for agents too, and reads
+	{"POST", "/api/v1/operations/do"},    // for agents too, and writes
+	{"POST", "/api/v1/operations/watch"}, // for operators, and reads
+	{"POST", "/api/v1/operations/rule"},  // for operators, and writes
+	{"GET", "/api/v1/events"},
+}
+
+// Who comes in by what, with what, and gets where, as whom.
+//
+// Rows: A-33, A-45, A-114, A-160, A-161, A-162, A-164, K-06, K-18.
+func TestCallers(t *testing.T) {
+	h := build(t, nil, TCP{})
+	env, _ := h.run(t, "run-1")
+	other, _ := h.run(t, "run-2")
+	stranger, shut, err := h.door.Runs.Open("reviewer", "run-3")
+	require.NoError(t, err)
+	defer shut()
+	past, err := h.door.Signer.Sign(Claims{ID: "t", Subject: "ann", Role: wire.PersonAdmin, ExpiresAt: time.Unix(1, 0)})
+	require.NoError(t, err)
+	elsewhere, err := signer(t).Sign(claims())
+	require.NoError(t, err)
+	key := func(values ...string) http.Header { return http.Header{"X-Api-Key": values} }
+	bearer := func(text string) http.Header { return http.Header{"Authorization": {"Bearer " + text}} }
+	both := func(k, text string) http.Header {
+		return http.Header{"X-Api-Key": {k}, "Authorization": {"Bearer " + text}}
+	}
+	operator, viewer := h.token(t, wire.PersonOperator), h.token(t, wire.PersonViewer)
+
+	const tcp = ""
+	nobody := []int{401, 401, 401, 401, 401, 401, 200, 401, 401, 401, 401, 401}
+	agent := []int{401, 401, 200, 200, 200, 200, 200, 200, 200, 403, 403, 403}
+	person := []int{200, 200, 401, 401, 200, 200, 200, 200, 200, 200, 200, 200}
+	looker := []int{200, 403, 401, 401, 200, 403, 200, 200, 403, 200, 403, 200}
+	owner := []int{200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200}
+	not := []int{403, 403, 403, 403, 403, 403, 200, 403, 403, 403, 403, 403}
+	for _, test := range []struct {
+		name, socket string
+		header       http.Header
+		want         []int
+		as           string
+	}{
+		{"tcp: nothing", tcp, nil, nobody, ""},
+		{"tcp: key", tcp, key("orc_coder"), agent, "2/coder///false"},
+		{"tcp: key as bearer", tcp, bearer("orc_coder"), agent, "2/coder///false"},
+		{"tcp: bearer in small letters", tcp, http.Header{"Authorization": {"bearer  orc_coder "}}, agent, "2/coder///false"},
+		{"tcp: the same key twice", tcp, both("orc_coder", "orc_coder"), agent, "2/coder///false"},
+		{"tcp: a run's token", tcp, key(env[EnvToken]), agent, "2/coder/run-1//false"},
+		{"tcp: a run's token as bearer", tcp, bearer(other[EnvToken]), agent, "2/coder/run-2//false"},
+		{"tcp: operator", tcp, bearer(operator), person, "1/ann//operator/false"},
+		{"tcp: admin", tcp, bearer(h.token(t, wire.PersonAdmin)), person, "1/ann//admin/false"},
+		{"tcp: viewer", tcp, bearer(viewer), looker, "1/ann//viewer/false"},
+		{"tcp: empty key", tcp, key(""), nobody, ""},
+		{"tcp: blank key", tcp, key(" "), nobody, ""},
+		{"tcp: prefix alone", tcp, key("orc_"), nobody, ""},
+		{"tcp: no key of ours", tcp, key("sk_coder"), nobody, ""},
+		{"tcp: odd letters", tcp, key("orc_co\x80der"), nobody, ""},
+		{"tcp: huge key", tcp, key(fmt.Sprintf("orc_%0300d", 1)), nobody, ""},
+		{"tcp: unknown key", tcp, key("orc_nobody"), nobody, ""},
+		{"tcp: unknown key as bearer", tcp, bearer("orc_nobody"), nobody, ""},
+		{"tcp: token as key", tcp, key(operator), nobody, ""},
+		{"tcp: empty bearer", tcp, bearer(""), nobody, ""},
+		{"tcp: empty authorization", tcp, http.Header{"Authorization": {""}}, nobody, ""},
+		{"tcp: password", tcp, http.Header{"Authorization": {"Basic YTpi"}}, nobody, ""},
+		{"tcp: a bare token", tcp, http.Header{"Authorization": {operator}}, nobody, ""},
+		{"tcp: expired", tcp, bearer(past), nobody, ""},
+		{"tcp: another orchestrator's", tcp, bearer(elsewhere), nobody, ""},
+		{"tcp: garbage", tcp, bearer("x.y.z"), nobody, ""},
+		{"tcp: key and token", tcp, both("orc_coder", operator), nobody, ""},
+		{"tcp: key and empty bearer", tcp, both("orc_coder", ""), nobody, ""},
+		{"tcp: two keys", tcp, key("orc_coder", env[EnvToken]), nobody, ""},
+		{"tcp: two tokens", tcp, http.Header{"Authorization": {"Bearer " + operator, "Bearer " + viewer}}, nobody, ""},
+
+		{"operators: nothing", h.socket, nil, owner, "1////true"},
+		{"operators: key", h.socket, key("orc_coder"), agent, "2/coder///false"},
+		{"operators: a run's token", h.socket, key(env[EnvToken]), agent, "2/coder/run-1//false"},
+		{"operators: token", h.socket, bearer(operator), person, "1/ann//operator/false"},
+		{"operators: viewer", h.socket, bearer(viewer), looker, "1/ann//viewer/false"},
+		{"operators: empty key", h.socket, key(""), nobody, ""},
+		{"operators: unknown key", h.socket, key("orc_nobody"), nobody, ""},
+		{"operators: expired", h.socket, bearer(past), nobody, ""},
+
+		{"own: nothing", env[EnvSocket], nil, agent, "2/coder/run-1//false"},
+		{"own: its token", env[EnvSocket], key(env[EnvToken]), agent, "2/coder/run-1//false"},
+		{"own: its agent's key", env[EnvSocket], key("orc_coder"), agent, "2/coder/run-1//false"},
+		{"own: another run's token", env[EnvSocket], key(other[EnvToken]), not, ""},
+		{"own: another agent's token", env[EnvSocket], key(stranger[0][len(EnvToken)+1:]), not, ""},
+		{"own: operator", env[EnvSocket], bearer(operator), not, ""},
+		{"own: unknown key", env[EnvSocket], key("orc_nobody"), nobody, ""},
+		{"own: empty key", env[EnvSocket], key(""), nobody, ""},
+	} {
+		a := asks{client: over(test.socket), header: test.header}
+		if test.socket == tcp {
+			a.url = h.tcp.URL()
+		}
+		for i, way := range ways {
+			response, text := a.do(t, way.method, way.path, "")
+			require.Equal(t, test.want[i], response.StatusCode, "%s: %s %s: %s", test.name, way.method, way.path, text)
+			switch {
+			case response.StatusCode != http.StatusOK:
+			case way.path == "/api/v1/servers/register":
+				require.Equal(t, `"0////false"`, text, "nobody is asked who, and so is nobody")
+			default:
+				require.Equal(t, fmt.Sprintf("%q", test.as), text, "%s: %s %s", test.name, way.method, way.path)
+			}
+		}
+	}
+}
+
+// A request that is served by nobody in particular is nobody's.
+func TestUnknownListener(t *testing.T) {
+	d := &Door{Operations: map[string]Operation{"look": whoAsks}}
+	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+		status, _ := asks{client: c}.post(t, "operations/look", "")
+		require.Equal(t, http.StatusUnauthorized, status)
+		status, text := asks{client: c, header: http.Header{"Authorization": {"Bearer x.y.z"}}}.post(t, "operations/look", "")
+		require.Equal(t, http.StatusUnauthorized, status)
+		require.Contains(t, text, "not taken here")
+		status, _ = asks{client: c, header: http.Header{"X-Api-Key": {"orc_x"}}}.post(t, "operations/look", "")
+		require.Equal(t, http.StatusUnauthorized, status)
+	})
+	require.Equal(t, Caller{}, entranceOf(t.Context()).caller)
+}
+
+func TestCallersInWords(t *testing.T) {
+	for want, c := range map[string]Caller{
+		"nobody":       {},
+		"an operator":  {Kind: Operator},
+		"operator ann": {Kind: Operator, Name: "ann"},
+		"agent coder":  {Kind: Agent, Name: "coder", Run: "r"},
+	} {
+		require.Equal(t, want, c.String())
+	}
+}

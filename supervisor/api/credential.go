@@ -1,0 +1,105 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// KeyPrefix is what the keys of agents begin with: by it they are told from the
+// tokens of operators.
+const KeyPrefix = "orc_"
+
+// longestKey is what a key may be long; ours have a quarter of it.
+const longestKey = 256
+
+// credentialOf is what a request shows of who makes it, "" if that is nothing.
+// A script whose variable is empty must not become an operator by it, and which
+// of two counts must not be a question: both are refused.
+func credentialOf(header http.Header) (string, *wire.Error) {
+	var shown []string
+	for _, value := range header.Values("X-API-Key") {
+		key := strings.TrimSpace(value)
+		if !isKey(key) {
+			return "", unauthenticated("X-API-Key is empty, or no key", showKey)
+		}
+		shown = append(shown, key)
+	}
+	for _, value := range header.Values("Authorization") {
+		scheme, text, _ := strings.Cut(strings.TrimSpace(value), " ")
+		text = strings.TrimSpace(text)
+		if !strings.EqualFold(scheme, "Bearer") || text == "" || strings.HasPrefix(text, KeyPrefix) && !isKey(text) {
+			return "", unauthenticated("Authorization is empty, or of no kind that is known here", showOne)
+		}
+		shown = append(shown, text)
+	}
+	if len(shown) == 0 {
+		return "", nil
+	}
+	for _, other := range shown[1:] {
+		if other != shown[0] {
+			return "", unauthenticated("the request came with two credentials that differ", "Send one")
+		}
+	}
+	return shown[0], nil
+}
+
+// isKey says whether a text can be a key.
+func isKey(text string) bool {
+	rest, ok := strings.CutPrefix(text, KeyPrefix)
+	if !ok || rest == "" || len(text) > longestKey {
+		return false
+	}
+	return !strings.ContainsFunc(rest, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-'
+	})
+}
+
+var errNoTokens = unauthenticated("operators' tokens are not taken here", "")
+
+// bearer is who a credential says that it is of. A run that is being let in is
+// returned too: what it asks for ends with it.
+func (d *Door) bearer(credential string) (Caller, *visit, error) {
+	if strings.HasPrefix(credential, KeyPrefix) {
+		if v := d.Runs.visit(credential); v != nil {
+			return v.caller, v, nil
+		}
+		if d.Agent != nil {
+			if name, run, ok := d.Agent(credential); ok {
+				return Caller{Kind: Agent, Name: name, Run: run}, nil, nil
+			}
+		}
+		return Caller{}, nil, unauthenticated("the key is not known", showKey)
+	}
+	if d.Signer == nil {
+		return Caller{}, nil, errNoTokens
+	}
+	claims, err := d.Signer.Verify(credential, time.Now())
+	if err != nil {
+		return Caller{}, nil, err
+	}
+	return Caller{Kind: Operator, Name: claims.Subject, Role: claims.Role}, nil, nil
+}
+
+// identify is who makes a request: who its credential says, or without one who
+// comes in by that listener. Whoever shows one is who it says, and nothing else
+// that would be more.
+func (d *Door) identify(e *entrance, r *http.Request) (Caller, *visit, error) {
+	credential, refusal := credentialOf(r.Header)
+	if refusal != nil {
+		return Caller{}, nil, refusal
+	}
+	if credential == "" {
+		return e.caller, e.visit, nil
+	}
+	caller, v, err := d.bearer(credential)
+	if err != nil || e.visit == nil {
+		return caller, v, err
+	}
+	if !e.visit.is(caller) {
+		return Caller{}, nil, denied("this is the socket of " + e.caller.String() + ", and the credential is that of another")
+	}
+	return e.caller, e.visit, nil
+}

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// house is a small door with everything that a door can have, and all the ways
+// to it: TCP, the operators' socket, and one of its own for each run.
+type house struct {
+	door   *Door
+	tcp    *TCPListener
+	socket string
+}
+
+// build opens a house. change may change its door before.
+func build(t *testing.T, change func(*Door), guard TCP) *house {
+	t.Helper()
+	h := &house{socket: filepath.Join(t.TempDir(), "api.sock")}
+	operators, err := Listen(h.socket)
+	require.NoError(t, err)
+	h.tcp, err = ListenTCP("127.0.0.1:0", guard)
+	require.NoError(t, err)
+	h.door = &Door{
+		MaxBody: 1 << 10, Log: hclog.NewNullLogger(), Runs: NewRuns(operators), Signer: signer(t),
+		Operations: map[string]Operation{"look": whoAsks, "do": whoAsks, "watch": whoAsks, "rule": whoAsks},
+		Lists: map[string]List{"events": func(ctx context.Context, _ url.Values, send func(any) error) error {
+			return send(spell(CallerOf(ctx)))
+		}},
+		WithKey: func(operation string) bool { return operation == "look" || operation == "do" },
+		Writes:  func(operation string) bool { return operation == "do" || operation == "rule" },
+		Agent:   func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" },
+		Routes: []Route{
+			{Pattern: "GET /api/v1/tasks", Access: Operators, Do: sayWho},
+			{Pattern: "POST /api/v1/tasks", Access: Operators, Do: sayWho},
+			{Pattern: "GET /api/v1/server/tasks", Access: Agents, Do: sayWho},
+			{Pattern: "POST /api/v1/server/tasks", Access: Agents, Do: sayWho},
+			{Pattern: "GET /api/v1/all", Access: Everybody, Do: sayWho},
+			{Pattern: "POST /api/v1/all", Access: Everybody, Do: sayWho},
+			{Pattern: "POST /api/v1/servers/register", Access: Public, Do: sayWho},
+		},
+	}
+	h.door.Runs.URL = h.tcp.URL()
+	if change != nil {
+		change(h.door)
+	}
+	t.Cleanup(serve(h.door, operators, h.tcp))
+	return h
+}
+
+var whoAsks = Do(func(ctx context.Context, _ struct{}) (any, error) { return spell(CallerOf(ctx)), nil })
+
+func sayWho(w http.ResponseWriter, r *http.Request) error {
+	_, err := fmt.Fprintf(w, "%q\n", spell(CallerOf(r.Context())))
+	return err
+}
+
+// spell is a caller in one word.
+func spell(c Caller) string {
+	return fmt.Sprintf("%d/%s/%s/%s/%v", c.Kind, c.Name, c.Run, c.Role, c.Wide)
+}
+
+// run lets a run of coder in and returns what it finds in its environment.
+func (h *house) run(t *testing.T, run string) (env map[string]string, shut func()) {
+	t.Helper()
+	list, shut, err := h.door.Runs.Open("coder", run)
+	require.NoError(t, err)
+	t.Cleanup(shut)
+	env = make(map[string]string)
+	for _, entry := range list {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	return env, shut
+}
+
+// token is one of ann's, good for an hour.
+func (h *house) token(t *testing.T, role string) string {
+	t.Helper()
+	text, err := h.door.Signer.Sign(Claims{ID: "t-" + role, Subject: "ann", Role: role, ExpiresAt: time.Now().Add(time.Hour)})
+	require.NoError(t, err)
+	return text
+}
+
+// over is a client that comes by a socket, by TCP if there is none.
+func over(socket string) *http.Client {
+	transport := &http.Transport{DisableKeepAlives: true}
+	if socket != "" {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return Dial(ctx, socket) }
+	}
+	return &http.Client{Transport: transport}
+}
+
+// asks is how somebody asks: by which way, and with which headers.
+type asks struct {
+	client *http.Client
+	url    string // "": whatever stands for a socket
+	header http.Header
+}
+
+func (a asks) post(t *testing.T, path, body string) (int, string) {
+	t.Helper()
+	response, text := a.do(t, http.MethodPost, "/api/v1/"+path, body)
+	return response.StatusCode, text
+}
+
+func (a asks) do(t *testing.T, method, path, body string) (*http.Response, string) {
+	t.Helper()
+	base := a.url
+	if base == "" {
+		base = "http://x"
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
+	require.NoError(t, err)
+	for name, values := range a.header {
+		request.Header[name] = values
+	}
+	if host := a.header.Get("Host"); host != "" {
+		request.Host = host
+	}
+	response, err := a.client.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	if response.StatusCode >= 400 {
+		requireRefusal(t, response, text)
+	}
+	return response, strings.TrimSpace(string(text))
+}
+
+// requireRefusal checks what holds for every refusal.
+func requireRefusal(t *testing.T, response *http.Response, text []byte) {
+	t.Helper()
+	require.Equal(t, "application/json", response.Header.Get("Content-Type"))
+	var refusal wire.Refusal
+	require.NoError(t, wire.Decode(text, &refusal), "%s", text)
+	require.NotEmpty(t, refusal.Error.Code)
+	require.NotEmpty(t, refusal.Error.Message)
+	require.Equal(t, response.StatusCode == http.StatusUnauthorized, response.Header.Get("WWW-Authenticate") != "", "%s", text)
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"orchestrator/wire"
+)
+
+// codeMethod says that something is there, but not for this method. Nobody but
+// these routes tells that apart.
+const codeMethod wire.Code = "method"
+
+// hubRefusal is a refusal as the hub spells it. Older programs look at detail
+// alone.
+type hubRefusal struct {
+	Error  hubError `json:"error"`
+	Detail string   `json:"detail"`
+}
+
+type hubError struct {
+	Code        wire.Code      `json:"code"`
+	Message     string         `json:"message"`
+	Details     map[string]any `json:"details"`
+	Recoverable bool           `json:"recoverable"` // the same request may be granted later
+	Hint        string         `json:"hint,omitzero"`
+}
+
+func toHub(e *wire.Error) *hubRefusal {
+	return &hubRefusal{Detail: e.Message, Error: hubError{
+		Code: e.Code, Message: e.Message, Details: e.Details, Hint: e.Hint, Recoverable: recoverable(e),
+	}}
+}
+
+func recoverable(e *wire.Error) bool {
+	switch e.Code {
+	case wire.CodeLimited, wire.CodeTimeout, wire.CodeInternal:
+		return true
+	case wire.CodeConflict:
+		return e.Details["reason"] == "blocked"
+	}
+	return false
+}
+
+// hubStatus tells what is no JSON from JSON that does not say what it should.
+func hubStatus(code wire.Code) int {
+	switch code {
+	case wire.CodeInvalid:
+		return http.StatusUnprocessableEntity
+	case wire.CodeUnknownType:
+		return http.StatusNotFound
+	case codeMethod:
+		return http.StatusMethodNotAllowed
+	}
+	return status(code)
+}
+
+// unreadable is why a text could not be opened: the reader's own words, unless
+// it is no JSON at all.
+func unreadable(text []byte, depth int, why *wire.Error) *wire.Error {
+	if utf8.Valid(text) && (json.Valid(text) || deeper(text, depth)) {
+		return why
+	}
+	return &wire.Error{Code: wire.CodeMalformed, Message: "the request is no JSON", Details: map[string]any{"pointer": ""}}
+}
+
+// deeper says whether a text opens more levels than depth. What is checked is
+// bounded by that, so that nothing is made of a text of brackets.
+func deeper(text []byte, depth int) bool {
+	level, quoted := 0, false
+	for i := 0; i < len(text) && level <= depth; i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return level > depth
+}
+
+// aimed makes what is refused say where in the request it is: an operation knows
+// its own words for what is asked, and not those of the hub.
+func (a *asked) aimed(err error) error {
+	refusal, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		return err
+	}
+	pointer, ok := refusal.Details["pointer"].(string)
+	if !ok {
+		return err
+	}
+	theirs := *refusal
+	theirs.Details = maps.Clone(refusal.Details)
+	theirs.Details["pointer"] = a.pointer(pointer)
+	return &theirs
+}
+
+// hubPointers are the words of the hub for members that have others here.
+var hubPointers = map[string]string{
+	"/dependsOnTaskId": "/depends_on_task_id",
+	"/contractKey":     "/contract_key",
+}
+
+func (a *asked) pointer(theirs string) string {
+	theirs = strings.TrimPrefix(theirs, "/payload")
+	if ours := hubPointers[theirs]; ours != "" {
+		return ours
+	}
+	if index, ok := strings.CutPrefix(theirs, "/dependencies/"); ok {
+		if at, err := strconv.Atoi(index); err == nil {
+			return a.dependencyAt(at)
+		}
+	}
+	return theirs
+}
+
+// dependencyAt is where a dependency of a new task stands: they are said in two
+// lists, of which one is made.
+func (a *asked) dependencyAt(index int) string {
+	typed := len(a.body.Dependencies("dependencies"))
+	if task, ok := a.said.(*wire.SubmitTask); ok && index >= typed && index < len(task.Dependencies) {
+		bare := a.body.Texts("dependency_ids")
+		return "/dependency_ids/" + strconv.Itoa(slices.Index(bare, task.Dependencies[index].On))
+	}
+	return "/dependencies/" + strconv.Itoa(index)
+}

@@ -1,0 +1,244 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// hearsay is what the hub's operations were asked, in place of those who do
+// them. Each has one answer.
+type hearsay struct {
+	mu      sync.Mutex
+	asked   []question
+	refused []question
+	answer  func(question) (any, error)
+}
+
+type question struct {
+	from      Caller
+	operation string
+	body      any // of a refusal: why
+}
+
+func (h *hearsay) do(_ context.Context, from Caller, operation string, body any) (any, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	q := question{from: from, operation: operation, body: body}
+	h.asked = append(h.asked, q)
+	if h.answer != nil {
+		return h.answer(q)
+	}
+	return answers[operation], nil
+}
+
+func (h *hearsay) refuse(from Caller, operation string, err *wire.Error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refused = append(h.refused, question{from: from, operation: operation, body: err})
+}
+
+// taken returns what was asked and refused since it was called last.
+func (h *hearsay) taken() (asked, refused []question) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	asked, refused = h.asked, h.refused
+	h.asked, h.refused = nil, nil
+	return asked, refused
+}
+
+const (
+	morning  = "2026-11-21T08:00:00.000Z"
+	theSpec  = `{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":"It works","priority":"must"}],"n":12345678901234567890.10,"\u0078":"caf\u00e9"}`
+	theNeeds = `{"languages":["go"],"weight":1.50}`
+)
+
+// theTask is a task with everything.
+func theTask() wire.Task {
+	return wire.Task{
+		ID: "t-1", Name: "Fix it", Type: "feature", State: wire.TaskPending, Status: "queued", Description: "All of it", Priority: wire.Raw(`"high"`),
+		Links:          []wire.Link{{ID: "d3", On: "t-0", Type: "input", Contract: "api", Resolved: true, ResolvedAt: morning}},
+		ResolvedInputs: wire.Inputs{{Key: "api", From: "t-0", Status: "partial", Data: wire.Raw(`{"port":8080.0}`)}},
+		SubmittedBy:    "operator", AssignedTo: "coder", CreatedAt: morning,
+		Details: &wire.Details{
+			StructuredSpec: wire.Raw(theSpec), Requirements: wire.Raw(theNeeds), TargetRepo: "shop", AcceptanceCriteria: []string{"green"},
+			Help: &wire.Help{QuestionID: "q7", Question: "Which?"},
+		},
+	}
+}
+
+var (
+	theServer = wire.Server{ServerID: "s-1", Name: "coder", Status: "online", Role: "worker", Repos: wire.Raw("{}"), Capabilities: wire.Raw(`{"languages":["go"]}`)}
+	aNote     = wire.Note{ID: "n9", TaskID: "t-1", Author: "agent:coder", Content: "Look", Urgent: true, CreatedAt: morning}
+	aLink     = wire.Link{ID: "d4", On: "t-2", Type: "blocks"}
+)
+
+// answers are one for each operation.
+var answers = func() map[string]any {
+	reply := &wire.TaskReply{Task: theTask()}
+	found := map[string]any{
+		"auto-assign":         &wire.Assignment{Status: "assigned", ServerID: "s-1", ServerName: "coder", MatchScore: 475},
+		"match-agents":        &wire.Matches{Total: 1, Servers: []wire.Match{{ServerID: "s-1", ServerName: "coder", Score: -1, Status: "offline", Reasons: []string{"missing repo: shop (disqualified)"}}}},
+		"query-tasks":         &wire.TaskList{Tasks: []wire.Task{theTask()}},
+		"poll-tasks":          &wire.TaskList{Tasks: []wire.Task{theTask()}},
+		"check-tasks":         &wire.TaskList{Tasks: []wire.Task{theTask()}},
+		"list-notes":          &wire.NoteList{Notes: []wire.Note{aNote}},
+		"add-note":            &wire.NoteReply{Note: aNote},
+		"add-dependency":      &wire.LinkReply{Dependency: aLink},
+		"remove-dependency":   &wire.LinkReply{Dependency: aLink},
+		"query-servers":       &wire.ServerList{Servers: []wire.Server{theServer}},
+		"register-agent":      &wire.Registered{ServerID: "s-1", Name: "far", Key: "orc_secret"},
+		"update-capabilities": &theServer,
+	}
+	for i := range hubRoutes {
+		if found[hubRoutes[i].operation] == nil {
+			found[hubRoutes[i].operation] = reply
+		}
+	}
+	return found
+}()
+
+// hubHouse is a house with a hub. Whoever asks in it has every answer compared
+// with what the document says.
+type hubHouse struct {
+	*house
+	*hearsay
+	document *document
+}
+
+func buildHub(t *testing.T, change func(*Door)) *hubHouse {
+	t.Helper()
+	h := &hubHouse{hearsay: new(hearsay)}
+	h.house = build(t, func(d *Door) {
+		d.Routes, d.MaxBody, d.Depth = nil, 1<<16, 8
+		d.Do, d.Refused = h.do, h.refuse
+		d.Agent = func(key string) (name, run string, ok bool) {
+			name, ok = strings.CutPrefix(key, "orc_a_")
+			return name, "", ok
+		}
+		d.Signer.Revoked = func(id string) bool { return id == "t-gone" }
+		if change != nil {
+			change(d)
+		}
+	}, TCP{})
+	h.document = readDocument(t, h.door)
+	return h
+}
+
+// as is how somebody asks over TCP.
+func (h *hubHouse) as(header http.Header) asks {
+	return asks{client: over(""), url: h.tcp.URL(), header: header}
+}
+
+func withKey(agent string) http.Header { return http.Header{"X-Api-Key": {"orc_a_" + agent}} }
+
+// at asks as the operators' socket does.
+func (h *hubHouse) at() asks { return asks{client: over(h.socket)} }
+
+// ask asks and compares.
+func (h *hubHouse) ask(t *testing.T, by asks, method, path, body string) (*http.Response, string) {
+	t.Helper()
+	response, text := by.do(t, method, path, body)
+	if method != http.MethodHead {
+		h.document.check(t, method, path, response, text)
+	}
+	return response, text
+}
+
+// requireRefused checks a refusal of the hub, and returns where it points.
+func requireRefused(t *testing.T, response *http.Response, text string, status int, code wire.Code) (pointer any) {
+	t.Helper()
+	require.Equal(t, status, response.StatusCode, text)
+	var refusal hubRefusal
+	require.NoError(t, wire.Decode([]byte(text), &refusal))
+	require.Equal(t, code, refusal.Error.Code, text)
+	require.Equal(t, refusal.Error.Message, refusal.Detail)
+	return refusal.Error.Details["pointer"]
+}
+
+// document is the OpenAPI document, for comparing.
+type document struct {
+	text     []byte
+	value    map[string]any
+	compiler *jsonschema.Compiler
+	mux      *http.ServeMux
+}
+
+func readDocument(t *testing.T, d *Door) *document {
+	t.Helper()
+	text, err := d.describe()
+	require.NoError(t, err)
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	found := &document{text: text, value: value.(map[string]any), compiler: jsonschema.NewCompiler(), mux: http.NewServeMux()}
+	require.NoError(t, found.compiler.AddResource("urn:document", value))
+	for i := range hubRoutes {
+		found.mux.HandleFunc(hubRoutes[i].pattern, func(http.ResponseWriter, *http.Request) {})
+	}
+	return found
+}
+
+// schema is the one at a place in the document.
+func (d *document) schema(t *testing.T, place ...string) *jsonschema.Schema {
+	t.Helper()
+	url := "urn:document#"
+	for _, part := range place {
+		url += "/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(part)
+	}
+	schema, err := d.compiler.Compile(url)
+	require.NoError(t, err, url)
+	return schema
+}
+
+// check compares an answer of the hub with what is said of it.
+func (d *document) check(t *testing.T, method, path string, response *http.Response, text string) {
+	t.Helper()
+	require.Equal(t, "application/json", response.Header.Get("Content-Type"))
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	require.NoError(t, err, text)
+	schema := d.schema(t, "components", "schemas", "hub.refusal")
+	request, err := http.NewRequestWithContext(t.Context(), method, path, http.NoBody)
+	require.NoError(t, err)
+	if _, pattern := d.mux.Handler(request); pattern != "" {
+		known, at, _ := strings.Cut(pattern, " ")
+		schema = d.schema(t, "paths", at, strings.ToLower(known), "responses", strconv.Itoa(response.StatusCode), "content", inJSON, "schema")
+	} else {
+		require.Contains(t, []int{404, 405}, response.StatusCode)
+	}
+	require.NoError(t, schema.Validate(value), "%s %s: %d %s", method, path, response.StatusCode, text)
+}
+
+// mayBeSaid says whether the document allows a body.
+func (d *document) mayBeSaid(t *testing.T, route *hubRoute, body string) bool {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+	require.NoError(t, err, body)
+	return d.schema(t, "components", "schemas", route.read.schema).Validate(value) == nil
+}
+
+// filled is the path of a route with ids in it.
+func filled(t *hubRoute) string {
+	return strings.NewReplacer("{id}", "t-1", "{dep_id}", "d4").Replace(t.path())
+}
+
+// raw says something that no client would, and returns the answer.
+func (h *hubHouse) raw(t *testing.T, text string) (*http.Response, string) {
+	t.Helper()
+	conn, err := Dial(t.Context(), h.socket)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, text)
+	require.NoError(t, err)
+	require.NoError(t, conn.(interface{ CloseWrite() error }).CloseWrite())
+	return readAnswer(t, conn)
+}

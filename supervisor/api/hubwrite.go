@@ -1,0 +1,141 @@
+package api
+
+import (
+	"net/http"
+
+	"orchestrator/wire"
+)
+
+// writing is how an answer is written, and the schema of what it is then.
+type writing struct {
+	status   int
+	schema   string
+	document func(answer any) (any, bool)
+}
+
+// answered is a writing of one type of answer.
+func answered[Answer any](status int, schema string, spell func(*Answer) any) *writing {
+	return &writing{status: status, schema: schema, document: func(answer any) (any, bool) {
+		a, ok := answer.(*Answer)
+		if !ok || a == nil {
+			return nil, false
+		}
+		return spell(a), true
+	}}
+}
+
+// as is an answer that the hub spells as everybody does.
+func as[Answer any](a *Answer) any { return a }
+
+// What the hub answers.
+var (
+	writeCreated    = answered(http.StatusCreated, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) })
+	writeMoved      = answered(http.StatusOK, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) })
+	writeDetail     = answered(http.StatusOK, "hub-task", func(r *wire.TaskReply) any { return r.Task.Hub() })
+	writeDone       = answered(http.StatusOK, "hub.ok", func(*wire.TaskReply) any { return okReply{Status: "ok"} })
+	writeHelp       = answered(http.StatusOK, "hub.help", helpReply)
+	writeAssigned   = answered(http.StatusOK, "hub.assigned", assignedReply)
+	writeMatched    = answered(http.StatusOK, "hub.matched", as[wire.Assignment])
+	writeMatches    = answered(http.StatusOK, "hub.matches", as[wire.Matches])
+	writeLines      = answered(http.StatusOK, "hub.task-lines", linesReply)
+	writePolled     = answered(http.StatusOK, "hub.tasks", func(l *wire.TaskList) any { return hubTasks(l) })
+	writeChecked    = answered(http.StatusOK, "hub.checked", checkedReply)
+	writeNoted      = answered(http.StatusCreated, "note", func(r *wire.NoteReply) any { return &r.Note })
+	writeNotes      = answered(http.StatusOK, "hub.notes", func(l *wire.NoteList) any { return l.Notes })
+	writeLinked     = answered(http.StatusCreated, "link", func(r *wire.LinkReply) any { return &r.Dependency })
+	writeUnlinked   = answered(http.StatusOK, "link", func(r *wire.LinkReply) any { return &r.Dependency })
+	writeServers    = answered(http.StatusOK, "hub.servers", as[wire.ServerList])
+	writeRegistered = answered(http.StatusCreated, "hub.registered", as[wire.Registered])
+	writeAlive      = answered(http.StatusOK, "hub.alive", func(s *wire.Server) any { return &aliveReply{Status: "ok", Server: s} })
+)
+
+type okReply struct {
+	Status string `json:"status"`
+}
+
+type aliveReply struct {
+	Status string       `json:"status"`
+	Server *wire.Server `json:"server"`
+}
+
+// taskBrief is what there is to say of a task that its caller has just moved.
+type taskBrief struct {
+	ID        string `json:"id"`
+	Title     string `json:"title"`
+	Status    string `json:"status"`
+	Type      string `json:"type"`
+	Priority  string `json:"priority"`
+	CreatedAt string `json:"created_at"`
+}
+
+func briefly(t *wire.Task) taskBrief {
+	return taskBrief{
+		ID: t.ID, Title: t.Name, Status: t.State.Hub(), Type: t.Type, Priority: wire.PriorityWord(t.Priority), CreatedAt: t.CreatedAt,
+	}
+}
+
+// helpReply says what a person is asked.
+func helpReply(r *wire.TaskReply) any {
+	question := ""
+	if d := r.Task.Details; d != nil && d.Help != nil {
+		question = d.Help.QuestionID
+	}
+	return &struct {
+		taskBrief
+		Intervention string `json:"intervention_id"`
+	}{taskBrief: briefly(&r.Task), Intervention: question}
+}
+
+// assignedReply says who has a task now.
+func assignedReply(r *wire.TaskReply) any {
+	return &struct {
+		taskBrief
+		ServerID   string `json:"assigned_server_id"`
+		ServerName string `json:"assigned_server_name"`
+	}{taskBrief: briefly(&r.Task), ServerID: wire.ServerID(r.Task.AssignedTo), ServerName: r.Task.AssignedTo}
+}
+
+// taskLine is a task in a list: without what can be large, which nobody has
+// looked up.
+type taskLine struct {
+	taskBrief
+	TargetRepo         *string     `json:"target_repo"`
+	ProjectID          *string     `json:"project_id"`
+	SessionID          *string     `json:"session_id"`
+	ParentTaskID       *string     `json:"parent_task_id"`
+	Dependencies       []wire.Link `json:"dependencies"`
+	Progress           float64     `json:"progress,omitzero"`
+	Error              *string     `json:"error"`
+	CreatedBy          string      `json:"created_by"`
+	AssignedServerID   *string     `json:"assigned_server_id"`
+	AssignedServerName *string     `json:"assigned_server_name"`
+	AssignedAt         *string     `json:"assigned_at"`
+	StartedAt          *string     `json:"started_at"`
+	CompletedAt        *string     `json:"completed_at"`
+}
+
+func linesReply(l *wire.TaskList) any {
+	found := make([]taskLine, 0, len(l.Tasks))
+	for i := range l.Tasks {
+		h := l.Tasks[i].Hub()
+		found = append(found, taskLine{
+			taskBrief: briefly(&l.Tasks[i]), TargetRepo: h.TargetRepo, ProjectID: h.ProjectID, SessionID: h.SessionID,
+			ParentTaskID: h.ParentTaskID, Dependencies: h.Dependencies, Progress: h.Progress, Error: h.Error,
+			CreatedBy: h.CreatedBy, AssignedServerID: h.AssignedServerID, AssignedServerName: h.AssignedServerName,
+			AssignedAt: h.AssignedAt, StartedAt: h.StartedAt, CompletedAt: h.CompletedAt,
+		})
+	}
+	return map[string]any{"tasks": found}
+}
+
+func hubTasks(l *wire.TaskList) []*wire.HubTask {
+	found := make([]*wire.HubTask, 0, len(l.Tasks))
+	for i := range l.Tasks {
+		found = append(found, l.Tasks[i].Hub())
+	}
+	return found
+}
+
+func checkedReply(l *wire.TaskList) any {
+	return map[string]any{"count": len(l.Tasks), "tasks": hubTasks(l)}
+}

@@ -1,0 +1,130 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+func TestLimits(t *testing.T) {
+	var l limits
+	for range 3 {
+		require.Zero(t, l.take(3, "a", noon), "as many at once as a second")
+	}
+	require.InDelta(t, time.Second/3, l.take(3, "a", noon), float64(time.Millisecond))
+	require.Zero(t, l.take(3, "b", noon), "each has its own")
+	require.NotZero(t, l.take(3, "a", noon.Add(300*time.Millisecond)), "what was refused has not counted, and nor has it helped")
+	require.Zero(t, l.take(3, "a", noon.Add(400*time.Millisecond)))
+}
+
+// Who makes up names costs no memory beyond a bound, and whoever had one before
+// keeps it.
+func TestLimitsAreBounded(t *testing.T) {
+	var l limits
+	for i := range 2 * mostBuckets {
+		l.take(1, fmt.Sprint(i), noon)
+	}
+	require.Len(t, l.buckets, mostBuckets)
+	require.NotZero(t, l.take(1, "0", noon))
+	require.NotZero(t, l.take(1, "one more", noon), "those beyond have one bucket")
+	require.Zero(t, l.take(1, "one more", noon.Add(time.Minute)))
+	require.Len(t, l.buckets, 1, "who asked for nothing for long is forgotten")
+}
+
+func TestBucketNames(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1:80":         "192.0.2.1",
+		"[::ffff:192.0.2.1]:1": "192.0.2.1",
+		"[2001:db8::1]:80":     "2001:db8::/64",
+		"[2001:db8::2]:80":     "2001:db8::/64",
+		"[fe80::1%eth0]:80":    "fe80::/64",
+		"@":                    "@",
+		"pipe:1":               "pipe",
+	} {
+		require.Equal(t, want, bucketName(Caller{}, address))
+	}
+	one := bucketName(Caller{Kind: Agent, Name: "a", Run: "1"}, "192.0.2.1:80")
+	require.Equal(t, one, bucketName(Caller{Kind: Agent, Name: "a"}, "@"), "whichever of its credentials it shows")
+	require.NotEqual(t, one, bucketName(Caller{Kind: Operator, Name: "a"}, "@"))
+}
+
+// Rows: A-164, K-06.
+func TestTooManyRequests(t *testing.T) {
+	door := func() *Door {
+		return &Door{
+			Rate:       1,
+			Operations: map[string]Operation{"look": Do(func(context.Context, struct{}) (any, error) { return "seen", nil })},
+			Agent:      func(key string) (name, run string, ok bool) { return key, "", key != "orc_wrong" },
+			WithKey:    func(string) bool { return true },
+		}
+	}
+	ask := func(t *testing.T, c *http.Client, key string) (int, string) {
+		t.Helper()
+		return asks{client: c, header: http.Header{"X-Api-Key": {key}}}.post(t, "operations/look", "{}")
+	}
+	visitAs(t, Caller{}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
+		for _, want := range []struct {
+			key    string
+			status int
+		}{{"orc_a", 200}, {"orc_a", 429}, {"orc_a", 429}, {"orc_b", 200}, {"orc_wrong", 401}, {"orc_wrong", 429}, {"orc_b", 429}} {
+			status, text := ask(t, c, want.key)
+			require.Equal(t, want.status, status, "%s: %s", want.key, text)
+		}
+		_, text := ask(t, c, "orc_a")
+		require.Contains(t, text, `"code":"limited"`)
+		<-time.After(time.Second)
+		status, _ := ask(t, c, "orc_a")
+		require.Equal(t, http.StatusOK, status, "after what Retry-After says")
+	})
+	visitAs(t, Caller{Kind: Agent, Name: "a", Run: "1"}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
+		for _, want := range []int{200, 429} {
+			status, _ := asks{client: c}.post(t, "operations/look", "{}")
+			require.Equal(t, want, status, "an agent has its measure at every door")
+		}
+	})
+	known := door()
+	known.Signer = signer(t)
+	visitAs(t, Caller{}, known, func(t *testing.T, c *http.Client, _ *pipes) {
+		token, err := known.Signer.Sign(Claims{ID: "t", Subject: "ann", Role: wire.PersonAdmin, ExpiresAt: time.Now().Add(time.Hour)})
+		require.NoError(t, err)
+		for _, want := range []int{200, 429} {
+			status, _ := asks{client: c, header: http.Header{"Authorization": {"Bearer " + token}}}.post(t, "operations/look", "{}")
+			require.Equal(t, want, status, "so has an operator from elsewhere")
+		}
+	})
+	visitAs(t, Caller{}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
+		for _, want := range []int{401, 429} {
+			status, _ := asks{client: c}.post(t, "operations/look", "{}")
+			require.Equal(t, want, status, "who is not known has it by the address")
+		}
+	})
+	visitAs(t, Caller{Kind: Operator, Wide: true}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
+		for range 20 {
+			status, _ := asks{client: c}.post(t, "operations/look", "{}")
+			require.Equal(t, http.StatusOK, status, "an operator at its own socket waits for nothing")
+		}
+	})
+}
+
+func TestRetryAfter(t *testing.T) {
+	d := &Door{Rate: 1, Routes: []Route{{Pattern: "GET /api/v1/open", Access: Public, Do: func(http.ResponseWriter, *http.Request) error { return nil }}}}
+	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+		limited := 0
+		for range 20 {
+			response, err := c.Get("http://x/api/v1/open")
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			if response.StatusCode == http.StatusTooManyRequests {
+				limited++
+				require.Equal(t, "1", response.Header.Get("Retry-After"))
+			}
+		}
+		require.Equal(t, 19, limited, "also where nobody is asked who")
+	})
+}

@@ -1,0 +1,276 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+const (
+	byToken = "operatorToken"
+	byKey   = "agentKey"
+
+	tagHub        = "hub"
+	tagOperations = "operations"
+	tagDoor       = "door"
+
+	inJSON  = "application/json"
+	inLines = "application/jsonl"
+)
+
+// endpoints are all that the door answers, by method and path.
+func (d *Door) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
+	found := map[string]*endpoint{"GET " + openAPIPath: {
+		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: d.responses(inSchema("This document.", anyObject)),
+	}}
+	catalog := make(map[string]Described)
+	for _, o := range d.Catalog {
+		catalog[o.Name] = o
+	}
+	for name := range d.Operations {
+		found["POST "+operationsPath+name] = d.operationEndpoint(name, catalog[name], schemas)
+	}
+	for name := range d.Streams {
+		e := d.operationEndpoint(name, catalog[name], schemas)
+		e.Responses["200"] = asLines("event")
+		found["POST "+operationsPath+name] = e
+	}
+	for name := range d.Lists {
+		found["GET /api/v1/"+name] = d.listEndpoint(name)
+	}
+	for name := range d.Pipes {
+		found["POST /api/v1/"+name] = d.pipeEndpoint(name)
+	}
+	for _, route := range d.Routes {
+		found[route.Pattern] = d.routeEndpoint(&route)
+	}
+	if d.Do != nil {
+		for i := range hubRoutes {
+			found[hubRoutes[i].pattern] = hubEndpoint(&hubRoutes[i])
+		}
+	}
+	return found
+}
+
+// operationEndpoint describes an operation.
+func (d *Door) operationEndpoint(name string, o Described, schemas map[string]wire.Raw) *endpoint {
+	payload, answer := anyObject, anyObject
+	if message := component("request:" + name); schemas[message] != nil {
+		payload, answer = refer(message+"/properties/payload"), refer("response.success/properties/payload")
+	}
+	return &endpoint{
+		ID: name, Summary: orElse(o.Summary, "The operation "+name), Description: d.operationWords(o), Tags: []string{tagOperations},
+		Security:  d.operationSecurity(name, o.Who),
+		Body:      &openBody{Content: map[string]openContent{inJSON: {Schema: payload}}},
+		Responses: d.responses(inSchema("What came of it.", answer), 400, 401, 403, 404, 409, 413, 415),
+	}
+}
+
+// operationWords are what a summary does not say.
+func (d *Door) operationWords(o Described) string {
+	var words []string
+	switch o.Who {
+	case "agents":
+		words = append(words, "For agents alone.")
+	case "strangers":
+		words = append(words, "For those whom nobody knows yet, by the route that is for it, and for operators.")
+	}
+	if o.Name != "" && !o.Writes {
+		words = append(words, "It changes nothing.")
+	}
+	if o.Standard {
+		words = append(words, "Agents have it on their standard output too, in the same words.")
+	}
+	return strings.Join(words, " ")
+}
+
+func (d *Door) operationSecurity(name, who string) []map[string][]string {
+	switch {
+	case who == "agents":
+		return security(byKey)
+	case d.WithKey == nil || !d.WithKey(name):
+		return security(byToken)
+	}
+	return security(byToken, byKey)
+}
+
+// security is one of these.
+func security(schemes ...string) (one []map[string][]string) {
+	for _, scheme := range schemes {
+		one = append(one, map[string][]string{scheme: {}})
+	}
+	return one
+}
+
+func (a Access) security() []map[string][]string {
+	switch a {
+	case Operators:
+		return security(byToken)
+	case Agents:
+		return security(byKey)
+	case Everybody:
+		return security(byToken, byKey)
+	}
+	return nil
+}
+
+// listWords are the lists that are known by name, and their queries.
+var listWords = map[string]struct {
+	summary, line string
+	query         []parameter
+}{
+	"events": {summary: "What has happened, oldest first", line: "event", query: []parameter{
+		{name: "since", words: "Only events after this number."},
+		{name: "after", words: "Only events after this time."},
+		{name: "type", words: "Only events of this kind."},
+		{name: "task", words: "Only events about this task."},
+		{name: "agent", words: "Only events about these agents.", repeats: true},
+		{name: "follow", words: "Whether to go on with those to come.", of: []string{"true", "false"}},
+	}},
+	"logs": {summary: "What agents have printed", line: "log-line", query: []parameter{
+		{name: "agent", words: "Only lines of these agents.", repeats: true},
+		{name: "n", words: "At most so many of the latest."},
+		{name: "stream", words: "Only lines of this stream."},
+		{name: "after", words: "Only lines after this time."},
+		{name: "until", words: "Only lines before this time."},
+		{name: "follow", words: "Whether to go on with those to come.", of: []string{"true", "false"}},
+	}},
+}
+
+func (d *Door) listEndpoint(name string) *endpoint {
+	words := listWords[name]
+	return &endpoint{
+		ID: name, Summary: orElse(words.summary, "The list "+name), Tags: []string{tagDoor}, Security: security(byToken),
+		Parameters: inQuery(words.query), Responses: d.responses(asLines(words.line), 400, 401, 403),
+	}
+}
+
+func (d *Door) pipeEndpoint(name string) *endpoint {
+	responses := d.responses(openResponse{}, 400, 401, 403, 404, 409)
+	delete(responses, "200")
+	responses["101"] = openResponse{Description: "The connection carries something else from now on: Upgrade: " + PipeProtocol + "."}
+	return &endpoint{
+		ID: name, Summary: "Give the connection over", Tags: []string{tagDoor}, Security: security(byToken),
+		Description: "For those who run where the orchestrator does, at its unix socket.", Responses: responses,
+	}
+}
+
+// routeEndpoint says of a route what the door knows of it.
+func (d *Door) routeEndpoint(t *Route) *endpoint {
+	method, path, _ := strings.Cut(t.Pattern, " ")
+	return &endpoint{
+		ID: strings.ToLower(method) + strings.NewReplacer("/", "-", "{", "", "}", "").Replace(path), Summary: t.Pattern,
+		Tags: []string{tagDoor}, Security: t.Access.security(), Parameters: inPath(path),
+		Responses: d.responses(openResponse{Description: "What came of it."}, 400, 401, 403, 404, 409, 413, 415),
+	}
+}
+
+// inPath are the parameters of a path.
+func inPath(path string) (parameters []openParameter) {
+	for _, part := range strings.Split(path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			words := map[string]string{"id": "The id of a task.", "dep_id": "The id of a dependency, or of the task that is depended on."}
+			name = strings.TrimSuffix(name, "}")
+			parameters = append(parameters, openParameter{
+				Name: name, In: "path", Required: true, Description: orElse(words[name], "A part of the path."), Schema: wire.Raw(`{"type":"string"}`),
+			})
+		}
+	}
+	return parameters
+}
+
+func inQuery(query []parameter) (parameters []openParameter) {
+	for _, p := range query {
+		schema := wire.Raw(`{"type":"string"}`)
+		switch {
+		case p.repeats:
+			schema = wire.Raw(`{"type":"array","items":{"type":"string"}}`)
+		case p.of != nil:
+			words, _ := wire.Encode(p.of) // they are texts
+			schema = append(append(wire.Raw(`{"enum":`), words...), '}')
+		}
+		parameters = append(parameters, openParameter{Name: p.name, In: "query", Description: p.words, Schema: schema})
+	}
+	return parameters
+}
+
+// anyObject is what there is to say of a document of which nothing else is
+// said.
+var anyObject = wire.Raw(`{"type":"object"}`)
+
+func inSchema(words string, schema wire.Raw) openResponse {
+	return openResponse{Description: words, Content: map[string]openContent{inJSON: {Schema: schema}}}
+}
+
+// asLines is an answer of many documents, which no schema of one can describe.
+func asLines(line string) openResponse {
+	schema := wire.Raw(`{"type":"string"}`)
+	words := "One JSON document a line, each as soon as it is there. A connection that is cut is no end."
+	if line != "" {
+		words += " Each is as components/schemas/" + line + " says."
+	}
+	return openResponse{Description: words, Content: map[string]openContent{inLines: {Schema: schema}}}
+}
+
+// responses are success and refusals. Some refusals may come anywhere.
+func (d *Door) responses(success openResponse, refusals ...int) map[string]openResponse {
+	all := refused(refer("refusal"), append(refusals, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusGatewayTimeout))
+	all["200"] = success
+	return all
+}
+
+// refusedWords are why requests are refused, by status.
+var refusedWords = map[int]string{
+	400: "It cannot be read.",
+	401: "There is no credential, or none that counts here.",
+	403: "It is not for this caller.",
+	404: "What it names is not there.",
+	409: "It does not fit what is.",
+	413: "It is too long.",
+	415: "It says that it is no JSON.",
+	422: "It does not say what it should.",
+	429: "It came too soon after others; Retry-After says when to come again.",
+	500: "It is the orchestrator's fault; its log says more.",
+	504: "It took too long.",
+}
+
+func refused(schema wire.Raw, statuses []int) map[string]openResponse {
+	all := make(map[string]openResponse)
+	for _, status := range statuses {
+		all[strconv.Itoa(status)] = inSchema(refusedWords[status], schema)
+	}
+	return all
+}
+
+// hubEndpoint describes a route of the hub.
+func hubEndpoint(t *hubRoute) *endpoint {
+	e := &endpoint{
+		ID:      strings.ReplaceAll(t.operation, "-", "_") + "_by" + strings.NewReplacer("/api/v1/", "_", "/", "_", "{", "", "}", "", "-", "_").Replace(t.path()),
+		Summary: t.summary, Description: "The operation " + t.operation + ".", Tags: []string{tagHub}, Security: t.access.security(),
+		Parameters: append(inPath(t.path()), inQuery(t.query)...),
+		Responses:  refused(refer("hub.refusal"), hubRefusals(t)),
+	}
+	if t.read.schema != "" {
+		e.Body = &openBody{Required: t.read.need, Content: map[string]openContent{inJSON: {Schema: refer(t.read.schema)}}}
+	}
+	e.Responses[strconv.Itoa(t.write.status)] = inSchema("It is done.", refer(t.write.schema))
+	return e
+}
+
+// hubRefusals are with what a route may be refused.
+func hubRefusals(t *hubRoute) []int {
+	statuses := slices.Sorted(maps.Keys(refusedWords))
+	return slices.DeleteFunc(statuses, func(status int) bool {
+		switch status {
+		case http.StatusConflict, http.StatusRequestEntityTooLarge:
+			return !t.takesBody()
+		case http.StatusUnprocessableEntity:
+			return !t.takesBody() && t.query == nil
+		}
+		return false
+	})
+}

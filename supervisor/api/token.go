@@ -1,0 +1,149 @@
+package api
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"orchestrator/wire"
+)
+
+// What the tokens of operators are: made here, for here.
+const (
+	tokenIssuer   = "orchestrator"
+	tokenAudience = "orchestrator"
+	longestToken  = 8 << 10
+	// leeway is how far clocks may be apart. Both are on one machine, or should
+	// be kept right.
+	leeway = 5 * time.Second
+)
+
+// roles of operators.
+var roles = []string{wire.PersonAdmin, wire.PersonOperator, wire.PersonViewer}
+
+// Claims are what a token says of the operator who has it.
+type Claims struct {
+	ID        string // of the token: by it one is revoked
+	Subject   string // the operator
+	Role      string // wire.PersonAdmin and so on
+	IssuedAt  time.Time
+	NotBefore time.Time // none: at once
+	ExpiresAt time.Time
+}
+
+// Signer makes the tokens of operators and knows them again. A token is a JWT,
+// signed with the Ed25519 key in Path, which is made when it is first needed;
+// who takes the key away takes back all tokens.
+type Signer struct {
+	Path    string
+	Revoked func(id string) bool // nil: none is
+
+	mu  sync.Mutex
+	key ed25519.PrivateKey
+}
+
+// spelled are claims as they are in a token.
+type spelled struct {
+	jwt.RegisteredClaims
+	Role string `json:"role"`
+}
+
+var errClaims = errors.New("a token wants an id, a subject, a role that there is, and an end")
+
+// Sign makes a token.
+func (s *Signer) Sign(c Claims) (string, error) {
+	if !c.whole() || c.ExpiresAt.IsZero() {
+		return "", errClaims
+	}
+	key, err := s.open()
+	if err != nil {
+		return "", err
+	}
+	text, err := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &spelled{Role: c.Role, RegisteredClaims: jwt.RegisteredClaims{
+		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{tokenAudience},
+		ID: c.ID, Subject: c.Subject, IssuedAt: date(c.IssuedAt), NotBefore: date(c.NotBefore), ExpiresAt: date(c.ExpiresAt),
+	}}).SignedString(key)
+	if err != nil {
+		return "", fmt.Errorf("signing a token: %w", err)
+	}
+	return text, nil
+}
+
+// Verify reads a token that is good at some time. A *wire.Error says what is
+// wrong with it, any other error what is wrong here.
+func (s *Signer) Verify(text string, now time.Time) (Claims, error) {
+	if len(text) > longestToken {
+		return Claims{}, unauthenticated(fmt.Sprintf("the token is longer than %d bytes", longestToken), showToken)
+	}
+	key, err := s.open()
+	if err != nil {
+		return Claims{}, err
+	}
+	var said spelled
+	_, err = jwt.ParseWithClaims(text, &said, func(*jwt.Token) (any, error) { return key.Public(), nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(),
+		jwt.WithIssuer(tokenIssuer), jwt.WithAudience(tokenAudience),
+		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(func() time.Time { return now }))
+	c := said.claims()
+	switch {
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return Claims{}, unauthenticated("the token has expired", showToken)
+	case errors.Is(err, jwt.ErrTokenNotValidYet):
+		return Claims{}, unauthenticated("the token is not valid yet", "Look at the clocks")
+	case err != nil, !c.whole():
+		return Claims{}, unauthenticated("the token is none of this orchestrator's", showToken)
+	case s.Revoked != nil && s.Revoked(c.ID):
+		return Claims{}, unauthenticated("the token has been revoked", showToken)
+	}
+	return c, nil
+}
+
+// Ready makes the key, or says why it cannot be used.
+func (s *Signer) Ready() error {
+	_, err := s.open()
+	return err
+}
+
+// open is the key. What is wrong with it may be put right meanwhile.
+func (s *Signer) open() (ed25519.PrivateKey, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.key == nil {
+		key, err := openKey(s.Path)
+		if err != nil {
+			return nil, err
+		}
+		s.key = key
+	}
+	return s.key, nil
+}
+
+// whole says whether claims name a token, an operator and a role.
+func (c *Claims) whole() bool { return c.ID != "" && c.Subject != "" && slices.Contains(roles, c.Role) }
+
+func (s *spelled) claims() Claims {
+	return Claims{
+		ID: s.ID, Subject: s.Subject, Role: s.Role,
+		IssuedAt: day(s.IssuedAt), NotBefore: day(s.NotBefore), ExpiresAt: day(s.ExpiresAt),
+	}
+}
+
+// date spells a time, day reads it; none is none.
+func date(at time.Time) *jwt.NumericDate {
+	if at.IsZero() {
+		return nil
+	}
+	return jwt.NewNumericDate(at)
+}
+
+func day(d *jwt.NumericDate) time.Time {
+	if d == nil {
+		return time.Time{}
+	}
+	return d.Time
+}

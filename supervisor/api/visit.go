@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"net"
+	"sync"
+)
+
+// visit is one run of an agent as the door sees it: who it is, and what is open
+// for it. When the run ends all of that does, so that nothing which outlives it
+// can speak as its agent.
+type visit struct {
+	caller Caller
+
+	mu   sync.Mutex
+	over bool
+	open map[*opened]bool
+}
+
+// opened is one thing that is open for a visit: its listener, a connection, a
+// request.
+type opened struct{ close func() }
+
+// is says whether a caller is whose visit it is: by a credential of that run, or
+// one of that agent that is for any run.
+func (v *visit) is(c Caller) bool {
+	return c.Kind == v.caller.Kind && c.Name == v.caller.Name && (c.Run == "" || c.Run == v.caller.Run)
+}
+
+// keep has something closed with the visit. It is too late when it says no.
+func (v *visit) keep(shut func()) (*opened, bool) {
+	o := &opened{close: shut}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.over {
+		return nil, false
+	}
+	if v.open == nil {
+		v.open = make(map[*opened]bool, 1)
+	}
+	v.open[o] = true
+	return o, true
+}
+
+// drop is for what has been closed before.
+func (v *visit) drop(o *opened) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.open, o)
+}
+
+// ask makes a context for a request, which ends with the visit, and what is to
+// be called when the request is over. That is nil when the visit is.
+func (v *visit) ask(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	request, ok := v.keep(cancel)
+	if !ok {
+		cancel()
+		return ctx, nil
+	}
+	return ctx, func() {
+		v.drop(request)
+		cancel()
+	}
+}
+
+// end closes everything.
+func (v *visit) end() {
+	v.mu.Lock()
+	v.over = true
+	open := v.open
+	v.open = nil
+	v.mu.Unlock()
+	for o := range open {
+		o.close()
+	}
+}
+
+// ownSocket is the socket of one run: whoever comes in by it is that run.
+type ownSocket struct {
+	own
+	visit *visit
+}
+
+func (s *ownSocket) entrance() *entrance {
+	return &entrance{caller: s.visit.caller, visit: s.visit}
+}
+
+// Accept waits for a connection, which ends with the run.
+func (s *ownSocket) Accept() (net.Conn, error) {
+	for {
+		conn, err := s.own.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if socket, ok := conn.(*net.UnixConn); ok {
+			c := &ownConn{UnixConn: socket, visit: s.visit}
+			if c.opened, ok = s.visit.keep(func() { _ = socket.Close() }); ok {
+				return c, nil
+			}
+		}
+		_ = conn.Close()
+	}
+}
+
+// ownConn is a connection to the socket of a run.
+type ownConn struct {
+	*net.UnixConn
+	visit  *visit
+	opened *opened
+}
+
+func (c *ownConn) Close() error {
+	c.visit.drop(c.opened)
+	return c.UnixConn.Close()
+}

@@ -1,0 +1,79 @@
+package supervisor
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/child"
+)
+
+// doors is a Doorway that remembers what was asked of it.
+type doors struct {
+	told []string
+	runs []string
+	env  []string
+	err  error
+}
+
+func (d *doors) open(agent, run string) ([]string, func(), error) {
+	d.told = append(d.told, "+"+agent)
+	d.runs = append(d.runs, run)
+	return d.env, func() { d.told = append(d.told, "-"+agent) }, d.err
+}
+
+// A run has a way to the door of its own from before it begins until nothing is
+// left of it: that of the last run is shut when the next one's opens.
+//
+// Rows: K-18.
+func TestEachRunHasItsDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &doors{env: []string{"ORC_SOCKET=s", "ORC_TOKEN=t"}}
+		a := agentOf(t, "a")
+		a.Autostart = true
+		var seen [][]string
+		p := perform(t, Options{Doorway: d.open}, []Agent{a}, map[string]part{"a": func(r *player) int {
+			seen = append(seen, slices.Concat(r.spec.Env, []string{r.spec.Run}))
+			return after(time.Second, 1)(r)
+		}})
+		<-time.After(1700 * time.Millisecond)
+		require.Equal(t, []string{"+a", "-a", "+a"}, d.told)
+		for i, run := range d.runs {
+			require.Equal(t, run, seen[i][len(seen[i])-1])
+			require.Contains(t, seen[i], "ORC_SOCKET=s")
+			require.Contains(t, seen[i], "ORC_AGENT_ID=a")
+		}
+		require.NoError(t, p.stop())
+		require.Equal(t, []string{"+a", "-a", "+a", "-a"}, d.told)
+	})
+}
+
+// An agent that cannot be started has no door either, one that gets none starts
+// without, and one that has joined by a pipe has none.
+func TestRunsWithoutADoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &doors{env: []string{"ORC_TOKEN=t"}, err: errors.New("no room")}
+		missing, lucky := agentOf(t, "missing"), agentOf(t, "lucky")
+		missing.Autostart, lucky.Autostart = true, true
+		p := perform(t, Options{Doorway: d.open}, []Agent{missing, lucky}, map[string]part{"lucky": untilEOF})
+		synctest.Wait()
+		require.ElementsMatch(t, []string{"+missing", "-missing", "+lucky"}, d.told)
+		require.Contains(t, p.live["lucky"].spec.Env, "ORC_TOKEN=t", "what there is counts")
+		c := p.join("guest")
+		require.Len(t, d.told, 3)
+		c.end()
+		c.goodbye()
+		require.NoError(t, p.stop())
+	})
+}
+
+func TestWithout(t *testing.T) {
+	env := []string{"A=1", "ORC_TOKEN=old", "ORC_TOKENS=2", "B"}
+	require.Equal(t, "A=1 ORC_TOKENS=2 B", strings.Join(without(env, []string{"ORC_TOKEN=new"}), " "))
+	require.Empty(t, without(nil, []string{child.EnvRun + "=x"}))
+}

@@ -1,0 +1,101 @@
+package wire
+
+// IssueKey is the payload of issue-key and of rotate-key.
+type IssueKey struct {
+	Agent   string `json:"agent"`
+	Overlap int64  `json:"overlap,omitzero"` // of rotate-key: milliseconds for which the old keys still hold
+}
+
+// ReadIssueKey reads an IssueKey.
+func ReadIssueKey(o *Object) *IssueKey {
+	return &IssueKey{Agent: o.NeedText("agent"), Overlap: o.Whole("overlap", 0)}
+}
+
+// IssuedKey answers issue-key and rotate-key. It is the only time that the key
+// is told.
+type IssuedKey struct {
+	ID    string `json:"id"` // of the key, for listing and revoking it
+	Agent string `json:"agent"`
+	Key   string `json:"key"`
+}
+
+// Revoke is the payload of revoke-key and revoke-token.
+type Revoke struct {
+	ID string `json:"id"`
+}
+
+// ReadRevoke reads a Revoke.
+func ReadRevoke(o *Object) *Revoke { return &Revoke{ID: o.NeedText("id")} }
+
+// Credential is a key, a registration token or an operator's token, without what
+// is secret about it.
+type Credential struct {
+	ID        string `json:"id"`
+	Kind      string `json:"kind"`          // key | registration | token
+	For       string `json:"for"`           // an agent, or a person; "" while nobody has registered with it
+	Role      string `json:"role,omitzero"` // of a person
+	Name      string `json:"name,omitzero"` // of the only server that may register with it
+	IssuedAt  string `json:"issuedAt"`
+	ExpiresAt string `json:"expiresAt,omitzero"`
+}
+
+// CredentialList answers list-keys and list-tokens, oldest first.
+type CredentialList struct {
+	Credentials []Credential `json:"credentials"`
+}
+
+// IssueRegistration is the payload of issue-registration.
+type IssueRegistration struct {
+	Name string `json:"name,omitzero"` // the only server that may use it; "": whoever has it
+	TTL  int64  `json:"ttl,omitzero"`  // milliseconds; a day when it is missing
+}
+
+// ReadIssueRegistration reads an IssueRegistration.
+func ReadIssueRegistration(o *Object) *IssueRegistration {
+	r := &IssueRegistration{Name: o.Text("name"), TTL: o.Whole("ttl", 1)}
+	if r.TTL > longestTimeout {
+		o.Refuse("ttl", "is longer than a year, in milliseconds")
+	}
+	return r
+}
+
+// IssuedRegistration answers issue-registration. It is the only time that the
+// token is told.
+type IssuedRegistration struct {
+	ID        string `json:"id"`
+	Token     string `json:"token"`
+	ExpiresAt string `json:"expiresAt"`
+}
+
+// Roles of people.
+const (
+	PersonAdmin    = "admin"
+	PersonOperator = "operator"
+	PersonViewer   = "viewer" // may look, and nothing else
+)
+
+// IssueToken is the payload of issue-token.
+type IssueToken struct {
+	Subject string `json:"sub"`
+	Role    string `json:"role,omitzero"` // operator when it is missing
+	TTL     int64  `json:"ttl,omitzero"`  // milliseconds; eight hours when it is missing
+}
+
+// ReadIssueToken reads an IssueToken.
+func ReadIssueToken(o *Object) *IssueToken {
+	t := &IssueToken{Subject: o.NeedText("sub"), Role: o.OneOf("role", PersonAdmin, PersonOperator, PersonViewer), TTL: o.Whole("ttl", 1)}
+	if t.TTL > longestTimeout {
+		o.Refuse("ttl", "is longer than a year, in milliseconds")
+	}
+	return t
+}
+
+// IssuedToken answers issue-token. The token itself is signed where the key is.
+type IssuedToken struct {
+	ID        string `json:"id"`
+	Subject   string `json:"sub"`
+	Role      string `json:"role"`
+	IssuedAt  string `json:"issuedAt"`
+	ExpiresAt string `json:"expiresAt"`
+	Token     string `json:"token,omitzero"`
+}

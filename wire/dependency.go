@@ -1,0 +1,97 @@
+package wire
+
+import "strconv"
+
+// dependencyTypes are those that somebody can ask for here.
+var dependencyTypes = []string{DependsBlocks, DependsInput, DependsRelated}
+
+// Dependencies reads an optional list of dependencies: ids, and objects that
+// say more. It is nil when it is missing, and not when nothing stands in it.
+func (o *Object) Dependencies(key string) []Dependency {
+	items, ok := o.list(key)
+	if !ok {
+		return nil
+	}
+	found := newDependencies(len(items))
+	for i, item := range items {
+		switch item[0] {
+		case '{':
+			found.add(o.dependency(key, i, item))
+		case '"':
+			on := string(unquoted(item))
+			if blank(on) {
+				o.refuseItem(key, i, "must not be empty")
+			}
+			found.add(Dependency{On: on, Type: DependsBlocks})
+		default:
+			o.refuseItem(key, i, "must be an id or an object")
+		}
+	}
+	return found.list
+}
+
+// DependencyIDs reads an optional list of ids of tasks that must be done first.
+func (o *Object) DependencyIDs(key string) []Dependency {
+	ids := o.Texts(key)
+	if ids == nil {
+		return nil
+	}
+	list := make([]Dependency, 0, len(ids))
+	for _, id := range ids {
+		list = append(list, Dependency{On: id, Type: DependsBlocks})
+	}
+	return list
+}
+
+// dependency reads an item that is an object.
+func (o *Object) dependency(key string, i int, item []byte) Dependency {
+	var room [4]member
+	in, err := openObject(item, scannedBefore, o.below(key)+"/"+strconv.Itoa(i), room[:0])
+	o.take(err)
+	d := in.oneDependency("depends_on_task_id", "dependency_type", "contract_key")
+	o.take(in.err)
+	return d
+}
+
+// oneDependency reads a dependency out of members that are called in one of two
+// ways.
+func (o *Object) oneDependency(on, kind, contract string) Dependency {
+	d := Dependency{On: o.NeedText(on), Type: o.OneOf(kind, dependencyTypes...)}
+	if o.find(kind) == nil {
+		d.Type = DependsBlocks
+	}
+	switch {
+	case d.Type == DependsInput:
+		d.Contract = o.NeedText(contract)
+	case o.find(contract) != nil:
+		o.mayText(contract)
+		d.Oddities = []Oddity{{
+			Kind: EventDocumentOdd, Pointer: o.below(contract),
+			Text: "a " + contract + " means nothing on a dependency that is no input",
+		}}
+	}
+	return d
+}
+
+// dependencies are in the order in which they were added, each of them once.
+type dependencies struct {
+	list []Dependency
+	at   map[dependencyKey]int // a list may be as long as a line: it is not searched
+}
+
+// dependencyKey is what makes two dependencies the same.
+type dependencyKey struct{ on, kind, contract string }
+
+func newDependencies(most int) *dependencies {
+	return &dependencies{list: make([]Dependency, 0, most), at: make(map[dependencyKey]int, most)}
+}
+
+func (l *dependencies) add(d Dependency) {
+	key := dependencyKey{on: d.On, kind: d.Type, contract: d.Contract}
+	if at, known := l.at[key]; known {
+		l.list[at].Oddities = append(l.list[at].Oddities, d.Oddities...)
+		return
+	}
+	l.at[key] = len(l.list)
+	l.list = append(l.list, d)
+}

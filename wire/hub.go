@@ -1,0 +1,259 @@
+package wire
+
+// Some speak of a hub, of servers that work and of sessions on them, in words of
+// their own and over HTTP. Here is how what they say is read and how they are
+// answered; the operations behind it are the same.
+
+// hubNoReason is why a task failed that failed without a word.
+const hubNoReason = "no reason was given"
+
+// ReadHubTask reads a new task.
+func ReadHubTask(o *Object) *SubmitTask {
+	s := &SubmitTask{
+		Name:         o.NeedText("title"),
+		Description:  o.NeedText("spec"),
+		Type:         o.Text("type"),
+		Priority:     o.Priority("priority"),
+		Dependencies: mergeDependencies(o.Dependencies("dependencies"), o.DependencyIDs("dependency_ids")),
+		Patient:      true,
+	}
+	if s.Type == "" {
+		s.Type = "feature"
+	}
+	s.Details.TargetRepo = o.Text("target_repo")
+	s.Details.AcceptanceCriteria = o.Texts("acceptance_criteria")
+	s.Details.ProjectID = o.Text("project_id")
+	s.Details.SessionID = o.Text("session_id")
+	s.documents(o)
+	return s
+}
+
+// mergeDependencies puts bare ids behind typed dependencies. One of a task that
+// is typed already says nothing new.
+func mergeDependencies(typed, bare []Dependency) []Dependency {
+	if len(bare) == 0 {
+		return typed
+	}
+	known := make(map[string]bool, len(typed))
+	for _, d := range typed {
+		known[d.On] = true
+	}
+	for _, d := range bare {
+		if !known[d.On] {
+			typed = append(typed, d)
+		}
+	}
+	return typed
+}
+
+// ReadHubUpdate reads changes of a task.
+func ReadHubUpdate(o *Object, task string) *UpdateTask {
+	u := &UpdateTask{TaskID: task, Name: o.someText("title"), Description: o.someText("spec")}
+	u.TargetRepo, u.ProjectID = o.anyText("target_repo"), o.anyText("project_id")
+	u.common(o, "acceptance_criteria")
+	o.never("dependencies", "dependency_ids", "result", "resolved_inputs")
+	return u
+}
+
+// ReadHubComplete reads the end of a task.
+func ReadHubComplete(o *Object, task string) *CompleteTask {
+	c := &CompleteTask{TaskID: task, Result: o.Result("result")}
+	if c.Result == nil && o.Err() == nil {
+		o.Refuse("result", "is missing")
+	}
+	return c
+}
+
+// ReadHubFail reads why a task failed.
+func ReadHubFail(o *Object, task string) *FailTask {
+	f := &FailTask{TaskID: task, Error: o.Text("error")}
+	if blank(f.Error) {
+		f.Error = hubNoReason
+	}
+	return f
+}
+
+// ReadHubCancel reads why a task is cancelled.
+func ReadHubCancel(o *Object, task string) *CancelTask {
+	return &CancelTask{TaskID: task, Reason: o.Text("reason")}
+}
+
+// ReadHubHelp reads a call for help.
+func ReadHubHelp(o *Object, task string) *RequestHelp {
+	return &RequestHelp{TaskID: task, Question: o.NeedText("question"), Context: o.Value("context")}
+}
+
+// ReadHubNote reads a note.
+func ReadHubNote(o *Object, task string) *AddNote {
+	urgent, _ := o.Truth("urgent")
+	return &AddNote{TaskID: task, Content: o.NeedText("content"), Urgent: urgent}
+}
+
+// ReadHubPlan reads a plan.
+func ReadHubPlan(o *Object, task string) *SubmitPlan {
+	return &SubmitPlan{TaskID: task, Plan: o.plan()}
+}
+
+// ReadHubRevise reads what is wrong with a plan.
+func ReadHubRevise(o *Object, task string) *RevisePlan {
+	return &RevisePlan{TaskID: task, Feedback: o.NeedText("feedback")}
+}
+
+// ReadHubAssign reads to whom a task is assigned.
+func ReadHubAssign(o *Object, task string) *AssignTask {
+	plan, _ := o.Truth("require_plan")
+	a := &AssignTask{TaskID: task, RequirePlan: plan}
+	for _, key := range []string{"session_name", "server_name", "session_id", "server_id"} {
+		if a.Agent == "" && o.find(key) != nil {
+			a.Agent = o.NeedText(key)
+		}
+	}
+	if a.Agent == "" {
+		o.Refuse("session_name", "is missing")
+	}
+	return a
+}
+
+// ReadHubDependency reads a dependency of a task.
+func ReadHubDependency(o *Object, task string) *AddDependency {
+	return &AddDependency{TaskID: task, Dependency: o.oneDependency("depends_on_task_id", "dependency_type", "contract_key")}
+}
+
+// ReadHubHeartbeat reads a sign of life, and what its sender can do now. Body is
+// all of it: what else stands in it is about the machine.
+func ReadHubHeartbeat(o *Object, body Raw) *UpdateCapabilities {
+	return &UpdateCapabilities{Capabilities: o.Capabilities("capabilities"), System: systemOf(o, body)}
+}
+
+// systemOf is a heartbeat without the capabilities, nil when nothing is left.
+func systemOf(o *Object, body Raw) Raw {
+	var rest []byte
+	for i := range o.members {
+		key := string(o.members[i].key)
+		if key == "capabilities" || key == "$schema" {
+			continue
+		}
+		rest = append(append(appendText(append(rest, ','), key), ':'), o.members[i].value...)
+	}
+	if rest == nil || len(body) == 0 {
+		return nil
+	}
+	rest[0] = '{'
+	return keep(append(rest, '}'))
+}
+
+// HubTask is a task as the hub shows it.
+type HubTask struct {
+	ID                 string   `json:"id"`
+	Title              string   `json:"title"`
+	Spec               string   `json:"spec"`
+	StructuredSpec     Raw      `json:"structured_spec"`
+	Status             string   `json:"status"`
+	Type               string   `json:"type"`
+	Priority           string   `json:"priority"`
+	TargetRepo         *string  `json:"target_repo"`
+	AcceptanceCriteria []string `json:"acceptance_criteria"`
+	ProjectID          *string  `json:"project_id"`
+	SessionID          *string  `json:"session_id"`
+	ParentTaskID       *string  `json:"parent_task_id"`
+	Requirements       Raw      `json:"requirements"`
+	Dependencies       []Link   `json:"dependencies"`
+	ResolvedInputs     Inputs   `json:"resolved_inputs"`
+	// InputStatus says of each resolved input whether it is all that was promised.
+	InputStatus        map[string]string `json:"resolved_input_status,omitzero"`
+	Result             Raw               `json:"result"`
+	Error              *string           `json:"error"`
+	Reason             *string           `json:"cancel_reason,omitzero"`
+	Plan               Raw               `json:"plan"`
+	PlanFeedback       *string           `json:"plan_feedback"`
+	Help               *Help             `json:"help,omitzero"`
+	Progress           float64           `json:"progress,omitzero"`
+	CreatedBy          string            `json:"created_by"`
+	AssignedServerID   *string           `json:"assigned_server_id"`
+	AssignedServerName *string           `json:"assigned_server_name"`
+	CreatedAt          string            `json:"created_at"`
+	AssignedAt         *string           `json:"assigned_at"`
+	StartedAt          *string           `json:"started_at"`
+	CompletedAt        *string           `json:"completed_at"`
+}
+
+// Hub is a task as the hub shows it.
+func (t *Task) Hub() *HubTask {
+	h := &HubTask{
+		ID: t.ID, Title: t.Name, Spec: t.Description, Status: t.State.Hub(), Type: t.Type, Priority: PriorityWord(t.Priority),
+		Dependencies: t.Links, ResolvedInputs: t.ResolvedInputs, Result: t.Result, Progress: t.Progress,
+		Error: orNull(t.Error), Reason: orNull(t.Reason), CreatedBy: t.SubmittedBy, CreatedAt: t.CreatedAt,
+		AssignedServerID: orNull(ServerID(t.AssignedTo)), AssignedServerName: orNull(t.AssignedTo),
+		AssignedAt: orNull(t.AssignedAt), StartedAt: orNull(t.StartedAt), CompletedAt: orNull(t.EndedAt),
+	}
+	for _, in := range t.ResolvedInputs {
+		if h.InputStatus == nil {
+			h.InputStatus = make(map[string]string)
+		}
+		h.InputStatus[in.Key] = in.Status
+	}
+	if d := t.Details; d != nil {
+		h.StructuredSpec, h.Requirements, h.Plan, h.Help = d.StructuredSpec, d.Requirements, d.Plan, d.Help
+		h.AcceptanceCriteria, h.TargetRepo, h.ProjectID = d.AcceptanceCriteria, orNull(d.TargetRepo), orNull(d.ProjectID)
+		h.SessionID, h.ParentTaskID, h.PlanFeedback = orNull(d.SessionID), orNull(d.ParentTaskID), orNull(d.PlanFeedback)
+	}
+	return h
+}
+
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// Hub is the state as the hub calls it: it has no word for a review.
+func (s TaskState) Hub() string {
+	if s == TaskInReview {
+		return string(TaskRunning)
+	}
+	return string(s)
+}
+
+// PriorityWord is a priority for those who use words: their own, or that of its
+// class.
+func PriorityWord(given Raw) string {
+	if len(given) > 0 && given[0] == '"' {
+		word, _ := text(given)
+		return word
+	}
+	return [...]string{"critical", "high", "normal", "low"}[Urgency(given)]
+}
+
+// Urgency is the class of a priority: 0 is the most urgent of four, and 2 what
+// nobody gave.
+func Urgency(priority Raw) uint8 {
+	if len(priority) == 0 {
+		return 2
+	}
+	if priority[0] == '"' {
+		word, _ := text(priority)
+		switch word {
+		case "critical", "urgent":
+			return 0
+		case "high":
+			return 1
+		case "low":
+			return 3
+		}
+		return 2
+	}
+	var value float64
+	if Decode(priority, &value) != nil {
+		return 2
+	}
+	switch {
+	case value <= 1:
+		return 0
+	case value <= 2:
+		return 1
+	case value <= 3:
+		return 2
+	}
+	return 3
+}

@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Rows: A-05, A-42, A-125, K-15.
+func TestRequirementsAreRead(t *testing.T) {
+	for _, test := range []struct {
+		doc  string
+		want Requirements
+	}{
+		{`{}`, Requirements{}},
+		{`{"$schema":null,"repo":null,"languages":null,"later":{"a":1}}`, Requirements{}},
+		{`{"$schema":"orchestratia/requirements/v1","repo":""}`, Requirements{}},
+		{
+			`{"repo":"shop","languages":["go","sql","go"],"tools":["make"],"environments":["linux"],"tags":["a","B"],"prefer_server":"coder"}`,
+			Requirements{
+				Repo: "shop", Languages: []string{"go", "sql"}, Environments: []string{"linux"},
+				Tools: []string{"make"}, Tags: []string{"a", "B"}, Prefer: "coder",
+			},
+		},
+	} {
+		o := slotOf(t, test.doc)
+		got := o.Requirements("doc")
+		require.Empty(t, complaint(o.Err()), test.doc)
+		test.want.Document = Raw(test.doc)
+		require.Equal(t, &test.want, got, test.doc)
+		require.Equal(t, test.want.Repo == "", got.Empty())
+	}
+	var none *Requirements
+	require.True(t, none.Empty())
+}
+
+// Rows: A-06, A-125, K-23.
+func TestRequirementsAreRefused(t *testing.T) {
+	const p = "invalid /payload/doc"
+	for _, test := range []struct{ doc, want string }{
+		{`["go"]`, p + ": doc must be an object"},
+		{`{"$schema":1}`, p + "/$schema: $schema must be a string"},
+		{`{"$schema":"orchestratia/task-spec/v1"}`, p + `/$schema: $schema must be orchestratia/requirements/v1, not "orchestratia/task-spec/v1"`},
+		{`{"repo":[]}`, p + "/repo: repo must be a string"},
+		{`{"languages":"rust"}`, p + "/languages: languages must be a list"},
+		{`{"languages":["rust",null]}`, p + "/languages/1: languages: item 1 must be a string"},
+		{`{"tools":{}}`, p + "/tools: tools must be a list"},
+		{`{"environments":[1]}`, p + "/environments/0: environments: item 0 must be a string"},
+		{`{"tags":[" "]}`, p + "/tags/0: tags: item 0 must not be empty"},
+		{`{"prefer_server":7}`, p + "/prefer_server: prefer_server must be a string"},
+		{`{"repo":"a","repo":"b"}`, p + "/repo: repo stands twice"},
+	} {
+		o := slotOf(t, test.doc)
+		o.Requirements("doc")
+		require.Equal(t, test.want, complaint(o.Err()), test.doc)
+	}
+}
+
+// Nobody is taken for either of two that stand in the same place.
+//
+// Rows: A-07, K-17.
+func TestRequirementsOfOtherVersions(t *testing.T) {
+	o := slotOf(t, `{"$schema":"orchestratia/requirements/v3","repo":"a","repo":"b","languages":["go",7],"tools":"make","tags":["x"]}`)
+	r := o.Requirements("doc")
+	require.Nil(t, o.Err())
+	require.Empty(t, r.Repo)
+	require.Equal(t, []string{"go"}, r.Languages)
+	require.Empty(t, r.Tools)
+	require.Equal(t, []string{"x"}, r.Tags)
+	require.Equal(t, EventSchemaUnknown, r.Oddities[0].Kind)
+}

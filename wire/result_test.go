@@ -1,0 +1,202 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// resultOf is a structured result with some members beside those that it needs.
+func resultOf(members string) string {
+	return `{"$schema":"orchestratia/task-result/v1","summary":"s"` + members + `}`
+}
+
+func resultIn(t testing.TB, doc string) *Result {
+	t.Helper()
+	o := slotOf(t, doc)
+	r := o.Result("doc")
+	require.Nil(t, o.Err(), doc)
+	return r
+}
+
+// Rows: A-58, A-60, A-61, A-62, A-63, A-64, A-65, A-66, A-67, A-68, K-13, K-14, K-15, T-16, T-17, T-48.
+func TestResultsAreRead(t *testing.T) {
+	odd := func(place, text string) []Oddity {
+		return []Oddity{{Kind: EventDocumentOdd, Pointer: "/payload/doc/contracts" + place, Text: text}}
+	}
+	for _, test := range []struct {
+		doc  string
+		want Result
+	}{
+		{resultOf(``), Result{}},
+		{resultOf(`,"changes":null,"contracts":null,"tests":null,"artifacts":null,"later":1`), Result{}},
+		{resultOf(`,"changes":{},"contracts":{},"tests":{},"artifacts":{}`), Result{}},
+		{resultOf(`,"changes":{"files_modified":["a","b","a"],"files_created":["c","\u0061"],"files_deleted":[],"lines_added":342,"lines_removed":0}`), Result{Files: 3}},
+		{resultOf(`,"tests":{"framework":"go","total":1,"passed":0,"failed":9,"skipped":0,"coverage_percent":94.20},"artifacts":{"html":"x","log":{"at":[]}}`), Result{}},
+		{resultOf(`,"tests":{"coverage_percent":-1e999}`), Result{}},
+		{
+			resultOf(`,"contracts":{"z":{"status":"partial","data":{"endpoints":[]}},"a":{"status":"fulfilled","data":{"n":12345678901234567890, "t":"<a&b>"}},"m":{"status":"skipped","data":{"reason":"no \"API\"","more":1}},"n":null}`),
+			Result{Contracts: []Contract{
+				{Key: "a", Status: "fulfilled", Data: Raw(`{"n":12345678901234567890, "t":"<a&b>"}`)},
+				{Key: "m", Status: "skipped", Data: Raw(`{"reason":"no \"API\"","more":1}`), Reason: `no "API"`},
+				{Key: "z", Status: "partial", Data: Raw(`{"endpoints":[]}`)},
+			}},
+		},
+		{
+			resultOf(`,"contracts":{"k":{"status":"fulfilled"}}`),
+			Result{
+				Contracts: []Contract{{Key: "k", Status: "fulfilled"}},
+				Oddities:  odd("/k/data", "it is fulfilled and has no data: whoever needs it gets null"),
+			},
+		},
+		{
+			resultOf(`,"contracts":{"k":{"status":"fulfilled","data":null}}`),
+			Result{
+				Contracts: []Contract{{Key: "k", Status: "fulfilled"}},
+				Oddities:  odd("/k/data", "it is fulfilled and has no data: whoever needs it gets null"),
+			},
+		},
+		{resultOf(`,"contracts":{"k":{"status":"partial"}}`), Result{Contracts: []Contract{{Key: "k", Status: "partial"}}}},
+		{
+			resultOf(`,"contracts":{"k":{"status":"partial","data":[1.0,"x"]}}`),
+			Result{
+				Contracts: []Contract{{Key: "k", Status: "partial", Data: Raw(`[1.0,"x"]`)}},
+				Oddities:  odd("/k/data", "data should be an object; it is delivered as it is"),
+			},
+		},
+		{
+			resultOf(`,"contracts":{"a/b":{"status":"partial","data":{}}}`),
+			Result{
+				Contracts: []Contract{{Key: "a/b", Status: "partial", Data: Raw(`{}`)}},
+				Oddities:  odd("/a~1b", `the key "a/b" should have letters from a to z, digits and underscores alone, and one of them at least`),
+			},
+		},
+	} {
+		test.want.Document, test.want.Structured = Raw(test.doc), true
+		require.Equal(t, &test.want, resultIn(t, test.doc), test.doc)
+	}
+}
+
+// What has no $schema is whatever its author likes; how it spells the key makes
+// no difference.
+//
+// Rows: A-01, A-58, A-70, A-72, T-18.
+func TestLegacyResults(t *testing.T) {
+	for _, doc := range []string{
+		`"done"`, `""`, `"\u00e9"`, `{}`, `{"success":true}`, `{"$schema":null,"summary":7}`, `{"$Schema":"orchestratia/task-result/v1"}`,
+		`{"summary":"x","contracts":{"k":{"status":"fulfilled","data":{}}}}`, `{"contracts":[],"contracts":{},"summary":null}`,
+		`{"a":{"$schema":"orchestratia/task-result/v1"}}`, `{"\u0024":"\n"}`,
+	} {
+		require.Equal(t, &Result{Document: Raw(doc)}, resultIn(t, doc), doc)
+	}
+	require.True(t, resultIn(t, `{"\u0024schema":"orchestratia\/task-result\/v1","summary":"s"}`).Structured)
+	for _, doc := range []string{`7`, `true`, `[]`, `["done"]`, `-1`} {
+		o := slotOf(t, doc)
+		require.Nil(t, o.Result("doc"))
+		require.Equal(t, "invalid /payload/doc: doc must be an object or a text", complaint(o.Err()))
+	}
+}
+
+// What is wrong with a result is told apart from what is wrong with the request:
+// the rest of it can still be used by those who are not strict.
+//
+// Rows: A-06, A-58, A-59, A-60, A-61, A-62, A-66, A-67, A-68, K-23, T-20, T-42.
+func TestResultsThatBreakTheirForm(t *testing.T) {
+	const p = "invalid /payload/doc"
+	good := `"good":{"status":"fulfilled","data":{"n":1}}`
+	kept := []Contract{{Key: "good", Status: "fulfilled", Data: Raw(`{"n":1}`)}}
+	for _, test := range []struct{ members, want string }{
+		{`"$schema":7,"summary":"s"`, p + "/$schema: $schema must be a string"},
+		{`"$schema":"foo/v1","summary":"s"`, p + `/$schema: $schema must be orchestratia/task-result/v1, not "foo/v1"`},
+		{`"$schema":"orchestratia/task-result/v1","$schema":"x","summary":"s"`, p + "/$schema: $schema stands twice"},
+		{`"$schema":"orchestratia/task-result/v1"`, p + "/summary: summary is missing"},
+		{`"$schema":"orchestratia/task-result/v1","summary":null`, p + "/summary: summary is missing"},
+		{`"$schema":"orchestratia/task-result/v1","summary":{}`, p + "/summary: summary must be a string"},
+		{`"$schema":"orchestratia/task-result/v1","summary":"\t"`, p + "/summary: summary must not be empty"},
+		{`"$schema":"orchestratia/task-result/v1","summary":"s","summary":"t"`, p + "/summary: summary stands twice"},
+	} {
+		r := resultIn(t, `{`+test.members+`,"contracts":{`+good+`}}`)
+		require.Equal(t, test.want, complaint(r.Breach))
+		require.True(t, r.Structured)
+		require.Equal(t, kept, r.Contracts, test.members)
+	}
+	for _, test := range []struct{ members, want string }{
+		{`"changes":[]`, p + "/changes: changes must be an object"},
+		{`"changes":{"files_modified":"a"}`, p + "/changes/files_modified: files_modified must be a list"},
+		{`"changes":{"files_created":["a",{"path":"b"}]}`, p + "/changes/files_created/1: files_created: item 1 must be a string"},
+		{`"changes":{"files_deleted":[" "]}`, p + "/changes/files_deleted/0: files_deleted: item 0 must not be empty"},
+		{`"changes":{"lines_added":1.5}`, p + "/changes/lines_added: lines_added must be a whole number from 0 to 9007199254740991"},
+		{`"changes":{"lines_removed":-1}`, p + "/changes/lines_removed: lines_removed must be a whole number from 0 to 9007199254740991"},
+		{`"tests":7`, p + "/tests: tests must be an object"},
+		{`"tests":{"framework":[]}`, p + "/tests/framework: framework must be a string"},
+		{`"tests":{"total":"15"}`, p + "/tests/total: total must be a number"},
+		{`"tests":{"skipped":-1}`, p + "/tests/skipped: skipped must be a whole number from 0 to 9007199254740991"},
+		{`"tests":{"coverage_percent":"94.2"}`, p + "/tests/coverage_percent: coverage_percent must be a number"},
+		{`"artifacts":["a"]`, p + "/artifacts: artifacts must be an object"},
+	} {
+		r := resultIn(t, resultOf(`,`+test.members+`,"contracts":{`+good+`}`))
+		require.Equal(t, test.want, complaint(r.Breach))
+		require.Equal(t, kept, r.Contracts, test.members)
+	}
+	for _, test := range []struct{ contract, want string }{
+		{`"bad":"x"`, "/bad: bad must be an object"},
+		{`"bad":{}`, "/bad/status: status is missing"},
+		{`"bad":{"status":"done","data":{}}`, `/bad/status: status must be one of fulfilled, partial or skipped, not "done"`},
+		{`"bad":{"status":1}`, "/bad/status: status must be a string"},
+		{`"bad":{"status":"skipped"}`, "/bad/data: data is missing: it must have the reason for what was skipped"},
+		{`"bad":{"status":"skipped","data":"why"}`, "/bad/data: data must be an object"},
+		{`"bad":{"status":"skipped","data":{}}`, "/bad/data/reason: reason is missing"},
+		{`"bad":{"status":"skipped","data":{"reason":" "}}`, "/bad/data/reason: reason must not be empty"},
+		{`"bad":{"status":"skipped","data":{"reason":["why"]}}`, "/bad/data/reason: reason must be a string"},
+		{`"bad":{"status":"partial","data":{},"data":{}}`, "/bad/data: data stands twice"},
+		{`"b~/d":{"status":"partial"},"b~/d":{"status":"partial"}`, "/b~0~1d: b~/d stands twice"},
+	} {
+		r := resultIn(t, resultOf(`,"contracts":{`+test.contract+`,`+good+`}`))
+		require.Equal(t, p+"/contracts"+test.want, complaint(r.Breach))
+		require.Equal(t, kept, r.Contracts, test.contract)
+	}
+	require.Equal(t, p+"/contracts: contracts must be an object", complaint(resultIn(t, resultOf(`,"contracts":[]`)).Breach))
+	require.Equal(t, 1, resultIn(t, resultOf(`,"changes":{"files_created":["a",7]}`)).Files)
+}
+
+// Rows: A-07, A-58, K-17, T-42.
+func TestResultsOfOtherVersionsDeliver(t *testing.T) {
+	r := resultIn(t, `{"$schema":"orchestratia/task-result/v2","summary":{"en":"s"},"changes":{"files_created":["a"]},
+		"contracts":{"a-b":{"status":"fulfilled","data":[1]},"c":{"status":"fulfilled"},"d":{"status":"waived"},"e":7},"tests":[]}`)
+	require.True(t, r.Structured)
+	require.Nil(t, r.Breach)
+	require.Equal(t, []Contract{{Key: "a-b", Status: "fulfilled", Data: Raw(`[1]`)}, {Key: "c", Status: "fulfilled"}}, r.Contracts)
+	require.Equal(t, 1, r.Files)
+	require.Equal(t, []Oddity{{
+		Kind: EventSchemaUnknown, Pointer: "/payload/doc/$schema", Text: "orchestratia/task-result/v2 is not known here: it is read as far as it is like v1",
+	}}, r.Oddities)
+}
+
+// benchResult is a result as a busy agent writes it.
+var benchResult = resultOf(`,"changes":{"files_modified":["src/login.ts","src/types.ts"],"files_created":["src/login.test.ts"],"files_deleted":[],"lines_added":342,"lines_removed":18},
+	"contracts":{"form_fields":{"status":"fulfilled","data":{"fields":["name","password"],"usage":"app.use(form())"}}},
+	"tests":{"framework":"vitest","total":15,"passed":15,"failed":0,"skipped":0,"coverage_percent":94.2},"artifacts":{"html":"out/index.html"}`)
+
+// A result is read for every task that is done.
+//
+// Rows: A-58, A-72.
+func TestReadingAResultAllocatesLittle(t *testing.T) {
+	o := slotOf(t, strings.ReplaceAll(benchResult, "\n", ""))
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { o.Result("doc") }), 40.0)
+	o = slotOf(t, `{"success":true}`)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { o.Result("doc") }), 2.0)
+}
+
+func BenchmarkResult(b *testing.B) {
+	for name, doc := range map[string]string{"structured": strings.ReplaceAll(benchResult, "\n", ""), "legacy": `{"success":true}`, "text": `"All tests pass."`} {
+		o := slotOf(b, doc)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(doc)))
+			b.ReportAllocs()
+			for b.Loop() {
+				o.Result("doc")
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// How payloads are spelled by those who ask, where that is not what their
+// members say: a document is itself, whatever has been read out of it.
+
+// MarshalJSONTo implements the encoder's interface: a dependency that is nothing
+// special is the id of a task.
+func (d Dependency) MarshalJSONTo(e *jsontext.Encoder) error {
+	if d.Type == "" || d.Type == DependsBlocks {
+		return e.WriteToken(jsontext.String(d.On))
+	}
+	b := append(appendText(append([]byte{}, `{"depends_on_task_id":`...), d.On), `,"dependency_type":`...)
+	b = appendText(b, d.Type)
+	b = appendSome(b, "contract_key", d.Contract)
+	return e.WriteValue(append(b, '}'))
+}
+
+// UnmarshalJSONFrom implements the decoder's interface.
+func (d *Dependency) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	if from.PeekKind() == '"' {
+		id, err := from.ReadToken()
+		d.On, d.Type = id.String(), DependsBlocks
+		return err
+	}
+	type plain Dependency // without this method
+	return json.UnmarshalDecode(from, (*plain)(d))
+}
+
+// MarshalJSONTo implements the encoder's interface: a result is its document.
+func (r *Result) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(r.Document) }
+
+// MarshalJSONTo implements the encoder's interface: a spec is its document.
+func (s *Spec) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(s.Document) }
+
+// MarshalJSONTo implements the encoder's interface: requirements are their
+// document, or one is made of them.
+func (r *Requirements) MarshalJSONTo(e *jsontext.Encoder) error {
+	if r.Document != nil {
+		return e.WriteValue(r.Document)
+	}
+	return json.MarshalEncode(e, struct {
+		Schema       string   `json:"$schema"`
+		Repo         string   `json:"repo,omitzero"`
+		Languages    []string `json:"languages,omitzero"`
+		Environments []string `json:"environments,omitzero"`
+		Tools        []string `json:"tools,omitzero"`
+		Tags         []string `json:"tags,omitzero"`
+		Prefer       string   `json:"prefer_server,omitzero"`
+	}{
+		Schema: SchemaRequirements + schemaKnown, Repo: r.Repo, Languages: r.Languages, Environments: r.Environments,
+		Tools: r.Tools, Tags: r.Tags, Prefer: r.Prefer,
+	})
+}
+
+// MarshalJSONTo implements the encoder's interface: capabilities are their
+// document, or one is made of them.
+func (c *Capabilities) MarshalJSONTo(e *jsontext.Encoder) error {
+	document := c.Document
+	if document == nil {
+		document = c.Spell()
+	}
+	if document == nil {
+		document = Raw("{}")
+	}
+	return e.WriteValue(document)
+}
+
+// MarshalJSONTo implements the encoder's interface. The documents may stand in
+// the details, or be given as they were read.
+func (s SubmitTask) MarshalJSONTo(e *jsontext.Encoder) error {
+	type plain SubmitTask // without this method
+	if s.Details.StructuredSpec == nil && s.Spec != nil {
+		s.Details.StructuredSpec = s.Spec.Document
+	}
+	if s.Details.Requirements == nil && s.Requirements != nil {
+		text, err := Encode(s.Requirements)
+		if err != nil {
+			return err
+		}
+		s.Details.Requirements = text
+	}
+	return json.MarshalEncode(e, plain(s))
+}
+
+// MarshalJSONTo implements the encoder's interface: a document that is taken
+// away is null.
+func (u UpdateTask) MarshalJSONTo(e *jsontext.Encoder) error {
+	type plain UpdateTask // without this method
+	said := struct {
+		Plain        plain `json:",embed"`
+		Spec         any   `json:"structured_spec,omitzero"`
+		Requirements any   `json:"requirements,omitzero"`
+	}{Plain: plain(u)}
+	switch {
+	case u.Spec != nil:
+		said.Spec = u.Spec
+	case slices.Contains(u.Without, "structured_spec"):
+		said.Spec = Raw("null")
+	}
+	switch {
+	case u.Requirements != nil:
+		said.Requirements = u.Requirements
+	case slices.Contains(u.Without, "requirements"):
+		said.Requirements = Raw("null")
+	}
+	return json.MarshalEncode(e, said)
+}
+
+// MarshalJSONTo implements the encoder's interface.
+func (a AddDependency) MarshalJSONTo(e *jsontext.Encoder) error {
+	b := appendText([]byte(`{"taskId":`), a.TaskID)
+	b = appendMember(b, "dependsOnTaskId", a.Dependency.On)
+	b = appendSome(b, "dependencyType", a.Dependency.Type)
+	b = appendSome(b, "contractKey", a.Dependency.Contract)
+	return e.WriteValue(append(b, '}'))
+}

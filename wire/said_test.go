@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whatever somebody asks for, it is read as it was meant.
+func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
+	spec, needs := ReadSpec(Raw(promising(`{"k":{"description":"d","required":true}}`))), ReadRequirements(Raw(`{"repo":"shop","tools":["sh"]}`))
+	can := ReadCapabilities(Raw(`{"languages":["go"],"max_concurrent_tasks":2}`))
+	id := &TaskID{TaskID: "a"}
+	said := map[string][]any{
+		"query-agents": {&QueryAgents{Role: RoleWorker, Status: "idle", Capabilities: []string{"go"}}, &QueryAgents{}},
+		"query-tasks":  {&QueryTasks{Status: "queued", RequiredRole: RoleWorker, Limit: 3, ProjectID: "p"}, &QueryTasks{}},
+		"submit-task": {
+			&SubmitTask{Type: "t", Name: "n"},
+			&SubmitTask{
+				Type: "t", Name: "n", Description: "d", Payload: Raw(`{"n":1.0}`), RequiredRole: RoleWorker, RequiredCapabilities: []string{"go"},
+				Dependencies: []Dependency{{On: "a", Type: DependsBlocks}, {On: "b", Type: DependsInput, Contract: "k"}, {On: "c", Type: DependsRelated}},
+				Priority:     Raw(`"high"`), Spec: spec, Requirements: needs, Details: Details{
+					StructuredSpec: spec.Document, Requirements: needs.Document, TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
+				},
+			},
+		},
+		"get-task": {id}, "start-task": {id}, "auto-assign": {id}, "match-agents": {id}, "approve-plan": {id}, "list-notes": {id},
+		"ask-user":      {&AskUser{Question: "?", Options: []Option{{Label: "A", Value: "a"}}, Timeout: 5}, &AskUser{Question: "?"}},
+		"complete-task": {&CompleteTask{TaskID: "a"}, &CompleteTask{TaskID: "a", Result: ResultOf(Raw(`"text"`))}, &CompleteTask{TaskID: "a", Result: ReadResult(Raw(`{"$schema":"orchestratia/task-result/v1","summary":"s"}`))}},
+		"fail-task":     {&FailTask{TaskID: "a", Error: "e"}},
+		"cancel-task":   {&CancelTask{TaskID: "a", Reason: "r"}, &CancelTask{TaskID: "a"}},
+		"update-task": {
+			&UpdateTask{TaskID: "a"},
+			&UpdateTask{
+				TaskID: "a", Name: ptr("n"), Description: ptr(""), Type: ptr("t"), Priority: Raw("1.50"), Payload: Raw(`{}`), TargetRepo: ptr(""),
+				ProjectID: ptr("p"), AcceptanceCriteria: &[]string{}, Spec: spec, Requirements: needs,
+			},
+			&UpdateTask{TaskID: "a", Spec: spec, Without: []string{"requirements"}},
+			&UpdateTask{TaskID: "a", Without: []string{"structured_spec", "requirements"}},
+		},
+		"assign-task": {&AssignTask{TaskID: "a", Agent: "b", RequirePlan: true}, &AssignTask{TaskID: "a", Agent: "b"}},
+		"add-dependency": {
+			&AddDependency{TaskID: "a", Dependency: Dependency{On: "b", Type: DependsBlocks}},
+			&AddDependency{TaskID: "a", Dependency: Dependency{On: "b", Type: DependsInput, Contract: "k"}},
+		},
+		"remove-dependency":   {&RemoveDependency{TaskID: "a", DependencyID: "d1"}},
+		"add-note":            {&AddNote{TaskID: "a", Content: "c", Urgent: true}, &AddNote{TaskID: "a", Content: "c"}},
+		"submit-plan":         {&SubmitPlan{TaskID: "a", Plan: Raw(`{"n":1.0}`)}},
+		"revise-plan":         {&RevisePlan{TaskID: "a", Feedback: "f"}},
+		"request-help":        {&RequestHelp{TaskID: "a", Question: "?", Context: Raw(`[1.0]`)}, &RequestHelp{TaskID: "a", Question: "?"}},
+		"check-tasks":         {&CheckTasks{SessionID: "s"}, &CheckTasks{}},
+		"update-capabilities": {&UpdateCapabilities{Capabilities: can, System: Raw(`{"n":1.0}`)}, &UpdateCapabilities{}},
+		"register-agent":      {&Register{Name: "n", Hostname: "h", IP: "i", OS: "o", Token: "t", Repos: Raw(`{}`), Capabilities: can}},
+		"answer-question":     {&AnswerQuestion{QuestionID: "q1", Answer: ""}},
+		"issue-key":           {&IssueKey{Agent: "a"}}, "rotate-key": {&IssueKey{Agent: "a", Overlap: 5}},
+		"revoke-key": {&Revoke{ID: "k1"}}, "revoke-token": {&Revoke{ID: "t1"}},
+		"issue-registration": {&IssueRegistration{Name: "n", TTL: 5}, &IssueRegistration{}},
+		"issue-token":        {&IssueToken{Subject: "ann", Role: PersonViewer, TTL: 5}, &IssueToken{Subject: "ann"}},
+	}
+	compiled := validators(t)
+	for _, name := range Schemas() {
+		operation, ok := strings.CutPrefix(name, "request:")
+		if !ok {
+			continue
+		}
+		bodies := said[operation]
+		if bodies == nil {
+			bodies = []any{&Nothing{}}
+		}
+		for _, body := range bodies {
+			text, err := Encode(body)
+			require.NoError(t, err, operation)
+			back, wrong := ReadRequest(operation, text, 64)
+			require.Nil(t, wrong, "%s %s", operation, text)
+			require.Equal(t, body, back, "%s %s", operation, text)
+			line := append(append([]byte(`{"type":"`+name+`","id":"1","timestamp":"2026-01-01","payload":`), text...), '}')
+			require.NoError(t, compiled[name].Validate(decoded(t, line)), "%s", line)
+		}
+	}
+}
+
+// Whoever has no document says what should stand in one.
+func TestDocumentsAreMadeOfWhatTheySay(t *testing.T) {
+	needs := &Requirements{Repo: "shop", Languages: []string{"go"}, Environments: []string{"linux"}, Tools: []string{"sh"}, Tags: []string{"x"}, Prefer: "coder"}
+	can := &Capabilities{
+		Repos: []Repo{{Name: "docs"}, {Name: "shop", Path: "/srv", Languages: []string{"go"}, Tools: []string{"make"}}}, Languages: []string{"go"},
+		Environments: []string{"linux"}, Tools: []string{"sh"}, Tags: []string{"x"}, Capacity: 2,
+	}
+	spec := ReadSpec(Raw(specOf(``)))
+	text, err := Encode(SubmitTask{Type: "t", Name: "n", Requirements: needs, Spec: spec})
+	require.NoError(t, err)
+	body, wrong := ReadRequest("submit-task", text, 64)
+	require.Nil(t, wrong)
+	read := body.(*SubmitTask)
+	require.Equal(t, spec, read.Spec)
+	read.Requirements.Document = nil
+	require.Equal(t, needs, read.Requirements)
+
+	text, err = Encode(UpdateCapabilities{Capabilities: can})
+	require.NoError(t, err)
+	body, wrong = ReadRequest("update-capabilities", text, 64)
+	require.Nil(t, wrong)
+	heard := body.(*UpdateCapabilities).Capabilities
+	heard.Document = nil
+	require.Equal(t, can, heard)
+
+	text, err = Encode(UpdateCapabilities{Capabilities: &Capabilities{}})
+	require.NoError(t, err)
+	require.Equal(t, `{"capabilities":{}}`, string(text))
+	_, err = Encode(UpdateTask{TaskID: "a", Spec: &Spec{}})
+	require.Error(t, err, "a spec is its document")
+}

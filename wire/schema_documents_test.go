@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+)
+
+// refusals are why a reader does not take a document for one that is described
+// by a schema; "" when it does.
+var refusals = map[string]func(o *Object) string{
+	"task-spec":    func(o *Object) string { o.Spec("doc"); return complaint(o.Err()) },
+	"requirements": func(o *Object) string { o.Requirements("doc"); return complaint(o.Err()) },
+	"capabilities": func(o *Object) string { o.Capabilities("doc"); return complaint(o.Err()) },
+	"task-result": func(o *Object) string {
+		r := o.Result("doc")
+		switch {
+		case r == nil:
+			return "no result: " + complaint(o.Err())
+		case !r.Structured:
+			return "nobody looks into it"
+		}
+		return complaint(r.Breach)
+	},
+	"dependency": func(o *Object) string {
+		item := o.find("doc")
+		var list Object
+		if err := list.ReadObject(append(append([]byte(`{"list":[`), item...), "]}"...), 64, ""); err != nil {
+			return err.Message
+		}
+		list.Dependencies("list")
+		return complaint(list.Err())
+	},
+}
+
+// requireVerdict holds a schema against its reader over one document.
+func requireVerdict(t *testing.T, name string, schema *jsonschema.Schema, doc any) bool {
+	t.Helper()
+	text := string(encoded(t, doc))
+	if doc == nil {
+		return false // a document that is null is none
+	}
+	why := refusals[name](slotOf(t, text))
+	if err := schema.Validate(doc); why == "" {
+		require.NoError(t, err, "%s: the reader takes it\n%s", name, text)
+	} else {
+		require.Error(t, err, "%s: the schema takes it, the reader says: %s\n%s", name, why, text)
+	}
+	return why == ""
+}
+
+// Whatever is changed in the examples, one thing at a time, schemas and readers
+// say the same. A document of another version is none that a schema describes.
+//
+// Rows: A-08, A-09, A-10, A-11, A-14, A-15, A-16, A-17, A-20, A-21, A-22, A-23, A-24, A-25, A-27, A-29, A-31, A-32, A-59, A-60, A-62, A-66, A-67, A-68, A-82, A-83, A-84, A-107, A-108, A-109, A-110, A-111, A-112, A-113, A-125.
+func TestSchemasOfDocumentsAndReadersAgree(t *testing.T) {
+	compiled := validators(t)
+	for name := range refusals {
+		good, bad := 0, 0
+		for _, example := range schemaOf(t, name)["examples"].([]any) {
+			require.True(t, requireVerdict(t, name, compiled[name], example), "%s: an example is wrong", name)
+			for changed := range changes(example) {
+				if requireVerdict(t, name, compiled[name], changed) {
+					good++
+				} else {
+					bad++
+				}
+			}
+		}
+		require.Greater(t, good, 10, name)
+		require.Greater(t, bad, 10, name)
+	}
+}
+
+// What one change to an example does not reach.
+//
+// Rows: A-16, A-17, A-28, A-61, A-63, A-64, A-66, A-84, A-108, A-113.
+func TestSchemasOfDocumentsAndReadersAgreeOnTheRest(t *testing.T) {
+	result := func(contracts string) string {
+		return `{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":` + contracts + `}`
+	}
+	compiled := validators(t)
+	for _, test := range []struct {
+		name, doc string
+		want      bool
+	}{
+		{"task-spec", promising(`{"a-b":{"description":"d"}}`), false},
+		{"task-spec", promising(`{"a-b":null}`), true},
+		{"task-spec", promising(`{"":null}`), true},
+		{"task-spec", promising(`{"":{"description":"d"}}`), false},
+		{"task-spec", promising("{\"a\\n\":{\"description\":\"d\"}}"), false},
+		{"task-spec", promising(`{"_":{"description":"d"}}`), true},
+		{"task-spec", specOf(`,"input_context":{"references":[{"type":"url","id":"x"}]}`), false},
+		{"task-spec", specOf(`,"input_context":{"references":[{"type":"file","url":"x"}]}`), false},
+		{"task-spec", specOf(`,"input_context":{"references":[{"type":"file","id":"x","url":null}]}`), true},
+		{"task-result", result(`{"a-b":{"status":"partial"}}`), true},
+		{"task-result", result(`{"a":{"status":"fulfilled"}}`), true},
+		{"task-result", result(`{"a":{"status":"fulfilled","data":[1]}}`), true},
+		{"task-result", result(`{"a":{"status":"skipped"}}`), false},
+		{"task-result", result(`{"a":{"status":"skipped","data":null}}`), false},
+		{"task-result", result(`{"a":{"status":"skipped","data":"why"}}`), false},
+		{"task-result", result(`{"a":{"status":"skipped","data":{"reason":" "}}}`), false},
+		{"task-result", result(`{"a":{"status":"skipped","data":{"reason":"why"}}}`), true},
+		{"task-result", result(`{"a":{"data":{}}}`), false},
+		{"task-result", result(`{"a":null}`), true},
+		{"capabilities", `{"max_concurrent_tasks":0}`, true},
+		{"capabilities", `{"max_concurrent_tasks":-1}`, false},
+		{"capabilities", `{"repos":{"a/b":{"path":1}}}`, false},
+		{"capabilities", `{"repos":{"":{}}}`, true},
+		{"dependency", `{"depends_on_task_id":"a","dependency_type":"input"}`, false},
+		{"dependency", `{"depends_on_task_id":"a","dependency_type":"input","contract_key":"any key"}`, true},
+		{"dependency", `{"depends_on_task_id":"a","dependency_type":"related","contract_key":""}`, true},
+		{"dependency", `{"depends_on_task_id":"a","dependency_type":"soft"}`, false},
+		{"dependency", `" "`, false},
+		{"dependency", `7`, false},
+	} {
+		got := requireVerdict(t, test.name, compiled[test.name], decoded(t, []byte(test.doc)))
+		require.Equal(t, test.want, got, "%s %s", test.name, test.doc)
+	}
+}
+
+// The words of schemas are those of the readers.
+//
+// Rows: A-11, A-15, A-22, A-62, A-83.
+func TestSchemasOfDocumentsHaveTheWordsThatThereAre(t *testing.T) {
+	spec := schemaOf(t, "task-spec")
+	require.Equal(t, words(specPriorities), at(spec, "properties", "requirements", "items", "properties", "priority", "enum"))
+	require.Equal(t, words(specReferences), at(spec, "properties", "input_context", "properties", "references", "items", "properties", "type", "enum"))
+	require.Equal(t, append(words(specTesting), nil), at(spec, "properties", "constraints", "properties", "testing", "enum"))
+	require.Equal(t, words(contractStatuses), at(schemaOf(t, "task-result"), "properties", "contracts", "additionalProperties", "properties", "status", "enum"))
+	require.Equal(t, append(words(dependencyTypes), nil), at(schemaOf(t, "dependency"), "properties", "dependency_type", "enum"))
+}

@@ -1,0 +1,320 @@
+package wire
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+)
+
+// slotOf is a payload with a document in it.
+func slotOf(t testing.TB, doc string) *Object {
+	t.Helper()
+	var o Object
+	err := o.ReadObject([]byte(`{"doc":`+doc+`}`), 64, "/payload")
+	require.Nil(t, err, "%v: %s", err, doc)
+	return &o
+}
+
+// complaint spells what is wrong: where, and why.
+func complaint(err *Error) string {
+	if err == nil {
+		return ""
+	}
+	pointer, _ := err.Details["pointer"].(string)
+	return string(err.Code) + " " + pointer + ": " + err.Message
+}
+
+// specOf is a task spec with some members beside those that it needs.
+func specOf(members string) string {
+	return `{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":"d","priority":"must"}]` + members + `}`
+}
+
+// promising is a task spec with contracts.
+func promising(contracts string) string {
+	return specOf(`,"output_expectations":{"contracts":` + contracts + `}`)
+}
+
+// Rows: A-02, A-05, A-08, A-12, A-14, A-18, A-19, A-24, A-26, A-27, A-30, A-31, A-32, A-41, K-15, K-23.
+func TestSpecsAreRead(t *testing.T) {
+	for _, test := range []struct {
+		doc  string
+		want Spec
+	}{
+		{specOf(``), Spec{}},
+		{specOf(`,"input_context":null,"constraints":null,"output_expectations":null`), Spec{}},
+		{specOf(`,"input_context":{},"constraints":{},"output_expectations":{}`), Spec{}},
+		{specOf(`,"input_context":{"references":[]},"output_expectations":{"contracts":{},"artifacts":[]}`), Spec{}},
+		{specOf(`,"constraints":{"max_files_changed":15,"testing":"none","no_breaking_changes":false,"custom":{"n":1e999}}`), Spec{MaxFiles: 15}},
+		{specOf(`,"constraints":{"max_files_changed":2e1}`), Spec{MaxFiles: 20}},
+		{
+			promising(`{"b":{"description":"d"},"A_1":{"description":"d","format":"any thing","required":true},"0":{"description":"d","required":false},"gone":null}`),
+			Spec{Promises: []Promise{{Key: "0"}, {Key: "A_1", Required: true}, {Key: "b"}}},
+		},
+		{promising(`{"\u0061":{"description":"d"}}`), Spec{Promises: []Promise{{Key: "a"}}}},
+		{`{"\u0024schema":"orchestratia\/task-spec\/v1","requirements":[{"description":"d","priority":"could","category":null,"later":[]}]}`, Spec{}},
+	} {
+		o := slotOf(t, test.doc)
+		got := o.Spec("doc")
+		require.Empty(t, complaint(o.Err()), test.doc)
+		test.want.Document = Raw(test.doc)
+		require.Equal(t, &test.want, got, test.doc)
+	}
+}
+
+// Rows: A-06, A-08, A-09, A-10, A-11, A-14, A-15, A-16, A-17, A-20, A-21, A-22, A-23, A-24, A-25, A-27, A-28, A-29, A-31, A-32, K-23, T-42.
+func TestSpecsAreRefused(t *testing.T) {
+	const p = "invalid /payload/doc"
+	context := func(reference string) string { return specOf(`,"input_context":{"references":[` + reference + `]}`) }
+	for _, test := range []struct{ doc, want string }{
+		{`[]`, p + ": doc must be an object"},
+		{`"text"`, p + ": doc must be an object"},
+		{`{}`, p + "/$schema: $schema is missing"},
+		{`{"$schema":null}`, p + "/$schema: $schema is missing"},
+		{`{"$schema":1}`, p + "/$schema: $schema must be a string"},
+		{`{"$schema":"orchestratia/task-spec/v1","$schema":"orchestratia/task-spec/v2"}`, p + "/$schema: $schema stands twice"},
+		{`{"$schema":"orchestratia/task-spec/v1"}`, p + "/requirements: requirements is missing"},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":null}`, p + "/requirements: requirements is missing"},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":{}}`, p + "/requirements: requirements must be a list"},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":[]}`, p + "/requirements: requirements must have at least one item"},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":["d"]}`, p + "/requirements/0: 0: it must be an object"},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":[{"priority":"must"}]}`, p + "/requirements/0/description: description is missing"},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":" \n","priority":"must"}]}`, p + "/requirements/0/description: description must not be empty"},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":7,"priority":"must"}]}`, p + "/requirements/0/description: description must be a string"},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":"d"}]}`, p + "/requirements/0/priority: priority is missing"},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":"d","priority":"must"},{"description":"d","priority":"wont"}]}`, p + `/requirements/1/priority: priority must be one of must, should or could, not "wont"`},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":"d","priority":"MUST"}]}`, p + `/requirements/0/priority: priority must be one of must, should or could, not "MUST"`},
+		{`{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":"d","priority":"must","category":1}]}`, p + "/requirements/0/category: category must be a string"},
+		{specOf(`,"requirements":[]`), p + "/requirements: requirements stands twice"},
+		{specOf(`,"input_context":[]`), p + "/input_context: input_context must be an object"},
+		{specOf(`,"input_context":{"references":{}}`), p + "/input_context/references: references must be a list"},
+		{context(`{"id":"x"}`), p + "/input_context/references/0/type: type is missing"},
+		{context(`{"type":"issue","id":"x"}`), p + `/input_context/references/0/type: type must be one of task, file or url, not "issue"`},
+		{context(`{"type":"task"}`), p + "/input_context/references/0/id: id is missing"},
+		{context(`{"type":"file","id":""}`), p + "/input_context/references/0/id: id must not be empty"},
+		{context(`{"type":"file","id":"f"},{"type":"url","id":"x"}`), p + "/input_context/references/1/url: url is missing"},
+		{context(`{"type":"url","url":[]}`), p + "/input_context/references/0/url: url must be a string"},
+		{context(`{"type":"url","url":"u","id":1}`), p + "/input_context/references/0/id: id must be a string"},
+		{context(`{"type":"file","id":"f","description":{}}`), p + "/input_context/references/0/description: description must be a string"},
+		{specOf(`,"constraints":"none"`), p + "/constraints: constraints must be an object"},
+		{specOf(`,"constraints":{"languages":"go"}`), p + "/constraints/languages: languages must be a list"},
+		{specOf(`,"constraints":{"languages":["go",1]}`), p + "/constraints/languages/1: languages: item 1 must be a string"},
+		{specOf(`,"constraints":{"frameworks":[""]}`), p + "/constraints/frameworks/0: frameworks: item 0 must not be empty"},
+		{specOf(`,"constraints":{"testing":"maybe"}`), p + `/constraints/testing: testing must be one of required, recommended or none, not "maybe"`},
+		{specOf(`,"constraints":{"no_breaking_changes":"yes"}`), p + "/constraints/no_breaking_changes: no_breaking_changes must be true or false"},
+		{specOf(`,"constraints":{"max_files_changed":3.5}`), p + "/constraints/max_files_changed: max_files_changed must be a whole number from 0 to 9007199254740991"},
+		{specOf(`,"constraints":{"max_files_changed":-1}`), p + "/constraints/max_files_changed: max_files_changed must be a whole number from 0 to 9007199254740991"},
+		{specOf(`,"constraints":{"custom":[]}`), p + "/constraints/custom: custom must be an object"},
+		{specOf(`,"output_expectations":[]`), p + "/output_expectations: output_expectations must be an object"},
+		{promising(`[]`), p + "/output_expectations/contracts: contracts must be an object"},
+		{promising(`{"auth-mw":{"description":"d"}}`), p + `/output_expectations/contracts/auth-mw: contracts: the key "auth-mw" must have letters from a to z, digits and underscores alone, and one of them at least`},
+		{promising(`{"":{"description":"d"}}`), p + `/output_expectations/contracts/: contracts: the key "" must have letters from a to z, digits and underscores alone, and one of them at least`},
+		{promising(`{"a/b~c":{"description":"d"}}`), p + `/output_expectations/contracts/a~1b~0c: contracts: the key "a/b~c" must have letters from a to z, digits and underscores alone, and one of them at least`},
+		{promising(`{"\u00e9":{"description":"d"}}`), p + `/output_expectations/contracts/é: contracts: the key "é" must have letters from a to z, digits and underscores alone, and one of them at least`},
+		{promising(`{"k":"text"}`), p + "/output_expectations/contracts/k: k must be an object"},
+		{promising(`{"k":{}}`), p + "/output_expectations/contracts/k/description: description is missing"},
+		{promising(`{"k":{"description":"d","format":1}}`), p + "/output_expectations/contracts/k/format: format must be a string"},
+		{promising(`{"k":{"description":"d","required":"yes"}}`), p + "/output_expectations/contracts/k/required: required must be true or false"},
+		{promising(`{"k":{"description":"d"},"\u006b":{"description":"e"}}`), p + "/output_expectations/contracts/k: k stands twice"},
+		{promising(`{"k":null,"k":null}`), p + "/output_expectations/contracts/k: k stands twice"},
+		{specOf(`,"output_expectations":{"artifacts":{}}`), p + "/output_expectations/artifacts: artifacts must be a list"},
+	} {
+		o := slotOf(t, test.doc)
+		o.Spec("doc")
+		require.Equal(t, test.want, complaint(o.Err()), test.doc)
+	}
+}
+
+// The same rule holds wherever a document names its schema.
+//
+// Rows: A-05, A-06, A-07, A-08, A-107, A-125, K-17, T-42.
+func TestSchemasAreOfTheirFamily(t *testing.T) {
+	readers := map[string]func(o *Object) []Oddity{
+		SchemaSpec:         func(o *Object) []Oddity { return o.Spec("doc").Oddities },
+		SchemaRequirements: func(o *Object) []Oddity { return o.Requirements("doc").Oddities },
+		SchemaCapabilities: func(o *Object) []Oddity { return o.Capabilities("doc").Oddities },
+		SchemaResult: func(o *Object) []Oddity {
+			r := o.Result("doc")
+			o.take(r.Breach)
+			require.True(t, r.Structured)
+			return r.Oddities
+		},
+	}
+	for family, read := range readers {
+		wrong := []string{
+			"", "foo/v1", "v1", family, family + "v", family + "1", family + "V1", family + "v1.0", family + "v-1", family + "v1 ", family + "vx",
+			" " + family + "v1", "x" + family + "v1", strings.TrimSuffix(family, "/"), strings.TrimSuffix(family, "/") + "x/v1", strings.ToUpper(family) + "V1",
+		}
+		for other := range readers {
+			if other != family {
+				wrong = append(wrong, other+"v1")
+			}
+		}
+		for _, name := range wrong {
+			o := slotOf(t, `{"$schema":`+strconv.Quote(name)+`}`)
+			require.Empty(t, read(o), name)
+			require.Equal(t, `invalid /payload/doc/$schema: $schema must be `+family+`v1, not `+strconv.Quote(name), complaint(o.Err()))
+			require.Equal(t, `write "$schema": "`+family+`v1"`, o.Err().Hint)
+		}
+		o := slotOf(t, `{"$schema":["`+family+`v1"]}`)
+		require.Empty(t, read(o))
+		require.Equal(t, `invalid /payload/doc/$schema: $schema must be a string`, complaint(o.Err()))
+		for _, version := range []string{"v2", "v0", "v01", "v12345678901234567890"} {
+			o := slotOf(t, `{"$schema":"`+family+version+`","requirements":7,"summary":[],"languages":{},"contracts":[],"output_expectations":""}`)
+			require.Equal(t, []Oddity{{
+				Kind: EventSchemaUnknown, Pointer: "/payload/doc/$schema", Text: family + version + " is not known here: it is read as far as it is like v1",
+			}}, read(o))
+			require.Empty(t, complaint(o.Err()), family+version)
+		}
+	}
+}
+
+// Rows: A-07, K-17, T-42.
+func TestSpecsOfOtherVersionsAreReadAsFarAsTheyGo(t *testing.T) {
+	doc := `{"$schema":"orchestratia/task-spec/v2","requirements":"many","input_context":{"references":[{"type":"task","id":"x"}]},
+		"constraints":{"max_files_changed":3,"testing":"maybe"},
+		"output_expectations":{"contracts":{"a":{"description":"d","required":true},"b-c":{"description":"d"},"d":[],"e":{"required":true},"f":{"description":"d"},"f":{}}}}`
+	o := slotOf(t, doc)
+	s := o.Spec("doc")
+	require.Nil(t, o.Err())
+	require.Equal(t, []Promise{{Key: "a", Required: true}}, s.Promises)
+	require.EqualValues(t, 3, s.MaxFiles)
+	require.Len(t, s.Oddities, 1)
+}
+
+// Rows: A-16.
+func TestReferencesToTasksShouldBeUUIDs(t *testing.T) {
+	for id, odd := range map[string]bool{
+		"3f0c7a52-6c1b-4d0e-9a4f-8b1d2c3e4f50": false,
+		"3F0C7A52-6C1B-4D0E-9A4F-8B1D2C3E4F50": false,
+		"00000000-0000-0000-0000-000000000000": false,
+		"task-7":                               true,
+		"3f0c7a526c1b4d0e9a4f8b1d2c3e4f50":     true,
+		"3f0c7a52-6c1b-4d0e-9a4f-8b1d2c3e4f5g": true,
+		"3f0c7a52-6c1b-4d0e-9a4f_8b1d2c3e4f50": true,
+		"{f0c7a52-6c1b-4d0e-9a4f-8b1d2c3e4f5}": true,
+	} {
+		o := slotOf(t, specOf(`,"input_context":{"references":[{"type":"file","id":"f"},{"type":"task","id":"`+id+`"}]}`))
+		s := o.Spec("doc")
+		require.Nil(t, o.Err())
+		if !odd {
+			require.Empty(t, s.Oddities, id)
+			continue
+		}
+		require.Equal(t, []Oddity{{
+			Kind: EventDocumentOdd, Pointer: "/payload/doc/input_context/references/1/id", Text: `"` + id + `" is no UUID, as the id of a task is`,
+		}}, s.Oddities)
+	}
+	reference := `{"type":"task","id":"x"},`
+	o := slotOf(t, specOf(`,"input_context":{"references":[`+strings.Repeat(reference, 99)+`{"type":"file","id":"f"}]}`))
+	require.Len(t, o.Spec("doc").Oddities, mostOddities)
+}
+
+// Rows: A-03, A-13, A-25, T-48.
+func TestDocumentsStayAsTheyCame(t *testing.T) {
+	doc := specOf(`,"constraints":{"custom":{"node":">=18","html":"<a&b>","big":12345678901234567890,"n":1.0e+02,"e":"\u00e9\/"}},"later":[1, 2,{"a":1,"a":2}]`)
+	o := slotOf(t, doc)
+	require.Equal(t, doc, string(o.Spec("doc").Document))
+
+	o = slotOf(t, "{\n \"languages\" : [\"a\\n\"],\r\n\t\"n\": 1.50\n}")
+	require.Equal(t, `{"languages":["a\n"],"n":1.50}`, string(o.Requirements("doc").Document))
+
+	line := []byte(`{"doc":{"repos":{"shop":{"path":"/srv"}}}}`)
+	o = new(Object)
+	require.Nil(t, o.ReadObject(line, 64, ""))
+	c := o.Capabilities("doc")
+	clear(line)
+	require.Equal(t, `{"repos":{"shop":{"path":"/srv"}}}`, string(c.Document), "it outlives its line")
+	require.Equal(t, []Repo{{Name: "shop", Path: "/srv"}}, c.Repos)
+}
+
+// Rows: A-01, A-02, A-04.
+func TestDocumentsCanBeMissing(t *testing.T) {
+	for _, key := range []string{"doc", "other"} {
+		o := slotOf(t, `null`)
+		require.Nil(t, o.Spec(key))
+		require.Nil(t, o.Requirements(key))
+		require.Nil(t, o.Capabilities(key))
+		require.Nil(t, o.Result(key))
+		require.Nil(t, o.Dependencies(key))
+		require.Nil(t, o.DependencyIDs(key))
+		require.Nil(t, o.Err())
+	}
+}
+
+// FuzzDocuments holds what is kept against what came: the same value, digit for
+// digit, on one line.
+//
+// Rows: A-03, T-48.
+func FuzzDocuments(f *testing.F) {
+	f.Add([]byte(promising(`{"k":{"description":"d","required":true}}`)))
+	f.Add([]byte(`{"$schema":"orchestratia/task-spec/v2","output_expectations":{"contracts":{"a":1,"a":{}}}}`))
+	f.Add([]byte("{\"$schema\":\"orchestratia/task-result/v1\",\n\"summary\":\"s\",\"contracts\":{\"k\":{\"status\":\"fulfilled\",\"data\":{\"n\":1.50e400}}}}"))
+	f.Add([]byte(`{"$schema":"orchestratia/task-result/v2","contracts":{"a/b~":{"status":"skipped","data":{"reason":"r"}},"c":{"status":"partial"}}}`))
+	f.Add([]byte(`{"repos":{"shop":{"path":"\u00e9","languages":["go"]}},"max_concurrent_tasks":0.0,"tags":["a","a"]}`))
+	f.Add([]byte(`{"depends_on_task_id":"a","dependency_type":"input","contract_key":"k","repo":"r","languages":["go"]}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		line := append(append([]byte(`{"doc":`), doc...), '}')
+		var members []member
+		members, _, ok := scan(line, 32, nil)
+		if !ok || len(members) != 1 {
+			return
+		}
+		came := Raw(members[0].value)
+		read := func(do func(o *Object) Raw) {
+			var o Object
+			require.Nil(t, o.ReadObject(line, 32, "/payload"))
+			if kept := do(&o); o.Err() == nil {
+				requireKept(t, came, kept)
+			}
+		}
+		read(func(o *Object) Raw {
+			if s := o.Spec("doc"); s != nil {
+				return s.Document
+			}
+			return nil
+		})
+		read(func(o *Object) Raw {
+			if r := o.Requirements("doc"); r != nil {
+				return r.Document
+			}
+			return nil
+		})
+		read(func(o *Object) Raw {
+			if c := o.Capabilities("doc"); c != nil {
+				return c.Document
+			}
+			return nil
+		})
+		read(func(o *Object) Raw {
+			r := o.Result("doc")
+			if r == nil {
+				return nil
+			}
+			for _, c := range r.Contracts {
+				require.True(t, c.Data == nil || r.Structured && bytes.Contains(r.Document, c.Data))
+			}
+			return r.Document
+		})
+		read(func(o *Object) Raw { o.Dependencies("doc"); o.DependencyIDs("doc"); return nil })
+	})
+}
+
+// requireKept checks that a document is what came, but for the space around its
+// parts.
+func requireKept(t *testing.T, came, kept Raw) {
+	t.Helper()
+	if kept == nil {
+		return
+	}
+	require.NotContains(t, string(kept), "\n")
+	require.NotContains(t, string(kept), "\r")
+	came, kept = bytes.Clone(came), bytes.Clone(kept) // they are compacted in place
+	for _, value := range []*Raw{&came, &kept} {
+		require.NoError(t, value.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)))
+	}
+	require.Equal(t, string(came), string(kept))
+}

@@ -1,0 +1,295 @@
+package wire
+
+// AssignTask is the payload of assign-task.
+type AssignTask struct {
+	TaskID      string `json:"taskId"`
+	Agent       string `json:"agent"`                // its name, its server id, or the id of its run
+	RequirePlan bool   `json:"requirePlan,omitzero"` // it is to say first how it will go about it
+}
+
+// ReadAssignTask reads an AssignTask.
+func ReadAssignTask(o *Object) *AssignTask {
+	plan, _ := o.Truth("requirePlan")
+	return &AssignTask{TaskID: o.NeedText("taskId"), Agent: o.NeedText("agent"), RequirePlan: plan}
+}
+
+// Assignment answers auto-assign.
+type Assignment struct {
+	Status     string `json:"status"` // assigned | no_match
+	ServerID   string `json:"server_id,omitzero"`
+	ServerName string `json:"server_name,omitzero"`
+	MatchScore int    `json:"match_score,omitzero"`
+}
+
+// Matches answers match-agents, the best first.
+type Matches struct {
+	Servers []Match `json:"servers"`
+	Total   int     `json:"total"`
+}
+
+// Match is how an agent fits a task.
+type Match struct {
+	ServerID   string   `json:"server_id"`
+	ServerName string   `json:"server_name"`
+	Score      int      `json:"score"`  // -1: it does not
+	Status     string   `json:"status"` // online | offline
+	Reasons    []string `json:"reasons"`
+}
+
+// UpdateTask is the payload of update-task. What is nil stays as it is.
+type UpdateTask struct {
+	TaskID             string    `json:"taskId"`
+	Name               *string   `json:"name,omitzero"`
+	Description        *string   `json:"description,omitzero"`
+	Type               *string   `json:"type,omitzero"`
+	Priority           Raw       `json:"priority,omitzero"`
+	Payload            Raw       `json:"payload,omitzero"`
+	TargetRepo         *string   `json:"targetRepo,omitzero"`
+	ProjectID          *string   `json:"projectId,omitzero"`
+	AcceptanceCriteria *[]string `json:"acceptanceCriteria,omitzero"`
+
+	Spec         *Spec         `json:"structured_spec,omitzero"`
+	Requirements *Requirements `json:"requirements,omitzero"`
+	Without      []string      `json:"-"` // documents that are taken away: structured_spec, requirements
+}
+
+// ReadUpdateTask reads an UpdateTask.
+func ReadUpdateTask(o *Object) *UpdateTask {
+	u := &UpdateTask{TaskID: o.NeedText("taskId"), Payload: o.Document("payload")}
+	u.Name, u.Description = o.someText("name"), o.anyText("description")
+	u.TargetRepo, u.ProjectID = o.anyText("targetRepo"), o.anyText("projectId")
+	u.common(o, "acceptanceCriteria")
+	o.never("state", "result", "assignedTo")
+	return u
+}
+
+// common reads what both spellings of an update have.
+func (u *UpdateTask) common(o *Object, criteria string) {
+	u.Type = o.someText("type")
+	u.Priority = o.Priority("priority")
+	if o.find(criteria) != nil {
+		texts := o.Texts(criteria)
+		u.AcceptanceCriteria = &texts
+	}
+	u.Spec, u.Requirements = o.Spec("structured_spec"), o.Requirements("requirements")
+	for _, key := range []string{"structured_spec", "requirements"} {
+		if o.isNull(key) {
+			u.Without = append(u.Without, key)
+		}
+	}
+	o.never("id", "status")
+}
+
+// someText is an optional text that says something, nil when it is missing.
+func (o *Object) someText(key string) *string {
+	if o.find(key) == nil {
+		return nil
+	}
+	text := o.NeedText(key)
+	return &text
+}
+
+// anyText is an optional text, nil when it is missing.
+func (o *Object) anyText(key string) *string {
+	if o.find(key) == nil {
+		return nil
+	}
+	text := o.Text(key)
+	return &text
+}
+
+// isNull says whether a member is there, and null.
+func (o *Object) isNull(key string) bool {
+	for i := range o.members {
+		if string(o.members[i].key) == key {
+			return len(o.members[i].value) == 4 && o.members[i].value[0] == 'n'
+		}
+	}
+	return false
+}
+
+// never refuses members that somebody may think can be set.
+func (o *Object) never(keys ...string) {
+	for _, key := range keys {
+		if o.find(key) != nil {
+			o.Refuse(key, "cannot be set: there are operations for what changes it")
+		}
+	}
+}
+
+// AddDependency is the payload of add-dependency.
+type AddDependency struct {
+	TaskID     string     `json:"taskId"`
+	Dependency Dependency `json:"-"`
+}
+
+// ReadAddDependency reads an AddDependency.
+func ReadAddDependency(o *Object) *AddDependency {
+	a := &AddDependency{TaskID: o.NeedText("taskId")}
+	a.Dependency = o.oneDependency("dependsOnTaskId", "dependencyType", "contractKey")
+	return a
+}
+
+// LinkReply answers add-dependency.
+type LinkReply struct {
+	Dependency Link `json:"dependency"`
+}
+
+// RemoveDependency is the payload of remove-dependency.
+type RemoveDependency struct {
+	TaskID       string `json:"taskId"`
+	DependencyID string `json:"dependencyId"` // its id, or that of the task that is depended on
+}
+
+// ReadRemoveDependency reads a RemoveDependency.
+func ReadRemoveDependency(o *Object) *RemoveDependency {
+	return &RemoveDependency{TaskID: o.NeedText("taskId"), DependencyID: o.NeedText("dependencyId")}
+}
+
+// AddNote is the payload of add-note.
+type AddNote struct {
+	TaskID  string `json:"taskId"`
+	Content string `json:"content"`
+	Urgent  bool   `json:"urgent,omitzero"` // the agent of the task is told at once
+}
+
+// ReadAddNote reads an AddNote.
+func ReadAddNote(o *Object) *AddNote {
+	urgent, _ := o.Truth("urgent")
+	return &AddNote{TaskID: o.NeedText("taskId"), Content: o.NeedText("content"), Urgent: urgent}
+}
+
+// Note is a note on a task.
+type Note struct {
+	ID        string `json:"id"`
+	TaskID    string `json:"task_id"`
+	Author    string `json:"author"` // such as agent:planner
+	Content   string `json:"content"`
+	Urgent    bool   `json:"urgent"`
+	CreatedAt string `json:"created_at"`
+}
+
+// NoteReply answers add-note.
+type NoteReply struct {
+	Note Note `json:"note"`
+}
+
+// NoteList answers list-notes, oldest first.
+type NoteList struct {
+	Notes []Note `json:"notes"`
+}
+
+// SubmitPlan is the payload of submit-plan.
+type SubmitPlan struct {
+	TaskID string `json:"taskId"`
+	Plan   Raw    `json:"plan"` // an object or a text
+}
+
+// ReadSubmitPlan reads a SubmitPlan.
+func ReadSubmitPlan(o *Object) *SubmitPlan {
+	return &SubmitPlan{TaskID: o.NeedText("taskId"), Plan: o.plan()}
+}
+
+func (o *Object) plan() Raw {
+	plan := o.Value("plan")
+	switch {
+	case plan == nil:
+		o.Refuse("plan", "is missing")
+	case plan[0] == '"' && blank(o.Text("plan")):
+		o.Refuse("plan", "must not be empty")
+	case plan[0] != '"' && plan[0] != '{':
+		o.Refuse("plan", "must be an object or a text")
+	}
+	return plan
+}
+
+// RevisePlan is the payload of revise-plan.
+type RevisePlan struct {
+	TaskID   string `json:"taskId"`
+	Feedback string `json:"feedback"`
+}
+
+// ReadRevisePlan reads a RevisePlan.
+func ReadRevisePlan(o *Object) *RevisePlan {
+	return &RevisePlan{TaskID: o.NeedText("taskId"), Feedback: o.NeedText("feedback")}
+}
+
+// RequestHelp is the payload of request-help.
+type RequestHelp struct {
+	TaskID   string `json:"taskId"`
+	Question string `json:"question"`
+	Context  Raw    `json:"context,omitzero"`
+}
+
+// ReadRequestHelp reads a RequestHelp.
+func ReadRequestHelp(o *Object) *RequestHelp {
+	return &RequestHelp{TaskID: o.NeedText("taskId"), Question: o.NeedText("question"), Context: o.Value("context")}
+}
+
+// CheckTasks is the payload of check-tasks.
+type CheckTasks struct {
+	SessionID string `json:"sessionId,omitzero"` // an agent's name, its server id or the id of its run; your own when it is missing
+}
+
+// ReadCheckTasks reads a CheckTasks.
+func ReadCheckTasks(o *Object) *CheckTasks { return &CheckTasks{SessionID: o.Text("sessionId")} }
+
+// UpdateCapabilities is the payload of update-capabilities.
+type UpdateCapabilities struct {
+	Capabilities *Capabilities `json:"capabilities,omitzero"` // nil: as they were
+	System       Raw           `json:"system,omitzero"`       // what else there is to say, of the machine it runs on
+}
+
+// ReadUpdateCapabilities reads an UpdateCapabilities.
+func ReadUpdateCapabilities(o *Object) *UpdateCapabilities {
+	return &UpdateCapabilities{Capabilities: o.Capabilities("capabilities"), System: o.Document("system")}
+}
+
+// Server is an agent as those see it who call agents servers.
+type Server struct {
+	ServerID     string `json:"server_id"`
+	Name         string `json:"name"`
+	Status       string `json:"status"` // online | offline
+	Role         string `json:"role"`
+	Remote       bool   `json:"remote"` // it has registered itself
+	Hostname     string `json:"hostname,omitzero"`
+	IP           string `json:"ip,omitzero"`
+	OS           string `json:"os,omitzero"`
+	Repos        Raw    `json:"repos"`        // an object, by name
+	Capabilities Raw    `json:"capabilities"` // null when it has said none
+	System       Raw    `json:"system,omitzero"`
+	Running      int    `json:"running_tasks"`
+	LastSeen     string `json:"last_seen,omitzero"`
+}
+
+// ServerList answers query-servers.
+type ServerList struct {
+	Servers []Server `json:"servers"`
+}
+
+// Register is the payload of register-agent, for servers that come from
+// elsewhere.
+type Register struct {
+	Name         string        `json:"name"`
+	Hostname     string        `json:"hostname,omitzero"`
+	IP           string        `json:"ip,omitzero"`
+	OS           string        `json:"os,omitzero"`
+	Token        string        `json:"registration_token"`
+	Repos        Raw           `json:"repos,omitzero"` // from before there were capabilities: shown, and never matched
+	Capabilities *Capabilities `json:"capabilities,omitzero"`
+}
+
+// ReadRegister reads a Register.
+func ReadRegister(o *Object) *Register {
+	return &Register{
+		Name: o.NeedText("name"), Hostname: o.Text("hostname"), IP: o.Text("ip"), OS: o.Text("os"),
+		Token: o.NeedText("registration_token"), Repos: o.Document("repos"), Capabilities: o.Capabilities("capabilities"),
+	}
+}
+
+// Registered answers register-agent. It is the only time that the key is told.
+type Registered struct {
+	ServerID string `json:"server_id"`
+	Name     string `json:"name"`
+	Key      string `json:"api_key"`
+}
