@@ -9,6 +9,13 @@ orchestrator {
   shutdown = "10s"
 }
 
+# Tasks that say what they require are given out as soon as there are any:
+#
+#   orchestrator task add "Fix the leak" --language go --tool git
+scheduler {
+  on_create = true
+}
+
 # Submits three tasks, one after the other, and waits until they are done.
 agent "planner" {
   description = "has work to give"
@@ -25,6 +32,12 @@ agent "worker" {
   description = "does tasks"
   command     = ["go", "run", "./fixtures/worker"]
   replicas    = 2
+
+  capabilities {
+    languages    = ["go", "sh"]
+    tools        = ["git"]
+    environments = ["linux"]
+  }
 }
 
 # Says a line now and then. phoenix and family start after it.

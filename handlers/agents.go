@@ -167,9 +167,9 @@ func (f *agentCapable) apply(s *State, r *wire.Record) {
 	if f.System != nil {
 		a.system = f.System
 	}
-	if f.Capabilities != nil {
+	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
 		s.market.withdraw(a)
-		a.speak(wire.ReadCapabilities(f.Capabilities))
+		a.speak(c)
 		s.equip(a, a.said)
 		s.offer(a)
 		s.wishes.gain(a)

@@ -18,6 +18,9 @@ import (
 func FuzzHandle(f *testing.F) {
 	f.Add([]byte("\x00\x05\x06\x01\x08{\"type\":\"t\",\"name\":\"n\"}"))
 	f.Add([]byte("000111222333444555666777888999"))
+	for n := range byte(20) {
+		f.Add([]byte{n, 1, 8, 1, 1, n, 8, 2, 1, 12, 3, 0, 1, 1, n, 1, 1, 0, 13, 1, 0, 0, 2, 2, 14, 0, 0, 0, 3, 3, n, 2, 2, 2, 2, 15, 1, 0, 1, 4, 4, 17, 0, 0, 0, 5, 5, 19, 4, n, 18})
+	}
 	f.Add([]byte("\x02a1\x02b1\x03c1\x03d1\x04e1\x05f1\x06g1\x07h1\x08i1\x09j1\x0ak1"))
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		z := &fuzzer{t: t, rest: bytes, state: New(Rules{KeepFinished: 2}), at: beginning}
@@ -49,6 +52,7 @@ type fuzzer struct {
 	at      time.Time
 	inputs  int
 	records []wire.Record
+	last    Outcome
 }
 
 const fuzzAgents = 4
@@ -78,9 +82,14 @@ func (z *fuzzer) do(from Actor, m wire.Message) {
 	in := Input{At: z.at, From: from, Message: m}
 	binary.BigEndian.PutUint64(in.Random[:], uint64(z.inputs))
 	out := z.state.Handle(in)
+	z.last = out
 	require.NoError(z.t, out.Fault)
 	z.records = append(z.records, out.Records...)
 	for _, l := range out.Letters {
+		if l.Pages != nil {
+			_, err := Complete(l.Payload, l.Pages, func(seq int64) (wire.Record, error) { return z.records[seq-1], nil })
+			require.NoError(z.t, err)
+		}
 		_ = wire.Envelope{}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)
 	}
 }
@@ -102,7 +111,7 @@ func (z *fuzzer) task() string {
 }
 
 func (z *fuzzer) input() {
-	switch n := z.next() % 12; n {
+	switch n := z.next() % 20; n {
 	case 0:
 		z.roster()
 	case 1:
@@ -177,7 +186,47 @@ func (z *fuzzer) sensible(n int) {
 		z.request("ask-user", fmt.Sprintf(`{"question":"q%d","timeout":%d}`, z.next()%3, 1+1000*z.next()))
 	case 11:
 		z.request("answer-question", fmt.Sprintf(`{"questionId":"q%d","answer":"a"}`, z.next()%8))
+	default:
+		z.work(n, string(id))
 	}
+}
+
+// work asks for something about the work on a task that is likely to be granted.
+func (z *fuzzer) work(n int, id string) {
+	pick := func(of ...string) string { return of[z.next()%len(of)] }
+	able := func() string { return pick(`{"languages":["go"]}`, `{"languages":["go"],"tags":["x"],"max_concurrent_tasks":3}`, `{}`) }
+	other, err := wire.Encode(z.task())
+	require.NoError(z.t, err)
+	switch n {
+	case 12:
+		z.request("submit-task", fmt.Sprintf(`{"type":"t","name":"n","requirements":%s,"structured_spec":%s,"dependencies":[{"depends_on_task_id":%s,"dependency_type":"input","contract_key":"k"}]}`,
+			able(), specWith("d"), other))
+	case 13:
+		z.request(pick("assign-task", "assign-task", "auto-assign", "match-agents"), fmt.Sprintf(`{"taskId":%s,"agent":%q,"requirePlan":%s}`, id, z.name(z.next()), pick("true", "false")))
+	case 14:
+		z.request(pick("submit-plan", "approve-plan", "revise-plan", "request-help", "fail-task"),
+			fmt.Sprintf(`{"taskId":%s,"plan":"p","feedback":"f","question":"q","error":"e"}`, id))
+	case 15:
+		z.request("add-dependency", fmt.Sprintf(`{"taskId":%s,"dependsOnTaskId":%s,%s}`, id, other,
+			pick(`"dependencyType":"blocks"`, `"dependencyType":"related"`, `"dependencyType":"input","contractKey":"k"`)))
+	case 16:
+		z.request("remove-dependency", fmt.Sprintf(`{"taskId":%s,"dependencyId":%s}`, id, pick(string(other), `"d1"`, `"d2"`, `"d3"`)))
+	case 17:
+		z.request("complete-task", fmt.Sprintf(`{"taskId":%s,"result":{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{%q:{"status":"fulfilled","data":%s}}}}`,
+			id, pick("k", "k1"), pick(`{}`, `1`, `"`+strings.Repeat("x", heavy)+`"`)))
+	case 18:
+		z.request(pick("update-capabilities", "update-task", "add-note", "list-notes", "poll-tasks"),
+			fmt.Sprintf(`{"taskId":%s,"capabilities":%s,"requirements":%s,"content":"c","priority":%d}`, id, able(), able(), z.next()%5))
+	case 19:
+		z.enroll()
+	}
+}
+
+// enroll has a server register with a token that was issued for it.
+func (z *fuzzer) enroll() {
+	z.do(Actor{Kind: Operator}, &wire.Request{ID: "o", Operation: "issue-registration", Body: &wire.IssueRegistration{}})
+	issued := z.last.Letters[len(z.last.Letters)-1].Payload.(*wire.IssuedRegistration)
+	z.do(Actor{Kind: Stranger}, &wire.Request{ID: "s", Operation: "register-agent", Body: &wire.Register{Name: z.name(z.next()), Token: issued.Token}})
 }
 
 // FuzzApply makes records of bytes, of every kind and with whatever in them:
@@ -233,6 +282,16 @@ func (z *fuzzer) payload() string {
 	pick := func(of ...string) string { return of[z.next()%len(of)] }
 	task := func() string { return pick(`"t0"`, `"t1"`, `"t2"`, `"t3"`, `"t4"`, `""`) }
 	name := func() string { return pick(`"a0"`, `"a1"`, `"a2"`, `""`) }
+	able := func() string { return pick(`{}`, `{"languages":["go"]}`, `{"repos":{"r":{}},"max_concurrent_tasks":0}`) }
+	more := fmt.Sprintf(`"number":%d,"waiting":[{"task":%s,"number":%d}],"dependency":{"depends_on_task_id":%s,"dependency_type":%s,"contract_key":"k"},
+		"plan":%s,"way":%s,"requirements":%s,"structured_spec":%s,"abilities":%s,"without":%s,"key":%s,"until":%s,"expires_at":%s,"registration":"r","description":%s`,
+		z.next()%4, task(), z.next()%4, task(), pick(`"blocks"`, `"input"`, `"related"`, `"soft"`, `"x"`), pick(`true`, `false`), pick(`""`, `"match"`, `"hand"`),
+		able(), pick(`null`, specWith("d")), able(), pick(`[]`, `["requirements"]`), pick(`"k1"`, `"k2"`), pick(`"2026-11-21T14:00:01.000Z"`, `""`), pick(`"2026-11-21T16:00:01.000Z"`, `""`),
+		pick(`""`, `"`+strings.Repeat("x", heavy+1)+`"`))
+	if z.next()%2 == 0 { // of these some are lists elsewhere, or texts
+		return fmt.Sprintf(`{"task":%s,"agent":%s,"question_id":%s,"capabilities":%s,"result":%s,%s}`, task(), name(), pick(`"q1"`, `"q2"`), able(),
+			pick(`{}`, `{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{"k":{"status":"partial","data":1}}}`), more)
+	}
 	return fmt.Sprintf(`{"task":%s,"dependencies":%s,"id":%s,"agent":%s,"run":%s,"role":%s,"capacity":%d,"attempt":%d,
 		"question_id":%s,"request":%s,"deadline":%s,"death":%s,"deaf":%s,"priority":%s,"result":%s,
 		"required_role":%s,"required_capabilities":%s,"capabilities":%s,"hash":%s}`,
@@ -252,6 +311,10 @@ func FuzzRestore(f *testing.F) {
 		`> planner 1 submit-task {"type":"t","name":"one","requiredRole":"worker"}`,
 		`> planner 2 submit-task {"type":"t","name":"two","dependencies":["$one"]}`,
 		`> planner 3 ask-user {"question":"?"}`,
+		`> operator 4 hub:submit-task {"title":"three","spec":"s","requirements":{"languages":["go"]},"dependencies":[{"depends_on_task_id":"$one","dependency_type":"input","contract_key":"k"},{"depends_on_task_id":"$two","dependency_type":"related"}]}`,
+		`> operator 5 assign-task {"taskId":"$three","agent":"coder","requirePlan":true}`,
+		`> operator 6 issue-registration {}`,
+		`> newcomer 7 register-agent {"name":"far","registration_token":"$TOKEN","capabilities":{"languages":["go"]}}`,
 		`> coder 1 complete-task {"taskId":"$one"}`,
 	} {
 		f.Add([]byte(spelled(f, p.state)))

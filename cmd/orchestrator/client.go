@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,7 +35,7 @@ func (a *app) door() (*door, error) {
 		return nil, err
 	}
 	if a.flags.verbose {
-		a.talk("Speaking to %s", t.socket)
+		a.talk("Speaking to %s", t.where())
 	}
 	return a.doorOf(t), nil
 }
@@ -43,6 +45,10 @@ func (a *app) doorOf(t target) *door {
 		return api.Dial(ctx, t.socket)
 	}
 	transport := &http.Transport{DialContext: dial, DisableCompression: true, DisableKeepAlives: true}
+	if t.url != "" {
+		transport.DialContext = nil
+		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13}
+	}
 	return &door{target: t, client: &http.Client{Transport: transport}, ended: a.ended}
 }
 
@@ -76,9 +82,16 @@ func (d *door) get(ctx context.Context, what string, query url.Values) (io.ReadC
 }
 
 func (d *door) do(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, body)
+	base := d.target.url
+	if base == "" {
+		base = "http://localhost"
+	}
+	request, err := http.NewRequestWithContext(ctx, method, base+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("making the request: %w", err)
+	}
+	if d.target.token != "" {
+		request.Header.Set("Authorization", "Bearer "+d.target.token)
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -102,7 +115,7 @@ func (d *door) failed(ctx context.Context, err error) error {
 	if stranger, ok := errors.AsType[*api.StrangerError](err); ok {
 		return &failure{
 			exit: exitDenied, code: wire.CodeDenied,
-			message: fmt.Sprintf("Not spoken to: what listens at %s belongs to another user (%d)", d.target.socket, stranger.UID),
+			message: fmt.Sprintf("Not spoken to: what listens at %s belongs to another user (%d)", d.target.where(), stranger.UID),
 			hint:    "Speak to an orchestrator as the user who started it",
 		}
 	}
@@ -110,7 +123,7 @@ func (d *door) failed(ctx context.Context, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return &failure{
 			exit: exitDenied, code: wire.CodeDenied,
-			message: "Not allowed to speak to the orchestrator at " + d.target.socket,
+			message: "Not allowed to speak to the orchestrator at " + d.target.where(),
 			hint:    "It belongs to another user: only the one who started it may",
 		}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
@@ -129,7 +142,7 @@ func (d *door) notRunning() *failure {
 		exit: exitNotRunning, code: codeNotRunning,
 		message: "No orchestrator is running for " + d.target.subject,
 		hint:    "Start it: orchestrator up",
-		details: map[string]any{"socket": d.target.socket},
+		details: map[string]any{"socket": d.target.where()},
 	}
 }
 
@@ -149,12 +162,15 @@ func (d *door) refused(response *http.Response) *failure {
 	if err := wire.Decode(text, &refusal); err != nil || refusal.Error == nil {
 		return &failure{
 			exit: exitNotRunning, code: codeNotRunning,
-			message: fmt.Sprintf("What listens at %s is no orchestrator (HTTP %s)", d.target.socket, response.Status),
+			message: fmt.Sprintf("What listens at %s is no orchestrator (HTTP %s)", d.target.where(), response.Status),
 		}
 	}
 	e := refusal.Error
 	if e.Code == wire.CodeDenied && e.Hint == "" && d.target.inside {
 		e.Hint = "Inside of an agent a command speaks as that agent ($ORC_SOCKET). To speak as an operator, name the orchestrator: --state-dir DIR"
+	}
+	if e.Code == wire.CodeUnauthenticated && d.target.url != "" {
+		e.Hint = "Ask its owner for a token: orchestrator token issue --sub NAME     then: export ORC_TOKEN=…"
 	}
 	return &failure{exit: exitOf(e.Code), code: e.Code, message: e.Message, hint: e.Hint, details: e.Details}
 }
@@ -214,12 +230,12 @@ func (d *door) gone(ctx context.Context) error {
 	defer again.Stop()
 	heard := time.Now()
 	for {
-		conn, err := net.Dial("unix", d.target.socket)
+		conn, err := d.knock()
 		switch {
 		case err == nil:
 			_ = conn.Close()
 			heard = time.Now()
-		case !errors.Is(err, syscall.ECONNREFUSED), time.Since(heard) > refusing:
+		case !errors.Is(err, syscall.ECONNREFUSED), d.target.url != "", time.Since(heard) > refusing:
 			return nil
 		}
 		select {
@@ -228,6 +244,18 @@ func (d *door) gone(ctx context.Context) error {
 		case <-again.C:
 		}
 	}
+}
+
+// knock opens a connection and asks nothing.
+func (d *door) knock() (net.Conn, error) {
+	if d.target.url == "" {
+		return net.Dial("unix", d.target.socket)
+	}
+	_, host, _ := strings.Cut(d.target.url, "://")
+	if !strings.Contains(host[strings.LastIndexByte(host, ']')+1:], ":") {
+		host += ":443"
+	}
+	return net.DialTimeout("tcp", host, refusing)
 }
 
 // decode reads a document of the door. What agents wrote may be in it, as they

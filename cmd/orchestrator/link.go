@@ -30,6 +30,9 @@ func (l *link) leave() {
 // join makes a connection a pipe. Its errors are failures where the
 // orchestrator has refused, and those of the connection otherwise.
 func (d *door) join(ctx context.Context, query url.Values) (*link, error) {
+	if d.target.url != "" {
+		return nil, misused("a pipe goes through a socket, and "+d.target.url+" is elsewhere", "Run it on the machine of the orchestrator; or register there: orchestrator help http")
+	}
 	conn, err := api.Dial(ctx, d.target.socket)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +14,8 @@ import (
 // target is the orchestrator that a verb speaks to.
 type target struct {
 	socket  string
+	url     string // instead of the socket, of one that is elsewhere
+	token   string // who we are there
 	subject string // what it belongs to, for messages: a file, a folder or a socket
 	inside  bool   // we are inside of an agent, and speak as that agent
 }
@@ -41,23 +45,41 @@ func (a *app) target() (target, error) {
 	return target{socket: a.socketPath(a.stateDir(file)), subject: file}, nil
 }
 
-func (a *app) hostTarget(host string) (target, error) {
-	socket, err := socketOf(host)
-	return target{socket: a.path(socket), subject: host}, err
+// where is the address that is spoken to.
+func (t *target) where() string {
+	if t.url != "" {
+		return t.url
+	}
+	return t.socket
 }
 
-// socketOf reads a --host.
-func socketOf(host string) (string, error) {
+// hostTarget reads a --host: a socket, or the URL of an orchestrator.
+func (a *app) hostTarget(host string) (target, error) {
 	if path, ok := strings.CutPrefix(host, "unix://"); ok {
-		return path, nil
+		return target{socket: a.path(path), subject: host}, nil
 	}
-	if strings.Contains(host, "://") {
-		return "", misused(
-			fmt.Sprintf("%q is no socket: an orchestrator is spoken to over its unix socket", host),
-			"Write it as: --host unix:///home/ann/shop/.orchestrator/api.sock",
+	if !strings.Contains(host, "://") {
+		return target{socket: a.path(host), subject: host}, nil
+	}
+	u, err := url.Parse(host)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, strings.Trim(u.Path, "/") != "", u.RawQuery != "":
+		return target{}, misused(
+			fmt.Sprintf("%q is neither a socket nor the address of an orchestrator", host),
+			"Write it as: --host https://build.example.com:7433     or: --host unix:///home/ann/shop/.orchestrator/api.sock",
+		)
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return target{}, misused(
+			fmt.Sprintf("%q would send the token for everybody to read", host), "Use https:// for what is not on this machine",
 		)
 	}
-	return host, nil
+	return target{url: u.Scheme + "://" + u.Host, token: a.env("ORC_TOKEN"), subject: host}, nil
+}
+
+// loopback says whether a host is this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // findConfig returns the configuration file that is meant, and says so when
