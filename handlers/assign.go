@@ -7,17 +7,21 @@ import (
 	"orchestrator/wire"
 )
 
-// hand gives a task to an agent and tells it. The agent says when it starts.
+// hand gives a task to an agent and tells it, unless something still holds the
+// task back: then it is told when nothing does. The agent says when it starts.
 func (t *turn) hand(k *task, a *agent, f *taskAssigned) {
-	if f.Way == matched {
-		defer func(from Actor) { t.from = from }(t.from)
-	}
 	t.take(k, a, f)
-	message := wire.AssignedMessage
-	if f.Plan {
-		message = wire.PlanFirstMessage
+	t.tellAssigned(a, k)
+}
+
+// tellAssigned tells an agent of a task that it has been given and can begin.
+func (t *turn) tellAssigned(a *agent, k *task) {
+	switch {
+	case k.view.State == wire.TaskPlanning:
+		t.tell(a, k, wire.NoticeAssigned, wire.PlanFirstMessage)
+	case k.view.State == wire.TaskAssigned && t.graph.Open(k.node) == 0:
+		t.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
 	}
-	t.tell(a, k, wire.NoticeAssigned, message)
 }
 
 // tell sends a notice about a task to an agent that has a stdin.
@@ -36,14 +40,9 @@ func (t *turn) tell(a *agent, k *task, notice, message string) {
 // begun: the run before it may have died with the news.
 func (t *turn) remind(a *agent) {
 	for _, k := range a.holds {
-		if k.way == dispatched || k.view.State != wire.TaskAssigned && k.view.State != wire.TaskPlanning {
-			continue
+		if k.way != dispatched {
+			t.tellAssigned(a, k)
 		}
-		message := wire.AssignedMessage
-		if k.view.State == wire.TaskPlanning {
-			message = wire.PlanFirstMessage
-		}
-		t.tell(a, k, wire.NoticeAssigned, message)
 	}
 }
 

@@ -155,9 +155,6 @@ func (t *turn) resolve(k *task) (count int, unblocked []*task) {
 	return count, unblocked
 }
 
-// freeMessage tells an agent about a task that it could not begin.
-const freeMessage = "The task waits for nothing any more."
-
 // unblock says that tasks wait for nothing any more, and assigns those that say
 // what they require.
 func (t *turn) unblock(tasks []*task) {
@@ -173,11 +170,8 @@ func (t *turn) unblock(tasks []*task) {
 	slices.SortStableFunc(tasks, inTurn)
 	for _, k := range tasks {
 		switch {
-		case k.view.State == wire.TaskAssigned && k.way == dispatched:
-			t.start(k, nil) // its agent was told before it came to wait
-			t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, freeMessage)
 		case k.view.State == wire.TaskAssigned:
-			t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, freeMessage)
+			t.tellAssigned(t.agents[k.view.AssignedTo], k)
 		case t.free(k):
 			t.place(k, match.Conditions{Online: t.rules.OnlineOnly})
 		}

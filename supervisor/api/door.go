@@ -116,25 +116,25 @@ func (d *Door) Handler() http.Handler {
 // mount puts everything that is answered where it is.
 func (d *Door) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
 	for name, operation := range d.Operations {
-		at("POST "+operationsPath+name, d.behind(d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
+		at("POST "+operationsPath+name, d.behind(name, d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
 			d.document(w, r, operation)
 		}))
 	}
 	for name, stream := range d.Streams {
-		at("POST "+operationsPath+name, d.behind(d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
+		at("POST "+operationsPath+name, d.behind(name, d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
 			d.stream(w, r, stream)
 		}))
 	}
 	for name, list := range d.Lists {
-		at("GET /api/v1/"+name, d.behind(toLook, func(w http.ResponseWriter, r *http.Request) {
+		at("GET /api/v1/"+name, d.behind(name, toLook, func(w http.ResponseWriter, r *http.Request) {
 			d.list(w, r, list)
 		}))
 	}
 	for name, pipe := range d.Pipes {
-		at("POST /api/v1/"+name, d.behind(toJoin, func(w http.ResponseWriter, r *http.Request) { d.pipe(w, r, pipe) }))
+		at("POST /api/v1/"+name, d.behind(name, toJoin, func(w http.ResponseWriter, r *http.Request) { d.pipe(w, r, pipe) }))
 	}
 	for _, route := range d.Routes {
-		at(route.Pattern, d.behind(route.admission(), func(w http.ResponseWriter, r *http.Request) {
+		at(route.Pattern, d.behind(route.Pattern, route.admission(), func(w http.ResponseWriter, r *http.Request) {
 			if err := route.Do(w, r); err != nil {
 				d.refuse(w, r, err)
 			}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"mime"
@@ -13,11 +14,15 @@ import (
 )
 
 // behind puts a handler behind the door's questions. Nothing of a request that
-// is refused has been read but its headers.
-func (d *Door) behind(may admission, do http.HandlerFunc) http.HandlerFunc {
+// is refused has been read but its headers; that what was asked for was refused
+// is noted.
+func (d *Door) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller, v, err := d.question(may, w, r)
 		if err != nil {
+			if refusal, ok := errors.AsType[*wire.Error](err); ok {
+				d.noteRefused(caller, what, refusal)
+			}
 			d.refuse(w, r, err)
 			return
 		}

@@ -47,22 +47,10 @@ func (t *hubRoute) path() string   { _, path, _ := strings.Cut(t.pattern, " "); 
 // takesBody says whether what a request carries is looked at.
 func (t *hubRoute) takesBody() bool { return t.method() != http.MethodGet }
 
-// admission is that of a Route, and has a refusal noted: nobody who decides
-// hears of it.
-func (t *hubRoute) admission(d *Door) admission {
-	may := (&Route{Access: t.access}).admission()
-	if may == nil {
-		return nil
-	}
-	return func(c Caller, r *http.Request) *wire.Error {
-		err := may(c, r)
-		if err != nil {
-			d.noteRefused(c, t.operation, err)
-		}
-		return err
-	}
-}
+// admission is that of a Route.
+func (t *hubRoute) admission() admission { return (&Route{Access: t.access}).admission() }
 
+// noteRefused has a refusal noted of which nobody hears who decides.
 func (d *Door) noteRefused(from Caller, operation string, err *wire.Error) {
 	if d.Refused != nil {
 		d.Refused(from, operation, err)
@@ -71,7 +59,7 @@ func (d *Door) noteRefused(from Caller, operation string, err *wire.Error) {
 
 // hub answers a route.
 func (d *Door) hub(t *hubRoute) http.HandlerFunc {
-	return d.behind(t.admission(d), func(w http.ResponseWriter, r *http.Request) {
+	return d.behind(t.operation, t.admission(), func(w http.ResponseWriter, r *http.Request) {
 		from := CallerOf(r.Context())
 		if from.Kind == Agent {
 			from.Wide = t.wide

@@ -134,7 +134,7 @@ func orElse(text, otherwise string) string {
 // openAPI answers with the document, which is made once.
 func (d *Door) openAPI() http.HandlerFunc {
 	text, err := d.describe()
-	return d.behind(nil, func(w http.ResponseWriter, r *http.Request) {
+	return d.behind("openapi.json", nil, func(w http.ResponseWriter, r *http.Request) {
 		switch hurried := unhurried(w); {
 		case err != nil:
 			d.refuse(w, r, err)
