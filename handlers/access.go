@@ -143,8 +143,8 @@ func (*keyRevoked) kind() string { return wire.EventKeyRevoked }
 
 func (f *keyRevoked) apply(s *State, _ *wire.Record) { s.access.use(f.ID) }
 
-// tokenDay is how long a registration token holds when nobody says.
-const tokenDay = 24 * time.Hour
+// registrationLasts is how long a registration token holds when nobody says.
+const registrationLasts = 24 * time.Hour
 
 // registrationPrefix is what registration tokens begin with.
 const registrationPrefix = "orcreg_"
@@ -152,7 +152,7 @@ const registrationPrefix = "orcreg_"
 func issueRegistration(t *turn, r *wire.IssueRegistration) (*wire.IssuedRegistration, *wire.Error) {
 	token := registrationPrefix + t.secret()
 	hash := HashKey(token)
-	f := &registrationIssued{ID: "r" + hash[:8], Name: r.Name, Hash: hash, ExpiresAt: t.expiry(r.TTL, tokenDay)}
+	f := &registrationIssued{ID: "r" + hash[:8], Name: r.Name, Hash: hash, ExpiresAt: t.expiry(r.TTL, registrationLasts)}
 	t.fact("", "", f)
 	return &wire.IssuedRegistration{ID: f.ID, Token: token, ExpiresAt: f.ExpiresAt}, nil
 }
@@ -182,15 +182,15 @@ func (f *registrationIssued) apply(s *State, r *wire.Record) {
 	}, hash: f.Hash})
 }
 
-// workday is how long a person's token holds when nobody says.
-const workday = 8 * time.Hour
+// tokenLasts is how long a person's token holds when nobody says: a working day.
+const tokenLasts = 8 * time.Hour
 
 func issueToken(t *turn, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
 	role := r.Role
 	if role == "" {
 		role = wire.PersonOperator
 	}
-	f := &tokenIssued{ID: "t" + t.uuid()[:18], Subject: r.Subject, Role: role, ExpiresAt: t.expiry(r.TTL, workday)}
+	f := &tokenIssued{ID: "t" + t.uuid()[:18], Subject: r.Subject, Role: role, ExpiresAt: t.expiry(r.TTL, tokenLasts)}
 	t.fact("", "", f)
 	return &wire.IssuedToken{ID: f.ID, Subject: f.Subject, Role: f.Role, IssuedAt: wire.Timestamp(t.at), ExpiresAt: f.ExpiresAt}, nil
 }

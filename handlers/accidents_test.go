@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"slices"
+	"strings"
 
 	"orchestrator/wire"
 )
@@ -94,6 +95,7 @@ func (w *world) catastrophe() {
 	}
 	w.mail = nil
 	w.forget(func(string) bool { return true })
+	w.sent = slices.DeleteFunc(w.sent, func(s sent) bool { return strings.HasPrefix(s.from.Run, "door:") }) // each of them asks once
 	for _, m := range w.members {
 		if !m.far {
 			m.up, m.dying = false, false

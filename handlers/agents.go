@@ -92,19 +92,19 @@ func queryAgents(t *turn, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
 	answer := &wire.AgentList{Agents: make([]wire.Agent, 0, n)}
 	for _, a := range t.order {
 		if wanted(a) {
-			answer.Agents = append(answer.Agents, a.seen())
+			answer.Agents = append(answer.Agents, a.shown())
 		}
 	}
 	return answer, nil
 }
 
-// seen is an agent as other agents see it.
-func (a *agent) seen() wire.Agent {
-	seen := wire.Agent{ID: a.ID, Role: a.Role, Status: a.status(), Capabilities: a.Capabilities}
+// shown is an agent as other agents see it.
+func (a *agent) shown() wire.Agent {
+	shown := wire.Agent{ID: a.ID, Role: a.Role, Status: a.status(), Capabilities: a.Capabilities}
 	if len(a.holds) > 0 {
-		seen.CurrentTask = a.holds[0].view.ID
+		shown.CurrentTask = a.holds[0].view.ID
 	}
-	return seen
+	return shown
 }
 
 // agentKnown says that there is an agent, or that it has changed.
@@ -203,12 +203,18 @@ func updateCapabilities(t *turn, r *wire.UpdateCapabilities) (*wire.Server, *wir
 	if f.Capabilities != nil || f.System != nil { // a heartbeat that says nothing new is no news
 		t.fact(a.actor, "", f)
 	}
-	if r.Capabilities != nil && f.Capabilities != nil {
-		for _, o := range r.Capabilities.Oddities {
-			t.fact(a.actor, "", &oddity{what: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
-		}
+	if f.Capabilities != nil {
+		t.oddCapabilities(a, r.Capabilities)
 	}
 	return t.server(a), nil
+}
+
+// oddCapabilities says what is worth a warning about what an agent says that it
+// can do.
+func (t *turn) oddCapabilities(a *agent, c *wire.Capabilities) {
+	for _, o := range c.Oddities {
+		t.fact(a.actor, "", &oddity{what: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
+	}
 }
 
 func newAgent(name string) *agent {

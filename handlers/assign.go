@@ -57,10 +57,7 @@ func assignTask(t *turn, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
 	a := t.agentNamed(r.Agent)
 	switch {
 	case a == nil:
-		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", r.Agent),
-			Details: map[string]any{"agent": r.Agent},
-		}
+		return nil, noAgent(r.Agent)
 	case k.view.State == wire.TaskPending:
 	case k.view.State == wire.TaskAssigned && r.RequirePlan:
 		if before := t.agents[k.view.AssignedTo]; before != a {
@@ -109,14 +106,14 @@ func autoAssign(t *turn, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
 	case k.wants() == nil:
 		return nil, &wire.Error{
 			Code: wire.CodeInvalid, Message: fmt.Sprintf("task %s has no requirements to match agents by", k.label()),
-			Details: map[string]any{"taskId": k.view.ID, "reason": "no_requirements", "pointer": "/requirements"},
+			Details: map[string]any{"taskId": k.view.ID, "reason": "no_requirements", "pointer": "/payload/requirements"},
 		}
 	}
 	name, score, ok := t.index.Best(&k.wants().Demand, match.Conditions{Online: t.rules.OnlineOnly})
 	if !ok {
-		return &wire.Assignment{Status: "no_match"}, nil
+		return &wire.Assignment{Status: wire.NoMatch}, nil
 	}
-	answer := &wire.Assignment{Status: "assigned", ServerID: t.agents[name].serverID, ServerName: name, MatchScore: score}
+	answer := &wire.Assignment{Status: wire.Assigned, ServerID: t.agents[name].serverID, ServerName: name, MatchScore: score}
 	t.hand(k, t.agents[name], &taskAssigned{Way: matched, Score: score, Request: t.mark()})
 	return answer, nil
 }
@@ -128,7 +125,7 @@ func (s *State) rememberAssigned(r *wire.Record, f *taskAssigned, k *task) {
 	}
 	if f.Way == matched {
 		s.remember(agentOf(r.From), f.Request, &wire.Assignment{
-			Status: "assigned", ServerID: s.agents[f.Agent].serverID, ServerName: f.Agent, MatchScore: f.Score,
+			Status: wire.Assigned, ServerID: s.agents[f.Agent].serverID, ServerName: f.Agent, MatchScore: f.Score,
 		}, nil)
 		return
 	}
@@ -156,9 +153,9 @@ func matchAgents(t *turn, r *wire.TaskID) (*wire.Matches, *wire.Error) {
 
 func onlineWord(online bool) string {
 	if online {
-		return "online"
+		return wire.ServerOnline
 	}
-	return "offline"
+	return wire.ServerOffline
 }
 
 func pollTasks(t *turn, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
@@ -187,10 +184,15 @@ func checkTasks(t *turn, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
 	if r.SessionID != "" {
 		a = t.agentNamed(r.SessionID)
 	}
+	if r.SessionID == "" && t.from.Kind != Agent {
+		return nil, &wire.Error{
+			Code: wire.CodeInvalid, Message: "sessionId is missing", Details: map[string]any{"pointer": "/payload/sessionId"},
+		}
+	}
 	if a == nil && t.from.Kind != Agent {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", r.SessionID),
-			Details: map[string]any{"sessionId": r.SessionID, "pointer": "/session_id"},
+			Details: map[string]any{"sessionId": r.SessionID, "pointer": "/payload/sessionId"},
 		}
 	}
 	if t.from.Kind == Agent && (a == nil || a.ID != t.from.Name) {

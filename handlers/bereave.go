@@ -47,9 +47,9 @@ func (t *turn) retry(k *task, a *agent, how string, code int, ordered bool) {
 	case begun && a.OnExit == "fail":
 		t.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
 	case death && k.deaths+1 >= poison:
-		t.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.told(a, how)))
+		t.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how)))
 	case begun && k.view.Attempts >= t.rules.MaxAttempts:
-		t.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, k.told(a, how)))
+		t.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, k.fates(a, how)))
 	default:
 		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: death})
 	}
@@ -72,8 +72,8 @@ func (t *turn) rehome() {
 	}
 }
 
-// told is what became of the agents that had a task, this one last.
-func (k *task) told(last *agent, how string) string {
+// fates are what became of the agents that had a task, this one last.
+func (k *task) fates(last *agent, how string) string {
 	var all []string
 	if k.more != nil {
 		all = append(all, k.more.history...)

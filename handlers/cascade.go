@@ -80,7 +80,7 @@ func (t *turn) checkContracts(k *task, result *wire.Result) {
 	for _, c := range result.Contracts {
 		delivered[c.Key] = true
 		switch {
-		case c.Status != "skipped":
+		case c.Status != wire.ContractSkipped:
 			t.fact("", k.view.ID, &contractSeen{what: wire.EventContractKept, ID: k.view.ID, Name: k.view.Name, Key: c.Key, Status: c.Status})
 		case required[c.Key]:
 			miss(c.Key, c.Status, c.Reason)

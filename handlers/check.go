@@ -49,27 +49,27 @@ func (f *taskAssigned) check(s *State) error {
 	return s.checkTask(f.ID, wire.TaskPending, wire.TaskAssigned)
 }
 
-// open are the states of a task that somebody has.
-var open = []wire.TaskState{
-	wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview, wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview,
-}
+// heldStates are those of a task that an agent has, openStates those of every task
+// that has not ended.
+var (
+	heldStates = []wire.TaskState{
+		wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview, wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview,
+	}
+	openStates = append([]wire.TaskState{wire.TaskPending}, heldStates...)
+)
 
 func (f *taskStarted) check(s *State) error {
 	return s.checkTask(f.ID, wire.TaskAssigned, wire.TaskPlanReview, wire.TaskNeedsHuman)
 }
-func (f *taskProgress) check(s *State) error { return s.checkTask(f.ID, wire.TaskRunning) }
-func (f *taskRequeued) check(s *State) error { return s.checkTask(f.ID, open...) }
-func (f *taskDone) check(s *State) error     { return s.checkTask(f.ID, wire.TaskRunning) }
-func (f *taskFailed) check(s *State) error   { return s.checkTask(f.ID, wire.TaskRunning) }
-func (f *taskPlanned) check(s *State) error  { return s.checkTask(f.ID, wire.TaskPlanning) }
-func (f *taskRevise) check(s *State) error   { return s.checkTask(f.ID, wire.TaskPlanReview) }
-func (f *taskCancelled) check(s *State) error {
-	return s.checkTask(f.ID, append([]wire.TaskState{wire.TaskPending}, open...)...)
-}
-func (f *taskUpdated) check(s *State) error {
-	return s.checkTask(f.ID, append([]wire.TaskState{wire.TaskPending}, open...)...)
-}
-func (f *taskNoted) check(s *State) error { return s.checkTask(f.ID, wire.TaskStates...) }
+func (f *taskProgress) check(s *State) error  { return s.checkTask(f.ID, wire.TaskRunning) }
+func (f *taskRequeued) check(s *State) error  { return s.checkTask(f.ID, heldStates...) }
+func (f *taskDone) check(s *State) error      { return s.checkTask(f.ID, wire.TaskRunning) }
+func (f *taskFailed) check(s *State) error    { return s.checkTask(f.ID, wire.TaskRunning) }
+func (f *taskPlanned) check(s *State) error   { return s.checkTask(f.ID, wire.TaskPlanning) }
+func (f *taskRevise) check(s *State) error    { return s.checkTask(f.ID, wire.TaskPlanReview) }
+func (f *taskCancelled) check(s *State) error { return s.checkTask(f.ID, openStates...) }
+func (f *taskUpdated) check(s *State) error   { return s.checkTask(f.ID, openStates...) }
+func (f *taskNoted) check(s *State) error     { return s.checkTask(f.ID, wire.TaskStates...) }
 
 func (f *taskHelp) check(s *State) error {
 	if s.questions[f.QuestionID] != nil {

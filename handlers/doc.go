@@ -85,6 +85,14 @@
 // its tasks, and is online as long as it is heard of; the record knows of it now
 // and then, not each time.
 //
+// # Credentials
+//
+// Who is let in is decided here too: by the keys of agents, by tokens with which
+// a server registers, once, and by the tokens of people. Of the first two a hash
+// is kept; those of people are signed elsewhere, and here is only that they were
+// issued, and whether they were revoked. What has run out is not found any more,
+// and forgotten when the next one is issued.
+//
 // # Repeats
 //
 // Of each agent the latest requests that changed something are remembered, with
@@ -99,5 +107,7 @@
 // come with the input, so that the same inputs give the same records, byte for
 // byte. It starts nothing, waits for nothing and imports nothing that could. It
 // keeps what is open; of finished tasks it keeps the latest whole, and of older
-// ones a stub that says where in the log the rest is.
+// ones a stub. What a stub leaves out, large documents and notes are in the log
+// alone: an answer that needs them names their records (Page), and Complete reads
+// them with what its caller brings.
 package handlers

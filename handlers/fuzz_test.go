@@ -194,7 +194,9 @@ func (z *fuzzer) sensible(n int) {
 // work asks for something about the work on a task that is likely to be granted.
 func (z *fuzzer) work(n int, id string) {
 	pick := func(of ...string) string { return of[z.next()%len(of)] }
-	able := func() string { return pick(`{"languages":["go"]}`, `{"languages":["go"],"tags":["x"],"max_concurrent_tasks":3}`, `{}`) }
+	able := func() string {
+		return pick(`{"languages":["go"]}`, `{"languages":["go"],"tags":["x"],"max_concurrent_tasks":3}`, `{}`)
+	}
 	other, err := wire.Encode(z.task())
 	require.NoError(z.t, err)
 	switch n {
@@ -282,7 +284,9 @@ func (z *fuzzer) payload() string {
 	pick := func(of ...string) string { return of[z.next()%len(of)] }
 	task := func() string { return pick(`"t0"`, `"t1"`, `"t2"`, `"t3"`, `"t4"`, `""`) }
 	name := func() string { return pick(`"a0"`, `"a1"`, `"a2"`, `""`) }
-	able := func() string { return pick(`{}`, `{"languages":["go"]}`, `{"repos":{"r":{}},"max_concurrent_tasks":0}`) }
+	able := func() string {
+		return pick(`{}`, `{"languages":["go"]}`, `{"repos":{"r":{}},"max_concurrent_tasks":0}`)
+	}
 	more := fmt.Sprintf(`"number":%d,"waiting":[{"task":%s,"number":%d}],"dependency":{"depends_on_task_id":%s,"dependency_type":%s,"contract_key":"k"},
 		"plan":%s,"way":%s,"requirements":%s,"structured_spec":%s,"abilities":%s,"without":%s,"key":%s,"until":%s,"expires_at":%s,"registration":"r","description":%s`,
 		z.next()%4, task(), z.next()%4, task(), pick(`"blocks"`, `"input"`, `"related"`, `"soft"`, `"x"`), pick(`true`, `false`), pick(`""`, `"match"`, `"hand"`),

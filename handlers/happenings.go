@@ -32,7 +32,7 @@ func (f *happened) kind() string { return f.what }
 func (f *happened) apply(s *State, r *wire.Record) {
 	switch f.what {
 	case wire.EventUp:
-		s.begin(r.At)
+		s.awake(r.At)
 		return
 	case wire.EventStopping:
 		s.stopping = true
@@ -49,9 +49,9 @@ func (f *happened) apply(s *State, r *wire.Record) {
 	}
 }
 
-// begin is the start of an orchestrator: no agent runs, and nobody waits at a
+// awake is the start of an orchestrator: no agent runs, and nobody waits at a
 // door.
-func (s *State) begin(at time.Time) {
+func (s *State) awake(at time.Time) {
 	s.stopping, s.since = false, at
 	for _, a := range s.order {
 		if a.remote != nil {

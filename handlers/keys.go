@@ -10,32 +10,34 @@ import (
 	"orchestrator/wire"
 )
 
-// keyPrefix is what keys of agents begin with, so that a person, and a scanner
-// of repositories, knows one when it sees it.
-const keyPrefix = "orc_"
-
 // secret is what this turn's chance makes of a credential.
 func (t *turn) secret() string { return base64.RawURLEncoding.EncodeToString(t.random[:]) }
 
 func issueKey(t *turn, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
-	key, f, err := t.newKey(r)
-	if err != nil {
-		return nil, err
+	if t.agents[r.Agent] == nil {
+		return nil, noAgent(r.Agent)
 	}
-	t.fact(agentPrefix+r.Agent, "", f)
-	return &wire.IssuedKey{ID: f.ID, Agent: r.Agent, Key: key}, nil
+	key, id, hash := t.newKey()
+	t.fact(agentPrefix+r.Agent, "", &keyIssued{ID: id, Agent: r.Agent, Hash: hash})
+	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil
 }
 
-func (t *turn) newKey(r *wire.IssueKey) (key string, f *keyIssued, err *wire.Error) {
-	if t.agents[r.Agent] == nil {
-		return "", nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", r.Agent),
-			Details: map[string]any{"agent": r.Agent},
-		}
+// newKey is a key, and what is kept of it.
+func (t *turn) newKey() (key, id, hash string) {
+	key = wire.KeyPrefix + t.secret()
+	hash = HashKey(key)
+	return key, "k" + hash[:8], hash
+}
+
+// keyOf is the key of an agent as it is kept.
+func keyOf(agent, id, hash string, at time.Time) *credential {
+	return &credential{Credential: wire.Credential{ID: id, Kind: credentialKey, For: agent, IssuedAt: wire.Timestamp(at)}, hash: hash}
+}
+
+func noAgent(name string) *wire.Error {
+	return &wire.Error{
+		Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", name), Details: map[string]any{"agent": name},
 	}
-	key = keyPrefix + t.secret()
-	hash := HashKey(key)
-	return key, &keyIssued{ID: "k" + hash[:8], Agent: r.Agent, Hash: hash}, nil
 }
 
 // HashKey is what is kept of a key.
@@ -64,9 +66,7 @@ func (*keyIssued) kind() string { return wire.EventKeyIssued }
 
 func (f *keyIssued) apply(s *State, r *wire.Record) {
 	s.access.sweep(r.At)
-	s.access.keep(&credential{Credential: wire.Credential{
-		ID: f.ID, Kind: credentialKey, For: f.Agent, IssuedAt: wire.Timestamp(r.At),
-	}, hash: f.Hash})
+	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
 }
 
 // keysRotated says that an agent has a new key, and until when its old ones
@@ -81,13 +81,13 @@ type keysRotated struct {
 func (*keysRotated) kind() string { return wire.EventKeysRotated }
 
 func (f *keysRotated) apply(s *State, r *wire.Record) {
-	s.access.sweep(r.At)
 	for _, c := range s.access.order {
 		if c.Kind == credentialKey && c.For == f.Agent {
 			s.access.shorten(c, f.Until)
 		}
 	}
-	(&keyIssued{ID: f.ID, Agent: f.Agent, Hash: f.Hash}).apply(s, r)
+	s.access.sweep(r.At)
+	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
 }
 
 // shorten lets a credential run out at a time, unless it does so before.
@@ -99,11 +99,11 @@ func (x *access) shorten(c *credential, until string) {
 }
 
 func rotateKey(t *turn, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
-	key, f, err := t.newKey(r)
-	if err != nil {
-		return nil, err
+	if t.agents[r.Agent] == nil {
+		return nil, noAgent(r.Agent)
 	}
+	key, id, hash := t.newKey()
 	until := wire.Timestamp(t.at.Add(time.Duration(r.Overlap) * time.Millisecond))
-	t.fact(agentPrefix+r.Agent, "", &keysRotated{ID: f.ID, Agent: r.Agent, Hash: f.Hash, Until: until})
-	return &wire.IssuedKey{ID: f.ID, Agent: r.Agent, Key: key}, nil
+	t.fact(agentPrefix+r.Agent, "", &keysRotated{ID: id, Agent: r.Agent, Hash: hash, Until: until})
+	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil
 }

@@ -21,12 +21,18 @@ func (t *turn) dependencies(needs []wire.Dependency, patient bool) (vain []strin
 		if err := collides(taken, d, pointer); err != nil {
 			return nil, err
 		}
-		on := t.tasks[d.On]
-		if gates(kindOf(d.Type)) && on.view.State.Final() && on.view.State != wire.TaskDone {
+		if t.isVain(d) {
 			vain = append(vain, d.On)
 		}
 	}
 	return vain, nil
+}
+
+// isVain says whether a dependency would hold a task back for ever, since the
+// other has come to nothing.
+func (s *State) isVain(d wire.Dependency) bool {
+	on := s.tasks[d.On].view.State
+	return gates(kindOf(d.Type)) && on.Final() && on != wire.TaskDone
 }
 
 // mayDepend says why a task cannot depend on another, whatever the task.
@@ -38,7 +44,7 @@ func (t *turn) mayDepend(d wire.Dependency, patient bool, pointer string) *wire.
 			Details: map[string]any{"taskId": d.On, "pointer": pointer},
 		}
 	}
-	if gates(kindOf(d.Type)) && on.view.State.Final() && on.view.State != wire.TaskDone && !t.staysBlocked(patient) {
+	if t.isVain(d) && !t.staysBlocked(patient) {
 		return &wire.Error{ // without its name: it may be another agent's
 			Code:    wire.CodeConflict,
 			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.view.State),
@@ -122,14 +128,15 @@ func (t *turn) mayAdd(k *task, d wire.Dependency) *wire.Error {
 		}
 		return nil
 	}
-	var path []string
-	for _, n := range t.graph.Circle(k.node, t.tasks[d.On].node) {
+	nodes := t.graph.Circle(k.node, t.tasks[d.On].node)
+	if nodes == nil {
+		return nil
+	}
+	path := make([]string, 0, len(nodes))
+	for _, n := range nodes {
 		path = append(path, t.list[n].view.ID)
 	}
-	if path != nil {
-		return circle(path)
-	}
-	return nil
+	return circle(path)
 }
 
 // longestPath is how much of a circle is told.
@@ -165,8 +172,7 @@ func (t *turn) mayRelink(k *task, kind graph.Kind) *wire.Error {
 
 // warnVain says that a task waits for something that has come to nothing.
 func (t *turn) warnVain(k *task, d wire.Dependency) {
-	on := t.tasks[d.On]
-	if gates(kindOf(d.Type)) && on.view.State.Final() && on.view.State != wire.TaskDone {
+	if t.isVain(d) {
 		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
 	}
 }

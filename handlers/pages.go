@@ -74,6 +74,16 @@ func (k *task) page(shown wire.TaskState, until int64) (Page, bool) {
 // A reader finds a record by its number.
 type reader func(seq int64) (wire.Record, error)
 
+// fact reads what a record says.
+func (read reader) fact(seq int64) (fact, *wire.Record, error) {
+	r, err := read(seq)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := decode(&r)
+	return f, &r, err
+}
+
 // Complete makes a whole answer of one that is completed from the log. The one
 // that is given is not changed: somebody may remember it.
 func Complete(answer any, pages []Page, read func(seq int64) (wire.Record, error)) (any, error) {
@@ -127,11 +137,7 @@ func (p *Page) complete(t *wire.Task, read reader) error {
 // part does again what one record did to the parts of a task that a stub leaves
 // out.
 func (p *Page) part(t *wire.Task, seq int64, read reader) error {
-	r, err := read(seq)
-	if err != nil {
-		return err
-	}
-	f, err := decode(&r)
+	f, r, err := read.fact(seq)
 	if err != nil {
 		return err
 	}
@@ -153,7 +159,7 @@ func (p *Page) part(t *wire.Task, seq int64, read reader) error {
 		d.Help = f.help()
 		t.Details = d
 	case *questionAnswered:
-		t.Details = answered(t.Details, f.Answer, &r)
+		t.Details = answered(t.Details, f.Answer, r)
 	case *taskDone:
 		t.Result = f.Result
 	case *taskFailed:
@@ -195,11 +201,7 @@ func (p *Page) fill(inputs wire.Inputs, read reader) error {
 
 // readDeliveries reads what a task delivers out of the record of its end.
 func readDeliveries(seq int64, read reader) (map[string]wire.Raw, error) {
-	r, err := read(seq)
-	if err != nil {
-		return nil, err
-	}
-	f, err := decode(&r)
+	f, r, err := read.fact(seq)
 	if err != nil {
 		return nil, err
 	}
@@ -219,11 +221,7 @@ func completeNotes(pages []Page, read reader) (*wire.NoteList, error) {
 	list := &wire.NoteList{Notes: []wire.Note{}}
 	for _, p := range pages {
 		for _, seq := range p.Notes {
-			r, err := read(seq)
-			if err != nil {
-				return nil, err
-			}
-			f, err := decode(&r)
+			f, r, err := read.fact(seq)
 			if err != nil {
 				return nil, err
 			}
@@ -231,7 +229,7 @@ func completeNotes(pages []Page, read reader) (*wire.NoteList, error) {
 			if !ok {
 				return nil, fmt.Errorf("record %d, a %s, is no note", r.Seq, r.Kind)
 			}
-			list.Notes = append(list.Notes, noted.note(&r))
+			list.Notes = append(list.Notes, noted.note(r))
 		}
 	}
 	return list, nil

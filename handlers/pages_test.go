@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
 )
 
 // TestWholeFromTheLog has two players live through the same, word for word, but
@@ -17,9 +19,9 @@ import (
 //
 // Rows: A-02, A-51, A-73, A-100, A-101, A-152, B-30, T-23, T-48.
 func TestWholeFromTheLog(t *testing.T) {
-	for seed := range uint64(12) {
+	saw := make(map[string]int)
+	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
 			w := newTwins(t, seed)
 			for range 120 {
 				w.play(w.line())
@@ -31,7 +33,16 @@ func TestWholeFromTheLog(t *testing.T) {
 				}
 			}
 			w.long.requireReplay()
+			for what, times := range w.saw {
+				saw[what] += times
+			}
 		})
+	}
+	for _, what := range []string{
+		"from the log", "a repeat from the log", "a help that was answered", "inputs", wire.EventTaskUpdated, wire.EventTaskPlanned,
+		wire.EventTaskRevise, wire.EventTaskHelp, wire.EventTaskFailed, wire.EventTaskCancelled, wire.EventTaskNoted,
+	} {
+		require.Positive(t, saw[what], what)
 	}
 }
 
@@ -41,6 +52,7 @@ type twins struct {
 	chance      *rand.Rand
 	short, long *player
 	tasks, ids  int
+	saw         map[string]int
 }
 
 // filler stands in a line where one of the two says a lot.
@@ -49,7 +61,7 @@ const filler = "FILLER"
 var lengthy = strings.Repeat("é<&>\U0001f600 ", heavy/12)
 
 func newTwins(t *testing.T, seed uint64) *twins {
-	w := &twins{t: t, chance: rand.New(rand.NewPCG(seed, 7)), short: newPlayer(t), long: newPlayer(t)}
+	w := &twins{t: t, chance: rand.New(rand.NewPCG(seed, 7)), short: newPlayer(t), long: newPlayer(t), saw: make(map[string]int)}
 	w.short.play("rules: keep=1000")
 	w.long.play("rules: keep=1")
 	for _, line := range []string{
@@ -66,6 +78,15 @@ func (w *twins) play(line string) {
 	told := w.long.play(strings.ReplaceAll(line, filler, lengthy))
 	require.NoError(w.t, w.long.last.Fault)
 	require.Equal(w.t, plainly(said), plainly(told), "after %s", line)
+	w.saw["from the log"] += strings.Count(told, "(of records ")
+	for _, r := range w.long.last.Records {
+		w.saw[r.Kind]++
+	}
+	if strings.HasPrefix(line, "resend") && strings.Contains(told, "(of records ") {
+		w.saw["a repeat from the log"]++
+	}
+	w.saw["a help that was answered"] += strings.Count(said, `"answeredAt":`)
+	w.saw["inputs"] += strings.Count(said, `"resolved_inputs":`)
 }
 
 // plainly is what somebody is told, however it came there. Lists have no errors
@@ -108,7 +129,7 @@ func (w *twins) line() string {
 		return w.plan()
 	case n < 13:
 		return w.ask(w.pick("coder", "other"), "start-task")
-	case n < 15:
+	case n < 16:
 		return w.help()
 	case n < 18:
 		return w.finish()
@@ -124,7 +145,11 @@ func (w *twins) line() string {
 
 // ask is a request about some task.
 func (w *twins) ask(who, operation string, members ...string) string {
-	members = append([]string{fmt.Sprintf(`"taskId":"%s"`, w.task())}, members...)
+	task := w.task()
+	if k := w.short.task(task[1:]); k != nil && k.view.AssignedTo != "" && w.chance.IntN(4) > 0 && (who == "coder" || who == "other") {
+		who = k.view.AssignedTo
+	}
+	members = append([]string{fmt.Sprintf(`"taskId":"%s"`, task)}, members...)
 	return fmt.Sprintf("> %s r%d %s {%s}", who, w.ids, operation, strings.Join(members, ","))
 }
 

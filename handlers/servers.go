@@ -58,9 +58,7 @@ func (f *serverRegistered) apply(s *State, r *wire.Record) {
 	s.wishes.gain(a)
 	s.access.use(f.Registration)
 	s.access.revokeOf(f.Agent)
-	s.access.keep(&credential{Credential: wire.Credential{
-		ID: f.KeyID, Kind: credentialKey, For: f.Agent, IssuedAt: wire.Timestamp(r.At),
-	}, hash: f.Hash})
+	s.access.keep(keyOf(f.Agent, f.KeyID, f.Hash, r.At))
 }
 
 // hear notes that a server is there.
@@ -145,27 +143,26 @@ func registerAgent(t *turn, r *wire.Register) (*wire.Registered, *wire.Error) {
 	case c == nil:
 		return nil, &wire.Error{
 			Code: wire.CodeUnauthenticated, Message: "the registration token is not known, has been used or has run out",
-			Details: map[string]any{"pointer": "/registration_token"}, Hint: "An operator makes one: orchestrator key register",
+			Details: map[string]any{"pointer": "/payload/registration_token"}, Hint: "An operator makes one: orchestrator key register",
 		}
 	case c.Name != "" && c.Name != r.Name:
 		return nil, &wire.Error{
 			Code: wire.CodeUnauthenticated, Message: "the registration token is for another server",
-			Details: map[string]any{"pointer": "/name"},
+			Details: map[string]any{"pointer": "/payload/name"},
 		}
 	}
 	if a := t.agents[r.Name]; a != nil && a.remote == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("%q is the name of an agent that runs here", r.Name),
-			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/name"},
+			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
 		}
 	}
 	if why := wire.CheckName(r.Name); why != "" {
-		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "name " + why, Details: map[string]any{"pointer": "/name"}}
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "name " + why, Details: map[string]any{"pointer": "/payload/name"}}
 	}
-	key := keyPrefix + t.secret()
-	hash := HashKey(key)
+	key, id, hash := t.newKey()
 	f := &serverRegistered{
-		Agent: r.Name, Hostname: r.Hostname, IP: r.IP, OS: r.OS, Repos: r.Repos, Registration: c.ID, KeyID: "k" + hash[:8], Hash: hash,
+		Agent: r.Name, Hostname: r.Hostname, IP: r.IP, OS: r.OS, Repos: r.Repos, Registration: c.ID, KeyID: id, Hash: hash,
 	}
 	if r.Capabilities != nil {
 		f.Capabilities = r.Capabilities.Document
@@ -174,9 +171,7 @@ func registerAgent(t *turn, r *wire.Register) (*wire.Registered, *wire.Error) {
 	t.from = Actor{Kind: Agent, Name: r.Name} // that is who it is now
 	t.fact(agentPrefix+r.Name, "", f)
 	if r.Capabilities != nil {
-		for _, o := range r.Capabilities.Oddities {
-			t.fact(agentPrefix+r.Name, "", &oddity{what: o.Kind, Agent: r.Name, Pointer: o.Pointer, Text: o.Text})
-		}
+		t.oddCapabilities(t.agents[r.Name], r.Capabilities)
 	}
 	return &wire.Registered{ServerID: t.agents[r.Name].serverID, Name: r.Name, Key: key}, nil
 }

@@ -77,7 +77,7 @@ func live(t *testing.T, seed uint64, steps int, restores bool) *world {
 func seenSomewhere() []string {
 	what := []string{
 		"repeat", "repeat of a question", "repeat while it waits", "late answer", "gained", "missed late",
-		"created with requirements", "matched on creation", "assigned when unblocked", "assigned", "no_match",
+		"created with requirements", "matched on creation", "matched on arrival", "assigned when unblocked", "assigned", "no_match",
 		"link refused: cycle", "link refused: contract_taken", "link refused: wrong_state", "link refused: dependency_failed",
 		"a key holds: true", "a key holds: false", "notify:task-assigned", "notify:task-cancelled", "notify:task-updated",
 	}

@@ -172,6 +172,7 @@ func (s *State) Apply(r wire.Record) error {
 	}
 	s.seq = r.Seq
 	f.apply(s, &r)
+	s.wishes.looked() // what came of it is in the records
 	return nil
 }
 

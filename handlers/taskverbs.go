@@ -281,10 +281,11 @@ func cancelTask(t *turn, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
 		reason = "Cancelled by " + t.from.String()
 	}
 	t.cancel(k, reason, t.mark())
+	t.abandon(k)
 	return t.reply(k), nil
 }
 
-// cancel ends a task, tells its agent, and sees to what depended on it.
+// cancel ends a task and tells its agent. What depended on it is for abandon.
 func (t *turn) cancel(k *task, reason string, mk *mark) {
 	holder, run := k.view.AssignedTo, k.run
 	t.withdraw(k)
@@ -292,7 +293,6 @@ func (t *turn) cancel(k *task, reason string, mk *mark) {
 	if holder != "" {
 		t.recall(k, holder, run, reason)
 	}
-	t.abandon(k)
 }
 
 // relieve tells the agent of a task that somebody else has said its end.
@@ -323,12 +323,7 @@ func (t *turn) abandon(ended *task) {
 				t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: queue[0].view.ID})
 				continue
 			}
-			holder, run := k.view.AssignedTo, k.run
-			t.withdraw(k)
-			t.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: wire.DependencyFailed})
-			if holder != "" {
-				t.recall(k, holder, run, wire.DependencyFailed)
-			}
+			t.cancel(k, wire.DependencyFailed, nil)
 			queue = append(queue, k)
 		}
 	}

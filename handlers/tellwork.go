@@ -75,7 +75,7 @@ func (f *contractSeen) tell(e *wire.Event) {
 	switch {
 	case f.Reason != "":
 		e.Text += ": " + f.Reason
-	case f.Status == "partial":
+	case f.Status == wire.ContractPartial:
 		e.Text += ", in part"
 	}
 	if f.NeededBy != "" {

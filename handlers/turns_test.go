@@ -20,7 +20,7 @@ func (w *world) follow(id string, r *wire.Record) {
 	case r.Kind == wire.EventTaskCreated:
 		w.must(before == "", "%s is created twice", id)
 	case r.Kind == wire.EventTaskRequeued:
-		w.must(slices.Contains(open, before), "%s is %s and requeued", id, before)
+		w.must(before != "" && before != wire.TaskPending && !before.Final(), "%s is %s and requeued", id, before)
 	default:
 		w.must(slices.Contains(transitions[before], next), "%s is %s and becomes %s", id, before, next)
 	}
@@ -79,6 +79,26 @@ func (w *world) lookAtTurn(records []wire.Record, before map[string]int) {
 	w.lookAtCascades(records)
 	w.lookAtCreation(records)
 	w.lookAtArrivals(records, before)
+	w.lookAtMatches(records)
+}
+
+// lookAtMatches: what is given to an agent because it has come, or has room
+// again, is never more than it has room for.
+func (w *world) lookAtMatches(records []wire.Record) {
+	otherwise := make(map[string]bool) // tasks that have another reason to be given out
+	for i := range records {
+		r := &records[i]
+		switch r.Kind {
+		case wire.EventTaskCreated, wire.EventTaskUnblocked, wire.EventTaskRequeued:
+			otherwise[r.Correlation] = true
+		case wire.EventTaskAssigned:
+			k := w.state.tasks[r.Correlation]
+			if a := w.state.agents[agentOf(r.To)]; k.way == matched && r.From == (Actor{}).String() && !otherwise[k.view.ID] {
+				w.saw["matched on arrival"]++
+				w.must(len(a.holds) <= a.Capacity, "%s has come, and has too much", a.ID)
+			}
+		}
+	}
 }
 
 // The steps of a cascade, in their order.

@@ -124,13 +124,19 @@ func (w *wishes) gain(a *agent) {
 	}
 }
 
+// looked notes that all has been given out that could be.
+func (w *wishes) looked() {
+	clear(w.order)
+	w.order = w.order[:0]
+}
+
 // rematch gives waiting tasks with requirements to agents, as long as one that
 // has gained something has room: the most urgent first, then the oldest; each to
 // whom it fits best. Here what an agent has not started counts as well, or one
 // agent that comes would be given all there is.
 func (t *turn) rematch() {
 	w := &t.wishes
-	defer func() { clear(w.order); w.order = w.order[:0] }()
+	defer w.looked()
 	if t.stopping || t.rules.IgnoreArrivals || len(w.byKey) == 0 {
 		return
 	}

@@ -1,14 +1,18 @@
 package wire
 
+// KeyPrefix is what the keys of agents begin with, so that a person, and a
+// scanner of repositories, knows one when it sees it.
+const KeyPrefix = "orc_"
+
 // IssueKey is the payload of issue-key and of rotate-key.
 type IssueKey struct {
 	Agent   string `json:"agent"`
 	Overlap int64  `json:"overlap,omitzero"` // of rotate-key: milliseconds for which the old keys still hold
 }
 
-// ReadIssueKey reads an IssueKey.
-func ReadIssueKey(o *Object) *IssueKey {
-	return &IssueKey{Agent: o.NeedText("agent"), Overlap: o.Whole("overlap", 0)}
+// readIssueKey reads an IssueKey.
+func readIssueKey(o *Object) *IssueKey {
+	return &IssueKey{Agent: o.NeedText("agent"), Overlap: o.milliseconds("overlap", 0)}
 }
 
 // IssuedKey answers issue-key and rotate-key. It is the only time that the key
@@ -24,8 +28,8 @@ type Revoke struct {
 	ID string `json:"id"`
 }
 
-// ReadRevoke reads a Revoke.
-func ReadRevoke(o *Object) *Revoke { return &Revoke{ID: o.NeedText("id")} }
+// readRevoke reads a Revoke.
+func readRevoke(o *Object) *Revoke { return &Revoke{ID: o.NeedText("id")} }
 
 // Credential is a key, a registration token or an operator's token, without what
 // is secret about it.
@@ -50,13 +54,9 @@ type IssueRegistration struct {
 	TTL  int64  `json:"ttl,omitzero"`  // milliseconds; a day when it is missing
 }
 
-// ReadIssueRegistration reads an IssueRegistration.
-func ReadIssueRegistration(o *Object) *IssueRegistration {
-	r := &IssueRegistration{Name: o.Text("name"), TTL: o.Whole("ttl", 1)}
-	if r.TTL > longestTimeout {
-		o.Refuse("ttl", "is longer than a year, in milliseconds")
-	}
-	return r
+// readIssueRegistration reads an IssueRegistration.
+func readIssueRegistration(o *Object) *IssueRegistration {
+	return &IssueRegistration{Name: o.Text("name"), TTL: o.milliseconds("ttl", 1)}
 }
 
 // IssuedRegistration answers issue-registration. It is the only time that the
@@ -74,6 +74,9 @@ const (
 	PersonViewer   = "viewer" // may look, and nothing else
 )
 
+// PersonRoles are all roles of people.
+var PersonRoles = []string{PersonAdmin, PersonOperator, PersonViewer}
+
 // IssueToken is the payload of issue-token.
 type IssueToken struct {
 	Subject string `json:"sub"`
@@ -81,13 +84,9 @@ type IssueToken struct {
 	TTL     int64  `json:"ttl,omitzero"`  // milliseconds; eight hours when it is missing
 }
 
-// ReadIssueToken reads an IssueToken.
-func ReadIssueToken(o *Object) *IssueToken {
-	t := &IssueToken{Subject: o.NeedText("sub"), Role: o.OneOf("role", PersonAdmin, PersonOperator, PersonViewer), TTL: o.Whole("ttl", 1)}
-	if t.TTL > longestTimeout {
-		o.Refuse("ttl", "is longer than a year, in milliseconds")
-	}
-	return t
+// readIssueToken reads an IssueToken.
+func readIssueToken(o *Object) *IssueToken {
+	return &IssueToken{Subject: o.NeedText("sub"), Role: o.OneOf("role", PersonRoles...), TTL: o.milliseconds("ttl", 1)}
 }
 
 // IssuedToken answers issue-token. The token itself is signed where the key is.

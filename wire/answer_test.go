@@ -40,7 +40,7 @@ var (
 		Priority: Raw("2"), SubmittedBy: "agent:planner", AssignedTo: "coder", Progress: 1e-7, Message: "m", Attempts: 2,
 		Result: Raw(`{"success":true}`), Error: "e", Reason: "r",
 		CreatedAt: Timestamp(noon.At), AssignedAt: Timestamp(noon.At), StartedAt: Timestamp(noon.At), EndedAt: Timestamp(noon.At),
-		Links: []Link{fullLink, {ID: "d2", On: "t0", Type: DependsBlocks}}, Details: &fullDetails, Outcome: "partial",
+		Links: []Link{fullLink, {ID: "d2", On: "t0", Type: DependsBlocks}}, Details: &fullDetails,
 		ResolvedInputs: Inputs{{Key: "k", From: "t0", Status: ContractPartial, Data: Raw(`{"n":1.0}`)}, {Key: "none", From: "t0", Status: ContractFulfilled}},
 	}
 	fullLink    = Link{ID: "d1", On: "t0", Type: DependsRelated, Contract: "k", Soft: true, Resolved: true, ResolvedAt: Timestamp(noon.At)}

@@ -1,7 +1,5 @@
 package wire
 
-import "strconv"
-
 // dependencyTypes are those that somebody can ask for here.
 var dependencyTypes = []string{DependsBlocks, DependsInput, DependsRelated}
 
@@ -46,7 +44,7 @@ func (o *Object) DependencyIDs(key string) []Dependency {
 // dependency reads an item that is an object.
 func (o *Object) dependency(key string, i int, item []byte) Dependency {
 	var room [4]member
-	in, err := openObject(item, scannedBefore, o.below(key)+"/"+strconv.Itoa(i), room[:0])
+	in, err := openObject(item, scannedBefore, o.belowItem(key, i), room[:0])
 	o.take(err)
 	d := in.oneDependency("depends_on_task_id", "dependency_type", "contract_key")
 	o.take(in.err)

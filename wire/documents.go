@@ -151,6 +151,19 @@ func stored[T any](document Raw, read func(*Object, string) *T) *T {
 	return read(&o, "document")
 }
 
+// MemberOf is a member of a document, as it stands there; nil when there is
+// none.
+func MemberOf(document Raw, key string) Raw {
+	if document == nil {
+		return nil
+	}
+	var o Object
+	if o.ReadObject(document, scannedBefore, "") != nil {
+		return nil
+	}
+	return o.Value(key)
+}
+
 // Spell makes the document of capabilities that came in another way; nil when
 // they offer nothing.
 func (c *Capabilities) Spell() Raw {
@@ -171,7 +184,7 @@ func (c *Capabilities) Spell() Raw {
 		Tags         []string        `json:"tags,omitzero"`
 		Capacity     int             `json:"max_concurrent_tasks"`
 	}{
-		Schema: SchemaCapabilities + "v1", Languages: c.Languages, Tools: c.Tools, Environments: c.Environments,
+		Schema: SchemaCapabilities + schemaKnown, Languages: c.Languages, Tools: c.Tools, Environments: c.Environments,
 		Tags: c.Tags, Capacity: c.Capacity,
 	}
 	for _, r := range c.Repos {

@@ -49,7 +49,7 @@ func openObject(text []byte, depth int, pointer string, room []member) (Object, 
 
 // nameOf is the last part of a pointer, for messages.
 func nameOf(pointer string) string {
-	if at := bytes.LastIndexByte([]byte(pointer), '/'); at >= 0 && pointer != "/" {
+	if at := strings.LastIndexByte(pointer, '/'); at >= 0 && pointer != "/" {
 		return pointer[at+1:]
 	}
 	return "the request"
@@ -74,6 +74,9 @@ func (o *Object) take(err *Error) {
 
 // below is the pointer to a member.
 func (o *Object) below(key string) string { return o.pointer + "/" + escapes.Replace(key) }
+
+// belowItem is the pointer to an item of a list.
+func (o *Object) belowItem(key string, i int) string { return o.below(key) + "/" + strconv.Itoa(i) }
 
 // escapes are those of keys in a pointer (RFC 6901).
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
@@ -236,20 +239,18 @@ func (o *Object) Objects(key string, read func(*Object)) {
 	items, _ := o.list(key)
 	for i, item := range items {
 		var inner Object
-		err := inner.ReadObject(item, scannedBefore, o.pointer+"/"+key+"/"+strconv.Itoa(i))
+		err := inner.ReadObject(item, scannedBefore, o.belowItem(key, i))
 		if err == nil {
 			read(&inner)
 			err = inner.Err()
 		}
-		if err != nil && o.err == nil {
-			o.err = err
-		}
+		o.take(err)
 	}
 }
 
 func (o *Object) refuseItem(key string, i int, message string) {
 	if o.err == nil {
-		o.err = invalid(o.pointer+"/"+key+"/"+strconv.Itoa(i), key+": item "+strconv.Itoa(i)+" "+message)
+		o.err = invalid(o.belowItem(key, i), key+": item "+strconv.Itoa(i)+" "+message)
 	}
 }
 
@@ -339,6 +340,19 @@ func (o *Object) Whole(key string, least int64) int64 {
 		return 0
 	}
 	return int64(value)
+}
+
+// longestTime is how long anybody may ask for something to last: a year, in
+// milliseconds.
+const longestTime = 365 * 24 * 3600 * 1000
+
+// milliseconds is an optional time of a year at most; 0 when it is missing.
+func (o *Object) milliseconds(key string, least int64) int64 {
+	time := o.Whole(key, least)
+	if time > longestTime {
+		o.Refuse(key, "is longer than a year, in milliseconds")
+	}
+	return time
 }
 
 // Truth is an optional yes or no.

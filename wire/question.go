@@ -13,15 +13,9 @@ type Option struct {
 	Value string `json:"value"`
 }
 
-// longestTimeout is how long a question may wait: a year.
-const longestTimeout = 365 * 24 * 3600 * 1000
-
-// ReadAskUser reads an AskUser.
-func ReadAskUser(o *Object) *AskUser {
-	q := &AskUser{Question: o.NeedText("question"), Timeout: o.Whole("timeout", 1)}
-	if q.Timeout > longestTimeout {
-		o.Refuse("timeout", "is longer than a year, in milliseconds")
-	}
+// readAskUser reads an AskUser.
+func readAskUser(o *Object) *AskUser {
+	q := &AskUser{Question: o.NeedText("question"), Timeout: o.milliseconds("timeout", 1)}
 	taken := make(map[string]bool)
 	o.Objects("options", func(item *Object) {
 		option := Option{Label: item.Text("label"), Value: item.NeedText("value")}
@@ -72,8 +66,8 @@ type AnswerQuestion struct {
 	Answer     string `json:"answer"`
 }
 
-// ReadAnswerQuestion reads an AnswerQuestion.
-func ReadAnswerQuestion(o *Object) *AnswerQuestion {
+// readAnswerQuestion reads an AnswerQuestion.
+func readAnswerQuestion(o *Object) *AnswerQuestion {
 	a := &AnswerQuestion{QuestionID: o.NeedText("questionId"), Answer: o.Text("answer")}
 	if o.find("answer") == nil {
 		o.Refuse("answer", "is missing")

@@ -41,25 +41,25 @@ func ReadRequest(operation string, payload []byte, depth int) (any, *Error) {
 func readBody(operation string, o *Object) any {
 	switch operation {
 	case "query-agents":
-		return ReadQueryAgents(o)
+		return readQueryAgents(o)
 	case "query-tasks":
-		return ReadQueryTasks(o)
+		return readQueryTasks(o)
 	case "submit-task":
-		return ReadSubmitTask(o)
+		return readSubmitTask(o)
 	case "get-task", "start-task", "auto-assign", "match-agents", "approve-plan", "list-notes":
-		return ReadTaskID(o)
+		return readTaskID(o)
 	case "ask-user":
-		return ReadAskUser(o)
+		return readAskUser(o)
 	case "complete-task":
-		return ReadCompleteTask(o)
+		return readCompleteTask(o)
 	case "fail-task":
-		return ReadFailTask(o)
+		return readFailTask(o)
 	case "cancel-task":
-		return ReadCancelTask(o)
+		return readCancelTask(o)
 	case "list-questions", "poll-tasks", "query-servers", "list-keys", "list-tokens":
-		return ReadNothing(o)
+		return readNothing(o)
 	case "answer-question":
-		return ReadAnswerQuestion(o)
+		return readAnswerQuestion(o)
 	}
 	return readWork(operation, o)
 }
@@ -69,35 +69,35 @@ func readBody(operation string, o *Object) any {
 func readWork(operation string, o *Object) any {
 	switch operation {
 	case "update-task":
-		return ReadUpdateTask(o)
+		return readUpdateTask(o)
 	case "assign-task":
-		return ReadAssignTask(o)
+		return readAssignTask(o)
 	case "add-dependency":
-		return ReadAddDependency(o)
+		return readAddDependency(o)
 	case "remove-dependency":
-		return ReadRemoveDependency(o)
+		return readRemoveDependency(o)
 	case "add-note":
-		return ReadAddNote(o)
+		return readAddNote(o)
 	case "submit-plan":
-		return ReadSubmitPlan(o)
+		return readSubmitPlan(o)
 	case "revise-plan":
-		return ReadRevisePlan(o)
+		return readRevisePlan(o)
 	case "request-help":
-		return ReadRequestHelp(o)
+		return readRequestHelp(o)
 	case "check-tasks":
-		return ReadCheckTasks(o)
+		return readCheckTasks(o)
 	case "update-capabilities":
-		return ReadUpdateCapabilities(o)
+		return readUpdateCapabilities(o)
 	case "register-agent":
 		return ReadRegister(o)
 	case "issue-key", "rotate-key":
-		return ReadIssueKey(o)
+		return readIssueKey(o)
 	case "revoke-key", "revoke-token":
-		return ReadRevoke(o)
+		return readRevoke(o)
 	case "issue-registration":
-		return ReadIssueRegistration(o)
+		return readIssueRegistration(o)
 	case "issue-token":
-		return ReadIssueToken(o)
+		return readIssueToken(o)
 	}
 	return nil
 }
@@ -106,5 +106,5 @@ func readWork(operation string, o *Object) any {
 // passed over.
 type Nothing struct{}
 
-// ReadNothing reads a Nothing.
-func ReadNothing(*Object) *Nothing { return &Nothing{} }
+// readNothing reads a Nothing.
+func readNothing(*Object) *Nothing { return &Nothing{} }

@@ -13,8 +13,8 @@ type QueryAgents struct {
 	Capabilities []string `json:"capabilities,omitzero"` // those that have all of them
 }
 
-// ReadQueryAgents reads a QueryAgents.
-func ReadQueryAgents(o *Object) *QueryAgents {
+// readQueryAgents reads a QueryAgents.
+func readQueryAgents(o *Object) *QueryAgents {
 	q := &QueryAgents{Status: o.Text("status"), Capabilities: o.Texts("capabilities")}
 	q.Role = o.Text("role")
 	if o.find("role") != nil && !slices.Contains(Roles, q.Role) && o.err == nil {

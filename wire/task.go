@@ -65,7 +65,6 @@ type Task struct {
 	WaitsFor             []string  `json:"waitsFor,omitzero"`          // dependencies that are still open
 	*Details
 	ResolvedInputs Inputs  `json:"resolved_inputs,omitzero"`
-	Outcome        string  `json:"outcome,omitzero"`  // of one that is done: partial, when it is not all
 	Priority       Raw     `json:"priority,omitzero"` // as it was given
 	SubmittedBy    string  `json:"submittedBy"`       // such as agent:planner
 	AssignedTo     string  `json:"assignedTo"`        // an agent; null: nobody
@@ -125,7 +124,6 @@ func (t *Task) append(b []byte) []byte {
 	} else {
 		b = append(b, `,"result":null`...)
 	}
-	b = appendSome(b, "outcome", t.Outcome)
 	b = appendSome(b, "error", t.Error)
 	b = appendSome(b, "reason", t.Reason)
 	b = appendMember(b, "createdAt", t.CreatedAt)
@@ -135,7 +133,7 @@ func (t *Task) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// Role says what an agent is there for.
+// The roles of agents: what each is there for.
 const (
 	RoleWorker   = "worker"
 	RolePlanner  = "planner"
@@ -161,8 +159,8 @@ type SubmitTask struct {
 	Patient              bool          `json:"-"` // what depends on it waits when it comes to nothing, unless the file says otherwise
 }
 
-// ReadSubmitTask reads a SubmitTask.
-func ReadSubmitTask(o *Object) *SubmitTask {
+// readSubmitTask reads a SubmitTask.
+func readSubmitTask(o *Object) *SubmitTask {
 	s := &SubmitTask{
 		Type:                 o.NeedText("type"),
 		Name:                 o.NeedText("name"),
@@ -191,22 +189,6 @@ func (s *SubmitTask) documents(o *Object) {
 	}
 }
 
-// Priority is an optional number or text, as it was written.
-func (o *Object) Priority(key string) Raw {
-	value := o.find(key)
-	switch {
-	case value == nil:
-		return nil
-	case value[0] == '"':
-		if blank(o.Text(key)) {
-			o.Refuse(key, "must not be empty")
-		}
-		return keep(value)
-	}
-	_, raw := o.Number(key)
-	return raw
-}
-
 // QueryTasks is the payload of query-tasks.
 type QueryTasks struct {
 	Status       string `json:"status,omitzero"` // one of TaskStatuses, or a TaskState
@@ -216,8 +198,8 @@ type QueryTasks struct {
 	ProjectID    string `json:"projectId,omitzero"`
 }
 
-// ReadQueryTasks reads a QueryTasks.
-func ReadQueryTasks(o *Object) *QueryTasks {
+// readQueryTasks reads a QueryTasks.
+func readQueryTasks(o *Object) *QueryTasks {
 	return &QueryTasks{
 		Status:       o.OneOf("status", statusWords...),
 		RequiredRole: o.Text("requiredRole"),
@@ -244,8 +226,8 @@ type TaskID struct {
 	TaskID string `json:"taskId"`
 }
 
-// ReadTaskID reads a TaskID.
-func ReadTaskID(o *Object) *TaskID { return &TaskID{TaskID: o.NeedText("taskId")} }
+// readTaskID reads a TaskID.
+func readTaskID(o *Object) *TaskID { return &TaskID{TaskID: o.NeedText("taskId")} }
 
 // CompleteTask is the payload of complete-task.
 type CompleteTask struct {
@@ -253,8 +235,8 @@ type CompleteTask struct {
 	Result *Result `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
 }
 
-// ReadCompleteTask reads a CompleteTask.
-func ReadCompleteTask(o *Object) *CompleteTask {
+// readCompleteTask reads a CompleteTask.
+func readCompleteTask(o *Object) *CompleteTask {
 	return &CompleteTask{TaskID: o.NeedText("taskId"), Result: o.Result("result")}
 }
 
@@ -264,8 +246,8 @@ type FailTask struct {
 	Error  string `json:"error"`
 }
 
-// ReadFailTask reads a FailTask.
-func ReadFailTask(o *Object) *FailTask {
+// readFailTask reads a FailTask.
+func readFailTask(o *Object) *FailTask {
 	return &FailTask{TaskID: o.NeedText("taskId"), Error: o.NeedText("error")}
 }
 
@@ -275,8 +257,8 @@ type CancelTask struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-// ReadCancelTask reads a CancelTask.
-func ReadCancelTask(o *Object) *CancelTask {
+// readCancelTask reads a CancelTask.
+func readCancelTask(o *Object) *CancelTask {
 	return &CancelTask{TaskID: o.NeedText("taskId"), Reason: o.Text("reason")}
 }
 

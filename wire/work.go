@@ -7,19 +7,25 @@ type AssignTask struct {
 	RequirePlan bool   `json:"requirePlan,omitzero"` // it is to say first how it will go about it
 }
 
-// ReadAssignTask reads an AssignTask.
-func ReadAssignTask(o *Object) *AssignTask {
+// readAssignTask reads an AssignTask.
+func readAssignTask(o *Object) *AssignTask {
 	plan, _ := o.Truth("requirePlan")
 	return &AssignTask{TaskID: o.NeedText("taskId"), Agent: o.NeedText("agent"), RequirePlan: plan}
 }
 
 // Assignment answers auto-assign.
 type Assignment struct {
-	Status     string `json:"status"` // assigned | no_match
+	Status     string `json:"status"` // Assigned or NoMatch
 	ServerID   string `json:"server_id,omitzero"`
 	ServerName string `json:"server_name,omitzero"`
 	MatchScore int    `json:"match_score,omitzero"`
 }
+
+// What auto-assign comes to.
+const (
+	Assigned = "assigned"
+	NoMatch  = "no_match" // nobody fits, or nobody has room
+)
 
 // Matches answers match-agents, the best first.
 type Matches struct {
@@ -32,7 +38,7 @@ type Match struct {
 	ServerID   string   `json:"server_id"`
 	ServerName string   `json:"server_name"`
 	Score      int      `json:"score"`  // -1: it does not
-	Status     string   `json:"status"` // online | offline
+	Status     string   `json:"status"` // ServerOnline or ServerOffline
 	Reasons    []string `json:"reasons"`
 }
 
@@ -53,8 +59,8 @@ type UpdateTask struct {
 	Without      []string      `json:"-"` // documents that are taken away: structured_spec, requirements
 }
 
-// ReadUpdateTask reads an UpdateTask.
-func ReadUpdateTask(o *Object) *UpdateTask {
+// readUpdateTask reads an UpdateTask.
+func readUpdateTask(o *Object) *UpdateTask {
 	u := &UpdateTask{TaskID: o.NeedText("taskId"), Payload: o.Document("payload")}
 	u.Name, u.Description = o.someText("name"), o.anyText("description")
 	u.TargetRepo, u.ProjectID = o.anyText("targetRepo"), o.anyText("projectId")
@@ -102,7 +108,7 @@ func (o *Object) anyText(key string) *string {
 func (o *Object) isNull(key string) bool {
 	for i := range o.members {
 		if string(o.members[i].key) == key {
-			return len(o.members[i].value) == 4 && o.members[i].value[0] == 'n'
+			return isNull(o.members[i].value)
 		}
 	}
 	return false
@@ -123,16 +129,11 @@ type AddDependency struct {
 	Dependency Dependency `json:"-"`
 }
 
-// ReadAddDependency reads an AddDependency.
-func ReadAddDependency(o *Object) *AddDependency {
+// readAddDependency reads an AddDependency.
+func readAddDependency(o *Object) *AddDependency {
 	a := &AddDependency{TaskID: o.NeedText("taskId")}
 	a.Dependency = o.oneDependency("dependsOnTaskId", "dependencyType", "contractKey")
 	return a
-}
-
-// LinkReply answers add-dependency.
-type LinkReply struct {
-	Dependency Link `json:"dependency"`
 }
 
 // RemoveDependency is the payload of remove-dependency.
@@ -141,8 +142,8 @@ type RemoveDependency struct {
 	DependencyID string `json:"dependencyId"` // its id, or that of the task that is depended on
 }
 
-// ReadRemoveDependency reads a RemoveDependency.
-func ReadRemoveDependency(o *Object) *RemoveDependency {
+// readRemoveDependency reads a RemoveDependency.
+func readRemoveDependency(o *Object) *RemoveDependency {
 	return &RemoveDependency{TaskID: o.NeedText("taskId"), DependencyID: o.NeedText("dependencyId")}
 }
 
@@ -153,8 +154,8 @@ type AddNote struct {
 	Urgent  bool   `json:"urgent,omitzero"` // the agent of the task is told at once
 }
 
-// ReadAddNote reads an AddNote.
-func ReadAddNote(o *Object) *AddNote {
+// readAddNote reads an AddNote.
+func readAddNote(o *Object) *AddNote {
 	urgent, _ := o.Truth("urgent")
 	return &AddNote{TaskID: o.NeedText("taskId"), Content: o.NeedText("content"), Urgent: urgent}
 }
@@ -185,8 +186,8 @@ type SubmitPlan struct {
 	Plan   Raw    `json:"plan"` // an object or a text
 }
 
-// ReadSubmitPlan reads a SubmitPlan.
-func ReadSubmitPlan(o *Object) *SubmitPlan {
+// readSubmitPlan reads a SubmitPlan.
+func readSubmitPlan(o *Object) *SubmitPlan {
 	return &SubmitPlan{TaskID: o.NeedText("taskId"), Plan: o.plan()}
 }
 
@@ -209,8 +210,8 @@ type RevisePlan struct {
 	Feedback string `json:"feedback"`
 }
 
-// ReadRevisePlan reads a RevisePlan.
-func ReadRevisePlan(o *Object) *RevisePlan {
+// readRevisePlan reads a RevisePlan.
+func readRevisePlan(o *Object) *RevisePlan {
 	return &RevisePlan{TaskID: o.NeedText("taskId"), Feedback: o.NeedText("feedback")}
 }
 
@@ -221,8 +222,8 @@ type RequestHelp struct {
 	Context  Raw    `json:"context,omitzero"`
 }
 
-// ReadRequestHelp reads a RequestHelp.
-func ReadRequestHelp(o *Object) *RequestHelp {
+// readRequestHelp reads a RequestHelp.
+func readRequestHelp(o *Object) *RequestHelp {
 	return &RequestHelp{TaskID: o.NeedText("taskId"), Question: o.NeedText("question"), Context: o.Value("context")}
 }
 
@@ -231,65 +232,5 @@ type CheckTasks struct {
 	SessionID string `json:"sessionId,omitzero"` // an agent's name, its server id or the id of its run; your own when it is missing
 }
 
-// ReadCheckTasks reads a CheckTasks.
-func ReadCheckTasks(o *Object) *CheckTasks { return &CheckTasks{SessionID: o.Text("sessionId")} }
-
-// UpdateCapabilities is the payload of update-capabilities.
-type UpdateCapabilities struct {
-	Capabilities *Capabilities `json:"capabilities,omitzero"` // nil: as they were
-	System       Raw           `json:"system,omitzero"`       // what else there is to say, of the machine it runs on
-}
-
-// ReadUpdateCapabilities reads an UpdateCapabilities.
-func ReadUpdateCapabilities(o *Object) *UpdateCapabilities {
-	return &UpdateCapabilities{Capabilities: o.Capabilities("capabilities"), System: o.Document("system")}
-}
-
-// Server is an agent as those see it who call agents servers.
-type Server struct {
-	ServerID     string `json:"server_id"`
-	Name         string `json:"name"`
-	Status       string `json:"status"` // online | offline
-	Role         string `json:"role"`
-	Remote       bool   `json:"remote"` // it has registered itself
-	Hostname     string `json:"hostname,omitzero"`
-	IP           string `json:"ip,omitzero"`
-	OS           string `json:"os,omitzero"`
-	Repos        Raw    `json:"repos"`        // an object, by name
-	Capabilities Raw    `json:"capabilities"` // null when it has said none
-	System       Raw    `json:"system,omitzero"`
-	Running      int    `json:"running_tasks"`
-	LastSeen     string `json:"last_seen,omitzero"`
-}
-
-// ServerList answers query-servers.
-type ServerList struct {
-	Servers []Server `json:"servers"`
-}
-
-// Register is the payload of register-agent, for servers that come from
-// elsewhere.
-type Register struct {
-	Name         string        `json:"name"`
-	Hostname     string        `json:"hostname,omitzero"`
-	IP           string        `json:"ip,omitzero"`
-	OS           string        `json:"os,omitzero"`
-	Token        string        `json:"registration_token"`
-	Repos        Raw           `json:"repos,omitzero"` // from before there were capabilities: shown, and never matched
-	Capabilities *Capabilities `json:"capabilities,omitzero"`
-}
-
-// ReadRegister reads a Register.
-func ReadRegister(o *Object) *Register {
-	return &Register{
-		Name: o.NeedText("name"), Hostname: o.Text("hostname"), IP: o.Text("ip"), OS: o.Text("os"),
-		Token: o.NeedText("registration_token"), Repos: o.Document("repos"), Capabilities: o.Capabilities("capabilities"),
-	}
-}
-
-// Registered answers register-agent. It is the only time that the key is told.
-type Registered struct {
-	ServerID string `json:"server_id"`
-	Name     string `json:"name"`
-	Key      string `json:"api_key"`
-}
+// readCheckTasks reads a CheckTasks.
+func readCheckTasks(o *Object) *CheckTasks { return &CheckTasks{SessionID: o.Text("sessionId")} }

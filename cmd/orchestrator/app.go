@@ -78,6 +78,16 @@ func (a *app) talk(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
 }
 
+// printNames prints what each of a list is called, a line each, for scripts.
+func printNames[T any](a *app, all []T, name func(*T) string) error {
+	for i := range all {
+		if err := a.print("%s\n", wire.Visible(name(&all[i]))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // document writes the answer of a verb for programs.
 func (a *app) document(v any) error {
 	text, err := wire.Encode(v)

@@ -38,12 +38,7 @@ func (a *app) showCredentials(operation, none string) error {
 		case a.flags.json:
 			return a.answer(raw)
 		case a.flags.quiet:
-			for _, c := range list {
-				if err := a.print("%s\n", wire.Visible(c.ID)); err != nil {
-					return err
-				}
-			}
-			return nil
+			return printNames(a, list, func(c *wire.Credential) string { return c.ID })
 		case len(list) == 0:
 			return a.print("%s\n", none)
 		}

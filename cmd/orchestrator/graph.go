@@ -115,7 +115,7 @@ func (a *app) showGraph(g *graph, f *graphFlags, most int) error {
 	case a.flags.json || f.format.value == "json":
 		return a.document(g.document())
 	case a.flags.quiet:
-		return a.graphIDs(g)
+		return printNames(a, g.chosen(), func(n *int) string { return g.tasks[*n].ID })
 	case tree:
 		left, err = a.showTree(g, most)
 	case f.format.value == "dot":
@@ -146,13 +146,4 @@ func (a *app) showTree(g *graph, most int) (left int, err error) {
 	t := newTree(g, most, a.paint(a.stdout))
 	t.grow()
 	return t.left(), a.print("%s", table(t.rows))
-}
-
-func (a *app) graphIDs(g *graph) error {
-	for _, n := range g.chosen() {
-		if err := a.print("%s\n", wire.Visible(g.tasks[n].ID)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -67,12 +67,7 @@ func (a *app) showInbox(raw []byte) error {
 		return err
 	}
 	if a.flags.quiet {
-		for _, q := range list.Questions {
-			if err := a.print("%s\n", wire.Visible(q.ID)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printNames(a, list.Questions, func(q *wire.Question) string { return q.ID })
 	}
 	if len(list.Questions) == 0 {
 		return a.print("Nobody asks anything.\n")

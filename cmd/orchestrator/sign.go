@@ -18,7 +18,7 @@ func guarded(do api.Operation) api.Operation {
 	return func(ctx context.Context, request []byte) (any, error) {
 		if role := api.CallerOf(ctx).Role; role != "" && role != wire.PersonAdmin {
 			return nil, &wire.Error{
-				Code: wire.CodeDenied, Message: "this is for administrators, and the token is one of an " + role,
+				Code: wire.CodeDenied, Message: "this is for administrators, and the role of the token is " + wire.Visible(role),
 				Hint: "orchestrator token issue --sub NAME --role admin",
 			}
 		}

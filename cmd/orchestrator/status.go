@@ -184,12 +184,7 @@ func tasksTally(n wire.TaskCounts, p paint) string {
 }
 
 func (a *app) showNames(agents []wire.AgentView) error {
-	for _, agent := range agents {
-		if err := a.print("%s\n", wire.Visible(agent.Name)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return printNames(a, agents, func(v *wire.AgentView) string { return v.Name })
 }
 
 // showAgents prints the table of agents.

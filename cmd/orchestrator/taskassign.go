@@ -72,7 +72,7 @@ func (a *app) autoAssign(ctx context.Context, d *door, word string) error {
 	if err != nil {
 		return err
 	}
-	if reply.Status != "assigned" {
+	if reply.Status != wire.Assigned {
 		return a.nobodyFits(ctx, d, id, text)
 	}
 	switch {

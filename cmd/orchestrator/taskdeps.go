@@ -140,12 +140,7 @@ func (a *app) showDependencies(ctx context.Context, d *door, t *taskSeen) error 
 	case a.flags.json:
 		return a.document(linksDocument{FormatVersion: wire.FormatVersion, TaskID: t.ID, Dependencies: links})
 	case a.flags.quiet:
-		for i := range links {
-			if err := a.print("%s\n", wire.Visible(links[i].ID)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printNames(a, links, func(l *wire.Link) string { return l.ID })
 	case len(links) == 0:
 		return a.print("%s depends on nothing.\n", taskLabel(t.ID, t.Name))
 	}

@@ -120,12 +120,7 @@ func (a *app) showTasks(tasks []taskSeen, some bool) error {
 	case a.flags.json:
 		return a.document(documentOf(tasks))
 	case a.flags.quiet:
-		for i := range tasks {
-			if err := a.print("%s\n", wire.Visible(tasks[i].ID)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printNames(a, tasks, func(t *taskSeen) string { return t.ID })
 	case len(tasks) == 0 && some:
 		return a.print("No task is like that. All of them: orchestrator task ls\n")
 	case len(tasks) == 0:

@@ -46,15 +46,8 @@ func (a *app) matchTask(ctx context.Context, d *door, word string) error {
 	case a.flags.json:
 		return a.document(matchDocument{FormatVersion: wire.FormatVersion, TaskID: id, Matches: matchesOf(fits)})
 	case a.flags.quiet:
-		for i := range fits {
-			if fits[i].good() {
-				err = a.print("%s\n", wire.Visible(fits[i].agent))
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		good := slices.DeleteFunc(fits, func(f fit) bool { return !f.good() })
+		return printNames(a, good, func(f *fit) string { return f.agent })
 	case len(fits) == 0:
 		return a.print("There are no agents. orchestrator help config\n")
 	}
@@ -82,11 +75,11 @@ func matchesOf(fits []fit) wire.Matches {
 }
 
 func (f *fit) match() wire.Match {
-	v := wire.Match{ServerID: wire.ServerID(f.agent), ServerName: f.agent, Status: "online", Reasons: f.lacks}
+	v := wire.Match{ServerID: wire.ServerID(f.agent), ServerName: f.agent, Status: wire.ServerOnline, Reasons: f.lacks}
 	if f.verdict != nil {
 		v = *f.verdict
 	} else if slices.Contains([]string{"offline", "crashed", "starting"}, f.status) {
-		v.Status = "offline"
+		v.Status = wire.ServerOffline
 	}
 	if !f.good() && v.Score >= 0 { // what fits by its requirements may lack the role
 		v.Score, v.Reasons = -1, f.lacks

@@ -92,12 +92,7 @@ func (a *app) showNotes(ctx context.Context, d *door, word string) error {
 	case err != nil:
 		return err
 	case a.flags.quiet:
-		for i := range list.Notes {
-			if err := a.print("%s\n", wire.Visible(list.Notes[i].ID)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printNames(a, list.Notes, func(n *wire.Note) string { return n.ID })
 	case len(list.Notes) == 0:
 		return a.print("No notes yet. orchestrator task note %s TEXT\n", shortID(id))
 	}

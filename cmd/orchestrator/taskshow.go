@@ -62,7 +62,7 @@ func taskCard(t *wire.Task, s *surroundings, p paint, now time.Time) string {
 	}
 	c.row("started", at(t.StartedAt))
 	if t.EndedAt != "" {
-		c.row(string(t.State), at(t.EndedAt)+tookWords(" after ", t)+outcomeWords(t))
+		c.row(string(t.State), at(t.EndedAt)+tookWords(" after ", t))
 	}
 	if !t.State.Final() {
 		c.row("progress", strings.TrimSpace(percent(t.Progress)+"  "+t.Message))
@@ -99,14 +99,6 @@ func requirements(t *wire.Task) string {
 		return "nothing: an agent has to take it"
 	}
 	return "nothing"
-}
-
-// outcomeWords say so when a task that is done is not all that was promised.
-func outcomeWords(t *wire.Task) string {
-	if t.Outcome == "" {
-		return ""
-	}
-	return ", " + t.Outcome
 }
 
 // card is what is known of one thing: a label and what it is, in lines.

@@ -32,7 +32,7 @@ func (a *app) tokenCommand() *cobra.Command {
 func (a *app) tokenIssueCommand() *cobra.Command {
 	var subject string
 	var ttl duration
-	role := choice{value: wire.PersonOperator, of: []string{wire.PersonAdmin, wire.PersonOperator, wire.PersonViewer}}
+	role := choice{value: wire.PersonOperator, of: wire.PersonRoles}
 	verb := &cobra.Command{
 		Use:   "issue --sub NAME",
 		Short: "Make a token for a person",

@@ -43,10 +43,11 @@
 // Everything is in slices, without a pointer but for the keys. A node takes 40
 // bytes (24 for its lists, 16 for its place in the order), a dependency 64 (32
 // for the lists that it is in, 16 for its stamp, 16 in the ledger, by which it is
-// found by its number) and 16 more with the text if it has a key. Slices that have just grown are up to a quarter larger;
-// a million nodes with three million dependencies were measured at 46 and 69
-// bytes. The room of a removed dependency is used again, and that of its number
-// is cleared up once half of them are gone. Nodes stay.
+// found by its number) and 16 more with the text if it has a key. Slices that
+// have just grown are up to a quarter larger; a million nodes with three million
+// dependencies were measured at 46 and 69 bytes. The room of a removed dependency
+// is used again, and that of its number is cleared up once half of them are gone.
+// Nodes stay.
 //
 // # What it will not do
 //

@@ -24,7 +24,8 @@ type Caller struct {
 	Run  string // of an agent: the one run that the credential is for; "": it is good for any
 	Role string // of an operator with a token: wire.PersonAdmin and so on
 	// Wide is an operator at the operators' own socket: the one who owns it all,
-	// and so may go where agents go, and speak for them there.
+	// and so may go where agents go, and speak for them there. Of an agent it says
+	// that it came by a route where agents see to the tasks of others.
 	Wide bool
 }
 

@@ -10,7 +10,7 @@ import (
 
 // KeyPrefix is what the keys of agents begin with: by it they are told from the
 // tokens of operators.
-const KeyPrefix = "orc_"
+const KeyPrefix = wire.KeyPrefix
 
 // longestKey is what a key may be long; ours have a quarter of it.
 const longestKey = 256

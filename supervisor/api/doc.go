@@ -8,8 +8,8 @@
 // refuses; what an operation means is somebody else's.
 //
 // Those who speak of a hub have routes of their own to the same operations,
-// below /api/v1/tasks, /api/v1/server and /api/v1/servers. GET /openapi.json
-// describes all of it, and is made of what is there.
+// below /api/v1/tasks, /api/v1/server and /api/v1/servers, with refusals of their
+// own. GET /openapi.json describes all of it, and is made of what is there.
 //
 // # Who asks
 //
@@ -24,7 +24,8 @@
 // token of an operator, a JWT, as a bearer token. What is empty, malformed, not
 // known, or two things at once is 401, also where one who shows nothing would be
 // somebody. So is a credential of the wrong kind for a Route; 403 is for those
-// who are known and may not.
+// who are known and may not. On a Public route, such as the one by which a server
+// registers, nobody asks who it is.
 //
 // Over a unix socket only the user that runs the orchestrator, and root, get as
 // far as a request: the kernel says who is there. Callers look as well, with

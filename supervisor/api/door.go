@@ -66,7 +66,16 @@ type Route struct {
 	Do func(w http.ResponseWriter, r *http.Request) error
 }
 
-const operationsPath = "/api/v1/operations/"
+const (
+	apiPath        = "/api/v1/"
+	operationsPath = apiPath + "operations/"
+)
+
+// What is read and written, as Content-Type says it.
+const (
+	inJSON  = "application/json"
+	inLines = "application/jsonl"
+)
 
 // Door is everything that can be asked, and who may. Without the funcs that
 // know callers, nobody has a credential.
@@ -126,12 +135,12 @@ func (d *Door) mount(at func(pattern string, do func(http.ResponseWriter, *http.
 		}))
 	}
 	for name, list := range d.Lists {
-		at("GET /api/v1/"+name, d.behind(name, toLook, func(w http.ResponseWriter, r *http.Request) {
+		at("GET "+apiPath+name, d.behind(name, toLook, func(w http.ResponseWriter, r *http.Request) {
 			d.list(w, r, list)
 		}))
 	}
 	for name, pipe := range d.Pipes {
-		at("POST /api/v1/"+name, d.behind(name, toJoin, func(w http.ResponseWriter, r *http.Request) { d.pipe(w, r, pipe) }))
+		at("POST "+apiPath+name, d.behind(name, toJoin, func(w http.ResponseWriter, r *http.Request) { d.pipe(w, r, pipe) }))
 	}
 	for _, route := range d.Routes {
 		at(route.Pattern, d.behind(route.Pattern, route.admission(), func(w http.ResponseWriter, r *http.Request) {
@@ -227,7 +236,7 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) 
 	begin := func() {
 		if !begun {
 			begun = true
-			w.Header().Set("Content-Type", "application/jsonl")
+			w.Header().Set("Content-Type", inLines)
 			w.WriteHeader(http.StatusOK)
 		}
 	}
@@ -289,7 +298,7 @@ func (d *Door) write(w http.ResponseWriter, status int, document any) {
 		return
 	}
 	text = append(text, '\n')
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", inJSON)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	control := http.NewResponseController(w)
 	_ = hurry(control)

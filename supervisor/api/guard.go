@@ -13,12 +13,12 @@ import (
 	"orchestrator/wire"
 )
 
-// behind puts a handler behind the door's questions. Nothing of a request that
-// is refused has been read but its headers; that what was asked for was refused
-// is noted.
+// behind puts a handler behind what the door asks everybody. Nothing of a request
+// that is refused has been read but its headers; that what was asked for was
+// refused is noted.
 func (d *Door) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		caller, v, err := d.question(may, w, r)
+		caller, v, err := d.examine(may, w, r)
 		if err != nil {
 			if refusal, ok := errors.AsType[*wire.Error](err); ok {
 				d.noteRefused(caller, what, refusal)
@@ -39,10 +39,10 @@ func (d *Door) behind(what string, may admission, do http.HandlerFunc) http.Hand
 	}
 }
 
-// question asks who it is, that it is not too often, whether they may, and
+// examine asks who it is, that it is not too often, whether they may, and
 // whether what they send can be read. On a Public route, where may is nil, it
 // does not ask who.
-func (d *Door) question(may admission, w http.ResponseWriter, r *http.Request) (caller Caller, v *visit, err error) {
+func (d *Door) examine(may admission, w http.ResponseWriter, r *http.Request) (caller Caller, v *visit, err error) {
 	e := entranceOf(r.Context())
 	if may != nil {
 		caller, v, err = d.identify(e, r)
@@ -79,8 +79,8 @@ func readable(r *http.Request) *wire.Error {
 	for _, value := range r.Header.Values("Content-Type") {
 		kind, parameters, err := mime.ParseMediaType(value)
 		charset, given := parameters["charset"]
-		if err != nil || kind != "application/json" || given && !strings.EqualFold(charset, "utf-8") {
-			return mediaType("the request's Content-Type is %.80q, and only application/json is read here", value)
+		if err != nil || kind != inJSON || given && !strings.EqualFold(charset, "utf-8") {
+			return mediaType("the request's Content-Type is %.80q, and only "+inJSON+" is read here", value)
 		}
 	}
 	for _, value := range r.Header.Values("Content-Encoding") {
@@ -92,7 +92,7 @@ func readable(r *http.Request) *wire.Error {
 }
 
 func mediaType(format, value string) *wire.Error {
-	return &wire.Error{Code: wire.CodeMediaType, Message: fmt.Sprintf(format, value), Hint: "Send Content-Type: application/json"}
+	return &wire.Error{Code: wire.CodeMediaType, Message: fmt.Sprintf(format, value), Hint: "Send Content-Type: " + inJSON}
 }
 
 // tooOften says how long a caller should wait before it is served again; 0: it

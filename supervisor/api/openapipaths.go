@@ -17,9 +17,6 @@ const (
 	tagHub        = "hub"
 	tagOperations = "operations"
 	tagDoor       = "door"
-
-	inJSON  = "application/json"
-	inLines = "application/jsonl"
 )
 
 // endpoints are all that the door answers, by method and path.
@@ -40,10 +37,10 @@ func (d *Door) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 		found["POST "+operationsPath+name] = e
 	}
 	for name := range d.Lists {
-		found["GET /api/v1/"+name] = d.listEndpoint(name)
+		found["GET "+apiPath+name] = d.listEndpoint(name)
 	}
 	for name := range d.Pipes {
-		found["POST /api/v1/"+name] = d.pipeEndpoint(name)
+		found["POST "+apiPath+name] = d.pipeEndpoint(name)
 	}
 	for _, route := range d.Routes {
 		found[route.Pattern] = d.routeEndpoint(&route)

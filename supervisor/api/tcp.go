@@ -19,14 +19,14 @@ type TCP struct {
 // comes in by it without a credential is nobody.
 type TCPListener struct {
 	net.Listener
-	url  string
-	door entrance
+	url   string
+	hosts map[string]bool // the names by which it may be asked for
 }
 
 // URL is where it is.
 func (l *TCPListener) URL() string { return l.url }
 
-func (l *TCPListener) entrance() *entrance { return &l.door }
+func (l *TCPListener) entrance() *entrance { return &entrance{hosts: l.hosts} }
 
 // ListenTCP opens a listener at an address, host:port. What other machines can
 // reach is encrypted, or the credentials of every agent would travel in the
@@ -87,7 +87,7 @@ func (o *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 	l := &TCPListener{
 		Listener: listener,
 		url:      "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)),
-		door:     entrance{hosts: hostNames(names)},
+		hosts:    hostNames(names),
 	}
 	if secure != nil {
 		l.Listener = tls.NewListener(listener, secure)

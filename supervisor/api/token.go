@@ -23,9 +23,6 @@ const (
 	leeway = 5 * time.Second
 )
 
-// roles of operators.
-var roles = []string{wire.PersonAdmin, wire.PersonOperator, wire.PersonViewer}
-
 // Claims are what a token says of the operator who has it.
 type Claims struct {
 	ID        string // of the token: by it one is revoked
@@ -124,7 +121,9 @@ func (s *Signer) open() (ed25519.PrivateKey, error) {
 }
 
 // whole says whether claims name a token, an operator and a role.
-func (c *Claims) whole() bool { return c.ID != "" && c.Subject != "" && slices.Contains(roles, c.Role) }
+func (c *Claims) whole() bool {
+	return c.ID != "" && c.Subject != "" && slices.Contains(wire.PersonRoles, c.Role)
+}
 
 func (s *spelled) claims() Claims {
 	return Claims{

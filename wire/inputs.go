@@ -1,0 +1,54 @@
+package wire
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Inputs are what a task gets of those that it depends on, by contract.
+type Inputs []InputData
+
+// InputData is what was delivered under one contract. From is the task that
+// delivered it.
+type InputData struct {
+	Key, From, Status string
+	Data              Raw // null when there is none
+}
+
+// MarshalJSONTo implements the encoder's interface.
+func (i Inputs) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(i.append(nil)) }
+
+func (i Inputs) append(b []byte) []byte {
+	b = append(b, '{')
+	for n := range i {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendText(b, i[n].Key), ':')
+		if i[n].Data == nil {
+			b = append(b, "null"...)
+		} else {
+			b = append(b, i[n].Data...)
+		}
+	}
+	return append(b, '}')
+}
+
+// UnmarshalJSONFrom implements the decoder's interface, for those who are told
+// of a task. Where a value came from is not on the wire.
+func (i *Inputs) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		key, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := key.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		*i = append(*i, InputData{Key: name, Data: value.Clone()})
+	}
+	_, err := d.ReadToken()
+	return err
+}

@@ -1,0 +1,51 @@
+package wire
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Link is a dependency of a task as it stands.
+type Link struct {
+	ID         string `json:"id"`
+	On         string `json:"depends_on_task_id"`
+	Type       string `json:"dependency_type"` // blocks | input | related
+	Contract   string `json:"contract_key"`    // null unless it is an input
+	Soft       bool   `json:"soft,omitzero"`   // shown as related, and resolved when the other has ended
+	Resolved   bool   `json:"resolved"`
+	ResolvedAt string `json:"resolved_at"` // null until it is
+}
+
+// MarshalJSONTo implements the encoder's interface.
+func (l *Link) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(l.append(nil)) }
+
+func (l *Link) append(b []byte) []byte {
+	b = append(b, `{"id":`...)
+	b = appendText(b, l.ID)
+	b = appendMember(b, "depends_on_task_id", l.On)
+	b = appendMember(b, "dependency_type", l.Type)
+	b = appendOrNull(b, "contract_key", l.Contract)
+	if l.Soft {
+		b = append(b, `,"soft":true`...)
+	}
+	b = strconv.AppendBool(append(b, `,"resolved":`...), l.Resolved)
+	b = appendOrNull(b, "resolved_at", l.ResolvedAt)
+	return append(b, '}')
+}
+
+func appendLinks(b []byte, links []Link) []byte {
+	b = append(b, '[')
+	for i := range links {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = links[i].append(b)
+	}
+	return append(b, ']')
+}
+
+// LinkReply answers add-dependency.
+type LinkReply struct {
+	Dependency Link `json:"dependency"`
+}

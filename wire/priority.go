@@ -1,0 +1,60 @@
+package wire
+
+// Priority is an optional number or text, as it was written.
+func (o *Object) Priority(key string) Raw {
+	value := o.find(key)
+	switch {
+	case value == nil:
+		return nil
+	case value[0] == '"':
+		if blank(o.Text(key)) {
+			o.Refuse(key, "must not be empty")
+		}
+		return keep(value)
+	}
+	_, raw := o.Number(key)
+	return raw
+}
+
+// PriorityWord is a priority for those who use words: their own, or that of its
+// class.
+func PriorityWord(given Raw) string {
+	if len(given) > 0 && given[0] == '"' {
+		word, _ := text(given)
+		return word
+	}
+	return [...]string{"critical", "high", "normal", "low"}[Urgency(given)]
+}
+
+// Urgency is the class of a priority: 0 is the most urgent of four, and 2 what
+// nobody gave.
+func Urgency(priority Raw) uint8 {
+	if len(priority) == 0 {
+		return 2
+	}
+	if priority[0] == '"' {
+		word, _ := text(priority)
+		switch word {
+		case "critical", "urgent":
+			return 0
+		case "high":
+			return 1
+		case "low":
+			return 3
+		}
+		return 2
+	}
+	var value float64
+	if Decode(priority, &value) != nil {
+		return 2
+	}
+	switch {
+	case value <= 1:
+		return 0
+	case value <= 2:
+		return 1
+	case value <= 3:
+		return 2
+	}
+	return 3
+}

@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// UpdateCapabilities is the payload of update-capabilities.
+type UpdateCapabilities struct {
+	Capabilities *Capabilities `json:"capabilities,omitzero"` // nil: as they were
+	System       Raw           `json:"system,omitzero"`       // what else there is to say, of the machine it runs on
+}
+
+// readUpdateCapabilities reads an UpdateCapabilities.
+func readUpdateCapabilities(o *Object) *UpdateCapabilities {
+	return &UpdateCapabilities{Capabilities: o.Capabilities("capabilities"), System: o.Document("system")}
+}
+
+// Server is an agent as those see it who call agents servers.
+type Server struct {
+	ServerID     string `json:"server_id"`
+	Name         string `json:"name"`
+	Status       string `json:"status"` // ServerOnline or ServerOffline
+	Role         string `json:"role"`
+	Remote       bool   `json:"remote"` // it has registered itself
+	Hostname     string `json:"hostname,omitzero"`
+	IP           string `json:"ip,omitzero"`
+	OS           string `json:"os,omitzero"`
+	Repos        Raw    `json:"repos"`        // an object, by name
+	Capabilities Raw    `json:"capabilities"` // null when it has said none
+	System       Raw    `json:"system,omitzero"`
+	Running      int    `json:"running_tasks"`
+	LastSeen     string `json:"last_seen,omitzero"`
+}
+
+// What a server is.
+const (
+	ServerOnline  = "online"
+	ServerOffline = "offline"
+)
+
+// ServerList answers query-servers.
+type ServerList struct {
+	Servers []Server `json:"servers"`
+}
+
+// Register is the payload of register-agent, for servers that come from
+// elsewhere.
+type Register struct {
+	Name         string        `json:"name"`
+	Hostname     string        `json:"hostname,omitzero"`
+	IP           string        `json:"ip,omitzero"`
+	OS           string        `json:"os,omitzero"`
+	Token        string        `json:"registration_token"`
+	Repos        Raw           `json:"repos,omitzero"` // from before there were capabilities: shown, and never matched
+	Capabilities *Capabilities `json:"capabilities,omitzero"`
+}
+
+// ReadRegister reads a Register.
+func ReadRegister(o *Object) *Register {
+	return &Register{
+		Name: o.NeedText("name"), Hostname: o.Text("hostname"), IP: o.Text("ip"), OS: o.Text("os"),
+		Token: o.NeedText("registration_token"), Repos: o.Document("repos"), Capabilities: o.Capabilities("capabilities"),
+	}
+}
+
+// Registered answers register-agent. It is the only time that the key is told.
+type Registered struct {
+	ServerID string `json:"server_id"`
+	Name     string `json:"name"`
+	Key      string `json:"api_key"`
+}
+
+// ServerID is the id of an agent for those who call agents servers. It follows
+// from the name: a server that comes again is the same one (RFC 9562, version 8).
+func ServerID(agent string) string {
+	if agent == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("orchestrator agent " + agent))
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80
+	text := hex.EncodeToString(sum[:16])
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
+}
+
+// longestName is how long the name of an agent may be.
+const longestName = 128
+
+// CheckName says what is wrong with a name that somebody gives itself; "" when
+// nothing is.
+func CheckName(name string) string {
+	if len(name) > longestName {
+		return "is longer than 128 characters"
+	}
+	for _, c := range name {
+		if c <= ' ' || c == 0x7f || c == '"' || c == '\\' {
+			return "must be one word of printable characters"
+		}
+	}
+	return ""
+}
