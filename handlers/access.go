@@ -29,16 +29,20 @@ type access struct {
 	order  []*credential // as they were issued
 	byHash map[string]*credential
 	byID   map[string]*credential
+	keys   map[string]int // how many each agent has
 }
 
 func newAccess() access {
-	return access{byHash: make(map[string]*credential), byID: make(map[string]*credential)}
+	return access{byHash: make(map[string]*credential), byID: make(map[string]*credential), keys: make(map[string]int)}
 }
 
 func (x *access) keep(c *credential) {
 	c.until, _ = wire.ParseTime(c.ExpiresAt)
 	x.order = append(x.order, c)
 	x.byID[c.ID] = c
+	if c.Kind == credentialKey {
+		x.keys[c.For]++
+	}
 	if c.hash != "" {
 		x.byHash[c.hash] = c
 	}
@@ -46,6 +50,11 @@ func (x *access) keep(c *credential) {
 
 // drop forgets a credential.
 func (x *access) drop(c *credential) {
+	if c.Kind == credentialKey {
+		if x.keys[c.For]--; x.keys[c.For] == 0 {
+			delete(x.keys, c.For)
+		}
+	}
 	delete(x.byID, c.ID)
 	delete(x.byHash, c.hash)
 	x.order = slices.DeleteFunc(x.order, func(o *credential) bool { return o == c })
@@ -63,6 +72,9 @@ func (x *access) find(hash, kind string, at time.Time) *credential {
 
 func (c *credential) over(at time.Time) bool { return !c.until.IsZero() && !c.until.After(at) }
 
+// letsIn says whether there is a key of an agent.
+func (x *access) letsIn(agent string) bool { return x.keys[agent] > 0 }
+
 // use spends a registration token.
 func (x *access) use(id string) {
 	if c := x.byID[id]; c != nil {
@@ -79,11 +91,16 @@ func (x *access) revokeOf(agent string) {
 	}
 }
 
+// beyond is how long a revoked token is remembered when its time has come: doors
+// allow for clocks that differ.
+const beyond = time.Minute
+
 // sweep forgets what has run out.
-func (x *access) sweep(at time.Time) {
-	for _, c := range slices.Clone(x.order) {
-		if c.over(at) {
-			x.drop(c)
+func (s *State) sweep(at time.Time) {
+	for _, c := range slices.Clone(s.access.order) {
+		if c.over(at) && !(c.revoked && c.until.Add(beyond).After(at)) {
+			s.access.drop(c)
+			s.stand(s.agents[c.For])
 		}
 	}
 }
@@ -130,6 +147,9 @@ func revokeKey(t *turn, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 		return nil, err
 	}
 	t.fact("", "", &keyRevoked{ID: c.ID, Agent: c.For})
+	if a := t.agents[c.For]; a != nil && a.remote != nil && a.state == up && !t.access.letsIn(a.ID) {
+		t.part(a, "its key was revoked")
+	}
 	return &c.Credential, nil
 }
 
@@ -141,7 +161,10 @@ type keyRevoked struct {
 
 func (*keyRevoked) kind() string { return wire.EventKeyRevoked }
 
-func (f *keyRevoked) apply(s *State, _ *wire.Record) { s.access.use(f.ID) }
+func (f *keyRevoked) apply(s *State, _ *wire.Record) {
+	s.access.use(f.ID)
+	s.stand(s.agents[f.Agent])
+}
 
 // registrationLasts is how long a registration token holds when nobody says.
 const registrationLasts = 24 * time.Hour
@@ -176,7 +199,7 @@ type registrationIssued struct {
 func (*registrationIssued) kind() string { return wire.EventRegistrationIssued }
 
 func (f *registrationIssued) apply(s *State, r *wire.Record) {
-	s.access.sweep(r.At)
+	s.sweep(r.At)
 	s.access.keep(&credential{Credential: wire.Credential{
 		ID: f.ID, Kind: credentialRegistration, Name: f.Name, IssuedAt: wire.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
 	}, hash: f.Hash})
@@ -206,7 +229,7 @@ type tokenIssued struct {
 func (*tokenIssued) kind() string { return wire.EventTokenIssued }
 
 func (f *tokenIssued) apply(s *State, r *wire.Record) {
-	s.access.sweep(r.At)
+	s.sweep(r.At)
 	s.access.keep(&credential{Credential: wire.Credential{
 		ID: f.ID, Kind: credentialToken, For: f.Subject, Role: f.Role, IssuedAt: wire.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
 	}})

@@ -55,6 +55,16 @@ func (t *turn) retry(k *task, a *agent, how string, code int, ordered bool) {
 	}
 }
 
+// giveBack lets others have what an agent was matched with and has not begun, for
+// it does not come back by itself. What somebody gave it by hand waits for it.
+func (t *turn) giveBack(a *agent) {
+	for _, k := range slices.Clone(a.holds) {
+		if k.way == matched && k.view.State == wire.TaskAssigned {
+			t.requeue(k, &taskRequeued{Why: "its agent does not run any more"})
+		}
+	}
+}
+
 // orphan is a task that has lost its agent.
 type orphan struct {
 	task *task

@@ -124,6 +124,9 @@ func (t *turn) happen(e *wire.Event) {
 	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventStarted {
 		t.remind(a)
 	}
+	if a := t.agents[e.Agent]; a != nil && a.remote == nil && (e.Kind == wire.EventGaveUp || e.Kind == wire.EventStopped) && !t.stopping {
+		t.giveBack(a)
+	}
 	if a := t.agents[e.Agent]; a != nil && a.remote == nil && e.Kind == wire.EventEnded && a.runs(e.Run) {
 		code := -1
 		if e.Figures.ExitCode != nil {

@@ -65,8 +65,9 @@ type keyIssued struct {
 func (*keyIssued) kind() string { return wire.EventKeyIssued }
 
 func (f *keyIssued) apply(s *State, r *wire.Record) {
-	s.access.sweep(r.At)
+	s.sweep(r.At)
 	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
+	s.stand(s.agents[f.Agent])
 }
 
 // keysRotated says that an agent has a new key, and until when its old ones
@@ -86,8 +87,9 @@ func (f *keysRotated) apply(s *State, r *wire.Record) {
 			s.access.shorten(c, f.Until)
 		}
 	}
-	s.access.sweep(r.At)
+	s.sweep(r.At)
 	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
+	s.stand(s.agents[f.Agent])
 }
 
 // shorten lets a credential run out at a time, unless it does so before.

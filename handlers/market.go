@@ -197,7 +197,11 @@ func (s *State) stand(a *agent) {
 	if s.rules.CountAssigned {
 		running = len(a.holds)
 	}
-	s.index.Stand(a.ID, match.Standing{Online: a.online(), Running: running, Capacity: a.Capacity, Load: len(a.holds)})
+	capacity := a.Capacity
+	if a.remote != nil && !s.access.letsIn(a.ID) {
+		capacity = 0 // nobody could fetch what it is given
+	}
+	s.index.Stand(a.ID, match.Standing{Online: a.online(), Running: running, Capacity: capacity, Load: len(a.holds)})
 }
 
 func with(agents []*agent, a *agent) []*agent {

@@ -47,6 +47,24 @@ func (m *memories) keep(mk mark) *memory {
 	return kept
 }
 
+// forget lets go of what an agent was told of a task while it had it: when it is
+// given the task again, that is another time.
+func (m *memories) forget(task string) {
+	ring := make([]*memory, 0, len(m.ring))
+	for i := range m.ring {
+		kept := m.ring[(m.next+i)%len(m.ring)] // oldest first
+		reply, ok := kept.answer.(*wire.TaskReply)
+		if !ok || reply.Task.ID != task || reply.Task.AssignedTo == "" {
+			ring = append(ring, kept)
+		} else if m.byID[kept.ID] == kept {
+			delete(m.byID, kept.ID)
+		}
+	}
+	if len(ring) < len(m.ring) {
+		m.ring, m.next = ring, 0
+	}
+}
+
 // mark is what facts of this turn keep of its request; nil when people ask:
 // their doors do not repeat.
 func (t *turn) mark() *mark {

@@ -52,13 +52,13 @@ func (f *serverRegistered) apply(s *State, r *wire.Record) {
 	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
 		a.speak(c)
 	}
+	s.access.use(f.Registration)
+	s.access.revokeOf(f.Agent)
+	s.access.keep(keyOf(f.Agent, f.KeyID, f.Hash, r.At))
 	s.equip(a, a.said)
 	s.hear(a, r.At)
 	s.offer(a)
 	s.wishes.gain(a)
-	s.access.use(f.Registration)
-	s.access.revokeOf(f.Agent)
-	s.access.keep(keyOf(f.Agent, f.KeyID, f.Hash, r.At))
 }
 
 // hear notes that a server is there.
@@ -129,11 +129,15 @@ func (t *turn) seen(a *agent) {
 // goes to others.
 func (t *turn) silence() {
 	for len(t.servers) > 0 && !t.lostAt().After(t.at) {
-		a := t.servers[0]
-		t.fact(a.actor, "", &serverLost{Agent: a.ID})
-		for _, k := range slices.Clone(a.holds) {
-			t.bereave(k, a, "it was not heard of for "+t.rules.Silence.String(), 0, false)
-		}
+		t.part(t.servers[0], "it was not heard of for "+t.rules.Silence.String())
+	}
+}
+
+// part takes a server for gone. What it had goes to others.
+func (t *turn) part(a *agent, why string) {
+	t.fact(a.actor, "", &serverLost{Agent: a.ID})
+	for _, k := range slices.Clone(a.holds) {
+		t.bereave(k, a, why, 0, false)
 	}
 }
 
@@ -149,6 +153,13 @@ func registerAgent(t *turn, r *wire.Register) (*wire.Registered, *wire.Error) {
 		return nil, &wire.Error{
 			Code: wire.CodeUnauthenticated, Message: "the registration token is for another server",
 			Details: map[string]any{"pointer": "/payload/name"},
+		}
+	}
+	if a := t.agents[r.Name]; a != nil && a.remote != nil && c.Name == "" {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a server %q, and this token is not for it", r.Name),
+			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
+			Hint:    "To take its place: orchestrator key register --name " + r.Name,
 		}
 	}
 	if a := t.agents[r.Name]; a != nil && a.remote == nil {

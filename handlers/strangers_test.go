@@ -17,7 +17,7 @@ type key struct {
 
 // enroll has a member that is not in the configuration register as a server.
 func (w *world) enroll(m *member) {
-	out := w.request(Actor{Kind: Operator}, "issue-registration", `{}`)
+	out := w.request(Actor{Kind: Operator}, "issue-registration", fmt.Sprintf(`{"name":%q}`, m.ID))
 	token := out.Letters[len(out.Letters)-1].Payload.(*wire.IssuedRegistration).Token
 	capabilities := ""
 	if w.chance.IntN(4) > 0 {

@@ -204,6 +204,7 @@ func (f *taskRequeued) apply(s *State, _ *wire.Record) {
 		k.deaths++
 	}
 	if a := s.agents[f.Agent]; a != nil {
+		a.memories.forget(f.ID)
 		if f.Deaf {
 			s.market.withdraw(a)
 			a.deaf = true

@@ -65,8 +65,12 @@ func requireSoundIndex(t testing.TB, s *State) {
 		if s.rules.CountAssigned {
 			running = len(a.holds)
 		}
+		capacity := a.Capacity
+		if a.remote != nil && !s.access.letsIn(a.ID) {
+			capacity = 0
+		}
 		fresh.Put(a.ID, offerOf(a), match.Standing{
-			Online: a.state == up || a.state == leaving, Running: running, Capacity: a.Capacity, Load: len(a.holds),
+			Online: a.state == up || a.state == leaving, Running: running, Capacity: capacity, Load: len(a.holds),
 		})
 	}
 	demands := []match.Demand{{}, {Languages: []string{"go"}}, {Repo: "api", Tags: []string{"gpu"}}, {Environments: []string{"linux"}, Prefer: "a3"}}

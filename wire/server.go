@@ -3,6 +3,8 @@ package wire
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
+	"unicode"
 )
 
 // UpdateCapabilities is the payload of update-capabilities.
@@ -93,9 +95,12 @@ func CheckName(name string) string {
 		return "is longer than 128 characters"
 	}
 	for _, c := range name {
-		if c <= ' ' || c == 0x7f || c == '"' || c == '\\' {
-			return "must be one word of printable characters"
+		if !unicode.IsPrint(c) || unicode.IsSpace(c) || strings.ContainsRune(`"\\/`, c) {
+			return "must be one word of printable characters, without quotes and slashes"
 		}
+	}
+	if name[0] == '-' || name[0] == '.' {
+		return "must not begin with - or ."
 	}
 	return ""
 }

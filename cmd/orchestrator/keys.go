@@ -75,7 +75,10 @@ once. With --name no other server can use it.`,
 		Example:           "  orchestrator key register --name build-1 --ttl 1h",
 		Args:              words(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(verb *cobra.Command, _ []string) error {
+			if err := holds(verb, ttl.Duration); err != nil {
+				return err
+			}
 			return a.issueRegistration(wire.IssueRegistration{Name: name, TTL: ttl.Milliseconds()})
 		},
 	}

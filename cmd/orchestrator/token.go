@@ -44,7 +44,10 @@ A viewer may look and nothing else.`,
   ORC_TOKEN=$(orchestrator token issue --sub ann --role viewer --ttl 1h)`,
 		Args:              words(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(verb *cobra.Command, _ []string) error {
+			if err := holds(verb, ttl.Duration); err != nil {
+				return err
+			}
 			if strings.TrimSpace(subject) == "" {
 				return misused("whom the token is for is missing", "Say it: --sub NAME")
 			}
@@ -60,6 +63,14 @@ A viewer may look and nothing else.`,
 		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 	return verb
+}
+
+// holds refuses a --ttl that is over before it begins.
+func holds(verb *cobra.Command, ttl time.Duration) error {
+	if verb.Flags().Changed("ttl") && ttl < time.Second {
+		return misused("--ttl must be a second or more", "Leave it out for what it is without one")
+	}
+	return nil
 }
 
 func (a *app) issueToken(request wire.IssueToken) error {

@@ -90,7 +90,12 @@ func (d *Door) toOperation(name string) admission {
 
 // toLook is for a list, toJoin for a pipe: agents have none of either.
 func toLook(c Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, true) }
-func toJoin(c Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, false) }
+func toJoin(c Caller, r *http.Request) *wire.Error {
+	if c.Kind == Operator && !c.Wide {
+		return denied("a pipe is for the machine that the orchestrator runs on: what comes through one is never asked for its token again")
+	}
+	return operatorsOnly(c, r, false)
+}
 
 func operatorsOnly(c Caller, r *http.Request, reads bool) *wire.Error {
 	if err := Everybody.allows(c); err != nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"orchestrator/wire"
 )
@@ -27,6 +28,11 @@ type Caller struct {
 	// and so may go where agents go, and speak for them there. Of an agent it says
 	// that it came by a route where agents see to the tasks of others.
 	Wide bool
+
+	// Of an operator with a token: what is told over a long time is told as long
+	// as that holds.
+	until time.Time
+	token string // its id
 }
 
 // String is the caller for people.

@@ -80,7 +80,9 @@ func (d *Door) bearer(credential string) (Caller, *visit, error) {
 	if err != nil {
 		return Caller{}, nil, err
 	}
-	return Caller{Kind: Operator, Name: claims.Subject, Role: claims.Role}, nil, nil
+	return Caller{
+		Kind: Operator, Name: claims.Subject, Role: claims.Role, until: claims.ExpiresAt, token: claims.ID,
+	}, nil, nil
 }
 
 // identify is who makes a request: who its credential says, or without one who

@@ -192,7 +192,11 @@ func (d *Door) document(w http.ResponseWriter, r *http.Request, operation Operat
 
 // body reads a request within bounds.
 func (d *Door) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.MaxBody))
+	most := d.MaxBody
+	if CallerOf(r.Context()).Kind == Nobody {
+		most = min(most, mostOfStrangers)
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, &wire.Error{Code: wire.CodeTooLarge, Message: fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
 	}
@@ -201,6 +205,9 @@ func (d *Door) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	return text, unhurried(w)
 }
+
+// mostOfStrangers is how much is read of somebody who has shown nothing.
+const mostOfStrangers = 256 << 10
 
 // unhurried takes the limit on reading a request away once it is read: while
 // it is answered, the server reads on to notice a caller that leaves, and a
@@ -241,6 +248,9 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) 
 		}
 	}
 	send := func(document any) error {
+		if d.lapsed(CallerOf(r.Context())) {
+			return errLapsed
+		}
 		text, err := wire.Encode(document)
 		if err != nil {
 			return err
@@ -267,6 +277,13 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) 
 		begin()
 		_ = hurry(control) // the end of the stream is written when this returns
 	}
+}
+
+var errLapsed = unauthenticated("the token has been revoked", "")
+
+// lapsed says whether a caller that was let in would not be any more.
+func (d *Door) lapsed(c Caller) bool {
+	return c.token != "" && d.Signer.Revoked != nil && d.Signer.Revoked(c.token)
 }
 
 // refuse answers with why not. What is not meant for the other side is logged

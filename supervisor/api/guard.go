@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -27,6 +28,11 @@ func (d *Door) behind(what string, may admission, do http.HandlerFunc) http.Hand
 			return
 		}
 		ctx := withCaller(r.Context(), caller)
+		if !caller.until.IsZero() {
+			var end context.CancelFunc
+			ctx, end = context.WithDeadline(ctx, caller.until.Add(leeway))
+			defer end()
+		}
 		if v != nil {
 			var leave func()
 			if ctx, leave = v.ask(ctx); leave == nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
@@ -34,7 +35,7 @@ type question struct {
 func (h *hearsay) do(_ context.Context, from Caller, operation string, body any) (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	q := question{from: from, operation: operation, body: body}
+	q := question{from: lasting(from), operation: operation, body: body}
 	h.asked = append(h.asked, q)
 	if h.answer != nil {
 		return h.answer(q)
@@ -45,7 +46,13 @@ func (h *hearsay) do(_ context.Context, from Caller, operation string, body any)
 func (h *hearsay) refuse(from Caller, operation string, err *wire.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.refused = append(h.refused, question{from: from, operation: operation, body: err})
+	h.refused = append(h.refused, question{from: lasting(from), operation: operation, body: err})
+}
+
+// lasting is a caller without what its token says of itself.
+func lasting(c Caller) Caller {
+	c.until, c.token = time.Time{}, ""
+	return c
 }
 
 // taken returns what was asked and refused since it was called last.

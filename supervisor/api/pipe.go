@@ -65,12 +65,6 @@ func (d *Door) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
 // wantsPipe says why a request cannot become a pipe. Whether the caller is still
 // there is asked of the socket itself, so nothing may lie between.
 func wantsPipe(r *http.Request) error {
-	if r.TLS != nil {
-		return &wire.Error{
-			Code: wire.CodeInvalid, Message: r.URL.Path + " is a pipe, and there are none over TLS",
-			Hint: "Join where the orchestrator runs, by its unix socket",
-		}
-	}
 	asked := strings.EqualFold(r.Header.Get("Upgrade"), PipeProtocol)
 	for _, word := range strings.Split(r.Header.Get("Connection"), ",") {
 		if asked && strings.EqualFold(strings.TrimSpace(word), "upgrade") && r.ContentLength == 0 {

@@ -64,8 +64,8 @@ func TestTLS(t *testing.T) {
 
 	a.header = http.Header{"Authorization": {"Bearer " + h.token(t, wire.PersonAdmin)}, "Connection": {"Upgrade"}, "Upgrade": {PipeProtocol}}
 	status, text := a.post(t, "pipe", "")
-	require.Equal(t, http.StatusBadRequest, status)
-	require.Contains(t, text, "over TLS")
+	require.Equal(t, http.StatusForbidden, status)
+	require.Contains(t, text, "is for the machine")
 
 	_, err := encrypted(&tls.Config{MaxVersion: tls.VersionTLS12}).Get(h.tcp.URL())
 	require.ErrorContains(t, err, "protocol version")

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What makes no sense is said to make none, with the place; nothing of it is
+// kept, and whoever comes next is served.
+//
+// Rows: A-36, A-37, A-51, A-82, A-83, A-84, A-114, A-136, A-159, A-164, K-06, T-20, T-42, T-54.
+func TestHubBadInput(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, "http {\n  listen = [\"127.0.0.1:0\"]\n  max_body = \"4KiB\"\n}\n"+quick+knowing("coder", "go", 2), "coder")
+	h.open("coder")
+	ann, coder := h.person(), h.program("coder")
+	task, begun := ann.create(wanting("x", "go")), h.begun(coder, 1)[0]
+	const bad, unknown, conflict, invalid = http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity
+	before := h.status().Seq
+	for _, row := range []struct {
+		who           *visitor
+		request, body string
+		status        int
+		code, pointer string
+	}{
+		{ann, "POST /tasks", ``, invalid, "invalid", "/title"},
+		{ann, "POST /tasks", `{"title":" ","spec":"s"}`, invalid, "invalid", "/title"},
+		{ann, "POST /tasks", `{"title":"x"}`, invalid, "invalid", "/spec"},
+		{ann, "POST /tasks", `{"title":7,"spec":"s"}`, invalid, "invalid", "/title"},
+		{ann, "POST /tasks", `{"title":"x","title":"y","spec":"s"}`, invalid, "invalid", ""},
+		{ann, "POST /tasks", `{"title":"x"`, bad, "malformed", ""},
+		{ann, "POST /tasks", "{\"title\":\"\xff\",\"spec\":\"s\"}", bad, "malformed", ""},
+		{ann, "POST /tasks", `[]`, invalid, "invalid", ""},
+		{ann, "POST /tasks", `{"title":"x","spec":"s"} {}`, bad, "malformed", ""},
+		{ann, "POST /tasks", `{"title":"x","spec":"s","d":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, invalid, "invalid", ""},
+		{ann, "POST /tasks", `{"title":"x","spec":"s","filler":"` + strings.Repeat("x", 4<<10) + `"}`, http.StatusRequestEntityTooLarge, "too_large", ""},
+		{ann, "POST /tasks", `{"title":"x","spec":"s","structured_spec":{"requirements":[]}}`, invalid, "invalid", "/structured_spec/$schema"},
+		{ann, "POST /tasks", `{"title":"x","spec":"s","structured_spec":{"$schema":"orchestratia/task-specs/v1"}}`, invalid, "invalid", "/structured_spec/$schema"},
+		{ann, "POST /tasks", `{"title":"x","spec":"s","requirements":{"languages":"go"}}`, invalid, "invalid", "/requirements/languages"},
+		{ann, "POST /tasks", `{"title":"x","spec":"s","dependencies":[{}]}`, invalid, "invalid", "/dependencies/0/depends_on_task_id"},
+		{ann, "POST /tasks", `{"title":"x","spec":"s","dependencies":[{"depends_on_task_id":"nope"}]}`, unknown, "not_found", "/dependencies/0"},
+		{ann, "POST /tasks", fmt.Sprintf(`{"title":"x","spec":"s","dependencies":[{"depends_on_task_id":%q,"dependency_type":"soft"}]}`, task), invalid, "invalid", "/dependencies/0/dependency_type"},
+		{ann, "POST /tasks", fmt.Sprintf(`{"title":"x","spec":"s","dependencies":[{"depends_on_task_id":%q,"dependency_type":"input"}]}`, task), invalid, "invalid", "/dependencies/0/contract_key"},
+		{ann, "POST /tasks", fmt.Sprintf(`{"title":"x","spec":"s","dependency_ids":[%q,"nope"]}`, task), unknown, "not_found", "/dependency_ids/1"},
+		{ann, "PUT /tasks/" + task, `{"status":"done"}`, invalid, "invalid", "/status"},
+		{ann, "PUT /tasks/nope", `{"title":"y"}`, unknown, "not_found", ""},
+		{ann, "POST /tasks/" + task + "/approve-plan", ``, conflict, "conflict", ""},
+		{ann, "POST /tasks/" + task + "/revise-plan", ``, invalid, "invalid", "/feedback"},
+		{ann, "POST /tasks/" + begun + "/auto-assign", ``, conflict, "conflict", ""},
+		{ann, "DELETE /tasks/" + task, ``, http.StatusMethodNotAllowed, "method", ""},
+		{ann, "GET /tasks/" + task + "/nothing", ``, unknown, "not_found", ""},
+		{ann, "GET /tasks//notes", ``, unknown, "not_found", ""},
+		{coder, "POST /servers/tasks/" + begun + "/complete", `{}`, invalid, "invalid", "/result"},
+		{coder, "POST /servers/tasks/" + begun + "/complete", `{"result":{"$schema":"orchestratia/task-result/v1"}}`, invalid, "invalid", "/result/summary"},
+		{coder, "POST /servers/tasks/" + begun + "/complete", `{"result":{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{"k":{"status":"skipped"}}}}`, invalid, "invalid", "/result/contracts/k/data"},
+		{coder, "POST /servers/tasks/" + begun + "/help", `{}`, invalid, "invalid", "/question"},
+		{coder, "POST /server/tasks/" + begun + "/assign", `{}`, invalid, "invalid", "/session_name"},
+		{coder, "POST /server/tasks/" + task + "/dependencies", `{"dependency_type":"input"}`, invalid, "invalid", "/depends_on_task_id"},
+		{coder, "DELETE /server/tasks/" + task + "/dependencies/nope", ``, unknown, "not_found", ""},
+		{coder, "GET /server/tasks?status=asleep", ``, invalid, "invalid", ""},
+		{coder, "GET /server/tasks/check?session_id=nope", ``, http.StatusForbidden, "denied", ""},
+		{coder, "POST /servers/heartbeat", `{"capabilities":{"languages":7}}`, invalid, "invalid", "/capabilities/languages"},
+		{h.nobody(), "POST /servers/register", `{"name":"far"}`, invalid, "invalid", "/registration_token"},
+	} {
+		refusal := row.who.misses(row.status, row.code, row.request, row.body)
+		if row.pointer != "" {
+			require.Equal(t, row.pointer, refusal.Error.Details["pointer"], "%s %s", row.request, row.body)
+		}
+	}
+	require.Equal(t, before, h.status().Seq, "nothing is kept")
+	require.Equal(t, "running", ann.task(begun).Status)
+	coder.gets(nil, "POST /servers/tasks/"+begun+"/complete", `{"result":"served"}`)
+	h.stop()
+}
+
+// A program that is not at home: under a name that it was not given, in words
+// that are no JSON, or cut off in the middle. Nobody gets far by it.
+func TestHubStrangeRequests(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, listeners+quick+knowing("coder", "go", 2), "coder")
+	h.open("coder")
+	ann := h.person()
+	before := h.status().Seq
+	body := `{"title":"x","spec":"s"}`
+	for name, row := range map[string]struct {
+		change func(*http.Request)
+		status int
+	}{
+		"another name":    {func(r *http.Request) { r.Host = "evil.example" }, http.StatusForbidden},
+		"no JSON":         {func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, http.StatusUnsupportedMediaType},
+		"packed":          {func(r *http.Request) { r.Header.Set("Content-Encoding", "gzip") }, http.StatusUnsupportedMediaType},
+		"two credentials": {func(r *http.Request) { r.Header.Set("X-API-Key", "orc_other") }, http.StatusUnauthorized},
+		"by a browser":    {func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, http.StatusCreated}, // it has the token: no page of elsewhere does
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/api/v1/tasks", strings.NewReader(body))
+		require.NoError(t, err)
+		r.Header.Set(ann.header, ann.credential)
+		row.change(r)
+		answer, err := ann.client.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, row.status, answer.StatusCode, name)
+		require.Empty(t, answer.Header.Get("Access-Control-Allow-Origin"))
+	}
+	for _, text := range []string{
+		"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + ann.credential + "\r\nContent-Length: 1000\r\n\r\n" + body,
+		"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + ann.credential + "\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"tit\r\n",
+		"GET /api/v1/tasks", "\x16\x03\x01\x00\x05hello", "\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+		require.NoError(t, err)
+		_, err = conn.Write([]byte(text))
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+	}
+	ann.create(body)
+	require.Equal(t, before+2, h.status().Seq)
+	h.stop()
+}
+
+// An agent comes by its own socket and is itself without showing anything, and
+// nobody else whatever it shows. The socket and the token end with its run.
+//
+// Rows: A-45, A-46, A-48, A-160, A-161, A-163.
+func TestHubOwnSocket(t *testing.T) {
+	t.Parallel()
+	const inner = "\nagent \"inner\" {\n  command = [\"sh\", \"inner.sh\"]\n  capabilities {\n    languages = [\"go\"]\n  }\n}\n"
+	h := newHub(t, listeners+quick+inner+knowing("other", "ts", 1), "other")
+	h.write("inner.sh", "echo \"$ORC_URL $ORC_TOKEN $ORC_SOCKET\" >inner.part\nmv inner.part inner.env\nexec cat\n")
+	h.open("other")
+	ann, other := h.person(), h.program("other")
+	token, socket := h.inner()
+	self := h.visitor("", "")
+	self.client = over(socket)
+
+	task := ann.create(wanting("x", "go"))
+	ann.matched(task)
+	require.Equal(t, task, self.polled()[0].ID)
+	self.gets(nil, "POST /servers/tasks/"+task+"/start", "")
+	var part hubTask
+	self.gets(&part, "POST /server/tasks", `{"title":"part","spec":"s","session_id":"s-1","acceptance_criteria":["green"]}`)
+	part = ann.task(part.ID)
+	require.Equal(t, "agent:inner", part.CreatedBy)
+	require.Equal(t, task, *part.Parent)
+	require.Equal(t, "s-1", *part.Session)
+	require.Equal(t, []string{"green"}, part.Criteria)
+
+	shows := func(header, credential string) *visitor {
+		v := h.visitor(header, credential)
+		v.client = self.client
+		return v
+	}
+	const poll = "GET /servers/tasks/poll"
+	require.Empty(t, shows("X-API-Key", token).polled())
+	require.Empty(t, shows("Authorization", "Bearer "+token).polled())
+	shows("X-API-Key", other.credential).misses(http.StatusForbidden, "denied", poll, "")
+	shows("Authorization", ann.credential).misses(http.StatusForbidden, "denied", "GET /tasks/"+task, "")
+	shows("X-API-Key", "orc_unknown").misses(http.StatusUnauthorized, "unauthenticated", poll, "")
+	self.misses(http.StatusUnauthorized, "unauthenticated", "GET /tasks/"+task, "")
+	require.Equal(t, "x", h.withKey(token).task(task).Title, "over TCP it is the same")
+
+	h.ask("agent", "stop", "inner")
+	require.NoFileExists(t, socket)
+	_, err := self.try("GET /api/v1/servers/tasks/poll", "")
+	require.Error(t, err)
+	h.withKey(token).misses(http.StatusUnauthorized, "unauthenticated", poll, "")
+	require.NoError(t, os.Remove(h.path("inner.env")))
+	h.ask("agent", "start", "inner")
+	fresh, _ := h.inner()
+	require.NotEqual(t, token, fresh)
+	require.Equal(t, task, h.withKey(fresh).polled()[0].ID, "what it had begun it is given again")
+	h.stop()
+}
+
+// inner is what the agent of that name has found in its environment.
+func (h *hub) inner() (token, socket string) {
+	h.t.Helper()
+	var words []string
+	waitForThat(h.t, "environment of inner", func() bool {
+		text, err := os.ReadFile(h.path("inner.env"))
+		words = strings.Fields(string(text))
+		return err == nil
+	})
+	require.Len(h.t, words, 3)
+	require.Equal(h.t, h.url, words[0])
+	return words[1], words[2]
+}
+
+// over is a client that comes by a unix socket.
+func over(socket string) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+}
+
+// What is held against the document is held: less, more or something else is
+// noticed.
+func TestHubDocumentIsHeld(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, listeners+quick+knowing("coder", "go", 2), "coder")
+	h.open("coder")
+	ann := h.person()
+	task := ann.create(`{"title":"x","spec":"s"}`)
+	request := "GET /api/v1/tasks/" + task
+	r := ann.ask(request, "")
+	for _, change := range [][2]string{
+		{`"title":"x",`, ``}, {`"title":"x"`, `"title":7`}, {`"status":"pending"`, `"status":"asleep"`},
+		{`"dependencies":[]`, `"dependencies":null`}, {`"dependencies":[]`, `"dependencies":[{"id":"d1"}]`},
+	} {
+		require.Contains(t, r.text, change[0])
+		require.Error(t, h.unlike(request, &reply{status: r.status, header: r.header, text: strings.Replace(r.text, change[0], change[1], 1)}), "%s", change[1])
+	}
+	require.Error(t, h.unlike(request, &reply{status: http.StatusCreated, header: r.header, text: r.text}))
+	require.Error(t, h.unlike(request+"/notes", r))
+	require.NoError(t, h.unlike(request, r))
+	h.stop()
+}
