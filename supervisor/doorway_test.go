@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,18 +14,36 @@ import (
 	"orchestrator/supervisor/child"
 )
 
-// doors is a Doorway that remembers what was asked of it.
+// doors is a Doorway that remembers what was asked of it. Agents are started by
+// several goroutines.
 type doors struct {
+	env []string
+	err error
+
+	mu   sync.Mutex
 	told []string
 	runs []string
-	env  []string
-	err  error
 }
 
 func (d *doors) open(agent, run string) ([]string, func(), error) {
-	d.told = append(d.told, "+"+agent)
+	d.tell("+" + agent)
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.runs = append(d.runs, run)
-	return d.env, func() { d.told = append(d.told, "-"+agent) }, d.err
+	return d.env, func() { d.tell("-" + agent) }, d.err
+}
+
+func (d *doors) tell(what string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = append(d.told, what)
+}
+
+// asked is what was asked so far, and for which runs.
+func (d *doors) asked() (told, runs []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.told), slices.Clone(d.runs)
 }
 
 // A run has a way to the door of its own from before it begins until nothing is
@@ -36,20 +55,28 @@ func TestEachRunHasItsDoor(t *testing.T) {
 		d := &doors{env: []string{"ORC_SOCKET=s", "ORC_TOKEN=t"}}
 		a := agentOf(t, "a")
 		a.Autostart = true
+		var mu sync.Mutex
 		var seen [][]string
 		p := perform(t, Options{Doorway: d.open}, []Agent{a}, map[string]part{"a": func(r *player) int {
+			mu.Lock()
 			seen = append(seen, slices.Concat(r.spec.Env, []string{r.spec.Run}))
+			mu.Unlock()
 			return after(time.Second, 1)(r)
 		}})
 		<-time.After(1700 * time.Millisecond)
-		require.Equal(t, []string{"+a", "-a", "+a"}, d.told)
-		for i, run := range d.runs {
+		synctest.Wait()
+		told, runs := d.asked()
+		require.Equal(t, []string{"+a", "-a", "+a"}, told)
+		mu.Lock()
+		for i, run := range runs {
 			require.Equal(t, run, seen[i][len(seen[i])-1])
 			require.Contains(t, seen[i], "ORC_SOCKET=s")
 			require.Contains(t, seen[i], "ORC_AGENT_ID=a")
 		}
+		mu.Unlock()
 		require.NoError(t, p.stop())
-		require.Equal(t, []string{"+a", "-a", "+a", "-a"}, d.told)
+		told, _ = d.asked()
+		require.Equal(t, []string{"+a", "-a", "+a", "-a"}, told)
 	})
 }
 
@@ -62,10 +89,12 @@ func TestRunsWithoutADoor(t *testing.T) {
 		missing.Autostart, lucky.Autostart = true, true
 		p := perform(t, Options{Doorway: d.open}, []Agent{missing, lucky}, map[string]part{"lucky": untilEOF})
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"+missing", "-missing", "+lucky"}, d.told)
+		told, _ := d.asked()
+		require.ElementsMatch(t, []string{"+missing", "-missing", "+lucky"}, told)
 		require.Contains(t, p.live["lucky"].spec.Env, "ORC_TOKEN=t", "what there is counts")
 		c := p.join("guest")
-		require.Len(t, d.told, 3)
+		told, _ = d.asked()
+		require.Len(t, told, 3)
 		c.end()
 		c.goodbye()
 		require.NoError(t, p.stop())
