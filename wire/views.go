@@ -34,6 +34,7 @@ type Status struct {
 	State         string      `json:"state"` // running | stopping
 	Config        string      `json:"config"`
 	StateDir      string      `json:"state_dir"`
+	URLs          []string    `json:"urls"` // where it listens besides its socket
 	StartedAt     string      `json:"started_at"`
 	UpMS          int64       `json:"up_ms"`
 	Agents        []AgentView `json:"agents"`

@@ -32,7 +32,7 @@ func (a *app) agentCommand() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	verb.AddCommand(
-		a.listCommand("ls", "orchestrator agent ls"), a.agentShowCommand(),
+		a.listCommand("ls", "orchestrator agent ls"), a.agentShowCommand(), a.agentServersCommand(),
 		a.agentChangeCommand("start", "Start agents that do not run", `Starts agents that are stopped, failed or waiting for their next try, and the
 agents they depend on. Comes back when each has a process, or says why not.`),
 		a.agentChangeCommand("stop", "Stop agents and keep them stopped", `Stops agents in order and waits until nothing of them is left. They stay

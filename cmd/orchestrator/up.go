@@ -159,6 +159,7 @@ func (t *team) listen(c *config.Config) (urls []string, err error) {
 		t.remote = append(t.remote, l)
 		urls = append(urls, l.URL())
 	}
+	t.urls = urls
 	if len(urls) == 0 {
 		return nil, nil
 	}

@@ -36,6 +36,7 @@ type team struct {
 	shutdown time.Duration // the budget of the ordered stop
 	listener net.Listener  // the operators' socket
 	remote   []net.Listener
+	urls     []string  // where these are
 	runs     *api.Runs // who has a socket of its own
 	signer   *api.Signer
 	http     config.HTTP
@@ -182,7 +183,11 @@ func (t *team) door() *api.Door {
 	}
 	operations := t.decided()
 	maps.Copy(operations, map[string]api.Operation{
-		"status":        api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) { return s.Status(ctx) }),
+		"status": api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) {
+			status, err := s.Status(ctx)
+			status.URLs = t.urls
+			return status, err
+		}),
 		"start-agent":   agents(s.StartAgents),
 		"stop-agent":    agents(s.StopAgents),
 		"restart-agent": agents(s.RestartAgents),
