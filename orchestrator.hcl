@@ -48,6 +48,10 @@ agent "ticker" {
   restart {
     policy = "always"
   }
+
+  capabilities {
+    max_concurrent_tasks = 0 # it knows nothing of tasks
+  }
 }
 
 # Crashes twice before it does its work: watch the delays grow.
@@ -55,6 +59,10 @@ agent "phoenix" {
   description = "crashes twice, then works"
   command     = ["go", "run", "./fixtures/phoenix"]
   depends_on  = ["ticker"]
+
+  capabilities {
+    max_concurrent_tasks = 0 # it knows nothing of tasks
+  }
 }
 
 # Ends, and leaves a stubborn grandchild behind. It does not stay for long.
@@ -62,6 +70,10 @@ agent "family" {
   description = "leaves a process behind"
   command     = ["go", "run", "./fixtures/family"]
   depends_on  = ["ticker"]
+
+  capabilities {
+    max_concurrent_tasks = 0 # it knows nothing of tasks
+  }
 }
 
 # Two agents from one block. They are told when it is time to go.
@@ -69,4 +81,8 @@ agent "listener" {
   description = "hears the end coming"
   command     = ["go", "run", "./fixtures/listener"]
   replicas    = 2
+
+  capabilities {
+    max_concurrent_tasks = 0 # it knows nothing of tasks
+  }
 }

@@ -257,7 +257,7 @@ func (r *reader) capabilities(b *hcl.Block, path string, c *Capabilities, sc *sc
 		attr("environments", words(&c.Environments)),
 		attr("tags", words(&c.Tags)),
 		attr("names", words(&c.Names)),
-		attr("max_concurrent_tasks", whole(&c.MaxConcurrentTasks, 1, math.MaxInt32)),
+		attr("max_concurrent_tasks", whole(&c.MaxConcurrentTasks, 0, math.MaxInt32)),
 	}, children: []child{{kind: "repo", label: "name", many: true, read: func(b *hcl.Block) {
 		if !r.unique(repos, b) {
 			return
