@@ -17,21 +17,10 @@ type agentList struct {
 }
 
 func (a *app) agentCommand() *cobra.Command {
-	verb := &cobra.Command{
-		Use:     "agent",
-		Short:   "Look at agents, start, stop and restart them",
+	return a.group(&cobra.Command{
+		Use: "agent", Short: "Look at agents, start, stop and restart them",
 		Example: "  orchestrator agent show coder\n  orchestrator agent restart coder reviewer",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(verb *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownVerb(verb, args[0])
-			}
-			a.showHelp(verb)
-			return nil
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	verb.AddCommand(
+	},
 		a.listCommand("ls", "orchestrator agent ls"), a.agentShowCommand(), a.agentServersCommand(),
 		a.agentChangeCommand("start", "Start agents that do not run", `Starts agents that are stopped, failed or waiting for their next try, and the
 agents they depend on. Comes back when each has a process, or says why not.`),
@@ -40,7 +29,6 @@ stopped until they are started again, also over a reload.`),
 		a.agentChangeCommand("restart", "Stop agents and start them again", `Stops agents in order, waits until nothing of them is left, and starts them
 again. The count of failures that led to a back-off begins anew.`),
 	)
-	return verb
 }
 
 func (a *app) psCommand() *cobra.Command { return a.listCommand("ps", "orchestrator ps") }

@@ -9,22 +9,12 @@ import (
 )
 
 func (a *app) keyCommand() *cobra.Command {
-	verb := &cobra.Command{
-		Use:     "key",
-		Short:   "Keys that let programs speak as agents",
+	return a.group(&cobra.Command{
+		Use: "key", Short: "Keys that let programs speak as agents",
 		Example: "  KEY=$(orchestrator key issue ci)",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(verb *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownVerb(verb, args[0])
-			}
-			a.showHelp(verb)
-			return nil
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	verb.AddCommand(a.keyIssueCommand(), a.keyListCommand(), a.keyRotateCommand(), a.keyRevokeCommand(), a.keyRegisterCommand())
-	return verb
+	},
+		a.keyIssueCommand(), a.keyListCommand(), a.keyRotateCommand(), a.keyRevokeCommand(), a.keyRegisterCommand(),
+	)
 }
 
 func (a *app) keyIssueCommand() *cobra.Command {

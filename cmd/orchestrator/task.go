@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) taskCommand() *cobra.Command {
-	verb := &cobra.Command{
+	return a.group(&cobra.Command{
 		Use:   "task",
 		Short: "Hand out work, look at it, wait for it",
 		Long: `Tasks are the work of the agents. Each has an id, of which any unique prefix will
@@ -19,24 +19,13 @@ agents, plans, and what they get of each other: orchestrator help work.`,
 		Example: `  orchestrator task add "Say hello" --wait
   orchestrator task ls
   orchestrator task show 91c0`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(verb *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownVerb(verb, args[0])
-			}
-			a.showHelp(verb)
-			return nil
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	verb.AddCommand(
+	},
 		a.taskAddCommand(), a.taskListCommand(), a.taskShowCommand(), a.graphCommand("orchestrator task graph"),
 		a.taskAssignCommand(), a.taskMatchCommand(), a.taskUpdateCommand(), a.taskDepsCommand(),
 		a.taskPlanCommand(), a.taskApprovePlanCommand(), a.taskRevisePlanCommand(),
 		a.taskStartCommand(), a.taskAskCommand(), a.taskDoneCommand(), a.taskFailCommand(), a.taskCancelCommand(),
 		a.taskNoteCommand(), a.taskNotesCommand(), a.taskWaitCommand(),
 	)
-	return verb
 }
 
 // completeTasks offers the ids of tasks that are not on the line yet, with

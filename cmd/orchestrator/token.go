@@ -11,22 +11,12 @@ import (
 )
 
 func (a *app) tokenCommand() *cobra.Command {
-	verb := &cobra.Command{
-		Use:     "token",
-		Short:   "Tokens with which people come from elsewhere",
+	return a.group(&cobra.Command{
+		Use: "token", Short: "Tokens with which people come from elsewhere",
 		Example: "  ORC_TOKEN=$(orchestrator token issue --sub ann)",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(verb *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownVerb(verb, args[0])
-			}
-			a.showHelp(verb)
-			return nil
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	verb.AddCommand(a.tokenIssueCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
-	return verb
+	},
+		a.tokenIssueCommand(), a.tokenListCommand(), a.tokenRevokeCommand(),
+	)
 }
 
 func (a *app) tokenIssueCommand() *cobra.Command {

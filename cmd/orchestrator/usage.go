@@ -70,3 +70,18 @@ func useLine(verb *cobra.Command) string {
 	}
 	return verb.UseLine()
 }
+
+// group makes a command of verbs that does nothing by itself.
+func (a *app) group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	verb.Args = cobra.ArbitraryArgs
+	verb.ValidArgsFunction = cobra.NoFileCompletions
+	verb.RunE = func(verb *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownVerb(verb, args[0])
+		}
+		a.showHelp(verb)
+		return nil
+	}
+	verb.AddCommand(verbs...)
+	return verb
+}

@@ -24,11 +24,6 @@ type Demand struct {
 	Prefer                               string
 }
 
-// Empty says whether a task asks for nothing.
-func (d *Demand) Empty() bool {
-	return d.Repo == "" && len(d.Languages) == 0 && len(d.Environments) == 0 && len(d.Tools) == 0 && len(d.Tags) == 0 && d.Prefer == ""
-}
-
 // Standing is what changes about an agent all the time. Running counts against
 // its capacity; Load, which includes what it is yet to begin, decides between
 // equals.

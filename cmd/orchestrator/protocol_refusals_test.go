@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// codesPart is what agents hear as the code of a refusal, and for which of our
+// own codes. Those of the code, with the comments that stand beside them.
+func codesPart(t *testing.T) string {
+	rows := make(map[string][]string)
+	for _, c := range wireCodes(t) {
+		code, reason := heardCode(t, c.code)
+		if reason != "" {
+			c.meaning += " (with a reason)"
+		}
+		rows[code] = append(rows[code], c.meaning)
+	}
+	require.Len(t, rows, 6)
+	var b strings.Builder
+	b.WriteString("| Code | What it means |\n|---|---|\n")
+	for _, code := range schemaNamed(t, "response:error").at("properties", "error", "properties", "code").words("enum") {
+		require.NotEmpty(t, rows[code], code)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", code, strings.Join(rows[code], "; or "))
+	}
+	return b.String()
+}
+
+type wireCode struct {
+	code    wire.Code
+	meaning string
+}
+
+// wireCodes are the constants of type Code, as they stand in package wire.
+func wireCodes(t *testing.T) (found []wireCode) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../wire/error.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || fmt.Sprint(spec.Type) != "Code" {
+			return true
+		}
+		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		require.NoError(t, err)
+		found = append(found, wireCode{code: wire.Code(value), meaning: strings.TrimSpace(spec.Comment.Text())})
+		return true
+	})
+	require.Greater(t, len(found), 6)
+	return found
+}
+
+// heardCode is a code as an agent hears it, and the reason beside it.
+func heardCode(t *testing.T, code wire.Code) (heard, reason string) {
+	t.Helper()
+	line := wire.Envelope{ID: "x", At: time.Unix(0, 0)}.AppendRefusal(nil, nil, &wire.Error{Code: code})
+	var said struct {
+		Error struct {
+			Code    string
+			Details struct{ Reason string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(line, &said))
+	return said.Error.Code, said.Error.Details.Reason
+}
+
+// reasons are what details.reason may be, in the order of the page. Those that
+// the code has and this has not, and the other way round, are mistakes.
+var reasons = []struct{ reason, meaning string }{
+	{"rate_limited", "more messages than `protocol.rate` allows, from one agent. Nothing was done. Wait a second and ask again, with a new id"},
+	{"wrong_state", "the task is in a state in which this cannot be; `details.state` says which"},
+	{"blocked", "the task waits for others; `details.waitsFor` has their ids"},
+	{"unassigned", "nobody has the task, and an operator cannot work on it: agents take their own, or are given them"},
+	{"too_many_questions", "a thousand of your questions wait for an answer; `details.open` says how many"},
+	{"at_capacity", "you have as many tasks as you may have at a time; `details.taskIds` says which"},
+	{"dependency_failed", "a task that this one was to depend on came to nothing, so it would never run"},
+	{"contract_taken", "another task delivers under this contract already; `details.taskId` says which"},
+	{"cycle", "tasks would wait for each other; `details.path` is the way round"},
+	{"no_requirements", "the task says nothing that agents could be matched by"},
+	{"too_many_notes", "the task has ten thousand notes, and takes no more"},
+	{"name_taken", "an agent of that name runs here"},
+	{"too_large", "the request is longer than anybody reads"},
+	{"media_type", "the request says that it is no JSON"},
+	{"id_reused", "this run of you has used the id for another request"},
+	{"conflict", "it does not fit what is, for another reason: such as a stop that has begun"},
+}
+
+func reasonsPart(t *testing.T) string {
+	var known []string
+	var b strings.Builder
+	b.WriteString("| Reason | What it means |\n|---|---|\n")
+	for _, r := range reasons {
+		known = append(known, r.reason)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", r.reason, r.meaning)
+	}
+	require.ElementsMatch(t, reasonsOfTheCode(t), known, "the table of reasons in protocol_test.go")
+	return b.String()
+}
+
+// reasonsOfTheCode are all that a refusal may give as its reason: those beside
+// a code, and those that details are made with.
+func reasonsOfTheCode(t *testing.T) (found []string) {
+	t.Helper()
+	add := func(reason string) {
+		if reason != "" && !slices.Contains(found, reason) {
+			found = append(found, reason)
+		}
+	}
+	for _, c := range wireCodes(t) {
+		_, reason := heardCode(t, c.code)
+		add(reason)
+	}
+	for _, f := range goFiles(t) {
+		if f.test || !matches([]string{"wire", "handlers/...", "supervisor", "supervisor/api"}, f.folder) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			pair, ok := n.(*ast.KeyValueExpr)
+			if ok && spelled(pair.Key) == "reason" {
+				require.NotEmpty(t, spelled(pair.Value), "%s: a reason that is not spelled out", f.at(pair))
+				add(spelled(pair.Value))
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// spelled is a text that stands in the code; "" for anything else.
+func spelled(n ast.Expr) string {
+	literal, ok := n.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return ""
+	}
+	text, _ := strconv.Unquote(literal.Value)
+	return text
+}
