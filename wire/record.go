@@ -16,3 +16,16 @@ type Record struct {
 	Key         string    // unique for each From, when not ""
 	Correlation string    // what it belongs together with
 }
+
+// Search says which records are wanted, where not all are: mail, which is what
+// has a topic and an addressee; or the one that has a key.
+type Search struct {
+	To       []string // whom the mail is for; none: anybody
+	After    int64    // mail behind this number
+	Until    int64    // and up to this one; 0: all there is
+	Backward bool     // the newest first
+
+	// With a key all of the above is passed over: wanted is the one record of
+	// this sender with this key.
+	From, Key string
+}
