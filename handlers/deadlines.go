@@ -1,8 +1,6 @@
 package handlers
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"orchestrator/wire"
@@ -24,30 +22,16 @@ func (s *State) Due() (time.Time, bool) {
 }
 
 // lostAt is when the first server will have been silent for too long.
-func (s *State) lostAt() time.Time {
-	heard := s.servers[0].remote.seen
-	if heard.Before(s.since) {
-		heard = s.since
-	}
-	return heard.Add(s.rules.Silence)
-}
+func (s *State) lostAt() time.Time { return s.servers.first(s.since).Add(s.rules.Silence) }
+
+// date implements dated: when nobody waits any more.
+func (q *question) date() (time.Time, int64) { return q.deadline, q.number }
 
 // keepDeadline files a question under its deadline, if it has one.
 func (s *State) keepDeadline(q *question) {
 	if !q.deadline.IsZero() {
-		at, _ := slices.BinarySearchFunc(s.deadlines, q, byDeadline)
-		s.deadlines = slices.Insert(s.deadlines, at, q)
+		s.deadlines.add(q)
 	}
-}
-
-func (s *State) forgetDeadline(q *question) {
-	if at, there := slices.BinarySearchFunc(s.deadlines, q, byDeadline); there {
-		s.deadlines = slices.Delete(s.deadlines, at, at+1)
-	}
-}
-
-func byDeadline(a, b *question) int {
-	return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.number, b.number))
 }
 
 // expire ends the questions whose time has passed, and finds servers that are

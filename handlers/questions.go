@@ -120,7 +120,7 @@ func (*questionRejoined) kind() string { return wire.EventQuestionRejoined }
 
 func (f *questionRejoined) apply(s *State, _ *wire.Record) {
 	q := s.questions[f.ID]
-	s.forgetDeadline(q)
+	s.deadlines.drop(q)
 	s.await(q, f.Request, f.Deadline)
 }
 
@@ -195,7 +195,7 @@ func (q *question) asker() Actor { return Actor{Kind: Agent, Name: q.view.Agent,
 func (s *State) close(id string) *question {
 	q := s.questions[id]
 	delete(s.questions, id)
-	s.forgetDeadline(q)
+	s.deadlines.drop(q)
 	at, _ := slices.BinarySearchFunc(s.asked, q.number, func(o *question, number int64) int { return cmp.Compare(o.number, number) })
 	s.asked = slices.Delete(s.asked, at, at+1)
 	return q

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -65,23 +64,18 @@ func (f *serverRegistered) apply(s *State, r *wire.Record) {
 func (s *State) hear(a *agent, at time.Time) {
 	a.state, a.stale = up, false
 	a.remote.seen = at
-	place, _ := slices.BinarySearchFunc(s.servers, a, bySilence)
-	s.servers = slices.Insert(s.servers, place, a)
+	s.servers.add(a)
 }
 
 // unhear takes a server from those that are online.
 func (s *State) unhear(a *agent) {
-	if a.remote == nil {
-		return
-	}
-	if place, there := slices.BinarySearchFunc(s.servers, a, bySilence); there {
-		s.servers = slices.Delete(s.servers, place, place+1)
+	if a.remote != nil {
+		s.servers.drop(a)
 	}
 }
 
-func bySilence(a, b *agent) int {
-	return cmp.Or(a.remote.seen.Compare(b.remote.seen), cmp.Compare(a.number, b.number))
-}
+// date implements dated: when a server was heard of.
+func (a *agent) date() (time.Time, int64) { return a.remote.seen, a.number }
 
 // serverSeen says that a server is there.
 type serverSeen struct {

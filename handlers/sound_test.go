@@ -154,5 +154,5 @@ func requireSoundQuestions(t testing.TB, s *State) {
 		}
 	}
 	require.Equal(t, timed, len(s.deadlines))
-	require.True(t, slices.IsSortedFunc(s.deadlines, byDeadline))
+	require.True(t, slices.IsSortedFunc(s.deadlines, byDate[*question]))
 }

@@ -30,10 +30,10 @@ type State struct {
 	index    *match.Index // what agents can do
 
 	questions map[string]*question
-	asked     []*question // those that are open, oldest first
-	deadlines []*question // those that have one, the earliest first
-	numbered  int64       // questions so far
-	servers   []*agent    // those that have registered and are online, the one heard longest ago in front
+	asked     []*question         // those that are open, oldest first
+	deadlines timeline[*question] // those that have one
+	numbered  int64               // questions so far
+	servers   timeline[*agent]    // those that have registered and are online
 
 	access   access
 	stopping bool      // no new work is given out

@@ -114,7 +114,7 @@ func requireSoundServers(t testing.TB, s *State) {
 		}
 	}
 	require.Equal(t, len(s.servers), online)
-	require.True(t, slices.IsSortedFunc(s.servers, bySilence))
+	require.True(t, slices.IsSortedFunc(s.servers, byDate[*agent]))
 }
 
 // requireSoundHelp: what an agent asked about its task is open as long as the
