@@ -31,6 +31,14 @@ type Log interface {
 	// end it too. An empty payload comes back as nil. Payloads are for reading.
 	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
 
+	// Find yields the facts that a search wants: the one that has a key, or
+	// mail, in order or the newest first, each once. Like Records it shows
+	// nothing behind the fact that was the last when the range began, and a row
+	// that does not follow from the one before ends it with a *ChainError. It
+	// reads what it yields and little more, so that whoever wants one letter
+	// need not say so. A name in To that is "" is nobody's.
+	Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error]
+
 	// Snapshot returns the newest state kept and the number of the last fact
 	// that it includes. If none is kept, or none is intact, seq is 0 and state
 	// nil, and the facts have to tell everything.

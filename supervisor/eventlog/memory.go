@@ -5,6 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"iter"
+	"slices"
 	"sync"
 
 	"orchestrator/wire"
@@ -13,11 +14,12 @@ import (
 // Memory is a log that lives as long as the process: for tests, and for those
 // who want no files.
 type Memory struct {
-	mu     sync.Mutex
-	facts  []wire.Record // fact n at n-1; what is there is never changed
-	taken  map[sender]int64
-	kept   []state // at most two, oldest first
-	closed bool
+	mu      sync.Mutex
+	facts   []wire.Record // fact n at n-1; what is there is never changed
+	taken   map[sender]int64
+	letters map[string][]int64 // the numbers of each addressee's mail; of all under ""
+	kept    []state            // at most two, oldest first
+	closed  bool
 }
 
 // sender is who used which key.
@@ -31,7 +33,7 @@ type state struct {
 
 // NewMemory returns an empty log.
 func NewMemory() *Memory {
-	return &Memory{taken: make(map[sender]int64)}
+	return &Memory{taken: make(map[sender]int64), letters: make(map[string][]int64)}
 }
 
 // Append implements Log.
@@ -56,6 +58,10 @@ func (m *Memory) Append(ctx context.Context, last int64, batch []wire.Record) er
 	for i, r := range batch {
 		r.Payload = bytes.Clone(r.Payload)
 		m.facts = append(m.facts, asKept(r, last+int64(i)+1))
+		if seq := int64(len(m.facts)); r.Topic != "" && r.To != "" {
+			m.letters[r.To] = append(m.letters[r.To], seq)
+			m.letters[""] = append(m.letters[""], seq)
+		}
 	}
 	return nil
 }
@@ -107,6 +113,54 @@ func (m *Memory) Records(ctx context.Context, after int64) iter.Seq2[wire.Record
 			}
 		}
 	}
+}
+
+// Find implements Log.
+func (m *Memory) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error] {
+	return func(yield func(wire.Record, error) bool) {
+		m.mu.Lock()
+		facts, holder, closed := m.facts, m.taken[sender{from: s.From, key: s.Key}], m.closed
+		m.mu.Unlock()
+		if err := ctx.Err(); err != nil || closed {
+			if closed {
+				err = fs.ErrClosed
+			}
+			yield(wire.Record{}, err)
+			return
+		}
+		if s.Key != "" {
+			if holder > 0 {
+				yield(facts[holder-1], nil)
+			}
+			return
+		}
+		for found := openMail(s, int64(len(facts)), m.numbers); ; {
+			seq, _, err := found.next(ctx)
+			if err != nil {
+				yield(wire.Record{}, err)
+				return
+			}
+			if seq == 0 || !yield(facts[seq-1], nil) {
+				return
+			}
+		}
+	}
+}
+
+// numbers is the first n letters of an addressee, or of all, in a span.
+func (m *Memory) numbers(to string, s span, n int) ([]int64, error) {
+	m.mu.Lock()
+	all := m.letters[to]
+	m.mu.Unlock()
+	from, _ := slices.BinarySearch(all, s.after+1)
+	end, _ := slices.BinarySearch(all, s.until+1)
+	part := all[from:end]
+	if !s.backward {
+		return part[:min(n, len(part))], nil
+	}
+	part = slices.Clone(part[max(len(part)-n, 0):])
+	slices.Reverse(part)
+	return part, nil
 }
 
 // Snapshot implements Log.

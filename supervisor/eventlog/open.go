@@ -72,13 +72,25 @@ func (l *SQLite) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	l.last.Store(end)
-	if o.ReadOnly {
-		return nil
+	if !o.ReadOnly {
+		if err := l.continues(ctx, o); err != nil {
+			return err
+		}
 	}
+	return l.connectLetters()
+}
+
+// continues makes a log that was found sound ready for appending. What is
+// refused stays as it is, which is why the file is upgraded only here.
+func (l *SQLite) continues(ctx context.Context, o Options) (err error) {
+	end := l.last.Load()
 	if l.sum, err = l.verify(ctx, max(end-tail, 0), end); err != nil {
 		return err
 	}
 	if err := l.complete(); err != nil {
+		return err
+	}
+	if err := l.upgrade(); err != nil {
 		return err
 	}
 	return l.settle(o)
@@ -131,7 +143,7 @@ func (l *SQLite) connectWriter(o Options) (err error) {
 			return fmt.Errorf("making the tables: %w", err)
 		}
 	}
-	return prepare(l.writer, map[string]*statement{
+	return l.prepare(l.writer, map[string]*statement{
 		`BEGIN IMMEDIATE`: &l.begin, insertEvent: &l.insert, selectTaker: &l.taker, `COMMIT`: &l.commit, `ROLLBACK`: &l.rollback,
 	})
 }
@@ -158,14 +170,26 @@ func (l *SQLite) connectReader(o Options) (err error) {
 	if err := recognize(l.reader); err != nil {
 		return err
 	}
-	return prepare(l.reader, map[string]*statement{selectEvents: &l.events, selectSum: &l.sumOf, selectEnd: &l.end})
+	return l.prepare(l.reader, map[string]*statement{
+		selectEvents: &l.events, selectSum: &l.sumOf, selectEnd: &l.end, selectTaker: &l.keyed,
+		selectMail: &l.mail, selectMailBack: &l.mailBack, selectAddressee: &l.addressed,
+	})
 }
 
-func prepare(c connection, statements map[string]*statement) (err error) {
+// connectLetters prepares what only a file of the newest version has.
+func (l *SQLite) connectLetters() error {
+	if version, err := ask(l.reader, selectVersion); err != nil || version < schemaVersion {
+		return err
+	}
+	return l.prepare(l.reader, map[string]*statement{selectLetters: &l.letters, selectLettersBack: &l.lettersBack})
+}
+
+func (l *SQLite) prepare(c connection, statements map[string]*statement) (err error) {
 	for sql, at := range statements {
 		if *at, err = c.prepare(sql); err != nil {
 			return fmt.Errorf("preparing %q: %w", sql, err)
 		}
+		l.open = append(l.open, *at)
 	}
 	return nil
 }

@@ -9,11 +9,12 @@ import (
 // what the tables below are called. `file` and `PRAGMA user_version` show them.
 const (
 	applicationID = 0x6f72454c
-	schemaVersion = 1
+	schemaVersion = 2
 )
 
 // schema is everything in the file. An older program refuses a newer version;
-// a newer one must read every older one.
+// a newer one must read every older one, and makes it a new one when it writes:
+// see older.go.
 //
 // events has one row for each fact, from 1 without a hole:
 //
@@ -35,7 +36,9 @@ const (
 //
 // mail finds the letters of an actor behind a cursor. It has only rows with a
 // topic and an addressee, for anything else would cost every append a second
-// B-tree. once is what makes a repeated request find its first answer.
+// B-tree. letters finds all mail behind a number, or the newest, however many
+// rows there are that are none; it is what version 2 has more than version 1.
+// once is what makes a repeated request find its first answer.
 //
 // snapshots has at most two states, and goes with the log in one file, so that
 // a copy of the file is a copy of everything. A state includes the events up to
@@ -56,6 +59,7 @@ const schema = `CREATE TABLE events (
   crc INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX mail ON events (actor_to, seq) WHERE topic IS NOT NULL AND actor_to IS NOT NULL;
+` + lettersIndex + `;
 CREATE UNIQUE INDEX once ON events (actor_from, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE TABLE snapshots (
   seq INTEGER NOT NULL,
@@ -64,6 +68,22 @@ CREATE TABLE snapshots (
   crc INTEGER NOT NULL,
   PRIMARY KEY (seq, part)
 ) STRICT;`
+
+const lettersIndex = `CREATE INDEX letters ON events (seq) WHERE topic IS NOT NULL AND actor_to IS NOT NULL`
+
+// How mail is found. The indexes are named because SQLite, which does not know
+// how little of the log is mail, may take the numbers of the table instead and
+// walk through everything; and so that a missing index is an error, not a wait.
+const (
+	mailOf = `SELECT seq FROM events INDEXED BY mail WHERE topic IS NOT NULL AND actor_to = ?4 AND seq > ?1 AND seq <= ?2 ORDER BY seq`
+	allOf  = `SELECT seq FROM events INDEXED BY letters WHERE topic IS NOT NULL AND actor_to IS NOT NULL AND seq > ?1 AND seq <= ?2 ORDER BY seq`
+
+	selectMail        = mailOf + ` LIMIT ?3`
+	selectMailBack    = mailOf + ` DESC LIMIT ?3`
+	selectLetters     = allOf + ` LIMIT ?3`
+	selectLettersBack = allOf + ` DESC LIMIT ?3`
+	selectAddressee   = `SELECT actor_to FROM events INDEXED BY mail WHERE topic IS NOT NULL AND actor_to > ?1 ORDER BY actor_to LIMIT 1`
+)
 
 const (
 	columns = `seq, at, actor_from, actor_to, topic, kind, payload, reply_to, idempotency_key, correlation, crc`
@@ -107,8 +127,8 @@ func recognize(c connection) error {
 		return errors.New("it is a database, but not an event log")
 	case version > schemaVersion:
 		return fmt.Errorf("it was written by a newer version: its schema is %d, this program knows up to %d", version, schemaVersion)
-	case version != schemaVersion:
-		return fmt.Errorf("its schema is %d, this program knows only %d", version, schemaVersion)
+	case version < 1:
+		return fmt.Errorf("its schema is %d, this program knows 1 to %d", version, schemaVersion)
 	}
 	return nil
 }

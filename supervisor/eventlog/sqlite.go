@@ -48,7 +48,14 @@ type SQLite struct {
 	events   statement
 	sumOf    statement
 	end      statement
+	keyed    statement
 	checking chain
+
+	mail, mailBack       statement
+	letters, lettersBack statement // nil in a file of version 1
+	addressed            statement
+
+	open []statement // all that are to be closed
 
 	fate sync.Mutex // the last to be taken
 	over error      // why nothing can be appended any more, or nil
@@ -220,17 +227,14 @@ func (l *SQLite) Close() error {
 // tidies up and leaves the write-ahead log in place.
 func (l *SQLite) release() error {
 	var all []error
-	for _, s := range []statement{l.begin, l.insert, l.taker, l.commit, l.rollback, l.events, l.sumOf, l.end} {
-		if s != nil {
-			all = append(all, s.close())
-		}
+	for _, s := range l.open {
+		all = append(all, s.close())
 	}
 	for _, c := range []connection{l.reader, l.writer} {
 		if c != nil {
 			all = append(all, c.close())
 		}
 	}
-	l.begin, l.insert, l.taker, l.commit, l.rollback, l.events, l.sumOf, l.end = nil, nil, nil, nil, nil, nil, nil, nil
-	l.reader, l.writer = nil, nil
+	l.open, l.reader, l.writer = nil, nil, nil
 	return errors.Join(all...)
 }

@@ -1,0 +1,332 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// letter is the n-th fact of the series, as mail.
+func letter(n int, to string) wire.Record {
+	r := fact(n)
+	r.To, r.Topic, r.Kind = to, "work", "mail.sent"
+	return r
+}
+
+// found searches to the end.
+func found(t testing.TB, l Log, s wire.Search) []wire.Record {
+	t.Helper()
+	var all []wire.Record
+	for r, err := range l.Find(t.Context(), s) {
+		require.NoError(t, err)
+		all = append(all, r)
+	}
+	return all
+}
+
+func seqs(records []wire.Record) []int64 {
+	all := []int64{}
+	for _, r := range records {
+		all = append(all, r.Seq)
+	}
+	return all
+}
+
+// sift is what Find means, said without an index: it goes through everything.
+func sift(all []wire.Record, s wire.Search) (wanted []wire.Record) {
+	for _, r := range all {
+		mail := r.Topic != "" && r.To != "" &&
+			(len(s.To) == 0 || slices.Contains(s.To, r.To)) &&
+			r.Seq > s.After && (s.Until == 0 || r.Seq <= s.Until)
+		if s.Key == "" && mail || s.Key != "" && r.Key == s.Key && r.From == s.From {
+			wanted = append(wanted, r)
+		}
+	}
+	if s.Backward {
+		slices.Reverse(wanted)
+	}
+	return wanted
+}
+
+func conformMail(t *testing.T, e engine) {
+	l := e.open(t)
+	require.Empty(t, found(t, l, wire.Search{}), "of an empty log")
+	untitled, toNobody := letter(4, "a"), letter(5, "")
+	untitled.Topic = ""
+	require.NoError(t, l.Append(t.Context(), 0, []wire.Record{
+		fact(1), letter(2, "a"), letter(3, "b"), untitled, toNobody, letter(6, "a"), fact(7), letter(8, "c"), letter(9, "b"), fact(10),
+	}))
+	for _, c := range []struct {
+		search wire.Search
+		want   []int64
+	}{
+		{wire.Search{}, []int64{2, 3, 6, 8, 9}},
+		{wire.Search{Backward: true}, []int64{9, 8, 6, 3, 2}},
+		{wire.Search{From: "agent-2"}, []int64{2, 3, 6, 8, 9}}, // a sender counts only with a key
+		{wire.Search{After: 2}, []int64{3, 6, 8, 9}},
+		{wire.Search{After: 2, Until: 8}, []int64{3, 6, 8}},
+		{wire.Search{After: 2, Until: 8, Backward: true}, []int64{8, 6, 3}},
+		{wire.Search{After: 8, Until: 8}, []int64{}},
+		{wire.Search{After: 9, Until: 2}, []int64{}},
+		{wire.Search{After: -5, Until: 2}, []int64{2}},
+		{wire.Search{Until: -1}, []int64{}},
+		{wire.Search{Until: math.MinInt64, Backward: true}, []int64{}},
+		{wire.Search{After: math.MinInt64, Until: math.MaxInt64}, []int64{2, 3, 6, 8, 9}},
+		{wire.Search{After: math.MaxInt64}, []int64{}},
+		{wire.Search{To: []string{"a"}}, []int64{2, 6}},
+		{wire.Search{To: []string{"a"}, Backward: true}, []int64{6, 2}},
+		{wire.Search{To: []string{"c", "a"}}, []int64{2, 6, 8}},
+		{wire.Search{To: []string{"b", "a", "b", "a", "x", ""}}, []int64{2, 3, 6, 9}},
+		{wire.Search{To: []string{"a", "b"}, After: 2, Until: 6, Backward: true}, []int64{6, 3}},
+		{wire.Search{To: []string{""}}, []int64{}},
+		{wire.Search{To: []string{"A", "a ", "x"}}, []int64{}},
+	} {
+		require.Equal(t, c.want, seqs(found(t, l, c.search)), "%+v", c.search)
+		require.Equal(t, sift(all(t, l, 0), c.search), found(t, l, c.search), "%+v", c.search)
+	}
+	to := []string{"b", "a"}
+	found(t, l, wire.Search{To: to})
+	require.Equal(t, []string{"b", "a"}, to, "the search is the caller's")
+}
+
+func conformFindKey(t *testing.T, e engine) {
+	l := e.open(t)
+	keyed := func(r wire.Record, from, key string) wire.Record {
+		r.From, r.Key = from, key
+		return r
+	}
+	batch := []wire.Record{
+		keyed(fact(1), "a", "1"), keyed(fact(2), "b", "1"), keyed(letter(3, "a"), "a", "2"), keyed(fact(4), "", "1"), fact(5),
+	}
+	require.NoError(t, l.Append(t.Context(), 0, batch))
+	kept := numbered(0, batch)
+	for _, c := range []struct {
+		search wire.Search
+		want   []wire.Record
+	}{
+		{wire.Search{From: "a", Key: "1"}, kept[:1]},
+		{wire.Search{From: "b", Key: "1"}, kept[1:2]},
+		{wire.Search{From: "a", Key: "2"}, kept[2:3]},
+		{wire.Search{Key: "1"}, kept[3:4]},
+		{wire.Search{From: "b", Key: "2"}, nil},
+		{wire.Search{From: "c", Key: "1"}, nil},
+		{wire.Search{From: "a", Key: "1", To: []string{"x"}, After: 4, Until: 5, Backward: true}, kept[:1]},
+	} {
+		require.Equal(t, c.want, found(t, l, c.search), "%+v", c.search)
+	}
+	for _, err := range []error{
+		l.Append(t.Context(), 5, []wire.Record{keyed(fact(6), "c", "3"), keyed(fact(7), "a", "1")}),
+		l.Append(t.Context(), 4, []wire.Record{keyed(fact(6), "c", "3")}),
+	} {
+		require.Error(t, err)
+		require.Empty(t, found(t, l, wire.Search{From: "c", Key: "3"}), "a batch that was refused is not there")
+	}
+}
+
+// conformFindAny: for any log and any search, Find is a filter of Records.
+func conformFindAny(t *testing.T, e engine) {
+	l := e.open(t)
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	names := []string{"a", "b", "c", "d", "nobody", ""}
+	for l.Last() < int64(rounds(4000)) {
+		batch := facts(l.Last(), 1+random.IntN(300))
+		share := random.Float64()
+		for i := range batch {
+			r := &batch[i]
+			if random.Float64() < share {
+				*r = letter(int(l.Last())+i+1, names[random.IntN(4)])
+			}
+			switch random.IntN(12) {
+			case 0:
+				r.Topic = ""
+			case 1:
+				r.To = ""
+			case 2:
+				r.Topic, r.Key = "odd", fmt.Sprint(l.Last()+int64(i))
+			}
+		}
+		require.NoError(t, l.Append(t.Context(), l.Last(), batch))
+	}
+	records := all(t, l, 0)
+	number := func() int64 { return random.Int64N(l.Last()+20) - 10 }
+	for range rounds(240) {
+		s := wire.Search{Backward: random.IntN(2) == 0}
+		for range random.IntN(5) {
+			s.To = append(s.To, names[random.IntN(len(names))])
+		}
+		if random.IntN(2) == 0 {
+			s.After = number()
+		}
+		if random.IntN(2) == 0 {
+			s.Until = number()
+		}
+		if random.IntN(4) == 0 {
+			holder := records[random.IntN(len(records))]
+			s.From, s.Key = holder.From, holder.Key
+		}
+		require.Equal(t, sift(records, s), found(t, l, s), "%+v, seed %d", s, seed)
+	}
+}
+
+// conformFindReaders: a search sees whole batches and never less than before,
+// and what it sees the log says that it has.
+func conformFindReaders(t *testing.T, e engine) {
+	l := e.open(t)
+	const batches, size = 40, 12
+	search := func() error {
+		atLeast, n := l.Last(), int64(0)
+		for r, err := range l.Find(t.Context(), wire.Search{To: []string{"a", "b"}}) {
+			if n++; err != nil || r.Seq != 2*n || r.Seq > l.Last() {
+				return fmt.Errorf("letter %d is %v, %w", n, r, err)
+			}
+		}
+		if 2*n < atLeast || 2*n%size != 0 {
+			return fmt.Errorf("saw %d letters, the log had %d facts", n, atLeast)
+		}
+		for r, err := range l.Find(t.Context(), wire.Search{Backward: true}) {
+			if err != nil || r.Seq < 2*n || r.Seq%size != 0 || r.Seq > l.Last() {
+				return fmt.Errorf("the newest of at least %d is %v, %w", n, r, err)
+			}
+			break
+		}
+		for r, err := range l.Find(t.Context(), wire.Search{From: "keeper", Key: fmt.Sprint(atLeast + size)}) {
+			if err != nil || r.Seq > l.Last() {
+				return fmt.Errorf("the last fact is %d, the key is that of %v, %w", l.Last(), r, err)
+			}
+		}
+		return nil
+	}
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			for l.Last() < batches*size {
+				if err := search(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range batches {
+		batch := facts(l.Last(), size)
+		for i := 1; i < size; i += 2 {
+			batch[i] = letter(int(l.Last())+i+1, []string{"a", "b"}[i/2%2])
+		}
+		batch[size-1].From, batch[size-1].Key = "keeper", fmt.Sprint(l.Last()+size)
+		require.NoError(t, l.Append(t.Context(), l.Last(), batch))
+	}
+	group.Wait()
+}
+
+// conformFindNested: who searches holds nothing that others need, and sees
+// nothing of what is appended meanwhile.
+func conformFindNested(t *testing.T, e engine) {
+	l := e.open(t)
+	send := func(n int) {
+		for range n {
+			require.NoError(t, l.Append(t.Context(), l.Last(), []wire.Record{letter(int(l.Last())+1, "a")}))
+		}
+	}
+	for _, s := range []wire.Search{{}, {To: []string{"a"}}, {Backward: true}, {Until: math.MaxInt64}} {
+		s.After = l.Last()
+		send(20)
+		end, n := l.Last(), 0
+		for r, err := range l.Find(t.Context(), s) {
+			require.NoError(t, err)
+			require.LessOrEqual(t, r.Seq, end)
+			n++
+			send(1)
+			require.NoError(t, l.Keep(t.Context(), r.Seq, []byte("x")))
+			require.Len(t, found(t, l, wire.Search{After: r.Seq}), int(l.Last()-r.Seq))
+		}
+		require.Equal(t, 20, n)
+	}
+}
+
+// conformFindLarge: letters come whole however large, and one is enough.
+func conformFindLarge(t *testing.T, e engine) {
+	l := e.open(t)
+	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<20/16)
+	n := rounds(24)
+	for i := range n {
+		r := letter(i+1, []string{"a", "b"}[i%2])
+		r.Payload = large
+		require.NoError(t, l.Append(t.Context(), l.Last(), []wire.Record{r}))
+	}
+	count := 0
+	for r, err := range l.Find(t.Context(), wire.Search{To: []string{"a", "b"}, Backward: true}) {
+		require.NoError(t, err)
+		require.Equal(t, int64(n-count), r.Seq)
+		require.True(t, bytes.Equal(large, r.Payload))
+		count++
+	}
+	require.Equal(t, n, count)
+	for r, err := range l.Find(t.Context(), wire.Search{}) {
+		require.NoError(t, err)
+		require.Equal(t, int64(1), r.Seq)
+		break
+	}
+}
+
+// conformFindOver: a context that is over ends a search at once, or where it is;
+// so does closing before it began.
+func conformFindOver(t *testing.T, e engine) {
+	l := e.open(t)
+	require.NoError(t, l.Append(t.Context(), 0, []wire.Record{letter(1, "a"), letter(2, "a"), letter(3, "b")}))
+	searches := []wire.Search{{}, {To: []string{"a", "b"}}, {To: []string{"nobody"}, Backward: true}, {From: "x", Key: "y"}}
+	over, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := 0
+	for _, err := range l.Find(over, wire.Search{}) {
+		if seen++; seen == 2 {
+			require.ErrorIs(t, err, context.Canceled)
+			break
+		}
+		require.NoError(t, err)
+		cancel()
+	}
+	require.Equal(t, 2, seen)
+	alone := func(ctx context.Context, want error) {
+		for _, s := range searches {
+			errs := 0
+			for _, err := range l.Find(ctx, s) {
+				require.ErrorIs(t, err, want, "%+v", s)
+				errs++
+			}
+			require.Equal(t, 1, errs, "%+v", s)
+		}
+	}
+	alone(over, context.Canceled)
+	require.NoError(t, l.Append(t.Context(), 3, facts(3, 1)), "nothing is broken")
+	require.NoError(t, l.Close())
+	alone(t.Context(), fs.ErrClosed)
+	alone(over, fs.ErrClosed)
+}
+
+// conformFindText: a name is found as it is, whatever characters it has.
+func conformFindText(t *testing.T, e engine) {
+	l := e.open(t)
+	names := []string{"é", "e\u0301", "É", "%", "_", "'", "a\nb", " ", "\u2028", "\U0010ffff", "*", strings.Repeat("long", 5000)}
+	for i, name := range names {
+		r := letter(i+1, name)
+		r.From, r.Key = name, name
+		require.NoError(t, l.Append(t.Context(), int64(i), []wire.Record{r}))
+	}
+	for i, name := range names {
+		require.Equal(t, []int64{int64(i) + 1}, seqs(found(t, l, wire.Search{To: []string{name}})), "%q", name)
+		require.Equal(t, []int64{int64(i) + 1}, seqs(found(t, l, wire.Search{From: name, Key: name})), "%q", name)
+	}
+	require.Len(t, found(t, l, wire.Search{To: names}), len(names))
+}
