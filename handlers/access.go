@@ -13,6 +13,7 @@ const (
 	credentialKey          = "key"          // an agent's
 	credentialRegistration = "registration" // a server's that has not registered yet
 	credentialToken        = "token"        // a person's; the token itself is signed and not kept
+	credentialActor        = "actor"        // an actor's from elsewhere
 )
 
 // credential is something that says who somebody is. What is secret about it is
@@ -121,7 +122,7 @@ func listKeys(t *turn, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
 }
 
 func listTokens(t *turn, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
-	return t.access.list(t.at, credentialToken), nil
+	return t.access.list(t.at, credentialToken, credentialActor), nil
 }
 
 // TokenRevoked says whether a person's token is not to be accepted, though it is
@@ -209,6 +210,12 @@ func (f *registrationIssued) apply(s *State, r *wire.Record) {
 const tokenLasts = 8 * time.Hour
 
 func issueToken(t *turn, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
+	if r.Actor != "" {
+		return t.issueActorToken(r)
+	}
+	if t.from.Kind != Operator {
+		return nil, &wire.Error{Code: wire.CodeDenied, Message: "people's tokens are for operators to issue"}
+	}
 	role := r.Role
 	if role == "" {
 		role = wire.PersonOperator
@@ -236,7 +243,7 @@ func (f *tokenIssued) apply(s *State, r *wire.Record) {
 }
 
 func revokeToken(t *turn, r *wire.Revoke) (*wire.Credential, *wire.Error) {
-	c, err := t.credentialNamed(r.ID, credentialToken)
+	c, err := t.credentialNamed(r.ID, credentialToken, credentialActor)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +260,11 @@ type tokenRevoked struct {
 func (*tokenRevoked) kind() string { return wire.EventTokenRevoked }
 
 func (f *tokenRevoked) apply(s *State, _ *wire.Record) {
-	if c := s.access.byID[f.ID]; c != nil {
+	switch c := s.access.byID[f.ID]; {
+	case c == nil:
+	case c.Kind == credentialToken:
 		c.revoked = true
+	default: // nothing is signed that would hold without us
+		s.access.drop(c)
 	}
 }

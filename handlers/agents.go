@@ -12,6 +12,9 @@ type agent struct {
 	wire.Member
 	configured wire.Member        // as the file has it
 	actor      string             // as the log has it
+	mail       *correspondent     // as whom it has mail; nil: it has none as long as it does not run
+	farewell   bool               // its run has told GO that it ends
+	wrecked    bool               // its last run ended badly
 	serverID   string             // for those who call agents servers
 	under      []string           // where tasks wait that it may fit
 	running    int                // of the tasks that it holds
@@ -112,7 +115,7 @@ type agentKnown struct{ wire.Member }
 
 func (*agentKnown) kind() string { return wire.EventAgentKnown }
 
-func (f *agentKnown) apply(s *State, _ *wire.Record) {
+func (f *agentKnown) apply(s *State, r *wire.Record) {
 	a := s.agents[f.ID]
 	if a == nil {
 		a = newAgent(f.ID)
@@ -123,8 +126,10 @@ func (f *agentKnown) apply(s *State, _ *wire.Record) {
 		s.unhear(a)
 		s.access.revokeOf(a.ID)
 		a.remote, a.system, a.state = nil, nil, offline
+		s.detach(a)
 	}
 	a.Member, a.configured, a.said = f.Member, f.Member, nil
+	s.enroll(a, r.Seq)
 	s.equip(a, wire.ReadCapabilities(f.Abilities))
 	s.offer(a)
 	s.wishes.gain(a)
@@ -243,6 +248,7 @@ func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents[f.ID]
 	s.market.withdraw(a)
 	s.unhear(a)
+	s.detach(a)
 	delete(s.agents, f.ID)
 	s.index.Remove(f.ID)
 	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })
@@ -279,7 +285,7 @@ func (t *turn) strip(a *agent, why string) {
 }
 
 func same(a, b wire.Member) bool {
-	return a.Role == b.Role && a.Capacity == b.Capacity && a.OnExit == b.OnExit && a.Deaf == b.Deaf &&
+	return a.Role == b.Role && a.Capacity == b.Capacity && a.OnExit == b.OnExit && a.Deaf == b.Deaf && a.Actor == b.Actor &&
 		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.Names, b.Names) && string(a.Abilities) == string(b.Abilities)
 }
 

@@ -124,6 +124,13 @@ func (f *serverRegistered) check(s *State) error {
 	return nil
 }
 
+func (f *actorStale) check(s *State) error {
+	if s.bus.actors[f.Actor] == nil {
+		return fmt.Errorf("there is no actor %q", f.Actor)
+	}
+	return nil
+}
+
 func (f *serverSeen) check(s *State) error { return s.checkServer(f.Agent) }
 func (f *serverLost) check(s *State) error { return s.checkServer(f.Agent) }
 

@@ -173,10 +173,10 @@ func TestManyContracts(t *testing.T) {
 	require.Len(t, l.Pages, 1)
 	require.Len(t, l.Pages[0].Inputs, multitude, "they are too many to be kept here")
 	reads := 0
-	whole, err := Complete(l.Payload, l.Pages, func(seq int64) (wire.Record, error) {
+	whole, err := Complete(l.Payload, l.Pages, read(func(seq int64) (wire.Record, error) {
 		reads++
 		return c.records[seq-1], nil
-	})
+	}))
 	require.NoError(t, err)
 	require.LessOrEqual(t, reads, 2)
 	inputs := whole.(*wire.TaskReply).Task.ResolvedInputs

@@ -18,6 +18,11 @@ func (s *State) Due() (time.Time, bool) {
 			due, some = lost, true
 		}
 	}
+	if len(s.bus.due) > 0 {
+		if stale := s.staleAt(); !some || stale.Before(due) {
+			due, some = stale, true
+		}
+	}
 	return due, some
 }
 
@@ -35,9 +40,10 @@ func (s *State) keepDeadline(q *question) {
 }
 
 // expire ends the questions whose time has passed, and finds servers that are
-// not heard of any more.
+// not heard of any more, and actors whose heartbeat stays away.
 func (t *turn) expire() {
 	t.silence()
+	t.missBeats()
 	for len(t.deadlines) > 0 && !t.deadlines[0].deadline.After(t.at) {
 		q := t.deadlines[0]
 		waited := q.waited(t.State)

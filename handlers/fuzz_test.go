@@ -81,13 +81,14 @@ func (z *fuzzer) do(from Actor, m wire.Message) {
 	z.at = z.at.Add(time.Second)
 	in := Input{At: z.at, From: from, Message: m}
 	binary.BigEndian.PutUint64(in.Random[:], uint64(z.inputs))
+	shelf(z.records).lookUp(z.state, &in)
 	out := z.state.Handle(in)
 	z.last = out
 	require.NoError(z.t, out.Fault)
 	z.records = append(z.records, out.Records...)
 	for _, l := range out.Letters {
 		if l.Pages != nil {
-			_, err := Complete(l.Payload, l.Pages, func(seq int64) (wire.Record, error) { return z.records[seq-1], nil })
+			_, err := Complete(l.Payload, l.Pages, shelf(z.records))
 			require.NoError(z.t, err)
 		}
 		_ = wire.Envelope{}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)

@@ -52,13 +52,13 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 // that were decided before stand, for they are applied.
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
-	s.outcome.Refused, s.outcome.Waits, s.outcome.Fault = nil, false, nil
+	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Fault = nil, false, false, nil
 	s.turn = turn{State: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, out: &s.outcome}
-	s.turn.handle(in.Message)
+	s.turn.handle(in.Message, in.Refusal)
 	return s.outcome
 }
 
-func (t *turn) handle(message wire.Message) {
+func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.out.Fault = fmt.Errorf("handling a %T: %v", message, p)
@@ -70,6 +70,10 @@ func (t *turn) handle(message wire.Message) {
 	switch m := message.(type) {
 	case *wire.Request:
 		t.request = m
+		if refusal != nil {
+			t.refuse(refusal)
+			return
+		}
 		t.ask(m)
 	case *wire.Report:
 		t.out.Refused = t.report(m)
@@ -118,6 +122,7 @@ func (t *turn) ask(r *wire.Request) {
 	switch {
 	case err != nil:
 		t.refuse(err)
+	case t.out.Again:
 	case answer == nil:
 		t.wait()
 	default:
@@ -146,6 +151,10 @@ func (t *turn) answer(payload any) {
 	switch answer := payload.(type) {
 	case *wire.TaskReply:
 		t.look(&answer.Task)
+	case *wire.Sent:
+		if answer.Payload == nil {
+			t.pages = append(t.pages, Page{Sent: answer.Seq})
+		}
 	case *wire.TaskList:
 		if t.request.Operation != "query-tasks" { // those are brief
 			for i := range answer.Tasks {
@@ -154,7 +163,7 @@ func (t *turn) answer(payload any) {
 		}
 	}
 	t.settled = true
-	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Payload: payload, Pages: t.pages})
+	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Form: t.request.Form, Payload: payload, Pages: t.pages})
 }
 
 // look notes what of a task in the answer is in the log alone.
@@ -172,7 +181,7 @@ func (t *turn) look(v *wire.Task) {
 
 func (t *turn) refuse(err *wire.Error) {
 	t.out.Refused, t.settled = err, true
-	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Refusal: err})
+	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Form: t.request.Form, Refusal: err})
 }
 
 // notice tells an agent something without having been asked.
@@ -181,14 +190,17 @@ func (t *turn) notice(to Actor, name, receipt string, payload any) {
 }
 
 // fact makes something true: it is recorded and applied.
-func (t *turn) fact(to, correlation string, f fact) {
+func (t *turn) fact(to, correlation string, f fact) { t.factOf(t.from.String(), to, correlation, f) }
+
+// factOf is fact for what somebody else has caused than who asks.
+func (t *turn) factOf(from, to, correlation string, f fact) {
 	payload, err := wire.Encode(f)
 	if err != nil {
 		panic(fmt.Sprintf("a %s cannot be spelled: %v", f.kind(), err))
 	}
 	t.seq++
 	r := wire.Record{
-		Seq: t.seq, At: t.at, From: t.from.String(), To: to, Kind: f.kind(), Payload: payload, Correlation: correlation,
+		Seq: t.seq, At: t.at, From: from, To: to, Kind: f.kind(), Payload: payload, Correlation: correlation,
 	}
 	t.out.Records = append(t.out.Records, r)
 	f.apply(t.State, &r)

@@ -178,7 +178,7 @@ func TestHeavyTasksAreNotKept(t *testing.T) {
 	whole := func(l Letter) wire.Task {
 		require.NotEmpty(t, l.Pages)
 		require.Empty(t, l.Payload.(*wire.TaskReply).Task.Payload)
-		answer, err := Complete(l.Payload, l.Pages, func(seq int64) (wire.Record, error) { return records[seq-1], nil })
+		answer, err := Complete(l.Payload, l.Pages, shelf(records))
 		require.NoError(t, err)
 		return answer.(*wire.TaskReply).Task
 	}

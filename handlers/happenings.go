@@ -42,6 +42,7 @@ func (f *happened) apply(s *State, r *wire.Record) {
 		s.market.withdraw(a)
 		came := a.takes()
 		f.change(a)
+		s.follow(a, f, r)
 		s.offer(a)
 		if !came && a.takes() {
 			s.wishes.gain(a)
@@ -59,6 +60,9 @@ func (s *State) awake(at time.Time) {
 		}
 		s.market.withdraw(a)
 		a.state, a.stale, a.deaf, a.run = offline, false, false, ""
+		if a.mail != nil {
+			s.bus.unwatch(a.mail)
+		}
 		s.stand(a)
 	}
 	for _, q := range s.asked {
@@ -94,6 +98,20 @@ func (f *happened) change(a *agent) {
 	}
 }
 
+// follow is what a happening does to an agent's mail.
+func (s *State) follow(a *agent, f *happened, r *wire.Record) {
+	switch f.what {
+	case wire.EventStarted:
+		s.board(a, r)
+		a.wrecked = false
+	case wire.EventEnded:
+		if a.mail != nil {
+			s.bus.unwatch(a.mail)
+		}
+		a.wrecked = !f.Figures.Ordered && (f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0)
+	}
+}
+
 // hearing is what a happening says about an agent that runs: whether it works,
 // and whether it can be told.
 func (f *happened) hearing(a *agent) {
@@ -120,9 +138,11 @@ func (t *turn) happen(e *wire.Event) {
 	if e.Kind == wire.EventUp {
 		t.lose() // before the agents' runs are forgotten
 	}
+	wrecked := t.wrecked(e.Agent)
 	t.fact(to, "", &happened{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
 	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventStarted {
 		t.remind(a)
+		t.spawn(a, e, wrecked)
 	}
 	if a := t.agents[e.Agent]; a != nil && a.remote == nil && (e.Kind == wire.EventGaveUp || e.Kind == wire.EventStopped) && !t.stopping {
 		t.giveBack(a)
@@ -132,10 +152,19 @@ func (t *turn) happen(e *wire.Event) {
 		if e.Figures.ExitCode != nil {
 			code = *e.Figures.ExitCode
 		}
+		if a.mail != nil {
+			t.terminate(a, e)
+		}
 		for _, k := range slices.Clone(a.holds) {
 			t.bereave(k, a, e.Text, code, e.Figures.Ordered)
 		}
 	}
+}
+
+// wrecked says whether the last run of an agent has ended badly.
+func (t *turn) wrecked(name string) bool {
+	a := t.agents[name]
+	return a != nil && a.wrecked
 }
 
 // lose decides about the tasks of agents that an orchestrator before this one

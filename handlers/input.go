@@ -12,13 +12,16 @@ type Input struct {
 	From    Actor
 	Message wire.Message
 	Random  [16]byte // fresh for each input; ids and keys are made of it
+	// Refusal is why a request cannot be decided about, if it cannot: what had to
+	// be looked up for it could not be.
+	Refusal *wire.Error
 }
 
 // Actor is who speaks. Its fields are what the pipe or the credential says,
 // never what a message claims.
 type Actor struct {
 	Kind ActorKind
-	Name string // of an agent; of a person, if there is one to tell
+	Name string // of an agent; of a person, if there is one to tell; the id of a correspondent
 	Run  string // of an agent: the process that speaks
 	Only string // of an agent at a door: the run that its credential is for; "": any
 	// Strict is a door where each step is said by itself: nothing ends there that
@@ -35,7 +38,8 @@ const (
 	Orchestrator ActorKind = iota
 	Operator
 	Agent
-	Stranger // somebody who has not registered yet
+	Stranger      // somebody who has not registered yet
+	Correspondent // an actor from elsewhere, who has mail here and nothing else
 )
 
 // String spells an actor as the log has it.
@@ -50,6 +54,8 @@ func (a Actor) String() string {
 		return agentPrefix + a.Name
 	case Stranger:
 		return "stranger"
+	case Correspondent:
+		return "actor:" + a.Name
 	}
 	return "orchestrator"
 }
@@ -65,6 +71,9 @@ type Outcome struct {
 	// it was granted. Waits says that the answer comes later.
 	Refused *wire.Error
 	Waits   bool
+	// Again says that nothing was decided: what was looked up for the request is
+	// too old. It is to be looked up again, and handed in again.
+	Again bool
 	// Fault is what went wrong in here, if something did. It is for the log of
 	// the orchestrator, not for whoever asked.
 	Fault error
@@ -75,6 +84,7 @@ type Outcome struct {
 type Letter struct {
 	To      Actor
 	Request string      // of an answer: the id of what it answers
+	Form    wire.Form   // of an answer: how that was asked
 	Notice  string      // of a notice: its name
 	Payload any         // of either
 	Refusal *wire.Error // of an answer: instead of a payload
@@ -93,6 +103,8 @@ type Rules struct {
 	CountAssigned       bool          // what an agent has not started counts against its capacity
 	MaxAttempts         int           // of a task whose agents end
 	Silence             time.Duration // of a server that has registered: then it is offline
+	Stale               time.Duration // without a heartbeat: then GO is told
+	Topics              []string      // that are registered, besides the standard ones
 	Depth               int           // how deep a payload may nest
 	KeepFinished        int           // finished tasks that are kept whole
 }

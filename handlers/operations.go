@@ -28,10 +28,13 @@ const (
 	Agents        // agents alone: the answer concerns the one that asks
 	Operators     // people alone
 	Strangers     // those that nobody knows yet, and people
+	Actors        // whoever has mail: agents, people, and those who have nothing else here
 )
 
 // String says it for people.
-func (w Who) String() string { return [...]string{"anybody", "agents", "operators", "strangers"}[w] }
+func (w Who) String() string {
+	return [...]string{"anybody", "agents", "operators", "strangers", "actors"}[w]
+}
 
 // operation declares one. Request is what wire.ReadRequest makes of its payload.
 func operation[Request, Answer any](o Operation, do func(*turn, *Request) (*Answer, *wire.Error)) Operation {
@@ -85,9 +88,15 @@ var operations = []Operation{
 	operation(Operation{Name: "revoke-key", Who: Operators, Writes: true, Summary: "Take a key or a registration token away"}, revokeKey),
 	operation(Operation{Name: "list-keys", Who: Operators, Summary: "List the keys and registration tokens, without what is secret"}, listKeys),
 	operation(Operation{Name: "issue-registration", Who: Operators, Writes: true, Summary: "Make a token with which a server can register once"}, issueRegistration),
-	operation(Operation{Name: "issue-token", Who: Operators, Writes: true, Summary: "Make a token with which a person can come from elsewhere; shown once"}, issueToken),
-	operation(Operation{Name: "revoke-token", Who: Operators, Writes: true, Summary: "Take a person's token away"}, revokeToken),
-	operation(Operation{Name: "list-tokens", Who: Operators, Summary: "List the tokens of people"}, listTokens),
+	operation(Operation{Name: "issue-token", Who: Actors, Writes: true, Summary: "Make a token with which a person, or an actor, can come from elsewhere; shown once. For operators, and of actors for GO"}, issueToken),
+	operation(Operation{Name: "revoke-token", Who: Operators, Writes: true, Summary: "Take the token of a person, or of an actor, away"}, revokeToken),
+	operation(Operation{Name: "list-tokens", Who: Operators, Summary: "List the tokens of people and of actors"}, listTokens),
+	operation(Operation{Name: "send-message", Who: Actors, Writes: true, Summary: "Send a message to an actor, or as GO to everybody; it is kept for good"}, sendMessage),
+	operation(Operation{Name: "poll-messages", Who: Actors, Summary: "Read your messages, those behind your cursor or any number, in order"}, pollMessages),
+	operation(Operation{Name: "ack-messages", Who: Actors, Writes: true, Summary: "Say up to which message you have dealt with them: that is your cursor"}, ackMessages),
+	operation(Operation{Name: "heartbeat", Who: Actors, Writes: true, Summary: "Say that you are there, and will say so again within a minute"}, heartbeat),
+	operation(Operation{Name: "list-actors", Who: Actors, Summary: "List who has mail, whether they are there, and up to where they have read"}, listActors),
+	operation(Operation{Name: "list-topics", Who: Actors, Summary: "List the topics that are registered"}, listTopics),
 }
 
 // byName finds operations.
@@ -111,7 +120,14 @@ func Writes(name string) bool {
 // MayAgents says whether agents may ask for an operation.
 func MayAgents(name string) bool {
 	o := byName[name]
-	return o != nil && o.Who <= Agents
+	return o != nil && (o.Who <= Agents || o.Who == Actors)
+}
+
+// MayCorrespondents says whether those may ask for an operation who have mail
+// here and nothing else.
+func MayCorrespondents(name string) bool {
+	o := byName[name]
+	return o != nil && o.Who == Actors
 }
 
 // mayAsk says why an actor may not ask for an operation.
@@ -119,6 +135,8 @@ func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {
 	case from.Kind == Stranger && o.Who != Strangers:
 		return &wire.Error{Code: wire.CodeUnauthenticated, Message: o.Name + " is for those who are known"}
+	case from.Kind == Correspondent && o.Who != Actors:
+		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is not for those who have nothing but mail here"}
 	case o.Who == Agents && from.Kind != Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for agents"}
 	case o.Who == Strangers && from.Kind == Agent:

@@ -41,6 +41,8 @@ func TestOperations(t *testing.T) {
 		"update-capabilities": `{}`,
 		"query-servers":       `{}`,
 		"register-agent":      `{"name":"n","registration_token":"t"}`,
+		"send-message":        `{"to_actor":"GO","topic":"a.b","payload":{}}`,
+		"poll-messages":       `{}`, "ack-messages": `{"seq":1}`, "heartbeat": `{}`, "list-actors": `{}`, "list-topics": `{}`,
 	}
 	var standard []string
 	for _, o := range Operations() {
@@ -50,7 +52,8 @@ func TestOperations(t *testing.T) {
 		require.IsType(t, o.Request, r.Body, o.Name)
 		require.Equal(t, o.Writes, Writes(o.Name))
 		require.Equal(t, o.Writes, r.Sum != 0, "%s is recognised when it comes again", o.Name)
-		require.Equal(t, o.Who <= Agents, MayAgents(o.Name))
+		require.Equal(t, o.Who <= Agents || o.Who == Actors, MayAgents(o.Name))
+		require.Equal(t, o.Who == Actors, MayCorrespondents(o.Name))
 		require.NotEmpty(t, o.Summary)
 		require.NotEmpty(t, o.Who.String())
 		require.NotNil(t, o.Answer)

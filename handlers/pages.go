@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"orchestrator/wire"
@@ -18,6 +19,9 @@ type Page struct {
 	Ended  int64   // record of its end; 0: it is not shown as ended
 	Inputs []PageInput
 	Notes  []int64
+
+	Mail *MailPage // somebody's messages
+	Sent int64     // record of a message
 }
 
 // PageInput is a contract that is to be read out of the record of a task's end.
@@ -71,12 +75,15 @@ func (k *task) page(shown wire.TaskState, until int64) (Page, bool) {
 	return p, true
 }
 
-// A reader finds a record by its number.
-type reader func(seq int64) (wire.Record, error)
+// Archive is the record, for those who look something up in it.
+type Archive interface {
+	Record(seq int64) (wire.Record, error)
+	Find(wire.Search) iter.Seq2[wire.Record, error] // those that a search wants
+}
 
-// fact reads what a record says.
-func (read reader) fact(seq int64) (fact, *wire.Record, error) {
-	r, err := read(seq)
+// readFact reads what a record says.
+func readFact(record Archive, seq int64) (fact, *wire.Record, error) {
+	r, err := record.Record(seq)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,12 +93,12 @@ func (read reader) fact(seq int64) (fact, *wire.Record, error) {
 
 // Complete makes a whole answer of one that is completed from the log. The one
 // that is given is not changed: somebody may remember it.
-func Complete(answer any, pages []Page, read func(seq int64) (wire.Record, error)) (any, error) {
+func Complete(answer any, pages []Page, record Archive) (any, error) {
 	switch a := answer.(type) {
 	case *wire.TaskReply:
 		whole := *a
 		for _, p := range pages {
-			if err := p.complete(&whole.Task, read); err != nil {
+			if err := p.complete(&whole.Task, record); err != nil {
 				return nil, err
 			}
 		}
@@ -103,27 +110,29 @@ func Complete(answer any, pages []Page, read func(seq int64) (wire.Record, error
 				if whole.Tasks[i].ID != p.Task {
 					continue
 				}
-				if err := p.complete(&whole.Tasks[i], read); err != nil {
+				if err := p.complete(&whole.Tasks[i], record); err != nil {
 					return nil, err
 				}
 			}
 		}
 		return &whole, nil
 	case *wire.NoteList:
-		return completeNotes(pages, read)
+		return completeNotes(pages, record)
+	case *wire.MailList, *wire.Sent:
+		return completeMail(answer, pages, record)
 	}
 	return answer, nil
 }
 
 // complete fills in what is missing of one task.
-func (p *Page) complete(t *wire.Task, read reader) error {
+func (p *Page) complete(t *wire.Task, record Archive) error {
 	for _, seq := range p.Parts {
-		if err := p.part(t, seq, read); err != nil {
+		if err := p.part(t, seq, record); err != nil {
 			return err
 		}
 	}
 	if p.Ended != 0 {
-		if err := p.part(t, p.Ended, read); err != nil {
+		if err := p.part(t, p.Ended, record); err != nil {
 			return err
 		}
 	}
@@ -131,13 +140,13 @@ func (p *Page) complete(t *wire.Task, read reader) error {
 		return nil
 	}
 	t.ResolvedInputs = append(wire.Inputs(nil), t.ResolvedInputs...)
-	return p.fill(t.ResolvedInputs, read)
+	return p.fill(t.ResolvedInputs, record)
 }
 
 // part does again what one record did to the parts of a task that a stub leaves
 // out.
-func (p *Page) part(t *wire.Task, seq int64, read reader) error {
-	f, r, err := read.fact(seq)
+func (p *Page) part(t *wire.Task, seq int64, record Archive) error {
+	f, r, err := readFact(record, seq)
 	if err != nil {
 		return err
 	}
@@ -179,7 +188,7 @@ func restoreDocuments(d *wire.Details, spec, requirements wire.Raw) *wire.Detail
 
 // fill reads what was delivered. Each record is read once, however many inputs
 // it has.
-func (p *Page) fill(inputs wire.Inputs, read reader) error {
+func (p *Page) fill(inputs wire.Inputs, record Archive) error {
 	place := make(map[string]int, len(inputs))
 	for i := range inputs {
 		place[inputs[i].Key] = i
@@ -188,7 +197,7 @@ func (p *Page) fill(inputs wire.Inputs, read reader) error {
 	for _, in := range p.Inputs {
 		if results[in.Ended] == nil {
 			var err error
-			if results[in.Ended], err = readDeliveries(in.Ended, read); err != nil {
+			if results[in.Ended], err = readDeliveries(in.Ended, record); err != nil {
 				return err
 			}
 		}
@@ -200,8 +209,8 @@ func (p *Page) fill(inputs wire.Inputs, read reader) error {
 }
 
 // readDeliveries reads what a task delivers out of the record of its end.
-func readDeliveries(seq int64, read reader) (map[string]wire.Raw, error) {
-	f, r, err := read.fact(seq)
+func readDeliveries(seq int64, record Archive) (map[string]wire.Raw, error) {
+	f, r, err := readFact(record, seq)
 	if err != nil {
 		return nil, err
 	}
@@ -217,11 +226,11 @@ func readDeliveries(seq int64, read reader) (map[string]wire.Raw, error) {
 }
 
 // completeNotes reads notes.
-func completeNotes(pages []Page, read reader) (*wire.NoteList, error) {
+func completeNotes(pages []Page, record Archive) (*wire.NoteList, error) {
 	list := &wire.NoteList{Notes: []wire.Note{}}
 	for _, p := range pages {
 		for _, seq := range p.Notes {
-			f, r, err := read.fact(seq)
+			f, r, err := readFact(record, seq)
 			if err != nil {
 				return nil, err
 			}

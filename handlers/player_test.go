@@ -28,6 +28,7 @@ type player struct {
 	records []wire.Record
 	last    Outcome             // of the latest input
 	able    map[string]wire.Raw // what agents can do, by name
+	acts    map[string]string   // as whom they have mail
 	token   string              // the latest with which a server can register
 	out     strings.Builder
 }
@@ -36,14 +37,14 @@ type player struct {
 var beginning = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
 func newPlayer(t testing.TB) *player {
-	return &player{t: t, state: New(Rules{}), at: beginning, runs: make(map[string]int), sent: make(map[string]*wire.Request), able: make(map[string]wire.Raw)}
+	return &player{t: t, state: New(Rules{}), at: beginning, runs: make(map[string]int), sent: make(map[string]*wire.Request), able: make(map[string]wire.Raw), acts: make(map[string]string)}
 }
 
 // saved is the player as it is now, to go on from later.
 func (p *player) saved() player {
 	return player{
 		t: p.t, rules: p.rules, state: restored(p.t, p.rules, spelled(p.t, p.state)), at: p.at, chance: p.chance,
-		runs: maps.Clone(p.runs), sent: maps.Clone(p.sent), records: slices.Clip(p.records), able: maps.Clone(p.able), token: p.token,
+		runs: maps.Clone(p.runs), sent: maps.Clone(p.sent), records: slices.Clip(p.records), able: maps.Clone(p.able), acts: maps.Clone(p.acts), token: p.token,
 	}
 }
 
@@ -58,6 +59,11 @@ func command(word string) func(p *player, rest string) {
 		return func(p *player, rest string) {
 			name, document, _ := strings.Cut(rest, " ")
 			p.able[name] = wire.Raw(document)
+		}
+	case "acts":
+		return func(p *player, rest string) {
+			name, actor, _ := strings.Cut(rest, " ")
+			p.acts[name] = actor
 		}
 	case "up":
 		return func(p *player, _ string) { p.happen(wire.EventUp, "") }
@@ -100,6 +106,7 @@ func (p *player) do(from Actor, m wire.Message) Outcome {
 	p.chance++
 	in := Input{At: p.at, From: from, Message: m}
 	binary.BigEndian.PutUint32(in.Random[:], p.chance)
+	shelf(p.records).lookUp(p.state, &in)
 	p.last = p.state.Handle(in)
 	p.records = append(p.records, p.last.Records...)
 	for _, l := range p.last.Letters {
@@ -134,6 +141,10 @@ func (p *player) setRules(rest string) {
 			p.rules.KeepFinished, err = strconv.Atoi(value)
 		case "attempts":
 			p.rules.MaxAttempts, err = strconv.Atoi(value)
+		case "stale":
+			p.rules.Stale, err = time.ParseDuration(value)
+		case "topics":
+			p.rules.Topics = strings.Split(value, ",")
 		case "silence":
 			p.rules.Silence, err = time.ParseDuration(value)
 		case "on-create":
@@ -159,7 +170,7 @@ var memberForm = regexp.MustCompile(`([\w-]+)\(([^)]*)\)`)
 func (p *player) enlist(rest string) {
 	roster := &wire.Roster{}
 	for _, found := range memberForm.FindAllStringSubmatch(rest, -1) {
-		m := wire.Member{ID: found[1], Capacity: 1, OnExit: "auto", Abilities: p.able[found[1]]}
+		m := wire.Member{ID: found[1], Capacity: 1, OnExit: "auto", Abilities: p.able[found[1]], Actor: p.acts[found[1]]}
 		for i, field := range strings.Split(found[2], ";") {
 			field = strings.TrimSpace(field)
 			switch {
@@ -291,6 +302,12 @@ func (p *player) actor(who string) Actor {
 		return Actor{Kind: Operator}
 	case "newcomer":
 		return Actor{Kind: Stranger}
+	}
+	if name, ok := strings.CutPrefix(who, "operator:"); ok {
+		return Actor{Kind: Operator, Name: name}
+	}
+	if id, ok := strings.CutPrefix(who, "actor:"); ok {
+		return Actor{Kind: Correspondent, Name: id}
 	}
 	who, strict := strings.CutPrefix(who, "strict:")
 	who, wide := strings.CutPrefix(who, "wide:")

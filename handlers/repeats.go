@@ -65,10 +65,11 @@ func (m *memories) forget(task string) {
 	}
 }
 
-// mark is what facts of this turn keep of its request; nil when people ask:
-// their doors do not repeat.
+// mark is what facts of this turn keep of its request; nil when people ask,
+// whose doors do not repeat, and in forms where an id is not one request's for
+// good.
 func (t *turn) mark() *mark {
-	if t.request == nil || t.from.Kind != Agent {
+	if t.request == nil || t.from.Kind != Agent || t.request.Form != wire.FormOwn {
 		return nil
 	}
 	return &mark{ID: t.request.ID, Run: t.from.Run, Timestamp: t.request.Timestamp, Sum: t.request.Sum}
@@ -107,7 +108,7 @@ func (s *State) settle(name string, mk *mark, answer any, err *wire.Error) {
 // A request that was refused changed nothing, and is looked at afresh.
 func (t *turn) repeated(r *wire.Request) bool {
 	a := t.agents[t.from.Name]
-	if t.from.Kind != Agent || a == nil {
+	if t.from.Kind != Agent || a == nil || r.Form != wire.FormOwn {
 		return false
 	}
 	kept := a.memories.byID[r.ID]

@@ -36,6 +36,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	for _, owner := range kept.Owned {
 		s.owned[owner.Actor] = s.named(owner.Tasks)
 	}
+	s.restoreBus(&kept)
 	for i := range kept.Questions {
 		s.restoreQuestion(&kept.Questions[i])
 	}
@@ -116,6 +117,7 @@ func (s *restoring) restoreLinks(kept *snapshot) {
 func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	a := newAgent(kept.Member.ID)
 	a.Member, a.configured, a.state, a.run, a.system = kept.Member, kept.File, kept.State, kept.Run, kept.System
+	a.farewell, a.wrecked = kept.Farewell, kept.Wrecked
 	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, s.named(kept.Holds)
 	a.said = wire.ReadCapabilities(kept.Said)
 	for i := range kept.Memories {
@@ -139,6 +141,36 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 		}
 	}
 	s.equip(a, abilities)
+}
+
+// restoreBus makes who has mail. Of the keys that it was sent with none is known
+// here now: whoever asks has looked into the record.
+func (s *restoring) restoreBus(kept *snapshot) {
+	s.bus.actors, s.bus.order, s.bus.met = make(map[string]*correspondent), nil, kept.Met
+	s.bus.keys.floor = kept.Seq
+	for i := range kept.Actors {
+		k := &kept.Actors[i]
+		c := &correspondent{
+			id: k.ID, number: k.Number, since: k.Since, ofRun: k.OfRun, cursor: k.Cursor, latest: k.Latest,
+			beats: k.Beats, due: k.Due, stale: k.Stale,
+		}
+		c.seen, _ = wire.ParseTime(k.Seen)
+		c.beat, _ = wire.ParseTime(k.Beat)
+		if k.Agent != "" {
+			if c.agent = s.agents[k.Agent]; c.agent == nil || c.agent.mail != nil {
+				s.broken = true
+				return
+			}
+			c.agent.mail = c
+		}
+		s.broken = s.broken || s.bus.actors[c.id] != nil || c.number > kept.Met
+		s.bus.actors[c.id] = c
+		s.bus.order = append(s.bus.order, c)
+		if c.due {
+			s.bus.due.add(c)
+		}
+	}
+	s.broken = s.broken || s.bus.actors[wire.ActorGlobal] == nil
 }
 
 func (s *restoring) restoreQuestion(kept *snapshotQuestion) {

@@ -55,6 +55,7 @@ func (f *serverRegistered) apply(s *State, r *wire.Record) {
 	s.access.revokeOf(f.Agent)
 	s.access.keep(keyOf(f.Agent, f.KeyID, f.Hash, r.At))
 	s.equip(a, a.said)
+	s.enroll(a, r.Seq)
 	s.hear(a, r.At)
 	s.offer(a)
 	s.wishes.gain(a)

@@ -12,7 +12,7 @@ import (
 
 // snapshotVersion is the form of snapshots. One of another form is passed over,
 // and the records tell everything.
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 // snapshot is a State as it is kept, so that a restart need not begin at the
 // first record. What can be made of other parts is not in it.
@@ -30,6 +30,24 @@ type snapshot struct {
 	Access    []snapshotAccess   `json:"access"`
 	Links     []snapshotLink     `json:"links"`
 	LastLink  int64              `json:"last_link"`
+	Actors    []snapshotActor    `json:"actors"`
+	Met       int64              `json:"actors_met"`
+}
+
+// snapshotActor is somebody who has mail. The keys of mail are in the record.
+type snapshotActor struct {
+	ID     string `json:"actor"`
+	Number int64  `json:"number"`
+	Since  int64  `json:"since,omitzero"`
+	Agent  string `json:"agent,omitzero"`
+	OfRun  bool   `json:"of_run,omitzero"`
+	Cursor int64  `json:"cursor,omitzero"`
+	Latest int64  `json:"latest,omitzero"`
+	Seen   string `json:"seen,omitzero"`
+	Beat   string `json:"beat,omitzero"`
+	Beats  bool   `json:"beats,omitzero"`
+	Due    bool   `json:"due,omitzero"`
+	Stale  bool   `json:"stale,omitzero"`
 }
 
 // snapshotLink is a dependency between two tasks, by their places.
@@ -59,6 +77,8 @@ type snapshotAgent struct {
 	Run      string           `json:"run,omitzero"`
 	Stale    bool             `json:"stale,omitzero"`
 	Deaf     bool             `json:"deaf,omitzero"`
+	Farewell bool             `json:"farewell,omitzero"`
+	Wrecked  bool             `json:"wrecked,omitzero"`
 	Given    int64            `json:"given,omitzero"`
 	Holds    []string         `json:"holds,omitzero"`
 	Memories []snapshotMemory `json:"memories,omitzero"` // oldest first
@@ -80,6 +100,7 @@ type snapshotMemory struct {
 	Note   *wire.NoteReply  `json:"note,omitzero"`
 	Given  *wire.Assignment `json:"given,omitzero"`
 	Server *wire.Server     `json:"server,omitzero"`
+	Sent   *wire.Sent       `json:"sent,omitzero"`
 	Err    *wire.Error      `json:"error,omitzero"`
 	Seq    int64            `json:"seq,omitzero"`
 }
@@ -149,6 +170,10 @@ func (s *State) Snapshot() ([]byte, error) {
 		kept.Owned = append(kept.Owned, snapshotOwner{Actor: actor, Tasks: ids(mine)})
 	}
 	slices.SortFunc(kept.Owned, func(a, b snapshotOwner) int { return cmp.Compare(a.Actor, b.Actor) })
+	kept.Met = s.bus.met
+	for _, c := range s.bus.order {
+		kept.Actors = append(kept.Actors, c.snapshot())
+	}
 	for _, q := range s.asked {
 		kept.Questions = append(kept.Questions, snapshotQuestion{
 			View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request,
@@ -189,6 +214,7 @@ func (k *task) snapshot() snapshotTask {
 func (a *agent) snapshot() snapshotAgent {
 	kept := snapshotAgent{
 		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given,
+		Farewell: a.farewell, Wrecked: a.wrecked,
 		Holds: ids(a.holds), System: a.system,
 	}
 	if a.said != nil {
@@ -200,6 +226,22 @@ func (a *agent) snapshot() snapshotAgent {
 	for i := range a.memories.ring {
 		m := a.memories.ring[(a.memories.next+i)%len(a.memories.ring)]
 		kept.Memories = append(kept.Memories, m.snapshot())
+	}
+	return kept
+}
+
+func (c *correspondent) snapshot() snapshotActor {
+	kept := snapshotActor{
+		ID: c.id, Number: c.number, Since: c.since, OfRun: c.ofRun, Cursor: c.cursor, Latest: c.latest, Beats: c.beats, Due: c.due, Stale: c.stale,
+	}
+	if c.agent != nil {
+		kept.Agent = c.agent.ID
+	}
+	if !c.seen.IsZero() {
+		kept.Seen = wire.Timestamp(c.seen)
+	}
+	if !c.beat.IsZero() {
+		kept.Beat = wire.Timestamp(c.beat)
 	}
 	return kept
 }
@@ -219,6 +261,8 @@ func (m *memory) snapshot() snapshotMemory {
 		kept.Given = answer
 	case *wire.Server:
 		kept.Server = answer
+	case *wire.Sent:
+		kept.Sent = answer
 	}
 	return kept
 }
@@ -238,6 +282,9 @@ func (m *snapshotMemory) reply() any {
 		return m.Given
 	case m.Server != nil:
 		return m.Server
+	case m.Sent != nil:
+		m.Sent.Payload = nil // it is spelled as null
+		return m.Sent
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ type State struct {
 	servers   timeline[*agent]    // those that have registered and are online
 
 	access   access
+	bus      bus
 	stopping bool      // no new work is given out
 	since    time.Time // this orchestrator is up: before that it heard nobody
 
@@ -60,6 +61,9 @@ func New(rules Rules) *State {
 	if rules.Silence == 0 {
 		rules.Silence = 90 * time.Second
 	}
+	if rules.Stale == 0 {
+		rules.Stale = 3 * time.Minute
+	}
 	index := match.New()
 	return &State{
 		rules:     rules,
@@ -73,6 +77,7 @@ func New(rules Rules) *State {
 		index:     index,
 		questions: make(map[string]*question),
 		access:    newAccess(),
+		bus:       newBus(),
 	}
 }
 
@@ -137,10 +142,21 @@ var facts = map[string]func() fact{
 	wire.EventRegistrationIssued: func() fact { return new(registrationIssued) },
 	wire.EventTokenIssued:        func() fact { return new(tokenIssued) },
 	wire.EventTokenRevoked:       func() fact { return new(tokenRevoked) },
+	wire.EventMailAcked:          func() fact { return new(mailAcked) },
+	wire.EventActorSeen:          func() fact { return new(actorSeen) },
+	wire.EventActorStale:         func() fact { return new(actorStale) },
+	wire.EventActorTokenIssued:   func() fact { return new(actorTokenIssued) },
 }
 
 // decode makes the fact of a record.
 func decode(r *wire.Record) (fact, error) {
+	if r.Kind == wire.EventMail {
+		f := new(mailed)
+		if err := f.read(r); err != nil {
+			return nil, fmt.Errorf("record %d, a %s, cannot be read: %w", r.Seq, r.Kind, err)
+		}
+		return f, nil
+	}
 	var f fact
 	if empty := facts[r.Kind]; empty != nil {
 		f = empty()

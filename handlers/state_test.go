@@ -80,7 +80,7 @@ func TestForeignSnapshots(t *testing.T) {
 		"nothing":               "",
 		"not JSON":              "{",
 		"half":                  whole[:len(whole)/2],
-		"another version":       strings.Replace(whole, `"version":2`, `"version":3`, 1),
+		"another version":       strings.Replace(whole, `"version":3`, `"version":2`, 1),
 		"a task that is missed": strings.Replace(whole, `{"view":{"id":"`+one+`"`, `{"view":{"id":"else"`, 1),
 		"a task in no list":     strings.Replace(whole, `"finished":[`, `"finished":["else"`, 1),
 		"a task twice":          twice(`"tasks":[`),
@@ -104,15 +104,14 @@ func TestComplete(t *testing.T) {
 	answer := p.state.reply(p.task("one"))
 	answer.Task.Payload = nil
 	one, two := p.task("one"), p.task("two")
-	read := func(seq int64) (wire.Record, error) { return p.records[seq-1], nil }
-	whole, err := Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{one.created}}}, read)
+	whole, err := Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{one.created}}}, shelf(p.records))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":1}`, string(whole.(*wire.TaskReply).Task.Payload))
 	require.Nil(t, answer.Task.Payload, "the one that was given may be remembered")
-	_, err = Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{two.created}}}, read)
+	_, err = Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{two.created}}}, shelf(p.records))
 	require.ErrorContains(t, err, "is not about task")
 	_, err = Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{1}}},
-		func(int64) (wire.Record, error) { return wire.Record{Kind: "task.danced"}, nil })
+		read(func(int64) (wire.Record, error) { return wire.Record{Kind: "task.danced"}, nil }))
 	require.Error(t, err)
 }
 

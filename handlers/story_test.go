@@ -28,6 +28,7 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //
 //	rules: timeout=10s dependency-failure=block keep=2
 //	able NAME DOCUMENT               what the configuration will say that it can do
+//	acts NAME ACTOR                  and as whom it has mail
 //	agents: NAME(ROLE; CAPABILITIES; CAPACITY; ON-EXIT) …   the configuration
 //	up, stopping                     the orchestrator starts, or begins to stop
 //	restart                          it is killed, and its record is read again
@@ -39,7 +40,9 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //	                                 hub:submit-task takes a task in the hub's words
 //	> AGENT event:NAME PAYLOAD       an event
 //	                                 wide:AGENT sees to what others do as well,
-//	                                 strict:AGENT says each step by itself
+//	                                 strict:AGENT says each step by itself,
+//	                                 actor:ID has nothing but mail, operator:NAME
+//	                                 is a person with a token
 //	resend AGENT ID                  the last request of that id that was granted, word for word
 //	told AGENT $TASK                 its notification was written
 //	lost AGENT $TASK                 its notification could not be written
@@ -175,7 +178,8 @@ func (p *player) show(out Outcome) {
 		if r.To != "" {
 			to = " -> " + r.To
 		}
-		fmt.Fprintf(&p.out, "+ %d %s %s%s %s\n", r.Seq, r.Kind, r.From, to, r.Payload)
+		kind := strings.TrimSpace(r.Kind + " " + r.Topic)
+		fmt.Fprintf(&p.out, "+ %d %s %s%s %s\n", r.Seq, kind, r.From, to, r.Payload)
 	}
 	for i := range out.Letters {
 		p.showLetter(&out.Letters[i])
@@ -183,6 +187,8 @@ func (p *player) show(out Outcome) {
 	switch {
 	case out.Fault != nil:
 		fmt.Fprintf(&p.out, "(fault: %v)\n", out.Fault)
+	case out.Again:
+		p.out.WriteString("(again)\n")
 	case out.Waits:
 		p.out.WriteString("(waits)\n")
 	case out.Refused != nil && len(out.Letters) == 0:
@@ -196,7 +202,7 @@ func (p *player) show(out Outcome) {
 func (p *player) showLetter(l *Letter) {
 	to := l.To.Name
 	switch {
-	case l.To.Kind == Operator, l.To.Kind == Stranger:
+	case l.To.Kind != Agent:
 		to = l.To.String()
 	case l.To.Run != p.run(l.To.Name):
 		to += "@" + l.To.Run
@@ -210,7 +216,7 @@ func (p *player) showLetter(l *Letter) {
 			fmt.Fprintf(&p.out, "(of records %v)\n", page.records())
 		}
 		var err error
-		l.Payload, err = Complete(l.Payload, l.Pages, func(seq int64) (wire.Record, error) { return p.records[seq-1], nil })
+		l.Payload, err = Complete(l.Payload, l.Pages, shelf(p.records))
 		require.NoError(p.t, err)
 		fallthrough
 	default:

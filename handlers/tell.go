@@ -22,6 +22,9 @@ func Tell(r wire.Record) wire.Event {
 		return e
 	}
 	e.Agent = agentOf(r.From)
+	if m, ok := f.(*mailed); ok {
+		e.Mail, e.Payload = &m.Mail, nil
+	}
 	if told, ok := f.(teller); ok {
 		told.tell(&e)
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"syscall"
 	"time"
@@ -16,6 +17,7 @@ type Agent struct {
 	Place       string // where it was written
 	Description string
 	Role        string
+	Actor       string   // as whom it has mail; "": a worker, another one with each run
 	Offers      []string // capabilities, in one list
 	Names       []string // those of them that are nothing else
 	Abilities   wire.Raw // a capabilities document, nil for none
@@ -39,6 +41,9 @@ type Agent struct {
 	Limits    child.Limits
 	Output    Output
 }
+
+// actor is as whom a run has mail.
+func (a *Agent) actor(run string) string { return wire.ActorOfRun(cmp.Or(a.Actor, "W"), run) }
 
 // Process is one run of an agent: a child.Child, a connection by which somebody
 // has joined, or a function in a test.

@@ -23,7 +23,7 @@ type channel struct {
 
 	inputs   []handlers.Input // since the last send
 	requests int              // among them
-	refused  entry            // answers to what makes no sense
+	refused  entry            // answers that nobody decides about, most of them to what makes no sense
 	work     work
 
 	refusals, foreign complaints
@@ -70,12 +70,27 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 		if err := c.admit(now); err != nil {
 			m.Err = err
 		}
-		c.refuse(m.Request, m.ID, m.Type, m.Err, now)
+		c.refuse(m.Request, m.Form, m.ID, m.Type, m.Err, now)
 		return !line.Cut && (m.Request || m.Err.Code == wire.CodeLimited)
+	case *wire.Replied:
+		c.reply(m, now)
+		return true
 	case *wire.Foreign:
 		c.foreign.add(fmt.Sprintf("speaks a dialect that is not served (%s); it is kept as log", m.Dialect))
 	}
 	return false
+}
+
+// reply answers what nobody has to decide about.
+func (c *channel) reply(m *wire.Replied, now time.Time) {
+	err := c.admit(now)
+	if err != nil {
+		c.refuse(true, wire.FormTool, m.ID, m.Method, err, now)
+		return
+	}
+	c.refused.text = append(c.refused.text, m.Text...)
+	c.refused.lines++
+	c.dispatcher.audit.note(now, c.actor, m.Method, m.ID, m.Err)
 }
 
 // request puts a request among the inputs, or refuses it.
@@ -85,7 +100,7 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 		err = handlers.PrepareIn(&c.payloads, r)
 	}
 	if err != nil {
-		c.refuse(true, wire.Quote(r.ID), "request:"+r.Operation, err, now)
+		c.refuse(true, r.Form, r.RawID(), "request:"+r.Operation, err, now)
 		return
 	}
 	r.Payload = nil // it lives as long as the line
@@ -109,7 +124,7 @@ func (c *channel) report(r *wire.Report, now time.Time) bool {
 		r.Body, err = c.payloads.Report(r.Name, r.Payload)
 	}
 	if err != nil {
-		c.refuse(false, wire.Quote(r.ID), "event:"+r.Name, err, now)
+		c.refuse(false, wire.FormOwn, wire.Quote(r.ID), "event:"+r.Name, err, now)
 		return err.Code == wire.CodeLimited
 	}
 	if r.Name == "log" {
@@ -134,10 +149,10 @@ func (c *channel) admit(now time.Time) *wire.Error {
 
 // refuse answers what makes no sense, if it is a request, and notes it for
 // people and for the audit.
-func (c *channel) refuse(request bool, id []byte, kind string, err *wire.Error, now time.Time) {
+func (c *channel) refuse(request bool, form wire.Form, id []byte, kind string, err *wire.Error, now time.Time) {
 	if request {
 		envelope := wire.Envelope{ID: messageID(), At: now}
-		c.refused.text = envelope.AppendRefusal(c.refused.text, id, err)
+		c.refused.text = envelope.AppendRefused(c.refused.text, form, id, err)
 		c.refused.lines++
 	}
 	c.dispatcher.audit.note(now, c.actor, kind, id, err)

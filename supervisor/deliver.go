@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -123,8 +124,12 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 	e := entry{text: (*room)[:0]}
 	for e.lines < len(letters) {
 		l := &letters[e.lines]
-		if l.To != to || e.lines > 0 && (l.Task != "" || mail.wrote != nil) {
+		if l.To != to || e.lines > 0 && (l.Task != "" || mail.wrote != nil || l.Pages != nil) {
 			break
+		}
+		if l.Pages != nil && d.record != nil {
+			d.mail.answer(*l, mail)
+			return 1
 		}
 		e.text = d.spell(e.text, l, now)
 		e.lines++
@@ -199,9 +204,9 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 		return envelope.AppendNotice(b, l.Notice, l.Payload)
 	}
 	if err := d.complete(l); err != nil {
-		return envelope.AppendAnswer(b, l.Request, nil, err)
+		return envelope.AppendReply(b, l.Form, l.Request, nil, err)
 	}
-	return envelope.AppendAnswer(b, l.Request, l.Payload, l.Refusal)
+	return envelope.AppendReply(b, l.Form, l.Request, l.Payload, l.Refusal)
 }
 
 // complete fills an answer of which a part is in the record alone.
@@ -209,7 +214,7 @@ func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 	if l.Pages == nil || d.record == nil {
 		return nil
 	}
-	whole, err := handlers.Complete(l.Payload, l.Pages, d.recorded)
+	whole, err := handlers.Complete(l.Payload, l.Pages, d)
 	if err != nil {
 		return d.unreadable(err)
 	}
@@ -217,12 +222,17 @@ func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 	return nil
 }
 
-// recorded is a fact by its number.
-func (d *dispatcher) recorded(seq int64) (wire.Record, error) {
+// Record implements handlers.Archive.
+func (d *dispatcher) Record(seq int64) (wire.Record, error) {
 	for r, err := range d.record.Records(context.Background(), seq-1) {
 		return r, err
 	}
 	return wire.Record{}, fmt.Errorf("there is no record %d", seq)
+}
+
+// Find implements handlers.Archive.
+func (d *dispatcher) Find(s wire.Search) iter.Seq2[wire.Record, error] {
+	return d.record.Find(context.Background(), s)
 }
 
 func (d *dispatcher) unreadable(err error) *wire.Error {

@@ -22,6 +22,7 @@ type Record interface {
 	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
 	Snapshot(ctx context.Context) (seq int64, state []byte, err error)
 	Keep(ctx context.Context, seq int64, state []byte) error
+	Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error]
 }
 
 // dispatcher is the one place where it is decided what follows from what is
@@ -43,6 +44,8 @@ type dispatcher struct {
 	posts  posts
 	doors  atomic.Int64 // how many have asked at a door
 	offers offers
+	bells  bells
+	mail   postman
 	limit  time.Duration // how long the record may take before those who wait are told
 
 	seat      sync.Mutex // whoever holds it owns what follows
@@ -58,8 +61,9 @@ type dispatcher struct {
 	wake chan struct{} // there is something to record
 	done chan struct{} // closed when the recorder has ended
 
+	last atomic.Int64 // the last fact that was recorded
+
 	// Of the recorder alone.
-	last     int64  // the last fact that was recorded
 	kept     int64  // the last fact of the newest snapshot
 	room     []byte // for spelling
 	snapshot struct {
@@ -93,6 +97,7 @@ func newDispatcher(o Options) *dispatcher {
 	if d.limit == 0 {
 		d.limit = 30 * time.Second
 	}
+	d.mail.dispatcher = d
 	d.timer = time.AfterFunc(time.Hour, d.expire)
 	d.timer.Stop()
 	if o.StateDir != "" {
@@ -121,7 +126,7 @@ func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
 			return err
 		}
 	}
-	d.last = d.state.Seq()
+	d.last.Store(d.state.Seq())
 	return nil
 }
 
@@ -129,12 +134,15 @@ func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
 // an input, nil when it was granted. What is to be told at once is told here.
 func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 	w.verdicts, w.letters, w.records, w.waiting = w.verdicts[:0], w.letters[:0], w.records[:0], 0
-	d.seat.Lock()
-	for i := range inputs {
-		d.decide(&inputs[i], w)
+	for next := 0; next < len(inputs); {
+		d.lookUp(inputs[next:])
+		d.seat.Lock()
+		for next < len(inputs) && d.decide(&inputs[next], w) {
+			next++
+		}
+		d.rearm()
+		d.seat.Unlock()
 	}
-	d.rearm()
-	d.seat.Unlock()
 	d.audit.requests(inputs, w)
 	if len(w.records) > 0 {
 		d.show(w.records)
@@ -153,12 +161,22 @@ type work struct {
 	trail    []byte // for the audit
 }
 
-// decide is the turn of one input. The seat is held.
-func (d *dispatcher) decide(in *handlers.Input, w *work) {
+// decide is the turn of one input. The seat is held. It says false when what was
+// looked up for the input is too old: that, and those behind it, come again.
+func (d *dispatcher) decide(in *handlers.Input, w *work) bool {
 	if d.broken != nil && d.refuse(in, w) {
-		return
+		return true
 	}
 	out := d.state.Handle(*in)
+	if out.Again {
+		return false
+	}
+	d.take(out, w)
+	return true
+}
+
+// take does with an outcome what is to be done. The seat is held.
+func (d *dispatcher) take(out handlers.Outcome, w *work) {
 	if out.Fault != nil {
 		d.log.Error("a decision failed, which is a fault of the orchestrator", "error", out.Fault)
 	}
@@ -226,7 +244,7 @@ func (d *dispatcher) refuse(in *handlers.Input, w *work) bool {
 	}
 	w.verdicts = append(w.verdicts, d.broken)
 	if r, ok := in.Message.(*wire.Request); ok {
-		w.letters = append(w.letters, handlers.Letter{To: in.From, Request: r.ID, Refusal: d.broken})
+		w.letters = append(w.letters, handlers.Letter{To: in.From, Request: r.ID, Form: r.Form, Refusal: d.broken})
 	}
 	return true
 }

@@ -128,7 +128,7 @@ func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, err
 	if !m.spec.Raw {
 		m.speech.channel = s.channel(a, m)
 	}
-	env, shut := s.doorway(m, append(env, "ORC_AGENT_ID="+m.spec.Name))
+	env, shut := s.doorway(m, append(env, "ORC_AGENT_ID="+m.spec.Name, "ORC_ACTOR="+m.spec.actor(m.run)))
 	c, err := m.start(s, a, child.Spec{
 		Command: m.spec.Command,
 		Dir:     m.spec.Dir,
@@ -179,6 +179,7 @@ func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
 		text += fmt.Sprintf(", start %d", a.starts)
 	}
 	s.event(a, wire.Event{Kind: wire.EventStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
+	s.bringMail(a)
 	s.watchSilence(a)
 	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() {}) // settle looks after it
 	if a.halt != nil || s.stopping != nil {
@@ -309,6 +310,7 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	if ending.Unverified {
 		s.event(a, wire.Event{Kind: wire.EventLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
 	}
+	s.dispatcher.mail.end(a.Name)
 	if lost := s.dispatcher.posts.close(a.Name); lost > 0 {
 		s.event(a, wire.Event{
 			Kind: wire.EventUndelivered, Text: count(int(lost), "message") + " could not be delivered",

@@ -44,7 +44,8 @@ type mailbox struct {
 	free    bool // nobody waits for room: the agent is dead, and its last words are heard
 	refused int64
 	room    chan struct{} // closed when something was taken; nil while nobody waits
-	relief  func()        // called once when the mailbox is less than half full again
+	relief  []func()      // each called once when the mailbox is less than half full again
+	lighter []func()      // and these when that is so of its bytes
 }
 
 // entry is what is put into a mailbox at once: whole lines.
@@ -59,6 +60,7 @@ type entry struct {
 	// whatever there is: an agent may wait for them, and it is kept from asking
 	// for more than there is room for.
 	answers int
+	patient bool // whoever puts it comes again when there is no room
 }
 
 func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
@@ -82,7 +84,9 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 	case e.answers > 0:
 		m.owed = max(0, m.owed-e.answers)
 	case e.told == nil && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes > 0:
-		m.refused += int64(e.lines)
+		if !e.patient {
+			m.refused += int64(e.lines)
+		}
 		moved, err = m.moving(), ErrMailboxFull
 	}
 	if err != nil {
@@ -114,71 +118,6 @@ func (m *mailbox) hold(e *entry) {
 	if e.told != nil {
 		m.toTell = append(m.toTell, e.told)
 	}
-}
-
-func (m *mailbox) full() bool { return m.lines+m.taken >= m.bounds.Messages }
-
-// moving is closed when something was taken. The lock is held.
-func (m *mailbox) moving() <-chan struct{} {
-	if m.room == nil {
-		m.room = make(chan struct{})
-	}
-	return m.room
-}
-
-// owe says that so many answers will be put, or, below zero, that they will not
-// be for now.
-func (m *mailbox) owe(answers int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.owed = max(0, m.owed+answers)
-	if answers < 0 {
-		m.makeRoom()
-	}
-}
-
-// await waits until the mailbox is less than half full, with what is owed. It
-// is for the agent's own reader: one that asks without reading the answers
-// stands still, and nobody else does.
-func (m *mailbox) await() {
-	for {
-		m.mu.Lock()
-		if m.over || m.ending || m.free || m.roomy() {
-			m.mu.Unlock()
-			return
-		}
-		moved := m.moving()
-		m.mu.Unlock()
-		<-moved
-	}
-}
-
-// roomy says whether the mailbox is less than half full, with what is owed. The
-// lock is held.
-func (m *mailbox) roomy() bool {
-	return (m.lines+m.taken+m.owed)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes
-}
-
-// whenRoomy has something done once, when the mailbox is less than half full. A
-// mailbox that is given up does nothing.
-func (m *mailbox) whenRoomy(do func()) {
-	m.mu.Lock()
-	roomy := m.roomy()
-	if !roomy {
-		m.relief = do
-	}
-	m.mu.Unlock()
-	if roomy {
-		do()
-	}
-}
-
-// setFree ends all waiting for room, for good.
-func (m *mailbox) setFree() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.free = true
-	m.makeRoom()
 }
 
 // end closes stdin when all that waits has been written.
@@ -213,6 +152,7 @@ func (m *mailbox) forget() []func(bool) {
 	}
 	m.refused += int64(m.lines + m.taken)
 	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.toTell = true, nil, 0, 0, 0, 0, nil
+	m.relief, m.lighter = nil, nil
 	m.makeRoom()
 	return lost
 }
@@ -318,14 +258,11 @@ func (m *mailbox) wroteAll() {
 	m.taken, m.inHand = 0, 0
 	told := m.toTell
 	m.toTell = nil
-	var relief func()
-	if m.relief != nil && m.roomy() {
-		relief, m.relief = m.relief, nil
-	}
+	relief := m.relieved()
 	m.mu.Unlock()
 	tell(told, true)
-	if relief != nil {
-		relief()
+	for _, do := range relief {
+		do()
 	}
 }
 
@@ -363,14 +300,6 @@ func (m *mailbox) fail(err error) {
 	tell(lost, false)
 	if !known && !errors.Is(err, os.ErrClosed) {
 		m.broken(err)
-	}
-}
-
-// makeRoom wakes those who wait for room. The lock is held.
-func (m *mailbox) makeRoom() {
-	if m.room != nil {
-		close(m.room)
-		m.room = nil
 	}
 }
 

@@ -57,7 +57,9 @@ func (d *dispatcher) write(b *batch) {
 		if broke = d.append(b); broke != nil {
 			d.breakOff(broke, b)
 		} else {
-			d.last += int64(len(b.records))
+			d.last.Add(int64(len(b.records)))
+			d.bells.ring(b.records)
+			d.mail.ring(b.records)
 		}
 	}
 	d.deliver(b.letters, &d.room) // an overdue answer is no longer among them
@@ -81,7 +83,7 @@ func (d *dispatcher) append(b *batch) error {
 		defer close(said)
 		d.overdue(b)
 	})
-	err := d.record.Append(context.Background(), d.last, b.records)
+	err := d.record.Append(context.Background(), d.last.Load(), b.records)
 	if !overdue.Stop() {
 		<-said
 	}
@@ -129,7 +131,7 @@ func appendHappenings(some, records []wire.Record) []wire.Record {
 func appendRefusals(some, letters []handlers.Letter, why *wire.Error) []handlers.Letter {
 	for _, l := range letters {
 		if l.Notice == "" {
-			some = append(some, handlers.Letter{To: l.To, Request: l.Request, Refusal: why})
+			some = append(some, handlers.Letter{To: l.To, Request: l.Request, Form: l.Form, Refusal: why})
 		}
 	}
 	return some
@@ -181,7 +183,7 @@ func (d *dispatcher) takeSnapshot(end bool) {
 
 // keepSnapshot keeps the snapshot that was taken, once its facts are recorded.
 func (d *dispatcher) keepSnapshot() {
-	if d.snapshot.state == nil || d.snapshot.seq > d.last {
+	if d.snapshot.state == nil || d.snapshot.seq > d.last.Load() {
 		return
 	}
 	if err := d.record.Keep(context.Background(), d.snapshot.seq, d.snapshot.state); err != nil {
@@ -202,5 +204,6 @@ func (d *dispatcher) close() {
 		<-d.done
 		d.keepSnapshot()
 	}
+	d.mail.close()
 	d.audit.close()
 }

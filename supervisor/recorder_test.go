@@ -105,7 +105,7 @@ func TestRestartFromSnapshot(t *testing.T) {
 		require.Less(t, seq, int64(len(facts)))
 		tailed := newDispatcher(Options{Record: record})
 		require.NoError(t, tailed.restore(t.Context(), handlers.Rules{}))
-		require.EqualValues(t, len(facts), tailed.last)
+		require.EqualValues(t, len(facts), tailed.last.Load())
 		require.Equal(t, spelledState(t, replayed(t, facts)), spelledState(t, tailed.state))
 	})
 }

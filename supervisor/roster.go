@@ -18,7 +18,7 @@ func (s *Supervisor) enlist() {
 	for _, a := range s.order {
 		roster.Agents = append(roster.Agents, wire.Member{
 			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
-			Names: a.Names, Abilities: a.Abilities,
+			Names: a.Names, Abilities: a.Abilities, Actor: a.Actor,
 		})
 	}
 	s.dispatcher.note(roster)
@@ -65,7 +65,7 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 	if err := s.dispatcher.restore(ctx, s.options.Rules); err != nil {
 		return err
 	}
-	s.audience.journal.begin(s.dispatcher.last)
+	s.audience.journal.begin(s.dispatcher.last.Load())
 	s.tally.tasks = s.dispatcher.state.Open()
 	return nil
 }
@@ -141,4 +141,23 @@ func (s *Supervisor) AgentOf(key string) (name string, err error) {
 		return "", &wire.Error{Code: wire.CodeDenied, Message: "the key is not known"}
 	}
 	return name, nil
+}
+
+// ActorOf finds the actor that a token speaks for.
+func (s *Supervisor) ActorOf(token string) (actor string, known bool) {
+	s.dispatcher.look(func(state *handlers.State) { actor, known = state.ActorOf(handlers.HashKey(token), time.Now()) })
+	return actor, known
+}
+
+// bringMail has its mail brought to an agent that has started, from the first
+// message that it has not acked.
+func (s *Supervisor) bringMail(a *agent) {
+	if a.Raw || a.NoStdin || s.dispatcher.record == nil {
+		return
+	}
+	r := &round{to: handlers.Actor{Kind: handlers.Agent, Name: a.Name, Run: a.run}, mail: a.mail}
+	s.dispatcher.look(func(state *handlers.State) { r.actor, r.after = state.MailOf(a.Name) })
+	if r.actor != "" {
+		s.dispatcher.mail.begin(r)
+	}
 }

@@ -35,8 +35,8 @@ func readRevoke(o *Object) *Revoke { return &Revoke{ID: o.NeedText("id")} }
 // is secret about it.
 type Credential struct {
 	ID        string `json:"id"`
-	Kind      string `json:"kind"`          // key | registration | token
-	For       string `json:"for"`           // an agent, or a person; "" while nobody has registered with it
+	Kind      string `json:"kind"`          // key | registration | token | actor
+	For       string `json:"for"`           // an agent, a person, or an actor; "" while nobody has registered with it
 	Role      string `json:"role,omitzero"` // of a person
 	Name      string `json:"name,omitzero"` // of the only server that may register with it
 	IssuedAt  string `json:"issuedAt"`
@@ -77,24 +77,45 @@ const (
 // PersonRoles are all roles of people.
 var PersonRoles = []string{PersonAdmin, PersonOperator, PersonViewer}
 
-// IssueToken is the payload of issue-token.
+// IssueToken is the payload of issue-token: a token for a person, or one for an
+// actor who comes from elsewhere.
 type IssueToken struct {
-	Subject string `json:"sub"`
-	Role    string `json:"role,omitzero"` // operator when it is missing
-	TTL     int64  `json:"ttl,omitzero"`  // milliseconds; eight hours when it is missing
+	Subject string `json:"sub,omitzero"`
+	Role    string `json:"role,omitzero"` // of a person; operator when it is missing
+	TTL     int64  `json:"ttl,omitzero"`  // milliseconds; missing: eight hours for a person, for ever for an actor
+
+	Actor   string `json:"actor,omitzero"`
+	Overlap int64  `json:"overlap,omitzero"` // of an actor: milliseconds for which those that it has still hold
 }
 
-// readIssueToken reads an IssueToken.
-func readIssueToken(o *Object) *IssueToken {
-	return &IssueToken{Subject: o.NeedText("sub"), Role: o.OneOf("role", PersonRoles...), TTL: o.milliseconds("ttl", 1)}
+// ReadIssueToken reads an IssueToken.
+func ReadIssueToken(o *Object) *IssueToken {
+	t := &IssueToken{Role: o.OneOf("role", PersonRoles...), TTL: o.milliseconds("ttl", 1)}
+	if o.find("actor") == nil {
+		t.Subject = o.NeedText("sub")
+		o.needPlain("sub", t.Subject)
+		if o.find("overlap") != nil {
+			o.Refuse("overlap", "is of an actor, and does not go with sub")
+		}
+		return t
+	}
+	t.Actor, t.Overlap = o.actor("actor", CheckActor), o.milliseconds("overlap", 0)
+	for _, key := range []string{"sub", "role"} {
+		if o.find(key) != nil {
+			o.Refuse(key, "is of a person, and does not go with actor")
+		}
+	}
+	return t
 }
 
-// IssuedToken answers issue-token. The token itself is signed where the key is.
+// IssuedToken answers issue-token. A person's is signed where the key is; an
+// actor's is told this once.
 type IssuedToken struct {
 	ID        string `json:"id"`
-	Subject   string `json:"sub"`
-	Role      string `json:"role"`
+	Subject   string `json:"sub,omitzero"`
+	Role      string `json:"role,omitzero"`
+	Actor     string `json:"actor,omitzero"`
 	IssuedAt  string `json:"issuedAt"`
-	ExpiresAt string `json:"expiresAt"`
+	ExpiresAt string `json:"expiresAt,omitzero"`
 	Token     string `json:"token,omitzero"`
 }

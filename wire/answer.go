@@ -25,15 +25,17 @@ func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *E
 	b = append(b, `,"payload":`...)
 	b, err := appendPayload(b, payload)
 	if err != nil {
-		return e.AppendRefusal(b[:from], Quote(request), &Error{Code: CodeInternal, Message: "the answer could not be spelled"})
+		return e.AppendRefusal(b[:from], Quote(request), unspeakable)
 	}
 	return append(b, '}', '\n')
 }
 
+// unspeakable is said in the place of an answer that is our own fault.
+var unspeakable = &Error{Code: CodeInternal, Message: "the answer could not be spelled"}
+
 // AppendRefusal appends the refusal of a request as one line. The request's id
 // is given as it stood, or nil.
 func (e Envelope) AppendRefusal(b []byte, request []byte, refusal *Error) []byte {
-	code, reason := refusal.Code.spoken()
 	b = append(b, `{"type":"response:error","id":"`...)
 	b = append(b, e.ID...)
 	b = append(b, `","correlationId":`...)
@@ -43,7 +45,14 @@ func (e Envelope) AppendRefusal(b []byte, request []byte, refusal *Error) []byte
 		b = append(b, request...)
 	}
 	b = e.appendTime(b)
-	b = append(b, `,"error":{"code":"`...)
+	b = append(b, `,"error":`...)
+	return append(appendError(b, refusal), '}', '\n')
+}
+
+// appendError spells a refusal as agents hear it.
+func appendError(b []byte, refusal *Error) []byte {
+	code, reason := refusal.Code.spoken()
+	b = append(b, `{"code":"`...)
 	b = append(b, code...)
 	b = append(b, '"')
 	b = appendMember(b, "message", refusal.Message)
@@ -51,7 +60,7 @@ func (e Envelope) AppendRefusal(b []byte, request []byte, refusal *Error) []byte
 	if err == nil {
 		b = appendRaw(b, "details", details)
 	}
-	return append(b, '}', '}', '\n')
+	return append(b, '}')
 }
 
 // detailsWith are the details, the reason and the hint in one object.
@@ -116,6 +125,12 @@ func appendPayload(b []byte, payload any) ([]byte, error) {
 			b = p.Agents[i].append(b)
 		}
 		return append(b, ']', '}'), nil
+	case *Mail:
+		return p.append(b), nil
+	case *Sent:
+		return p.append(b), nil
+	case *MailList:
+		return p.append(b), nil
 	}
 	text, err := Encode(payload)
 	return append(b, text...), err

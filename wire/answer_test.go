@@ -57,6 +57,13 @@ var (
 	fullCredential = Credential{
 		ID: "t1", Kind: "token", For: "ann", Role: PersonViewer, Name: "attic", IssuedAt: Timestamp(noon.At), ExpiresAt: Timestamp(noon.At),
 	}
+	fullMail = Mail{
+		Seq: 43, From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: ptr(int64(42)), CreatedAt: Timestamp(noon.At),
+	}
+	bareMail  = Mail{Seq: 1, From: ActorBus, To: Broadcast, Topic: TopicHeartbeat, Payload: Raw(`{}`), CreatedAt: Timestamp(noon.At)}
+	fullActor = ActorView{
+		Actor: "HO:attic", Agent: "attic", Status: ActorActive, LastSeen: Timestamp(noon.At), LastBeat: Timestamp(noon.At), Cursor: 42, Latest: 43,
+	}
 	bareCredential = Credential{ID: "r1", Kind: "registration", IssuedAt: Timestamp(noon.At)}
 	bareTask       = Task{ID: "t1", Name: "n", Type: "review", Status: "queued", State: TaskPending, SubmittedBy: "agent:planner", CreatedAt: Timestamp(noon.At)}
 	fullAgent      = Agent{ID: "coder", Role: RoleWorker, Status: "busy", Capabilities: []string{"go"}, CurrentTask: "t1"}
@@ -130,6 +137,15 @@ func otherAnswers() []any {
 		&Registered{ServerID: "s1", Name: "attic", Key: "orc_1"}, &CredentialList{},
 		&IssuedRegistration{ID: "r1", Token: "orcreg_1", ExpiresAt: Timestamp(noon.At)},
 		&IssuedToken{ID: "t1", Subject: "ann", Role: PersonAdmin, IssuedAt: Timestamp(noon.At), ExpiresAt: Timestamp(noon.At)},
+		&IssuedToken{ID: "t1", Actor: "HO:attic", IssuedAt: Timestamp(noon.At), Token: "orcact_1"},
+		&Sent{Mail: bareMail}, &Sent{Mail: fullMail, Duplicate: true, Warnings: []string{"w"}},
+		&MailList{}, &MailList{Actor: "HO:attic", Messages: []Mail{bareMail, fullMail}, Cursor: 42, More: true},
+		&Acked{Actor: "HO:attic", Cursor: 42}, &Beat{Actor: "HO:attic", LastSeen: Timestamp(noon.At)},
+		&ActorList{}, &TopicList{}, &TopicList{Topics: []TopicView{{Topic: "a.b"}, {Topic: TopicHeartbeat, Standard: true, From: "any", To: ActorBus, Summary: "s"}}},
+		&Credential{ID: "a1", Kind: "actor", For: "HO:attic", IssuedAt: Timestamp(noon.At)},
+	}
+	for _, actor := range each(ActorView{Actor: "GO", Status: ActorQuiet}, fullActor) {
+		answers = append(answers, &ActorList{Actors: []ActorView{actor}})
 	}
 	for _, server := range each(bareServer, fullServer) {
 		answers = append(answers, &server, &ServerList{Servers: []Server{server}})

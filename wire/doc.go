@@ -6,11 +6,11 @@
 // (Payloads), as does what comes over HTTP in the words of a hub (ReadHubTask and
 // the like); documents in it are kept as they came, and read as far as decisions
 // need them (Spec, Result, Requirements, Capabilities); answers and notices
-// become lines (Envelope) and every other document JSON (Encode), so that there
-// is one spelling of everything; text of strangers becomes safe to show
-// (AppendVisible); what became true has a form that lasts (Record); and what
-// each message looks like is written down for those who write agents in other
-// languages (Schemas).
+// become lines (Envelope), in the form of the question (Form), and every other
+// document JSON (Encode), so that there is one spelling of everything; text of
+// strangers becomes safe to show (AppendVisible); what became true has a form
+// that lasts (Record); and what each message looks like is written down for
+// those who write agents in other languages (Schemas).
 //
 // The package is pure: it opens nothing, waits for nothing, knows no clock and
 // no randomness. Whoever has a stream, a time or an id hands it in as a value.

@@ -1,8 +1,8 @@
 package wire
 
 // Message is what there is to decide about. A line of an agent turns out to be
-// a Log, a Request, a Report, a Refused or a Foreign; the orchestrator itself
-// says an Event, a Told, a Roster or a Due.
+// a Log, a Request, a Report, a Refused, a Replied or a Foreign; the orchestrator
+// itself says an Event, a Told, a Roster or a Due.
 type Message interface{ message() }
 
 // Log is a line for people. Why says what kept it from being a message, if it
@@ -11,12 +11,13 @@ type Log struct{ Why string }
 
 // Request asks for an operation and is answered exactly once.
 type Request struct {
-	ID        string
+	ID        string // in the words of its form: see RawID
 	Operation string // without its prefix, such as "query-tasks"
 	Timestamp string
 	Payload   []byte // a JSON object, as long as the line lives
 	Body      any    // the payload, read; nil until somebody has
 	Sum       uint64 // of what is asked, so that a repeat is recognised; 0 until somebody has made it
+	Form      Form
 }
 
 // Report tells something and is never answered. On the line it is an event:….
@@ -34,7 +35,16 @@ type Refused struct {
 	ID      []byte // as it stood in the line, for the answer; nil where there is none to give back
 	Type    string
 	Request bool
+	Form    Form // of the question, and so of the answer
 	Err     *Error
+}
+
+// Replied is a call that nobody has to decide about: its answer stands in it.
+type Replied struct {
+	ID     []byte // as it stood in the line
+	Method string
+	Text   []byte // the answer, a whole line
+	Err    *Error // why it was refused; nil when it was not
 }
 
 // Foreign is a message of a dialect that other parts of the language read.
@@ -62,6 +72,7 @@ type Member struct {
 	Capacity     int      `json:"capacity"`           // tasks at a time
 	OnExit       string   `json:"on_exit"`            // auto | fail | requeue
 	Deaf         bool     `json:"deaf,omitzero"`      // it takes no messages
+	Actor        string   `json:"actor,omitzero"`     // as whom it has mail; see ActorOfRun
 	Names        []string `json:"names,omitzero"`     // those of the capabilities that are nothing else
 	Abilities    Raw      `json:"abilities,omitzero"` // a capabilities document
 }
@@ -77,6 +88,7 @@ func (Log) message()      {}
 func (*Request) message() {}
 func (*Report) message()  {}
 func (*Refused) message() {}
+func (*Replied) message() {}
 func (*Foreign) message() {}
 
 // Dialect is one of the protocols that meet on a line.
@@ -87,6 +99,4 @@ const (
 	DialectSession      Dialect = "session"       // between architect, developer and reviewer
 	DialectTaskRequest  Dialect = "task-request"  // delegated work
 	DialectTaskResponse Dialect = "task-response" // what became of it
-	DialectMail         Dialect = "mail"          // to another actor
-	DialectTool         Dialect = "tool"          // mail, called as tools
 )

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -158,6 +159,14 @@ func blank(s string) bool {
 		}
 	}
 	return true
+}
+
+// needPlain refuses a text with control characters in it, which is to stand in a
+// column of the record: a NUL is none that can be kept.
+func (o *Object) needPlain(key, text string) {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		o.Refuse(key, "must not have control characters in it")
+	}
 }
 
 // OneOf is an optional string out of a few.

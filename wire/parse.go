@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"strings"
 )
 
@@ -10,11 +11,11 @@ import (
 //	0  not one JSON object                                    log
 //	1  type begins request: or event:                         Request, Report
 //	2  type begins response: or notify:                       log: an echo of ours
-//	3  jsonrpc is "2.0", with a method                        tool call
+//	3  jsonrpc is "2.0", with a method                        Request or Replied: a call
 //	4  message_type is one of ten, or stands beside
 //	   message_id, from_agent or to_agent                     session message
 //	5  seq, created_at and from_actor                         log: an echo of mail
-//	6  from_actor with topic or to_actor                      mail
+//	6  from_actor with topic or to_actor                      Request: mail
 //	7  type, id and payload, and a capability of that name,
 //	   a context, routing or observability object, or no
 //	   timestamp beside them                                  task request
@@ -49,12 +50,15 @@ type keys struct {
 func (r *Reader) Parse(line []byte) Message {
 	members, why, ok := scan(line, r.Depth, r.room)
 	if !ok && why != tooDeep && why != halfOf { // these are JSON, and may ask for something
+		if why == "" && isBatch(line) {
+			why = "several calls stand in it: say one a line"
+		}
 		return Log{Why: why}
 	}
 	r.room = members
 	k := r.note(members)
 	if !ok {
-		return k.unfinished(why)
+		return r.unfinished(why)
 	}
 	if k.twice != "" {
 		return Log{Why: "the key " + k.twice + " stands twice"}
@@ -65,18 +69,38 @@ func (r *Reader) Parse(line []byte) Message {
 		return r.request(kind)
 	case typed && strings.HasPrefix(kind, "event:"):
 		return r.event(kind)
-	case typed && (strings.HasPrefix(kind, "response:") || strings.HasPrefix(kind, "notify:")):
+	case typed && isOwn(kind):
 		return Log{Why: kind + " is for the orchestrator to say"}
-	}
-	if dialect, echo := k.dialect(kind, typed, r.Capability); dialect != "" {
-		return &Foreign{Dialect: dialect, Line: line}
-	} else if echo {
+	case k.calls():
+		return r.call()
+	case k.session():
+		return &Foreign{Dialect: DialectSession, Line: line}
+	case k.seq != nil && k.createdAt != nil && k.fromActor != nil:
 		return Log{Why: "an echo of mail"}
-	}
-	if typed && k.id != nil {
+	case k.mails():
+		return &Request{ID: r.mailKey(), Operation: operationMail, Payload: line, Form: FormMail}
+	case typed && k.delegates(kind, r.Capability):
+		return &Foreign{Dialect: DialectTaskRequest, Line: line}
+	case k.kind == nil && k.id != nil && k.responds():
+		return &Foreign{Dialect: DialectTaskResponse, Line: line}
+	case typed && k.id != nil:
 		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: unknownType(kind)}
 	}
 	return Log{}
+}
+
+// isOwn says whether a type is in the orchestrator's own words, of either
+// direction.
+func isOwn(kind string) bool {
+	family, _, found := strings.Cut(kind, ":")
+	return found && (family == "request" || family == "event" || family == "response" || family == "notify")
+}
+
+// isBatch says whether a line is a list of calls. Many a line begins with a
+// bracket: only what looks like one is searched.
+func isBatch(line []byte) bool {
+	inner, found := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte("["))
+	return found && bytes.HasPrefix(bytes.TrimLeft(inner, " \t"), []byte("{")) && bytes.Contains(inner, []byte(`"jsonrpc"`))
 }
 
 // note files members under their keys.
@@ -89,21 +113,36 @@ func (r *Reader) note(members []member) *keys {
 }
 
 // ParseHead reads the beginning of a line that is longer than lines may be. A
-// request whose type and id stand in it is refused, so that whoever asked is
-// answered; everything else is log.
+// request that has said in it what it is, and whom to answer, is refused, so that
+// whoever asked is answered; everything else is log.
 func (r *Reader) ParseHead(head []byte, why string) Message {
-	members, _, _ := scan(head, r.Depth, r.room)
-	return r.note(members).unfinished(why)
+	r.room, _, _ = scan(head, r.Depth, r.room)
+	r.note(r.room)
+	return r.unfinished(why)
 }
 
-// unfinished refuses a request of which only the beginning could be read.
-func (k *keys) unfinished(why string) Message {
+// unfinished refuses a request of which only the beginning could be read. Of mail
+// it must be sure that it is none that was delivered: what would tell may be
+// among the rest.
+func (r *Reader) unfinished(why string) Message {
+	k := &r.known
 	kind, _ := text(k.kind)
-	id := correlatable(k.id)
-	if !strings.HasPrefix(kind, "request:") || id == nil || k.twice != "" {
-		return Log{Why: why}
+	id, err := correlatable(k.id), invalid("", "the request cannot be taken: "+why)
+	switch {
+	case k.twice != "":
+	case isOwn(kind):
+		if id != nil && strings.HasPrefix(kind, "request:") {
+			return &Refused{ID: id, Type: kind, Request: true, Err: err}
+		}
+	case k.calls():
+		if id != nil {
+			return k.fault(id, rpcInvalidRequest, err)
+		}
+	case k.mails() && k.seq == nil && k.createdAt == nil && !k.session():
+		key := r.mailKey()
+		return &Refused{ID: rawID(FormMail, key), Type: "request:" + operationMail, Request: true, Form: FormMail, Err: err}
 	}
-	return &Refused{ID: id, Type: kind, Request: true, Err: invalid("", "the request cannot be taken: "+why)}
+	return Log{Why: why}
 }
 
 // note files a member under its key.
@@ -159,25 +198,30 @@ func (k *keys) note(m *member) {
 	*into = m.value
 }
 
-// dialect applies rules 3 to 8. echo says that rule 5 fits.
-func (k *keys) dialect(kind string, typed bool, capability func(string) bool) (d Dialect, echo bool) {
-	switch version, _ := text(k.jsonrpc); {
-	case version == "2.0" && k.method != nil:
-		return DialectTool, false
-	case k.session():
-		return DialectSession, false
-	case k.seq != nil && k.createdAt != nil && k.fromActor != nil:
-		return "", true
-	case k.fromActor != nil && (k.topic != nil || k.toActor != nil):
-		return DialectMail, false
-	case typed && k.id != nil && k.payload != nil &&
+// calls says whether rule 3 fits.
+func (k *keys) calls() bool {
+	version, _ := text(k.jsonrpc)
+	return version == "2.0" && k.method != nil
+}
+
+// mails says whether rule 6 fits.
+func (k *keys) mails() bool { return k.fromActor != nil && (k.topic != nil || k.toActor != nil) }
+
+// operationMail is what mail asks for that is said as it is.
+const operationMail = "send-message"
+
+// mailKey is the key of mail, by which its answer is known: the sender's, or ""
+// when there is none. One that stands twice is refused with the payload.
+func (r *Reader) mailKey() string {
+	line := Object{members: r.room}
+	return line.Text("idempotency_key")
+}
+
+// delegates says whether rule 7 fits what has a type.
+func (k *keys) delegates(kind string, capability func(string) bool) bool {
+	return k.id != nil && k.payload != nil &&
 		(isObject(k.context) || isObject(k.routing) || isObject(k.observability) || k.timestamp == nil ||
-			capability != nil && capability(kind)):
-		return DialectTaskRequest, false
-	case k.kind == nil && k.id != nil && k.responds():
-		return DialectTaskResponse, false
-	}
-	return "", false
+			capability != nil && capability(kind))
 }
 
 // session says whether rule 4 fits.

@@ -97,7 +97,24 @@ func readWork(operation string, o *Object) any {
 	case "issue-registration":
 		return readIssueRegistration(o)
 	case "issue-token":
-		return readIssueToken(o)
+		return ReadIssueToken(o)
+	}
+	return readBus(operation, o)
+}
+
+// readBus is readBody for mail.
+func readBus(operation string, o *Object) any {
+	switch operation {
+	case "send-message":
+		return ReadSendMessage(o)
+	case "poll-messages":
+		return ReadPollMessages(o)
+	case "ack-messages":
+		return ReadAckMessages(o)
+	case "heartbeat":
+		return ReadHeartbeat(o)
+	case "list-actors", "list-topics":
+		return readNothing(o)
 	}
 	return nil
 }

@@ -56,7 +56,17 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		"issue-key":           {&IssueKey{Agent: "a"}}, "rotate-key": {&IssueKey{Agent: "a", Overlap: 5}},
 		"revoke-key": {&Revoke{ID: "k1"}}, "revoke-token": {&Revoke{ID: "t1"}},
 		"issue-registration": {&IssueRegistration{Name: "n", TTL: 5}, &IssueRegistration{}},
-		"issue-token":        {&IssueToken{Subject: "ann", Role: PersonViewer, TTL: 5}, &IssueToken{Subject: "ann"}},
+		"issue-token": {
+			&IssueToken{Subject: "ann", Role: PersonViewer, TTL: 5}, &IssueToken{Subject: "ann"},
+			&IssueToken{Actor: "HO:attic"}, &IssueToken{Actor: "S:db:1", TTL: 5, Overlap: 6},
+		},
+		"send-message": {
+			&SendMessage{To: ActorGlobal, Topic: TopicHeartbeat, Payload: Raw(`{}`)},
+			&SendMessage{From: "W:1", To: Broadcast, Topic: "a.b", Payload: Raw(`{"n":1.0}`), ReplyTo: 42, Key: "k"},
+		},
+		"poll-messages": {&PollMessages{}, &PollMessages{Actor: ActorGovernor, Cursor: ptr(int64(0)), Limit: MostMailPage}},
+		"ack-messages":  {&AckMessages{}, &AckMessages{Actor: "HO:attic", Seq: 45}},
+		"heartbeat":     {&Heartbeat{}, &Heartbeat{Actor: "IO:ann"}},
 	}
 	compiled := validators(t)
 	for _, name := range Schemas() {

@@ -121,7 +121,7 @@ type depended struct {
 	Contract string `json:"contractKey,omitzero"`
 }
 
-// Rows: B-36, B-41, B-61, B-69, B-70, B-71, B-72.
+// Rows: B-36, B-41, B-61, B-69, B-70, B-71, B-72, E-22.
 func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	requireFields(t, "agent", schemaOf(t, "agent"), Agent{})
 	requireFields(t, "task", schemaOf(t, "task"), Task{}, "result") // always there, as null
@@ -129,6 +129,7 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	requireFields(t, "question", at(schemaOf(t, "question"), "properties", "options", "items"), Option{})
 	for name, value := range map[string]any{
 		"server": Server{}, "match": Match{}, "note": Note{}, "link": Link{}, "credential": Credential{}, "hub-task": HubTask{},
+		"mail": Mail{}, "actor": ActorView{}, "topic": TopicView{},
 	} {
 		requireFields(t, name, schemaOf(t, name), value)
 	}
@@ -146,11 +147,17 @@ func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 		"assignment": Assignment{}, "matches": Matches{}, "dependency": LinkReply{}, "note": NoteReply{}, "notes": NoteList{},
 		"servers": ServerList{}, "registered": Registered{}, "credentials": CredentialList{},
 		"registration": IssuedRegistration{}, "token": IssuedToken{},
+		"sent": struct { // the mail is said to be in it
+			Duplicate bool     `json:"duplicate,omitzero"`
+			Warnings  []string `json:"warnings,omitzero"`
+		}{},
+		"messages": MailList{}, "acked": Acked{}, "seen": Beat{}, "actors": ActorList{}, "topics": TopicList{},
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(answers)))
 	for name, value := range types {
 		requireFields(t, name, answers[name], value)
 	}
+	require.Equal(t, []any{map[string]any{"$ref": "urn:orchestrator:mail"}}, at(answers, "sent", "allOf"))
 	requireFields(t, "metadata", at(answers, "answer", "properties", "metadata"), AnswerMetadata{})
 	possible := at(schemaOf(t, "response:success"), "properties", "payload", "anyOf").([]any)
 	require.Len(t, possible, len(answers)+2)
@@ -168,6 +175,9 @@ func TestSchemasHaveTheFieldsOfNotices(t *testing.T) {
 	}
 	requireFields(t, "notify:shutdown", shutdown, notice{})
 	requireFields(t, "notify:shutdown", at(shutdown, "properties", "payload"), ShutdownNotice{})
+	mail := schemaOf(t, "notify:"+NoticeMessage)
+	requireFields(t, "notify:message", mail, notice{})
+	require.Equal(t, map[string]any{"$ref": "urn:orchestrator:mail"}, at(mail, "properties", "payload"))
 	// All notices about tasks have one type: each leaves out what others say.
 	assigned := at(schemaOf(t, "notify:task-assigned"), "properties", "payload", "properties").(map[string]any)
 	cancelled := at(schemaOf(t, "notify:task-cancelled"), "properties", "payload", "properties").(map[string]any)
@@ -202,6 +212,7 @@ func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 	people := words([]string{PersonAdmin, PersonOperator, PersonViewer})
 	require.Equal(t, people, at(schemaOf(t, "credential"), "properties", "role", "enum"))
 	require.Equal(t, append(people, nothing), payload("request:issue-token", "role"))
+	require.Equal(t, words([]string{ActorActive, ActorStale, ActorOffline, ActorQuiet}), at(schemaOf(t, "actor"), "properties", "status", "enum"))
 	require.Equal(t, append(words(dependencyTypes), nothing), payload("request:add-dependency", "dependencyType"))
 	require.Equal(t, words(dependencyTypes), at(schemaOf(t, "link"), "properties", "dependency_type", "enum"))
 	require.Equal(t, words(Roles), at(schemaOf(t, "server"), "properties", "role", "enum"))

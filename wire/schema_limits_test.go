@@ -20,6 +20,9 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 		{"request:get-task", `{"type":"request:get-task","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","taskId":"b"}}`, "taskId stands twice"},
 		{"request:get-task", `{"type":"request:get-task","id":"1","id":"2","timestamp":"2026-01-01","payload":{"taskId":"a"}}`, "it is something else"},
 		{"request:add-dependency", `{"type":"request:add-dependency","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","dependsOnTaskId":"b","dependencyType":"input","contractKey":"k","contractKey":"l"}}`, "contractKey stands twice"},
+		// Characters that cannot be seen are many, and lengths are counted in bytes.
+		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:\u00ad"}}`, "actor must have something that can be read behind each colon: \"HO:\\u00ad\""},
+		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:` + strings.Repeat("é", 99) + `"}}`, "actor must not be longer than 200 bytes"},
 		// A reader has an end to its patience, and everybody may set another.
 		{"event:log", `{"type":"event:log","id":"1","payload":{"level":"info","message":"","context":{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}}}`, "it is something else"},
 	} {
@@ -28,9 +31,10 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 	}
 	for name, line := range map[string]string{
 		// Numbers are read as most languages do, to 16 digits.
-		"request:query-tasks": `{"type":"request:query-tasks","id":"1","timestamp":"2026-01-01","payload":{"limit":1.00000000000000000001}}`,
-		"event:progress":      `{"type":"event:progress","id":"1","payload":{"taskId":"a","progress":1.00000000000000000001}}`,
-		"request:rotate-key":  `{"type":"request:rotate-key","id":"1","timestamp":"2026-01-01","payload":{"agent":"a","overlap":1e-400}}`,
+		"request:query-tasks":  `{"type":"request:query-tasks","id":"1","timestamp":"2026-01-01","payload":{"limit":1.00000000000000000001}}`,
+		"event:progress":       `{"type":"event:progress","id":"1","payload":{"taskId":"a","progress":1.00000000000000000001}}`,
+		"request:ack-messages": `{"type":"request:ack-messages","id":"1","timestamp":"2026-01-01","payload":{"seq":1.00000000000000000001}}`,
+		"request:rotate-key":   `{"type":"request:rotate-key","id":"1","timestamp":"2026-01-01","payload":{"agent":"a","overlap":1e-400}}`,
 		// A document of another version is none that a schema describes.
 		"request:update-capabilities": `{"type":"request:update-capabilities","id":"1","timestamp":"2026-01-01","payload":{"capabilities":{"$schema":"orchestratia/capabilities/v2","languages":"all"}}}`,
 		"request:submit-task":         `{"type":"request:submit-task","id":"1","timestamp":"2026-01-01","payload":{"type":"t","name":"n","structured_spec":{"$schema":"orchestratia/task-spec/v2"}}}`,

@@ -64,7 +64,9 @@ func refusal(name string, line []byte) string {
 	kind := ""
 	switch m := (&Reader{Agent: "me", Depth: 64}).Check(line).(type) {
 	case *Request:
-		kind = "request:" + m.Operation
+		if m.Form == FormOwn {
+			kind = "request:" + m.Operation
+		}
 	case *Report:
 		kind = "event:" + m.Name
 	case *Refused:
@@ -78,22 +80,24 @@ func refusal(name string, line []byte) string {
 
 func TestSchemasSayWhatTheyAre(t *testing.T) {
 	require.Equal(t, []string{
-		"agent", "capabilities", "credential", "dependency",
+		"actor", "agent", "capabilities", "credential", "dependency",
 		"event:error", "event:log", "event:progress", "event:question",
-		"hub-task", "link", "match", "note",
-		"notify:shutdown", "notify:task-assigned", "notify:task-cancelled", "notify:task-updated",
+		"hub-task", "link", "mail", "match", "note",
+		"notify:message", "notify:shutdown", "notify:task-assigned", "notify:task-cancelled", "notify:task-updated",
 		"question",
+		"request:ack-messages",
 		"request:add-dependency", "request:add-note", "request:answer-question", "request:approve-plan", "request:ask-user",
 		"request:assign-task", "request:auto-assign", "request:cancel-task", "request:check-tasks", "request:complete-task",
-		"request:fail-task", "request:get-task", "request:issue-key", "request:issue-registration", "request:issue-token",
-		"request:list-keys", "request:list-notes", "request:list-questions", "request:list-tokens", "request:match-agents",
-		"request:poll-tasks", "request:query-agents", "request:query-servers", "request:query-tasks", "request:register-agent",
+		"request:fail-task", "request:get-task", "request:heartbeat",
+		"request:issue-key", "request:issue-registration", "request:issue-token", "request:list-actors",
+		"request:list-keys", "request:list-notes", "request:list-questions", "request:list-tokens", "request:list-topics", "request:match-agents",
+		"request:poll-messages", "request:poll-tasks", "request:query-agents", "request:query-servers", "request:query-tasks", "request:register-agent",
 		"request:remove-dependency", "request:request-help", "request:revise-plan", "request:revoke-key", "request:revoke-token",
-		"request:rotate-key", "request:start-task", "request:submit-plan", "request:submit-task", "request:update-capabilities",
+		"request:rotate-key", "request:send-message", "request:start-task", "request:submit-plan", "request:submit-task", "request:update-capabilities",
 		"request:update-task",
 		"requirements",
 		"response:error", "response:success",
-		"server", "task", "task-result", "task-spec",
+		"server", "task", "task-result", "task-spec", "topic",
 	}, Schemas())
 	titles := map[string]string{}
 	for _, name := range Schemas() {

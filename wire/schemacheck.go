@@ -3,7 +3,8 @@ package wire
 // Check reads a line as Parse does, and its payload too, but takes it from
 // anybody: it is for those who write an agent and want to know what is wrong
 // with a message before somebody hears it. What comes back is a Request or a
-// Report with its Body, or why not.
+// Report with its Body, a call that was granted, or why not; its errors point
+// into the line, and are no more to be said in the form of the question.
 func (r *Reader) Check(line []byte) Message {
 	m := r.Parse(line)
 	if refused, ok := m.(*Refused); ok && refused.Err.Code == CodeDenied {
@@ -17,7 +18,11 @@ func (r *Reader) Check(line []byte) Message {
 		kind = "request:" + m.Operation
 		m.Body, err = ReadRequest(m.Operation, m.Payload, r.Depth)
 		if err != nil {
-			return &Refused{ID: Quote(m.ID), Type: kind, Request: true, Err: err}
+			return &Refused{ID: m.RawID(), Type: kind, Request: true, Form: m.Form, Err: m.Form.place(err)}
+		}
+	case *Replied:
+		if m.Err != nil {
+			return &Refused{ID: m.ID, Type: m.Method, Request: true, Form: FormTool, Err: m.Err}
 		}
 	case *Report:
 		kind = "event:" + m.Name

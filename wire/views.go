@@ -144,6 +144,7 @@ type Event struct {
 	Text    string  `json:"text"`
 	Figures Figures `json:"figures,omitzero"` // of what happened to an agent
 	Payload Raw     `json:"payload,omitzero"` // of what was decided: the fact itself
+	Mail    *Mail   `json:"mail,omitzero"`    // of a message: what was sent
 }
 
 // Figures are the figures of an Event; which are set depends on its kind.
@@ -243,6 +244,11 @@ const (
 	EventTokenIssued        = "token.issued"
 	EventTokenRevoked       = "token.revoked"
 	EventKeyIssued          = "key.issued"
+	EventMail               = "message.sent"
+	EventMailAcked          = "message.acked"
+	EventActorSeen          = "actor.seen"  // its heartbeat
+	EventActorStale         = "actor.stale" // its heartbeat stays away
+	EventActorTokenIssued   = "actor.token_issued"
 )
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.

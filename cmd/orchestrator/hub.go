@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"net/url"
+	"slices"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 )
@@ -15,6 +18,8 @@ func speaker(c api.Caller) handlers.Actor {
 		return handlers.Actor{Kind: handlers.Agent, Name: c.Name, Only: c.Run, Wide: c.Wide}
 	case api.Operator:
 		return handlers.Actor{Kind: handlers.Operator, Name: c.Name}
+	case api.Correspondent:
+		return handlers.Actor{Kind: handlers.Correspondent, Name: c.Name}
 	}
 	return handlers.Actor{Kind: handlers.Stranger}
 }
@@ -22,6 +27,11 @@ func speaker(c api.Caller) handlers.Actor {
 // decide has an operation done whose body the door has read. Those routes are
 // for each step by itself.
 func (t *team) decide(ctx context.Context, from api.Caller, operation string, body any) (any, error) {
+	if slices.Contains(granting, operation) {
+		if err := mayGrant(from); err != nil {
+			return nil, err
+		}
+	}
 	actor := speaker(from)
 	actor.Strict = true
 	return t.super.Do(ctx, actor, operation, body)
@@ -48,3 +58,31 @@ func catalog() []api.Described {
 	}
 	return all
 }
+
+// openMail opens somebody's mail for whoever the door has let in.
+func (t *team) openMail(ctx context.Context, from api.Caller, actor string, cursor *int64) (api.MailReader, error) {
+	reader, err := t.super.OpenMail(ctx, speaker(from), actor, cursor)
+	if err != nil {
+		return nil, err // not a reader that is nil
+	}
+	return reader, nil
+}
+
+// messages lists the mail of all.
+func (t *team) messages(ctx context.Context, query url.Values, send func(any) error) error {
+	q := supervisor.MailQuery{Topic: query.Get("topic"), Actor: query.Get("actor"), Follow: query.Get("follow") == "true"}
+	var err error
+	if q.Since, err = number(query, "since", 0); err != nil {
+		return err
+	}
+	last, err := number(query, "n", 0)
+	if err != nil {
+		return err
+	}
+	q.Last = int(min(last, mostMessages))
+	return t.super.Messages(ctx, q, func(m wire.Mail) error { return send(m) })
+}
+
+// mostMessages is how many of the last messages somebody gets: they are found
+// from the end, and kept until the first is.
+const mostMessages = 100_000

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // row is one thing that the protocol asks for.
 type row struct {
 	id   string
@@ -9,7 +11,11 @@ type row struct {
 
 // rows are those that must be shown, and those that need not. The rows of
 // further protocols are added here when the orchestrator speaks them.
-var rows = []row{
+var rows = slices.Concat(taskRows, busRows)
+
+// taskRows are those of tasks, and of what agents and the orchestrator say to each
+// other.
+var taskRows = []row{
 	{id: "A-01", what: "documents are opt-in: a task without them is as it ever was"},
 	{id: "A-02", what: "the spec for people stays beside the one for programs"},
 	{id: "A-03", what: "documents come back digit for digit, unknown keys and all"},
@@ -321,7 +327,7 @@ var rows = []row{
 	{id: "K-20", what: "a result is an object or a text"},
 	{id: "K-21", what: "to cancel is to tell", left: elsewhere},
 	{id: "K-22", what: "one list of questions for people", left: elsewhere},
-	{id: "T-23", what: "a replay is not a second request", left: elsewhere},
+	{id: "T-23", what: "a replay is not a second request"},
 	{id: "T-31", what: "progress of 1 is not the end", left: elsewhere},
 }
 

@@ -199,14 +199,17 @@ func (t *team) door() *api.Door {
 		Log:        t.log,
 		Runs:       t.runs,
 		Agent:      t.keyHolder,
+		Actor:      t.super.ActorOf,
 		Signer:     t.signer,
 		WithKey:    handlers.MayAgents,
+		WithActor:  handlers.MayCorrespondents,
 		Writes:     writes,
 		Operations: operations,
 		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},
-		Lists:      map[string]api.List{"events": t.events, "logs": t.logs},
+		Lists:      map[string]api.List{"events": t.events, "logs": t.logs, "messages": t.messages},
 		Pipes:      map[string]api.Pipe{"pipe": t.pipe},
 		Do:         t.decide,
+		OpenMail:   t.openMail,
 		Refused:    t.refused,
 		Depth:      t.depth,
 		Catalog:    catalog(),
@@ -298,6 +301,7 @@ func (t *team) specs(c *config.Config) []supervisor.Agent {
 			Place:       a.Place,
 			Description: a.Description,
 			Role:        a.Role,
+			Actor:       busActor(a.Actor),
 			Offers:      offers(&a.Capabilities),
 			Names:       a.Capabilities.Names,
 			Abilities:   abilities(&a.Capabilities),
@@ -325,6 +329,15 @@ func (t *team) specs(c *config.Config) []supervisor.Agent {
 		})
 	}
 	return only(specs, t.chosen, t.noDeps)
+}
+
+// busActor is what an agent is on the bus: "" for what the configuration calls
+// auto.
+func busActor(actor string) string {
+	if actor == "auto" {
+		return ""
+	}
+	return actor
 }
 
 func signalNumber(name string) syscall.Signal {

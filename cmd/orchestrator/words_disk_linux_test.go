@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,6 +61,11 @@ agent "listener" {
 	info, err := os.Stat(filepath.Join(h.state(), "events.db-wal"))
 	require.NoError(t, err)
 	h.roomFor(uint64(info.Size()) + 200<<10)
+	early := make(map[string]string) // there is room for these, whatever is recorded together later
+	for _, a := range all[:2] {
+		task := a.submit(fmt.Sprintf(`{"type":"t","name":"%s before all others"}`, a.name))
+		early[task.ID] = task.Name
+	}
 	for _, a := range all[:2] {
 		go submissions(a, a.name+"-", 5000)
 	}
@@ -69,7 +75,7 @@ agent "listener" {
 	require.Contains(t, h.said.all(), `"error":{"code":"failed","message":"the record cannot be written`)
 	require.Contains(t, h.lines("listener", wire.StreamOut), "bye", "stopped in order")
 	granted, refused := told(t, all[:2])
-	require.NotEmpty(t, granted)
+	maps.Copy(granted, early)
 	require.NotEmpty(t, refused)
 	for _, e := range h.events(wire.EventTaskCreated, "") {
 		if e.Seq > 0 {

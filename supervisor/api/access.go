@@ -13,8 +13,9 @@ type Access uint8
 const (
 	Operators Access = iota // an operator's token, or the operators' socket
 	Agents                  // an agent's key, token or socket, or the operators' socket
-	Everybody               // whoever is known
+	Everybody               // whoever is known here: operators and agents
 	Public                  // whoever comes: no credential is looked at
+	Actors                  // whoever is known, and actors from elsewhere: nothing else is for those
 )
 
 // What to show where a credential is missing or of the wrong kind.
@@ -22,6 +23,7 @@ const (
 	showToken = "Send Authorization: Bearer TOKEN, with an operator's token: orchestrator token issue --sub NAME"
 	showKey   = "Send X-API-Key: orc_…, an agent's key: orchestrator key issue AGENT"
 	showOne   = "Send Authorization: Bearer TOKEN as an operator, or X-API-Key: orc_… as an agent"
+	showAny   = "Send Authorization: Bearer TOKEN, with the token of an actor, an agent's key, or an operator's token"
 )
 
 // allows says why a caller may not take a route.
@@ -35,6 +37,8 @@ func (a Access) allows(c Caller) *wire.Error {
 		return unauthenticated("this needs an operator's token, and the caller is "+c.String(), a.hint())
 	case a == Agents && c.Kind != Agent && !c.Wide:
 		return unauthenticated("this needs an agent's key, and the caller is "+c.String(), a.hint())
+	case a == Everybody && c.Kind == Correspondent:
+		return unauthenticated("this needs the credential of an operator or an agent, and the caller is "+c.String(), a.hint())
 	}
 	return nil
 }
@@ -46,6 +50,8 @@ func (a Access) hint() string {
 		return showToken
 	case Agents:
 		return showKey
+	case Actors:
+		return showAny
 	}
 	return showOne
 }
@@ -75,20 +81,32 @@ func (t *Route) admission() admission {
 	}
 }
 
-// toOperation is for an operation: agents ask for those that are open to them.
+// known refuses nobody alone: what the others may is another matter.
+func known(c Caller) *wire.Error {
+	if c.Kind == Nobody {
+		return Everybody.allows(c)
+	}
+	return nil
+}
+
+// toOperation is for an operation: agents and actors from elsewhere ask for those
+// that are open to them.
 func (d *Door) toOperation(name string) admission {
 	return func(c Caller, _ *http.Request) *wire.Error {
-		if err := Everybody.allows(c); err != nil {
+		if err := known(c); err != nil {
 			return err
 		}
 		if c.Kind == Agent && (d.WithKey == nil || !d.WithKey(name)) {
 			return denied(name + " is for operators, and this is " + c.String())
 		}
+		if c.Kind == Correspondent && (d.WithActor == nil || !d.WithActor(name)) {
+			return denied(name + " is not for actors from elsewhere, and this is " + c.String())
+		}
 		return looks(c, d.Writes != nil && !d.Writes(name))
 	}
 }
 
-// toLook is for a list, toJoin for a pipe: agents have none of either.
+// toLook is for a list, toJoin for a pipe: operators alone have either.
 func toLook(c Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, true) }
 func toJoin(c Caller, r *http.Request) *wire.Error {
 	if c.Kind == Operator && !c.Wide {
@@ -98,7 +116,7 @@ func toJoin(c Caller, r *http.Request) *wire.Error {
 }
 
 func operatorsOnly(c Caller, r *http.Request, reads bool) *wire.Error {
-	if err := Everybody.allows(c); err != nil {
+	if err := known(c); err != nil {
 		return err
 	}
 	if c.Kind != Operator {

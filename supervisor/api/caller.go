@@ -15,13 +15,14 @@ const (
 	Nobody   CallerKind = iota // not known, and so not trusted with anything
 	Operator                   // a person who runs the orchestrator, or a program of theirs
 	Agent
+	Correspondent // an actor from elsewhere that has a token of its own, and is no agent
 )
 
 // Caller is who asks: what the listener and the credential say, and never what
 // a request claims.
 type Caller struct {
 	Kind CallerKind
-	Name string // an agent's name; of an operator the subject of the token, "" at the operators' socket
+	Name string // an agent's name; of an operator the subject of the token, "" at the operators' socket; an actor's id
 	Run  string // of an agent: the one run that the credential is for; "": it is good for any
 	Role string // of an operator with a token: wire.PersonAdmin and so on
 	// Wide is an operator at the operators' own socket: the one who owns it all,
@@ -33,6 +34,9 @@ type Caller struct {
 	// as that holds.
 	until time.Time
 	token string // its id
+	// Of one with a key or an actor's token: that. It is told as long as it is
+	// still theirs. No Caller that is printed tells it.
+	key *string
 }
 
 // String is the caller for people.
@@ -45,6 +49,8 @@ func (c Caller) String() string {
 		return "operator " + wire.Visible(c.Name)
 	case Agent:
 		return "agent " + wire.Visible(c.Name)
+	case Correspondent:
+		return "actor " + wire.Visible(c.Name)
 	}
 	return "nobody"
 }

@@ -21,10 +21,10 @@ var ways = []struct{ method, path string }{
 	{"GET", "/api/v1/all"},
 	{"POST", "/api/v1/all"},
 	{"POST", "/api/v1/servers/register"},
-	{"POST", "/api/v1/operations/look"},  // for agents too, and reads
+	{"POST", "/api/v1/operations/look"},  // for agents and actors too, and reads
 	{"POST", "/api/v1/operations/do"},    // for agents too, and writes
 	{"POST", "/api/v1/operations/watch"}, // for operators, and reads
-	{"POST", "/api/v1/operations/rule"},  // for operators, and writes
+	{"POST", "/api/v1/operations/rule"},  // for operators and actors, and writes
 	{"GET", "/api/v1/events"},
 }
 
@@ -55,6 +55,7 @@ func TestCallers(t *testing.T) {
 	person := []int{200, 200, 401, 401, 200, 200, 200, 200, 200, 200, 200, 200}
 	looker := []int{200, 403, 401, 401, 200, 403, 200, 200, 403, 200, 403, 200}
 	owner := []int{200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200}
+	actor := []int{401, 401, 401, 401, 401, 401, 200, 200, 403, 403, 200, 403}
 	not := []int{403, 403, 403, 403, 403, 403, 200, 403, 403, 403, 403, 403}
 	for _, test := range []struct {
 		name, socket string
@@ -72,6 +73,9 @@ func TestCallers(t *testing.T) {
 		{"tcp: operator", tcp, bearer(operator), person, "1/ann//operator/false"},
 		{"tcp: admin", tcp, bearer(h.token(t, wire.PersonAdmin)), person, "1/ann//admin/false"},
 		{"tcp: viewer", tcp, bearer(viewer), looker, "1/ann//viewer/false"},
+		{"tcp: an actor's token", tcp, bearer("orc_far"), actor, "3/HO:far///false"},
+		{"tcp: an actor's token as key", tcp, key("orc_far"), actor, "3/HO:far///false"},
+		{"tcp: an actor's token and a key", tcp, both("orc_coder", "orc_far"), nobody, ""},
 		{"tcp: empty key", tcp, key(""), nobody, ""},
 		{"tcp: blank key", tcp, key(" "), nobody, ""},
 		{"tcp: prefix alone", tcp, key("orc_"), nobody, ""},
@@ -96,6 +100,7 @@ func TestCallers(t *testing.T) {
 		{"operators: nothing", h.socket, nil, owner, "1////true"},
 		{"operators: key", h.socket, key("orc_coder"), agent, "2/coder///false"},
 		{"operators: a run's token", h.socket, key(env[EnvToken]), agent, "2/coder/run-1//false"},
+		{"operators: an actor's token", h.socket, bearer("orc_far"), actor, "3/HO:far///false"},
 		{"operators: token", h.socket, bearer(operator), person, "1/ann//operator/false"},
 		{"operators: viewer", h.socket, bearer(viewer), looker, "1/ann//viewer/false"},
 		{"operators: empty key", h.socket, key(""), nobody, ""},
@@ -107,6 +112,7 @@ func TestCallers(t *testing.T) {
 		{"own: its agent's key", env[EnvSocket], key("orc_coder"), agent, "2/coder/run-1//false"},
 		{"own: another run's token", env[EnvSocket], key(other[EnvToken]), not, ""},
 		{"own: another agent's token", env[EnvSocket], key(stranger[0][len(EnvToken)+1:]), not, ""},
+		{"own: an actor's token", env[EnvSocket], bearer("orc_far"), not, ""},
 		{"own: operator", env[EnvSocket], bearer(operator), not, ""},
 		{"own: unknown key", env[EnvSocket], key("orc_nobody"), nobody, ""},
 		{"own: empty key", env[EnvSocket], key(""), nobody, ""},
@@ -150,6 +156,7 @@ func TestCallersInWords(t *testing.T) {
 		"an operator":  {Kind: Operator},
 		"operator ann": {Kind: Operator, Name: "ann"},
 		"agent coder":  {Kind: Agent, Name: "coder", Run: "r"},
+		"actor HO:far": {Kind: Correspondent, Name: "HO:far"},
 	} {
 		require.Equal(t, want, c.String())
 	}

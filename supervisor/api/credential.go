@@ -8,8 +8,8 @@ import (
 	"orchestrator/wire"
 )
 
-// KeyPrefix is what the keys of agents begin with: by it they are told from the
-// tokens of operators.
+// KeyPrefix is what the keys of agents and the tokens of actors begin with: by it
+// they are told from the tokens of operators.
 const KeyPrefix = wire.KeyPrefix
 
 // longestKey is what a key may be long; ours have a quarter of it.
@@ -66,12 +66,11 @@ func (d *Door) bearer(credential string) (Caller, *visit, error) {
 		if v := d.Runs.visit(credential); v != nil {
 			return v.caller, v, nil
 		}
-		if d.Agent != nil {
-			if name, run, ok := d.Agent(credential); ok {
-				return Caller{Kind: Agent, Name: name, Run: run}, nil, nil
-			}
+		c, ok := d.holder(credential)
+		if !ok {
+			return Caller{}, nil, unauthenticated("the key is not known", showKey)
 		}
-		return Caller{}, nil, unauthenticated("the key is not known", showKey)
+		return c, nil, nil
 	}
 	if d.Signer == nil {
 		return Caller{}, nil, errNoTokens
@@ -83,6 +82,37 @@ func (d *Door) bearer(credential string) (Caller, *visit, error) {
 	return Caller{
 		Kind: Operator, Name: claims.Subject, Role: claims.Role, until: claims.ExpiresAt, token: claims.ID,
 	}, nil, nil
+}
+
+// holder is who has a key: an agent, or an actor from elsewhere.
+func (d *Door) holder(key string) (Caller, bool) {
+	if d.Agent != nil {
+		if name, run, ok := d.Agent(key); ok {
+			return Caller{Kind: Agent, Name: name, Run: run, key: &key}, true
+		}
+	}
+	if d.Actor != nil {
+		if id, ok := d.Actor(key); ok {
+			return Caller{Kind: Correspondent, Name: id, key: &key}, true
+		}
+	}
+	return Caller{}, false
+}
+
+var errLapsed = unauthenticated("the credential does not hold any more", "")
+
+// lapsed says whether a caller that was let in would not be any more. One who
+// came without a credential cannot lapse; a run ends with its visit, and a token
+// whose time is over with the context of the request.
+func (d *Door) lapsed(c Caller) bool {
+	switch {
+	case c.token != "":
+		return d.Signer.Revoked != nil && d.Signer.Revoked(c.token)
+	case c.key != nil:
+		now, ok := d.holder(*c.key)
+		return !ok || now.Kind != c.Kind || now.Name != c.Name || now.Run != c.Run
+	}
+	return false
 }
 
 // identify is who makes a request: who its credential says, or without one who

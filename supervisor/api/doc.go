@@ -9,7 +9,10 @@
 //
 // Those who speak of a hub have routes of their own to the same operations,
 // below /api/v1/tasks, /api/v1/server and /api/v1/servers, with refusals of their
-// own. GET /openapi.json describes all of it, and is made of what is there.
+// own. So do those who write to each other by a bus, below /api/bus, /api/agents
+// and /api/sse: the last is a stream that tells of mail as it comes. It tells
+// nothing that the poll does not, and so no reader is waited for. GET
+// /openapi.json describes all of it, and is made of what is there.
 //
 // # Who asks
 //
@@ -20,8 +23,10 @@
 //	the socket of a run      that run              that run; another: 403
 //	TCP                      nobody: 401           who it says
 //
-// A key of an agent (orc_…) is taken as X-API-Key and as a bearer token, the
-// token of an operator, a JWT, as a bearer token. What is empty, malformed, not
+// A key of an agent (orc_…), and the token of an actor from elsewhere, which looks
+// the same, are taken as X-API-Key and as a bearer token; the token of an
+// operator, a JWT, as a bearer token. Such an actor has the bus and the operations
+// that are said to be for it, and nothing else. What is empty, malformed, not
 // known, or two things at once is 401, also where one who shows nothing would be
 // somebody. So is a credential of the wrong kind for a Route; 403 is for those
 // who are known and may not. On a Public route, such as the one by which a server
@@ -30,7 +35,8 @@
 // Over a unix socket only the user that runs the orchestrator, and root, get as
 // far as a request: the kernel says who is there. Callers look as well, with
 // Dial: nobody but these two may answer them. The socket and the token of a run
-// end with it, and all that is open by them.
+// end with it, and all that is open by them; so does a stream with the credential
+// that it was opened with.
 //
 // TCP is for this machine, or speaks TLS 1.3. It is asked for by the names that
 // the configuration gives it, so that a page in a browser cannot reach it under

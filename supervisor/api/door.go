@@ -93,25 +93,38 @@ type Door struct {
 	Runs *Runs
 	// Agent finds the agent that a key is of, and the run if it is of one alone.
 	Agent func(key string) (name, run string, ok bool)
+	// Actor finds the actor from elsewhere that a token is of. It is asked for what
+	// is no key of an agent's.
+	Actor func(token string) (id string, ok bool)
 	// Signer knows the tokens of operators.
 	Signer *Signer
 	// WithKey says which operations agents may ask for. Of the rest they have
 	// the routes that are for them, and nothing else.
 	WithKey func(operation string) bool
+	// WithActor says which operations actors from elsewhere may ask for. Besides
+	// them they have the routes of the bus.
+	WithActor func(operation string) bool
 	// Writes says which operations are more than looking; nil: all are.
 	Writes func(operation string) bool
 
 	// Do has an operation done whose body has been read: the routes of the hub
-	// are there with it. Nobody is a stranger who wants to register.
+	// and the bus are there with it. Nobody is a stranger who wants to register.
 	Do func(ctx context.Context, from Caller, operation string, body any) (any, error)
 	// Refused notes what is refused at these routes before anybody decides.
 	Refused func(from Caller, operation string, err *wire.Error)
 	Depth   int // how deep their bodies may nest; 0: 64
 
+	// OpenMail opens the mail of an actor behind a number; a nil cursor: behind
+	// the last that was acked. "" is the caller's own actor. The reader is of no
+	// more use when ctx is over.
+	OpenMail  func(ctx context.Context, from Caller, actor string, cursor *int64) (MailReader, error)
+	KeepAlive time.Duration // a stream of mail is silent no longer; 0: 15 seconds
+
 	Catalog []Described // what there is to say of Operations and Streams
 	Version string      // of what is described
 
-	limits limits
+	limits  limits
+	readers readers
 }
 
 // Handler is the door for net/http. It is made once.
@@ -149,10 +162,8 @@ func (d *Door) mount(at func(pattern string, do func(http.ResponseWriter, *http.
 			}
 		}))
 	}
-	if d.Do != nil {
-		for i := range hubRoutes {
-			at(hubRoutes[i].pattern, d.hub(&hubRoutes[i]))
-		}
+	for _, t := range d.passages() {
+		at(t.pattern, d.pass(t))
 	}
 	at("GET "+openAPIPath, d.openAPI())
 }
@@ -279,13 +290,6 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) 
 	}
 }
 
-var errLapsed = unauthenticated("the token has been revoked", "")
-
-// lapsed says whether a caller that was let in would not be any more.
-func (d *Door) lapsed(c Caller) bool {
-	return c.token != "" && d.Signer.Revoked != nil && d.Signer.Revoked(c.token)
-}
-
 // refuse answers with why not. What is not meant for the other side is logged
 // here, once, and said in general terms.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -300,8 +304,15 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if refusal.Code == wire.CodeUnauthenticated {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="orchestrator"`)
 	}
-	if ofHub(r.URL.Path) {
+	switch path := r.URL.Path; {
+	case ofHub(path):
 		d.write(w, hubStatus(refusal.Code), toHub(refusal))
+		return
+	case ofBus(path):
+		if refusal.Code == wire.CodeLimited && w.Header().Get("Retry-After") == "" {
+			w.Header().Set("Retry-After", busPause)
+		}
+		d.write(w, busStatus(refusal.Code), toHub(refusal))
 		return
 	}
 	d.write(w, status(refusal.Code), wire.Refusal{FormatVersion: wire.FormatVersion, Error: refusal})

@@ -40,9 +40,11 @@ func build(t *testing.T, change func(*Door), guard TCP) *house {
 		Lists: map[string]List{"events": func(ctx context.Context, _ url.Values, send func(any) error) error {
 			return send(spell(CallerOf(ctx)))
 		}},
-		WithKey: func(operation string) bool { return operation == "look" || operation == "do" },
-		Writes:  func(operation string) bool { return operation == "do" || operation == "rule" },
-		Agent:   func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" },
+		WithKey:   func(operation string) bool { return operation == "look" || operation == "do" },
+		Writes:    func(operation string) bool { return operation == "do" || operation == "rule" },
+		Agent:     func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" },
+		Actor:     func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
+		WithActor: func(operation string) bool { return operation == "look" || operation == "rule" },
 		Routes: []Route{
 			{Pattern: "GET /api/v1/tasks", Access: Operators, Do: sayWho},
 			{Pattern: "POST /api/v1/tasks", Access: Operators, Do: sayWho},

@@ -157,7 +157,7 @@ func TestHubRoutes(t *testing.T) {
 	require.Len(t, hubRoutes, 32)
 }
 
-func routeOf(t *testing.T, pattern string) *hubRoute {
+func routeOf(t *testing.T, pattern string) *passage {
 	t.Helper()
 	for i := range hubRoutes {
 		if hubRoutes[i].pattern == pattern {

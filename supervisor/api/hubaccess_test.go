@@ -45,6 +45,7 @@ func (h *hubHouse) comers(t *testing.T) []comer {
 		{name: "another agent", by: h.as(withKey("other")), asAgents: true, denied: true, from: Caller{Kind: Agent, Name: "other"}},
 		{name: "a run", by: asks{client: over(env[EnvSocket])}, asAgents: true, from: Caller{Kind: Agent, Name: "coder", Run: "run-1"}},
 		{name: "a run by its token", by: h.as(http.Header{"X-Api-Key": {env[EnvToken]}}), asAgents: true, from: Caller{Kind: Agent, Name: "coder", Run: "run-1"}},
+		{name: "an actor from elsewhere", by: h.as(withToken("far")), from: Caller{Kind: Correspondent, Name: "HO:far"}},
 		{name: "the operators' socket", by: h.at(), looks: true, writes: true, asAgents: true, from: Caller{Kind: Operator, Wide: true}},
 	}
 }
@@ -67,7 +68,7 @@ var bodies = map[string]string{
 }
 
 // want is what somebody gets at a route, and as whom they ask for it.
-func (c *comer) want(route *hubRoute) (status int, from Caller) {
+func (c *comer) want(route *passage) (status int, from Caller) {
 	reads := route.method() == http.MethodGet
 	from = c.from
 	if from.Kind == Agent {

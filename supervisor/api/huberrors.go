@@ -14,11 +14,11 @@ import (
 )
 
 // codeMethod says that something is there, but not for this method. Nobody but
-// these routes tells that apart.
+// passages tells that apart.
 const codeMethod wire.Code = "method"
 
-// hubRefusal is a refusal as the hub spells it. Older programs look at detail
-// alone.
+// hubRefusal is a refusal as the hub spells it, and the bus after it. Older
+// programs look at detail alone.
 type hubRefusal struct {
 	Error  hubError `json:"error"`
 	Detail string   `json:"detail"`
@@ -91,7 +91,7 @@ func deeper(text []byte, depth int) bool {
 }
 
 // aimed makes what is refused say where in the request it is: an operation knows
-// its own words for what is asked, and not those of the hub.
+// its own words for what is asked, and not those of a passage.
 func (a *asked) aimed(err error) error {
 	refusal, ok := errors.AsType[*wire.Error](err)
 	if !ok {

@@ -51,7 +51,7 @@ func (h *hearsay) refuse(from Caller, operation string, err *wire.Error) {
 
 // lasting is a caller without what its token says of itself.
 func lasting(c Caller) Caller {
-	c.until, c.token = time.Time{}, ""
+	c.until, c.token, c.key = time.Time{}, "", nil
 	return c
 }
 
@@ -106,6 +106,12 @@ var answers = func() map[string]any {
 		"query-servers":       &wire.ServerList{Servers: []wire.Server{theServer}},
 		"register-agent":      &wire.Registered{ServerID: "s-1", Name: "far", Key: "orc_secret"},
 		"update-capabilities": &theServer,
+
+		"send-message":  &wire.Sent{Mail: someMail(7)},
+		"poll-messages": &wire.MailList{Messages: []wire.Mail{someMail(7)}, Cursor: 3},
+		"ack-messages":  &wire.Acked{Actor: "HO:far", Cursor: 7},
+		"heartbeat":     &wire.Beat{Actor: "HO:far", LastSeen: morning},
+		"issue-token":   &wire.IssuedToken{ID: "a5", Actor: "HO:far", Token: "orc_secret", IssuedAt: morning},
 	}
 	for i := range hubRoutes {
 		if found[hubRoutes[i].operation] == nil {
@@ -115,20 +121,25 @@ var answers = func() map[string]any {
 	return found
 }()
 
-// hubHouse is a house with a hub. Whoever asks in it has every answer compared
-// with what the document says.
+// hubHouse is a house with a hub and a bus. Whoever asks in it has every answer
+// compared with what the document says.
 type hubHouse struct {
 	*house
 	*hearsay
+	post     *post
 	document *document
 }
 
 func buildHub(t *testing.T, change func(*Door)) *hubHouse {
 	t.Helper()
-	h := &hubHouse{hearsay: new(hearsay)}
+	h := &hubHouse{hearsay: new(hearsay), post: newPost()}
 	h.house = build(t, func(d *Door) {
 		d.Routes, d.MaxBody, d.Depth = nil, 1<<16, 8
-		d.Do, d.Refused = h.do, h.refuse
+		d.Do, d.Refused, d.OpenMail = h.do, h.refuse, h.post.open
+		d.Actor = func(token string) (id string, ok bool) {
+			name, ok := strings.CutPrefix(token, "orc_c_")
+			return "HO:" + name, ok
+		}
 		d.Agent = func(key string) (name, run string, ok bool) {
 			name, ok = strings.CutPrefix(key, "orc_a_")
 			return name, "", ok
@@ -189,8 +200,8 @@ func readDocument(t *testing.T, d *Door) *document {
 	require.NoError(t, err)
 	found := &document{text: text, value: value.(map[string]any), compiler: jsonschema.NewCompiler(), mux: http.NewServeMux()}
 	require.NoError(t, found.compiler.AddResource("urn:document", value))
-	for i := range hubRoutes {
-		found.mux.HandleFunc(hubRoutes[i].pattern, func(http.ResponseWriter, *http.Request) {})
+	for _, t := range d.passages() {
+		found.mux.HandleFunc(t.pattern, func(http.ResponseWriter, *http.Request) {})
 	}
 	return found
 }
@@ -207,7 +218,7 @@ func (d *document) schema(t *testing.T, place ...string) *jsonschema.Schema {
 	return schema
 }
 
-// check compares an answer of the hub with what is said of it.
+// check compares an answer of a passage with what is said of it.
 func (d *document) check(t *testing.T, method, path string, response *http.Response, text string) {
 	t.Helper()
 	require.Equal(t, "application/json", response.Header.Get("Content-Type"))
@@ -226,7 +237,7 @@ func (d *document) check(t *testing.T, method, path string, response *http.Respo
 }
 
 // mayBeSaid says whether the document allows a body.
-func (d *document) mayBeSaid(t *testing.T, route *hubRoute, body string) bool {
+func (d *document) mayBeSaid(t *testing.T, route *passage, body string) bool {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
 	require.NoError(t, err, body)
@@ -234,7 +245,7 @@ func (d *document) mayBeSaid(t *testing.T, route *hubRoute, body string) bool {
 }
 
 // filled is the path of a route with ids in it.
-func filled(t *hubRoute) string {
+func filled(t *passage) string {
 	return strings.NewReplacer("{id}", "t-1", "{dep_id}", "d4").Replace(t.path())
 }
 

@@ -1,8 +1,19 @@
 package api
 
+// Some call all this a hub, with servers that work on its tasks. What they ask
+// for are the same operations, by paths of their own, in documents of their own
+// and with refusals of their own.
+
+// hubTrees are the paths below which they are.
+var hubTrees = []string{"/api/v1/tasks", "/api/v1/server", "/api/v1/servers"}
+
+// ofHub says whether a path belongs to the hub, whether or not there is
+// something.
+func ofHub(path string) bool { return below(path, hubTrees) }
+
 // hubRoutes are all routes of the hub. People see to tasks below /tasks, agents
 // to their own below /servers, and to those that they look after below /server.
-var hubRoutes = []hubRoute{
+var hubRoutes = []passage{
 	{pattern: "POST /api/v1/tasks", access: Operators, operation: "submit-task", read: readTask, write: writeCreated,
 		summary: "Create a task"},
 	{pattern: "GET /api/v1/tasks/{id}", access: Operators, operation: "get-task", read: readTaskID, write: writeDetail,

@@ -6,27 +6,6 @@ import (
 	"orchestrator/wire"
 )
 
-// writing is how an answer is written, and the schema of what it is then.
-type writing struct {
-	status   int
-	schema   string
-	document func(answer any) (any, bool)
-}
-
-// answered is a writing of one type of answer.
-func answered[Answer any](status int, schema string, spell func(*Answer) any) *writing {
-	return &writing{status: status, schema: schema, document: func(answer any) (any, bool) {
-		a, ok := answer.(*Answer)
-		if !ok || a == nil {
-			return nil, false
-		}
-		return spell(a), true
-	}}
-}
-
-// as is an answer that the hub spells as everybody does.
-func as[Answer any](a *Answer) any { return a }
-
 // What the hub answers.
 var (
 	writeCreated    = answered(http.StatusCreated, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) })

@@ -82,7 +82,13 @@ type openBody struct {
 
 type openResponse struct {
 	Description string                 `json:"description"`
+	Headers     map[string]openHeader  `json:"headers,omitzero"`
 	Content     map[string]openContent `json:"content,omitzero"`
+}
+
+type openHeader struct {
+	Description string   `json:"description"`
+	Schema      wire.Raw `json:"schema"`
 }
 
 type openContent struct {
@@ -105,6 +111,7 @@ func (d *Door) describe() (wire.Raw, error) {
 		Servers: []openServer{{URL: "/", Description: "Where this document came from."}},
 		Tags: []openTag{
 			{Name: tagHub, Description: "Tasks, and the servers that work on them."},
+			{Name: tagBus, Description: "Messages from actor to actor."},
 			{Name: tagOperations, Description: "Everything that can be asked, one operation a path."},
 			{Name: tagDoor, Description: "Streams, and this document."},
 		},
@@ -112,6 +119,7 @@ func (d *Door) describe() (wire.Raw, error) {
 		Components: openComponents{Schemas: schemas, SecuritySchemes: map[string]wire.Raw{
 			byToken: wire.Raw(`{"type":"http","scheme":"bearer","bearerFormat":"JWT","description":"The token of an operator."}`),
 			byKey:   wire.Raw(`{"type":"apiKey","in":"header","name":"X-API-Key","description":"The key of an agent, or the token of one of its runs. It may come as a bearer token too."}`),
+			byActor: wire.Raw(`{"type":"http","scheme":"bearer","description":"The token of an actor that is no agent."}`),
 		}},
 	}
 	for pattern, e := range d.endpoints(schemas) {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,8 +14,10 @@ import (
 const (
 	byToken = "operatorToken"
 	byKey   = "agentKey"
+	byActor = "actorToken"
 
 	tagHub        = "hub"
+	tagBus        = "bus"
 	tagOperations = "operations"
 	tagDoor       = "door"
 )
@@ -45,10 +48,8 @@ func (d *Door) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	for _, route := range d.Routes {
 		found[route.Pattern] = d.routeEndpoint(&route)
 	}
-	if d.Do != nil {
-		for i := range hubRoutes {
-			found[hubRoutes[i].pattern] = hubEndpoint(&hubRoutes[i])
-		}
+	for _, t := range d.passages() {
+		found[t.pattern] = passageEndpoint(t)
 	}
 	return found
 }
@@ -86,13 +87,17 @@ func (d *Door) operationWords(o Described) string {
 }
 
 func (d *Door) operationSecurity(name, who string) []map[string][]string {
-	switch {
-	case who == "agents":
-		return security(byKey)
-	case d.WithKey == nil || !d.WithKey(name):
-		return security(byToken)
+	var schemes []string
+	if who != "agents" {
+		schemes = append(schemes, byToken)
 	}
-	return security(byToken, byKey)
+	if who == "agents" || d.WithKey != nil && d.WithKey(name) {
+		schemes = append(schemes, byKey)
+	}
+	if d.WithActor != nil && d.WithActor(name) {
+		schemes = append(schemes, byActor)
+	}
+	return security(schemes...)
 }
 
 // security is one of these.
@@ -111,6 +116,8 @@ func (a Access) security() []map[string][]string {
 		return security(byKey)
 	case Everybody:
 		return security(byToken, byKey)
+	case Actors:
+		return security(byToken, byKey, byActor)
 	}
 	return nil
 }
@@ -189,8 +196,14 @@ func inQuery(query []parameter) (parameters []openParameter) {
 		case p.of != nil:
 			words, _ := wire.Encode(p.of) // they are texts
 			schema = append(append(wire.Raw(`{"enum":`), words...), '}')
+		case p.most != 0:
+			schema = fmt.Appendf(nil, `{"type":"integer","minimum":%d,"maximum":%d}`, p.least, p.most)
 		}
-		parameters = append(parameters, openParameter{Name: p.name, In: "query", Description: p.words, Schema: schema})
+		in := "query"
+		if p.header {
+			in = "header"
+		}
+		parameters = append(parameters, openParameter{Name: p.name, In: in, Description: p.words, Schema: schema})
 	}
 	return parameters
 }
@@ -243,30 +256,49 @@ func refused(schema wire.Raw, statuses []int) map[string]openResponse {
 	return all
 }
 
-// hubEndpoint describes a route of the hub.
-func hubEndpoint(t *hubRoute) *endpoint {
+// passageEndpoint describes a passage.
+func passageEndpoint(t *passage) *endpoint {
 	e := &endpoint{
 		ID:      strings.ReplaceAll(t.operation, "-", "_") + "_by" + strings.NewReplacer("/api/v1/", "_", "/", "_", "{", "", "}", "", "-", "_").Replace(t.path()),
-		Summary: t.summary, Description: "The operation " + t.operation + ".", Tags: []string{tagHub}, Security: t.access.security(),
+		Summary: t.summary, Description: orElse(t.words, "The operation "+t.operation+"."), Tags: []string{tagHub}, Security: t.access.security(),
 		Parameters: append(inPath(t.path()), inQuery(t.query)...),
-		Responses:  refused(refer("hub.refusal"), hubRefusals(t)),
+		Responses:  refused(refer("hub.refusal"), refusals(t)),
+	}
+	if ofBus(t.path()) {
+		e.Tags = []string{tagBus}
 	}
 	if t.read.schema != "" {
 		e.Body = &openBody{Required: t.read.need, Content: map[string]openContent{inJSON: {Schema: refer(t.read.schema)}}}
 	}
-	e.Responses[strconv.Itoa(t.write.status)] = inSchema("It is done.", refer(t.write.schema))
+	e.Responses[strconv.Itoa(t.write.status)] = t.write.response()
 	return e
 }
 
-// hubRefusals are with what a route may be refused.
-func hubRefusals(t *hubRoute) []int {
+// response describes an answer.
+func (g *writing) response() openResponse {
+	if g.schema == "" {
+		words := "Events without an end, each as soon as it is there: its id is the number of a message, its name the topic, " +
+			"its data the message as components/schemas/bus.message says."
+		return openResponse{Description: words, Content: map[string]openContent{inEvents: {Schema: wire.Raw(`{"type":"string"}`)}}}
+	}
+	done := inSchema("It is done.", refer(g.schema))
+	if h := g.heading; h != nil {
+		done.Headers = map[string]openHeader{h.name: {Description: h.words, Schema: wire.Raw(`{"type":"string"}`)}}
+	}
+	return done
+}
+
+// refusals are with what a passage may be refused.
+func refusals(t *passage) []int {
 	statuses := slices.Sorted(maps.Keys(refusedWords))
 	return slices.DeleteFunc(statuses, func(status int) bool {
 		switch status {
 		case http.StatusConflict, http.StatusRequestEntityTooLarge:
 			return !t.takesBody()
 		case http.StatusUnprocessableEntity:
-			return !t.takesBody() && t.query == nil
+			return ofBus(t.path()) || !t.takesBody() && t.query == nil
+		case http.StatusUnauthorized, http.StatusNotFound, http.StatusGatewayTimeout:
+			return t.access == Public && !t.takesBody()
 		}
 		return false
 	})

@@ -25,6 +25,10 @@ type pipes struct {
 	door  entrance
 }
 
+func newPipes(c Caller) *pipes {
+	return &pipes{conns: make(chan net.Conn), done: make(chan struct{}), door: entrance{caller: c}}
+}
+
 func (p *pipes) entrance() *entrance { return &p.door }
 
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
@@ -49,7 +53,7 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 func visitAs(t *testing.T, c Caller, d *Door, do func(*testing.T, *http.Client, *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		d.MaxBody, d.Log = 1<<20, hclog.NewNullLogger()
-		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{}), door: entrance{caller: c}}
+		p := newPipes(c)
 		shut := serve(d, p)
 		transport := &http.Transport{DialContext: p.dial}
 		do(t, &http.Client{Transport: transport}, p)

@@ -25,15 +25,31 @@ type Server struct {
 
 // NewServer makes a server of a door's handler.
 func NewServer(handler http.Handler, logger hclog.Logger) *Server {
-	return &Server{log: logger, http: &http.Server{
+	open, shut := context.WithCancel(context.Background())
+	s := &Server{log: logger, http: &http.Server{
 		Handler:           handler,
-		BaseContext:       enterBy,
+		BaseContext:       func(l net.Listener) context.Context { return context.WithValue(enterBy(l), closingKey{}, open) },
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), "", 0),
 	}}
+	s.http.RegisterOnShutdown(shut)
+	return s
+}
+
+// closingKey is under what a context has when its server begins to end.
+type closingKey struct{}
+
+// closing is over when the server of a context begins to end. A request that
+// is done with some time may use what is left until its own context is; one that
+// would never be is to end by this.
+func closing(ctx context.Context) context.Context {
+	if open, ok := ctx.Value(closingKey{}).(context.Context); ok {
+		return open
+	}
+	return context.Background()
 }
 
 // Answer begins to answer at a listener. It is answered there until the listener

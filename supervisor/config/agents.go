@@ -180,7 +180,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 		attr("protocol", choice(&a.Protocol, "native", "raw")),
 		attr("stdin", choice(&a.Stdin, "pipe", "null")),
 		attr("role", choice(&a.Role, "worker", "planner", "reviewer")),
-		attr("actor", word(&a.Actor)),
+		attr("actor", r.actor(a)),
 		attr("pty", truth(&a.Pty)),
 		{name: "replicas", raw: func(*hcl.Attribute) {}},
 		attr("depends_on", func(v value) { *waits = dependencies(v, a.Name) }),

@@ -28,7 +28,7 @@ type Options struct {
 // Config is nil when the problems hold an error.
 func Load(file string, o Options) (*Config, Problems) {
 	name := filepath.Base(file)
-	r := &reader{options: o, sources: map[string]*source{}, agents: map[string]*block{}}
+	r := &reader{options: o, sources: map[string]*source{}, agents: map[string]*block{}, actors: map[string]string{}}
 	absolute, err := filepath.Abs(file)
 	if err != nil {
 		r.report(hcl.Range{Filename: name}, unreadable(file, err))

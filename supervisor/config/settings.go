@@ -71,7 +71,7 @@ func (r *reader) bus(b *hcl.Block) {
 	r.read(b.Body, r.scope, section{title: "Block bus", path: "bus", attributes: []attribute{
 		attr("heartbeat", longer(&bus.Heartbeat)),
 		attr("stale", longer(&bus.Stale)),
-		attr("topics", words(&bus.Topics)),
+		attr("topics", topics(&bus.Topics)),
 	}})
 	if bus.Stale <= bus.Heartbeat {
 		r.report(b.DefRange, Problem{

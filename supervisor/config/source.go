@@ -31,6 +31,7 @@ type reader struct {
 	functions map[string]function.Function
 	scope     *scope // what stands outside of agents may mention
 	agents    map[string]*block
+	actors    map[string]string // who has them, of those that are there once
 
 	memberNames  []string // of all sessions, with their places
 	memberPlaces []hcl.Range

@@ -5,31 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"orchestrator/wire"
 )
 
-// Some call all this a hub, with servers that work on its tasks. What they ask
-// for are the same operations, by paths of their own, in documents of their own
-// and with refusals of their own. Each of these routes is a row of hubRoutes.
-
-// hubTrees are the paths below which they are.
-var hubTrees = []string{"/api/v1/tasks", "/api/v1/server", "/api/v1/servers"}
-
-// ofHub says whether a path belongs to the hub, whether or not there is
-// something.
-func ofHub(path string) bool {
-	return slices.ContainsFunc(hubTrees, func(tree string) bool {
-		rest, ok := strings.CutPrefix(path, tree)
-		return ok && (rest == "" || rest[0] == '/')
-	})
-}
-
-// hubRoute is a way to an operation.
-type hubRoute struct {
+// passage is a way to an operation by a path and in forms of its own. The hub
+// and the bus are made of them: each is a row of hubRoutes or of busRoutes.
+type passage struct {
 	pattern   string // a method and a path, as http.ServeMux reads them
 	access    Access
 	wide      bool // an agent that comes by it may see to the tasks of others
@@ -37,18 +21,52 @@ type hubRoute struct {
 	read      *reading
 	query     []parameter
 	write     *writing
-	summary   string
+	// answer answers in place of Do what is more, or less, than an operation. An
+	// error that it returns is answered for it; it has written nothing then.
+	answer  func(d *Door, w http.ResponseWriter, r *http.Request, body any) error
+	summary string
+	words   string // and what it does not say; "": which operation it is
 }
 
 // method and path are the parts of the pattern.
-func (t *hubRoute) method() string { method, _, _ := strings.Cut(t.pattern, " "); return method }
-func (t *hubRoute) path() string   { _, path, _ := strings.Cut(t.pattern, " "); return path }
+func (t *passage) method() string { method, _, _ := strings.Cut(t.pattern, " "); return method }
+func (t *passage) path() string   { _, path, _ := strings.Cut(t.pattern, " "); return path }
 
 // takesBody says whether what a request carries is looked at.
-func (t *hubRoute) takesBody() bool { return t.method() != http.MethodGet }
+func (t *passage) takesBody() bool { return t.method() != http.MethodGet }
 
 // admission is that of a Route.
-func (t *hubRoute) admission() admission { return (&Route{Access: t.access}).admission() }
+func (t *passage) admission() admission { return (&Route{Access: t.access}).admission() }
+
+// passages are all that are there.
+func (d *Door) passages() (there []*passage) {
+	if d.Do == nil {
+		return nil
+	}
+	for i := range hubRoutes {
+		there = append(there, &hubRoutes[i])
+	}
+	for i := range busRoutes {
+		if t := &busRoutes[i]; t.read != readFollower || d.OpenMail != nil {
+			there = append(there, t)
+		}
+	}
+	return there
+}
+
+// ofPassages says whether a path belongs to the hub or the bus, where much is
+// told in another way than elsewhere.
+func ofPassages(path string) bool { return ofHub(path) || ofBus(path) }
+
+// below says whether a path is one of these, or below one.
+func below(path string, trees []string) bool {
+	for _, tree := range trees {
+		if rest, ok := strings.CutPrefix(path, tree); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
 
 // noteRefused has a refusal noted of which nobody hears who decides.
 func (d *Door) noteRefused(from Caller, operation string, err *wire.Error) {
@@ -57,46 +75,50 @@ func (d *Door) noteRefused(from Caller, operation string, err *wire.Error) {
 	}
 }
 
-// hub answers a route.
-func (d *Door) hub(t *hubRoute) http.HandlerFunc {
+// pass answers a passage.
+func (d *Door) pass(t *passage) http.HandlerFunc {
 	return d.behind(t.operation, t.admission(), func(w http.ResponseWriter, r *http.Request) {
 		from := CallerOf(r.Context())
 		if from.Kind == Agent {
 			from.Wide = t.wide
 		}
-		status, document, err := d.throughHub(w, r, t, from)
-		if err != nil {
+		if err := d.through(w, r, t, from); err != nil {
 			d.refuse(w, r, err)
-			return
 		}
-		d.write(w, status, document)
 	})
 }
 
-// throughHub asks for what a request wants and returns what to answer.
-func (d *Door) throughHub(w http.ResponseWriter, r *http.Request, t *hubRoute, from Caller) (status int, document any, err error) {
-	a, body, err := d.hubRequest(w, r, t)
+// through asks for what a request wants and answers it, or says why not.
+func (d *Door) through(w http.ResponseWriter, r *http.Request, t *passage, from Caller) error {
+	a, body, err := d.request(w, r, t)
 	if refusal, ok := errors.AsType[*wire.Error](err); ok {
 		d.noteRefused(from, t.operation, refusal)
 	}
 	if err != nil {
-		return 0, nil, err
+		return err
+	}
+	if t.answer != nil {
+		return a.aimed(t.answer(d, w, r, body))
 	}
 	answer, err := d.Do(r.Context(), from, t.operation, body)
 	if err != nil {
-		return 0, nil, a.aimed(err)
+		return a.aimed(err)
 	}
 	document, ok := t.write.document(answer)
 	if !ok {
-		return 0, nil, fmt.Errorf("%s was answered with a %T", t.operation, answer)
+		return fmt.Errorf("%s was answered with a %T", t.operation, answer)
 	}
-	return t.write.status, document, nil
+	if h := t.write.heading; h != nil && h.of(answer) != "" {
+		w.Header().Set(h.name, h.of(answer))
+	}
+	d.write(w, t.write.status, document)
+	return nil
 }
 
-// hubRequest reads a request. What comes without a body is as good as one with
-// an empty object.
-func (d *Door) hubRequest(w http.ResponseWriter, r *http.Request, t *hubRoute) (a *asked, body any, err error) {
-	a = &asked{task: r.PathValue("id"), dependency: r.PathValue("dep_id")}
+// request reads a request. What comes without a body is as good as one with an
+// empty object.
+func (d *Door) request(w http.ResponseWriter, r *http.Request, t *passage) (a *asked, body any, err error) {
+	a = &asked{task: r.PathValue("id"), dependency: r.PathValue("dep_id"), header: r.Header}
 	for _, id := range []string{a.task, a.dependency} {
 		if !mayBeID(id) {
 			return nil, nil, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing with the id %.80q", id)}
@@ -133,7 +155,7 @@ func mayBeID(id string) bool {
 // no id is empty, and nobody means another task than the one in the path.
 func (d *Door) straight(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path := r.URL.EscapedPath(); ofHub(r.URL.Path) {
+		if path := r.URL.EscapedPath(); ofPassages(r.URL.Path) {
 			for part := range strings.SplitSeq(strings.TrimSuffix(path[1:], "/"), "/") {
 				if part == "" || part == "." || part == ".." {
 					d.refuse(w, r, nothingAt(r))
@@ -147,7 +169,7 @@ func (d *Door) straight(next http.Handler) http.Handler {
 
 // nowhere answers where nothing is: perhaps it is there for another method.
 func (d *Door) nowhere(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
-	methods := hubMethods(mux, r)
+	methods := methodsAt(mux, r)
 	if len(methods) == 0 {
 		d.refuse(w, r, nothingAt(r))
 		return
@@ -159,18 +181,18 @@ func (d *Door) nowhere(mux *http.ServeMux, w http.ResponseWriter, r *http.Reques
 	})
 }
 
-// hubMethods are the methods for which there is something of the hub where a
-// request has found nothing. The mux itself does not say: it has something for
-// all of them, which is where this is asked.
-func hubMethods(mux *http.ServeMux, r *http.Request) (methods []string) {
-	if !ofHub(r.URL.Path) {
+// methodsAt are the methods for which there is a passage where a request has
+// found nothing. The mux itself does not say: it has something for all of them,
+// which is where this is asked.
+func methodsAt(mux *http.ServeMux, r *http.Request) (methods []string) {
+	if !ofPassages(r.URL.Path) {
 		return nil
 	}
 	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
 		other := *r
 		other.Method = method
 		_, pattern := mux.Handler(&other)
-		if _, path, _ := strings.Cut(pattern, " "); ofHub(path) {
+		if _, path, _ := strings.Cut(pattern, " "); ofPassages(path) {
 			methods = append(methods, method)
 		}
 	}

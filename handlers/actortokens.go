@@ -1,0 +1,83 @@
+package handlers
+
+import (
+	"fmt"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// issueActorToken makes a token for an actor from elsewhere. One that has some
+// gets a new one, and the old ones hold for the overlap. An agent has its own
+// from its start, and nobody else can be it.
+func (t *turn) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
+	if t.from.Kind != Operator {
+		if from, err := t.writer("", "actor"); err != nil {
+			return nil, err
+		} else if from != wire.ActorGlobal {
+			return nil, &wire.Error{
+				Code: wire.CodeDenied, Message: fmt.Sprintf("tokens are for %s to issue, and you are %s", wire.ActorGlobal, from),
+				Details: map[string]any{"actor": from},
+			}
+		}
+	}
+	if c := t.bus.actors[r.Actor]; c != nil && c.agent != nil {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("%s is the agent %q, which has a token from its start", r.Actor, c.agent.ID),
+			Details: map[string]any{"actor": r.Actor, "agent": c.agent.ID, "reason": "actor_taken"},
+		}
+	}
+	token, _, hash := t.newKey()
+	f := &actorTokenIssued{
+		ID: "a" + hash[:8], Actor: r.Actor, Hash: hash, Until: wire.Timestamp(t.at.Add(time.Duration(r.Overlap) * time.Millisecond)),
+	}
+	if r.TTL != 0 {
+		f.ExpiresAt = t.expiry(r.TTL, 0)
+	}
+	t.fact("", "", f)
+	return &wire.IssuedToken{ID: f.ID, Actor: f.Actor, IssuedAt: wire.Timestamp(t.at), ExpiresAt: f.ExpiresAt, Token: token}, nil
+}
+
+// actorTokenIssued says that an actor has a new token, and until when its old
+// ones hold.
+type actorTokenIssued struct {
+	ID        string `json:"id"`
+	Actor     string `json:"actor"`
+	Hash      string `json:"hash"`
+	Until     string `json:"until"`
+	ExpiresAt string `json:"expires_at,omitzero"`
+}
+
+func (*actorTokenIssued) kind() string { return wire.EventActorTokenIssued }
+
+func (f *actorTokenIssued) apply(s *State, r *wire.Record) {
+	for _, c := range s.access.order {
+		if c.Kind == credentialActor && c.For == f.Actor {
+			s.access.shorten(c, f.Until)
+		}
+	}
+	s.sweep(r.At)
+	s.access.keep(&credential{Credential: wire.Credential{
+		ID: f.ID, Kind: credentialActor, For: f.Actor, IssuedAt: wire.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
+	}, hash: f.Hash})
+	s.bus.enter(f.Actor, r.Seq)
+}
+
+// admits says whether an actor has a token.
+func (x *access) admits(actor string) bool {
+	for _, c := range x.order {
+		if c.Kind == credentialActor && c.For == actor {
+			return true
+		}
+	}
+	return false
+}
+
+// ActorOf finds the actor that a token, given by its hash, speaks for.
+func (s *State) ActorOf(hash string, at time.Time) (actor string, ok bool) {
+	c := s.access.find(hash, credentialActor, at)
+	if c == nil {
+		return "", false
+	}
+	return c.For, true
+}

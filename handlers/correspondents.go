@@ -1,0 +1,210 @@
+package handlers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// correspondent is an actor as the bus knows it: somebody who has mail. Most are
+// agents; some come from elsewhere and have nothing else here.
+type correspondent struct {
+	id     string
+	number int64     // in the order in which they became known
+	since  int64     // number of the record by which it did
+	agent  *agent    // whose it is; nil: nobody's here
+	ofRun  bool      // it is no more than one run of an agent
+	cursor int64     // the last message that it acked
+	latest int64     // the last that was sent to it alone
+	seen   time.Time // when it last said something
+	beat   time.Time // its heartbeat, or when it was first expected
+	beats  bool      // there was one
+	due    bool      // the next one is expected
+	stale  bool      // it has stayed away, and GO was told
+}
+
+// date implements dated: when its heartbeat was last there.
+func (c *correspondent) date() (time.Time, int64) { return c.beat, c.number }
+
+// bus is who has mail. The mail itself is in the record.
+type bus struct {
+	actors map[string]*correspondent
+	order  []*correspondent         // in the order in which they became known
+	met    int64                    // so far
+	due    timeline[*correspondent] // whose heartbeat is expected
+	keys   sentKeys
+}
+
+func newBus() bus {
+	b := bus{actors: make(map[string]*correspondent), keys: newSentKeys()}
+	b.enter(wire.ActorGlobal, 0)
+	return b
+}
+
+// enter finds somebody who has mail, or makes them known.
+func (b *bus) enter(id string, seq int64) *correspondent {
+	c := b.actors[id]
+	if c == nil {
+		b.met++
+		c = &correspondent{id: id, number: b.met, since: seq}
+		b.actors[id] = c
+		b.order = append(b.order, c)
+	}
+	return c
+}
+
+// leave forgets somebody.
+func (b *bus) leave(c *correspondent) {
+	b.unwatch(c)
+	delete(b.actors, c.id)
+	b.order = slices.DeleteFunc(b.order, func(o *correspondent) bool { return o == c })
+}
+
+// watch expects the heartbeat of somebody, which was last there at a time. Of
+// those that are stale it is not expected any more, until it comes.
+func (b *bus) watch(c *correspondent, at time.Time) {
+	b.unwatch(c)
+	c.beat, c.due = at, true
+	b.due.add(c)
+}
+
+// unwatch expects it no more.
+func (b *bus) unwatch(c *correspondent) {
+	if c.due {
+		b.due.drop(c)
+		c.due = false
+	}
+}
+
+// beat notes a heartbeat. An agent that does not run has none: what it said came
+// late.
+func (b *bus) beat(c *correspondent, at time.Time) {
+	c.seen, c.beats = at, true
+	if c.agent == nil || c.agent.online() {
+		b.watch(c, at)
+	}
+}
+
+// attach gives an agent the mail of an actor.
+func (s *State) attach(a *agent, id string, seq int64) *correspondent {
+	if a.mail != nil && a.mail.id == id {
+		return a.mail
+	}
+	s.detach(a)
+	c := s.bus.enter(id, seq)
+	if c.agent != nil {
+		c.agent.mail = nil // the configuration has given its name to another
+	}
+	a.mail, c.agent = c, a
+	return c
+}
+
+// detach takes its mail from an agent. An actor that was no more than a run of it
+// is forgotten; what was sent to it is in the record.
+func (s *State) detach(a *agent) {
+	c := a.mail
+	if c == nil {
+		return
+	}
+	a.mail, c.agent = nil, nil
+	s.bus.unwatch(c)
+	if c.ofRun && !s.access.admits(c.id) {
+		s.bus.leave(c)
+	}
+}
+
+// ownActor is what an agent is on the bus when nobody says: a worker, another one
+// with each run.
+const ownActor = "W"
+
+// writes is as what an agent is known on the bus, whatever its run.
+func (a *agent) writes() string { return cmp.Or(a.Member.Actor, ownActor) }
+
+// named says whether somebody has given an agent its actor: then it is to send
+// heartbeats.
+func (a *agent) named() bool { return a.writes() != ownActor }
+
+// enroll gives an agent that does not run the mail that it has whatever its run.
+func (s *State) enroll(a *agent, seq int64) {
+	switch {
+	case a.remote != nil:
+		s.attach(a, ownActor+":"+a.serverID, seq)
+	case a.mail != nil && a.online(): // it goes on as who it is
+	case wire.PerRun(a.writes()):
+		s.detach(a)
+	default:
+		s.attach(a, a.writes(), seq)
+	}
+}
+
+// board gives an agent that has started the mail of its run.
+func (s *State) board(a *agent, r *wire.Record) {
+	c := s.attach(a, wire.ActorOfRun(a.writes(), a.run), r.Seq)
+	c.ofRun, a.farewell = wire.PerRun(a.writes()), false
+	if a.named() {
+		s.bus.watch(c, r.At)
+	}
+}
+
+// writer is as whom somebody writes and reads: the one whom the pipe or the
+// credential says. A claim must be the same; only operators at their own socket
+// are whoever they say.
+func (t *turn) writer(claimed, where string) (string, *wire.Error) {
+	if claimed == wire.Broadcast {
+		return "", &wire.Error{
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("%s must be an actor, and %s is everybody", where, wire.Broadcast),
+			Details: map[string]any{"pointer": "/payload/" + where},
+		}
+	}
+	id := ""
+	switch t.from.Kind {
+	case Orchestrator:
+		return wire.ActorBus, nil
+	case Correspondent:
+		id = t.from.Name
+	case Operator:
+		if t.from.Name == "" {
+			if claimed != "" {
+				return claimed, nil
+			}
+			return wire.ActorGlobal, nil
+		}
+		id = "IO:" + t.from.Name
+		if wire.CheckActor(id) != "" {
+			return "", &wire.Error{Code: wire.CodeDenied, Message: fmt.Sprintf("%q cannot be part of an actor's id", t.from.Name)}
+		}
+	case Agent:
+		a := t.agents[t.from.Name]
+		if a == nil || a.mail == nil {
+			return "", &wire.Error{
+				Code: wire.CodeConflict, Message: fmt.Sprintf("%q has no mail as long as it does not run", t.from.Name),
+				Details: map[string]any{"agent": t.from.Name, "reason": "no_actor"},
+			}
+		}
+		id = a.mail.id
+	}
+	if claimed != "" && claimed != id {
+		return "", &wire.Error{
+			Code: wire.CodeDenied, Message: fmt.Sprintf("you are %s here, and cannot be %s", id, claimed),
+			Details: map[string]any{"actor": id, "pointer": "/payload/" + where},
+		}
+	}
+	return id, nil
+}
+
+// MailOf says as whom an agent has mail, and behind which number it has not been
+// told of any: what it has not acked, but nothing that was said to everybody
+// before its actor was known.
+func (s *State) MailOf(name string) (actor string, after int64) {
+	a := s.agents[name]
+	if a == nil || a.mail == nil {
+		return "", 0
+	}
+	if a.mail.ofRun {
+		return a.mail.id, max(a.mail.cursor, a.mail.since)
+	}
+	return a.mail.id, a.mail.cursor
+}

@@ -1,0 +1,201 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// mailed says that somebody has sent a message. The message is the record itself,
+// column by column; what is not of it stands in the correlation.
+type mailed struct {
+	wire.Mail
+	key   string
+	cause *cause
+}
+
+// cause is the request by which an agent sent a message, and what else it was
+// answered.
+type cause struct {
+	Agent string `json:"agent"`
+	mark
+	Warnings []string `json:"warnings,omitzero"`
+}
+
+func (*mailed) kind() string { return wire.EventMail }
+
+// read makes the fact of its record.
+func (f *mailed) read(r *wire.Record) error {
+	f.Mail, f.key = wire.MailOf(r), r.Key
+	if r.Correlation == "" {
+		return nil
+	}
+	f.cause = new(cause)
+	return wire.DecodeOwn([]byte(r.Correlation), f.cause)
+}
+
+func (f *mailed) apply(s *State, r *wire.Record) {
+	s.bus.keys.keep(r.From, f.key, r.Seq)
+	if r.From != wire.ActorBus {
+		s.bus.heard(s.bus.enter(r.From, r.Seq), r)
+	}
+	if to := s.bus.actors[r.To]; to != nil {
+		to.latest = r.Seq
+	}
+	if f.cause != nil {
+		answer := &wire.Sent{Mail: f.Mail, Warnings: f.cause.Warnings}
+		answer.Payload = nil // what may be large is in the record
+		s.remember(f.cause.Agent, &f.cause.mark, answer, nil)
+	}
+}
+
+// heard notes what a message says of its sender. That an agent has started is
+// said for GO, not by it.
+func (b *bus) heard(c *correspondent, r *wire.Record) {
+	if r.Topic != wire.TopicAgentSpawned {
+		c.seen = r.At
+	}
+	switch r.Topic {
+	case wire.TopicHeartbeat:
+		b.beat(c, r.At)
+	case wire.TopicAgentTerminated:
+		if c.agent != nil {
+			c.agent.farewell = true
+		}
+	}
+}
+
+// mail makes a message true.
+func (t *turn) mail(f *mailed) {
+	r := wire.Record{
+		Seq: t.seq + 1, At: t.at, From: f.From, To: f.To, Topic: f.Topic, Kind: wire.EventMail, Payload: f.Payload, Key: f.key,
+	}
+	if f.ReplyTo != nil {
+		r.ReplyTo = *f.ReplyTo
+	}
+	if f.cause != nil {
+		text, err := wire.Encode(f.cause)
+		if err != nil {
+			panic(fmt.Sprintf("the request of a message cannot be spelled: %v", err))
+		}
+		r.Correlation = string(text)
+	}
+	t.seq++
+	f.Seq, f.CreatedAt = r.Seq, wire.Timestamp(t.at)
+	t.out.Records = append(t.out.Records, r)
+	f.apply(t.State, &r)
+}
+
+// tellGlobal sends a message to GO.
+func (t *turn) tellGlobal(from, topic string, about int64, payload any) {
+	text, err := wire.Encode(payload)
+	if err != nil {
+		panic(fmt.Sprintf("mail on %s cannot be spelled: %v", topic, err))
+	}
+	m := &mailed{Mail: wire.Mail{From: from, To: wire.ActorGlobal, Topic: topic, Payload: text}}
+	if about != 0 {
+		m.ReplyTo = &about
+	}
+	t.mail(m)
+}
+
+func sendMessage(t *turn, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
+	from, err := t.writer(m.From, "from_actor")
+	switch {
+	case err != nil:
+		return nil, err
+	case m.To == wire.Broadcast && from != wire.ActorGlobal:
+		return nil, &wire.Error{
+			Code: wire.CodeDenied, Message: fmt.Sprintf("only %s writes to everybody, and you are %s", wire.ActorGlobal, from),
+			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
+		}
+	}
+	before, sure := t.before(from, m)
+	switch {
+	case before != 0: // what it says is in the record
+		return &wire.Sent{Mail: wire.Mail{Seq: before}, Duplicate: true}, nil
+	case !sure:
+		t.out.Again, t.settled = true, true
+		return nil, nil
+	}
+	return t.send(from, m), nil
+}
+
+// Keyed says which message an input sends with a key, if it does, and from whom:
+// whether there is one already is to be looked up in the record first.
+func (s *State) Keyed(in *Input) (m *wire.SendMessage, from string) {
+	r, ok := in.Message.(*wire.Request)
+	if !ok {
+		return nil, ""
+	}
+	if m, ok = r.Body.(*wire.SendMessage); !ok || m.Key == "" {
+		return nil, ""
+	}
+	t := turn{State: s, from: in.From}
+	from, err := t.writer(m.From, "from_actor")
+	if err != nil {
+		return nil, "" // it is refused
+	}
+	return m, from
+}
+
+// before is the number of the message that its sender has sent with the same key,
+// 0 if there is none.
+func (t *turn) before(from string, m *wire.SendMessage) (seq int64, sure bool) {
+	if m.Key == "" {
+		return 0, true
+	}
+	if m.Before != 0 {
+		return m.Before, true
+	}
+	return t.bus.keys.find(from, m.Key, m.Looked)
+}
+
+// send sends a message, and does what follows from it.
+func (t *turn) send(from string, m *wire.SendMessage) *wire.Sent {
+	f := &mailed{Mail: wire.Mail{From: from, To: m.To, Topic: m.Topic, Payload: m.Payload}, key: m.Key}
+	if m.ReplyTo != 0 {
+		f.ReplyTo = &m.ReplyTo
+	}
+	about, warnings := t.linked(m)
+	warnings = append(warnings, t.oddMail(from, m)...)
+	if mk := t.mark(); mk != nil {
+		f.cause = &cause{Agent: t.from.Name, mark: *mk, Warnings: warnings}
+	}
+	t.mail(f)
+	if !t.rules.knows(m.Topic) {
+		t.tellGlobal(wire.ActorBus, wire.TopicUnknown, f.Seq, unknownTopic{m.Topic, from, m.To, f.Seq})
+	}
+	if m.Topic == wire.TopicHeartbeat {
+		t.resolveStale(t.bus.actors[from], "its heartbeat is back")
+	}
+	switch {
+	case about != nil:
+		t.heed(about, f)
+	case m.Topic == wire.TopicTaskFailed && m.To == wire.ActorGlobal && f.ReplyTo != nil:
+		t.deadLetter(f)
+	}
+	return &wire.Sent{Mail: f.Mail, Warnings: warnings}
+}
+
+// oddMail says what is odd about a message, and no reason to refuse it.
+func (t *turn) oddMail(from string, m *wire.SendMessage) (warnings []string) {
+	if odd := misdirected(from, m); odd != "" {
+		warnings = append(warnings, odd)
+	}
+	if m.ReplyTo > t.seq {
+		warnings = append(warnings, fmt.Sprintf("it answers message %d, and there is none yet", m.ReplyTo))
+	}
+	if !t.rules.knows(m.Topic) {
+		warnings = append(warnings, fmt.Sprintf("the topic %s is not registered: bus.topics in the configuration is the list", m.Topic))
+	}
+	return warnings
+}
+
+// unknownTopic is the payload of topic.unknown.
+type unknownTopic struct {
+	Topic string `json:"topic"`
+	From  string `json:"from_actor"`
+	To    string `json:"to_actor"`
+	Seq   int64  `json:"seq"`
+}

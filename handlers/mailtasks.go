@@ -1,0 +1,96 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// errand is a task of which an agent says by mail how it is. Such mail names its
+// task in the payload.
+type errand struct {
+	task     *task
+	result   *wire.Result // of task.completed
+	progress *float64     // of task.progress, if it says so
+	text     string       // why it failed, or what there is to say
+}
+
+// linked is the task that a message says something of which counts: its agent's
+// word. What keeps it from counting is a warning, and the message goes its way.
+func (t *turn) linked(m *wire.SendMessage) (*errand, []string) {
+	if t.from.Kind != Agent {
+		return nil, nil
+	}
+	verb := map[string]string{
+		wire.TopicTaskCompleted: "completed", wire.TopicTaskFailed: "failed", wire.TopicTaskProgress: "worked on",
+	}[m.Topic]
+	var said wire.Object
+	if verb == "" || said.ReadObject(m.Payload, t.rules.Depth, "") != nil {
+		return nil, nil
+	}
+	id := firstText(&said, "ticket_id", "task_id", "taskId")
+	if _, err := t.own(id); err != nil {
+		return nil, nil // the name of something that is kept elsewhere
+	}
+	defer func(from Actor) { t.from = from }(t.from)
+	t.from.Strict = false // mail has no word for the beginning
+	k, err := t.working(id, verb)
+	if err != nil {
+		return nil, []string{err.Message}
+	}
+	e := &errand{task: k, result: &succeeded, text: firstText(&said, "error", "message", "error_code")}
+	if at, raw := said.Number("progress"); raw != nil && at >= 0 && at <= 1 {
+		e.progress = &at
+	}
+	if result := said.Result("result"); result != nil {
+		e.result = t.wrapped(result)
+	}
+	if e.result.Breach != nil && !t.rules.LenientResults {
+		return nil, []string{fmt.Sprintf("task %s is not completed: %s", k.label(), e.result.Breach.Message)}
+	}
+	return e, nil
+}
+
+// firstText is the first of some members that is a text and says something.
+func firstText(o *wire.Object, keys ...string) string {
+	for _, key := range keys {
+		if s := o.Text(key); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// heed does what a message says of a task.
+func (t *turn) heed(e *errand, m *mailed) {
+	t.begin(e.task)
+	k := e.task
+	switch m.Topic {
+	case wire.TopicTaskCompleted:
+		t.complete(k, e.result, nil)
+	case wire.TopicTaskFailed:
+		why := e.text
+		if why == "" {
+			why = fmt.Sprintf("said by message %d", m.Seq)
+		}
+		t.fail(k, why, "", nil)
+	case wire.TopicTaskProgress:
+		if e.progress != nil {
+			t.fact("", k.view.ID, &taskProgress{
+				ID: k.view.ID, Name: k.view.Name, Agent: t.from.Name, Progress: *e.progress, Message: e.text,
+			})
+		}
+	}
+}
+
+// deadLetter tells GO that somebody could not deal with a message, and that
+// nothing has been done about it: whoever is GO gives it to another, or lets it
+// be. The message itself stays.
+func (t *turn) deadLetter(m *mailed) {
+	about := alert{Alert: alertDead, Actor: m.From}
+	var said wire.Object
+	if said.ReadObject(m.Payload, t.rules.Depth, "") == nil {
+		about.Code, about.Text = said.Text("error_code"), said.Text("error")
+	}
+	t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, *m.ReplyTo, about)
+}

@@ -1,0 +1,180 @@
+package handlers
+
+import (
+	"time"
+
+	"orchestrator/wire"
+)
+
+// beatsApart is how far apart heartbeats are at least to be recorded: whoever
+// sends more is there all the same.
+const beatsApart = time.Second
+
+func heartbeat(t *turn, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
+	id, err := t.writer(r.Actor, "actor")
+	if err != nil {
+		return nil, err
+	}
+	c := t.bus.actors[id]
+	if c == nil || !c.beats || !c.due || t.at.Sub(c.beat) >= beatsApart {
+		t.factOf(id, "", "", &actorSeen{Actor: id})
+		c = t.bus.actors[id]
+		t.resolveStale(c, "its heartbeat is back")
+	}
+	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(c.beat)}, nil
+}
+
+// actorSeen says that an actor has sent its heartbeat.
+type actorSeen struct {
+	Actor string `json:"actor"`
+}
+
+func (*actorSeen) kind() string { return wire.EventActorSeen }
+
+func (f *actorSeen) apply(s *State, r *wire.Record) {
+	s.bus.beat(s.bus.enter(f.Actor, r.Seq), r.At)
+}
+
+// actorStale says that the heartbeat of an actor stays away, or, when it is over,
+// that this is no matter any more.
+type actorStale struct {
+	Actor string `json:"actor"`
+	Over  bool   `json:"over,omitzero"`
+}
+
+func (*actorStale) kind() string { return wire.EventActorStale }
+
+func (f *actorStale) apply(s *State, _ *wire.Record) {
+	c := s.bus.actors[f.Actor]
+	c.stale = !f.Over
+	if c.stale {
+		s.bus.unwatch(c)
+	}
+}
+
+// The alerts, as their payloads say them.
+const (
+	alertStale   = "agent.stale"
+	alertCrashed = "agent.crashed"
+	alertDead    = "message.failed" // somebody could not deal with a message
+)
+
+// alert is the payload of alert.fired and alert.resolved.
+type alert struct {
+	Alert    string `json:"alert"`
+	Actor    string `json:"actor"`
+	Agent    string `json:"agent,omitzero"`
+	LastSeen string `json:"last_seen,omitzero"`
+	Run      string `json:"run,omitzero"`
+	ExitCode *int   `json:"exit_code,omitzero"`
+	Signal   string `json:"signal,omitzero"`
+	Code     string `json:"error_code,omitzero"`
+	Text     string `json:"text,omitzero"`
+}
+
+func alertOf(what string, c *correspondent) alert {
+	a := alert{Alert: what, Actor: c.id}
+	if c.agent != nil {
+		a.Agent = c.agent.ID
+	}
+	if !c.beat.IsZero() {
+		a.LastSeen = wire.Timestamp(c.beat)
+	}
+	return a
+}
+
+// staleAt is when the first actor will have kept its heartbeat back for too long.
+// A heartbeat that comes at that very moment is in time.
+func (s *State) staleAt() time.Time {
+	return s.bus.due.first(s.since).Add(s.rules.Stale + time.Millisecond)
+}
+
+// missBeats finds the actors whose heartbeat stays away. Of each GO is told once.
+func (t *turn) missBeats() {
+	for len(t.bus.due) > 0 && !t.staleAt().After(t.at) {
+		c := t.bus.due[0]
+		about := alertOf(alertStale, c)
+		t.factOf(wire.ActorBus, "", "", &actorStale{Actor: c.id})
+		t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)
+	}
+}
+
+// resolveStale tells GO that an actor is not stale any more, if it was.
+func (t *turn) resolveStale(c *correspondent, why string) {
+	if c == nil || !c.stale {
+		return
+	}
+	t.factOf(wire.ActorBus, "", "", &actorStale{Actor: c.id, Over: true})
+	about := alertOf(alertStale, c)
+	about.Text = why
+	t.tellGlobal(wire.ActorBus, wire.TopicAlertResolved, 0, about)
+}
+
+// spawned is the payload of agent.spawned and agent.terminated.
+type spawned struct {
+	Agent    string `json:"agent"`
+	Actor    string `json:"actor"`
+	Run      string `json:"run"`
+	PID      int    `json:"pid,omitzero"`
+	ExitCode *int   `json:"exit_code,omitzero"`
+	Text     string `json:"text,omitzero"`
+}
+
+// spawn tells GO that an agent has started, and that what was wrong with it is
+// not any more.
+func (t *turn) spawn(a *agent, e *wire.Event, wrecked bool) {
+	t.tellGlobal(wire.ActorGlobal, wire.TopicAgentSpawned, 0, spawned{Agent: a.ID, Actor: a.mail.id, Run: e.Run, PID: e.Figures.PID})
+	t.resolveStale(a.mail, "it has started anew")
+	if wrecked {
+		about := alertOf(alertCrashed, a.mail)
+		about.Run, about.Text = e.Run, "it has started anew"
+		t.tellGlobal(wire.ActorBus, wire.TopicAlertResolved, 0, about)
+	}
+}
+
+// terminate tells GO how an agent has ended: well, unless it has said so itself,
+// or badly.
+func (t *turn) terminate(a *agent, e *wire.Event) {
+	t.resolveStale(a.mail, "it has ended")
+	switch {
+	case a.wrecked:
+		about := alertOf(alertCrashed, a.mail)
+		about.Run, about.ExitCode, about.Signal, about.Text = e.Run, e.Figures.ExitCode, e.Figures.Signal, e.Text
+		t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)
+	case !a.farewell:
+		t.tellGlobal(a.mail.id, wire.TopicAgentTerminated, 0, spawned{
+			Agent: a.ID, Actor: a.mail.id, Run: e.Run, ExitCode: e.Figures.ExitCode, Text: e.Text,
+		})
+	}
+}
+
+func listActors(t *turn, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
+	answer := &wire.ActorList{Actors: make([]wire.ActorView, 0, len(t.bus.order))}
+	for _, c := range t.bus.order {
+		answer.Actors = append(answer.Actors, c.view())
+	}
+	return answer, nil
+}
+
+// view is an actor as everybody may see it.
+func (c *correspondent) view() wire.ActorView {
+	v := wire.ActorView{Actor: c.id, Cursor: c.cursor, Latest: c.latest, Status: wire.ActorQuiet}
+	if c.agent != nil {
+		v.Agent = c.agent.ID
+	}
+	if !c.seen.IsZero() {
+		v.LastSeen = wire.Timestamp(c.seen)
+	}
+	if c.beats {
+		v.LastBeat = wire.Timestamp(c.beat)
+	}
+	switch {
+	case c.stale:
+		v.Status = wire.ActorStale
+	case c.agent != nil && !c.agent.online():
+		v.Status = wire.ActorOffline
+	case c.agent != nil, c.due:
+		v.Status = wire.ActorActive
+	}
+	return v
+}

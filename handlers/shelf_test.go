@@ -1,0 +1,50 @@
+package handlers
+
+import (
+	"iter"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// shelf is a record in memory: record n at n-1.
+type shelf []wire.Record
+
+func (s shelf) Record(seq int64) (wire.Record, error) { return s[seq-1], nil }
+
+func (s shelf) Find(search wire.Search) iter.Seq2[wire.Record, error] {
+	return func(yield func(wire.Record, error) bool) {
+		for _, r := range s {
+			if found(&search, &r) && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// found says whether a record is what a search wants, one way or the other.
+func found(s *wire.Search, r *wire.Record) bool {
+	if s.Key != "" {
+		return r.From == s.From && r.Key == s.Key
+	}
+	return r.Topic != "" && (s.To == nil || slices.Contains(s.To, r.To)) && r.Seq > s.After && (s.Until == 0 || r.Seq <= s.Until)
+}
+
+// lookUp does before a decision about a message what whoever has the record does.
+func (s shelf) lookUp(state *State, in *Input) {
+	m, from := state.Keyed(in)
+	if m == nil {
+		return
+	}
+	m.Looked, m.Before = int64(len(s)), 0
+	for r := range s.Find(wire.Search{From: from, Key: m.Key}) {
+		m.Before = r.Seq
+	}
+}
+
+// read is a shelf of which a test wants to know what is read.
+type read func(seq int64) (wire.Record, error)
+
+func (f read) Record(seq int64) (wire.Record, error) { return f(seq) }
+
+func (f read) Find(wire.Search) iter.Seq2[wire.Record, error] { panic("nothing is to be searched") }

@@ -1,0 +1,80 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// Who sends what to whom, where that is not anybody.
+const (
+	anyActor   = "any"
+	busActors  = "Bus, Governor"
+	globalOnly = wire.ActorGlobal
+)
+
+// standardTopics are the topics that everybody knows. The last one is the bus's
+// own: were it not among them, saying that a topic is not known would be mail on
+// one that is not.
+var standardTopics = []wire.TopicView{
+	{Topic: wire.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "Work is handed to somebody"},
+	{Topic: wire.TopicTaskCompleted, From: anyActor, To: globalOnly, Summary: "A task is done"},
+	{Topic: wire.TopicTaskFailed, From: anyActor, To: globalOnly, Summary: "A task, or a message, could not be dealt with"},
+	{Topic: wire.TopicTaskProgress, From: anyActor, To: globalOnly, Summary: "How far a task is"},
+	{Topic: wire.TopicAgentSpawned, From: globalOnly, To: globalOnly, Summary: "An agent has started"},
+	{Topic: wire.TopicAgentTerminated, From: anyActor, To: globalOnly, Summary: "An agent has ended, and well"},
+	{Topic: wire.TopicAlertFired, From: busActors, To: globalOnly, Summary: "Something is wrong"},
+	{Topic: wire.TopicAlertResolved, From: busActors, To: globalOnly, Summary: "It is not any more"},
+	{Topic: wire.TopicHeartbeat, From: anyActor, To: wire.ActorBus, Summary: "The sender is there"},
+	{Topic: wire.TopicDirect, From: anyActor, To: anyActor, Summary: "Whatever two actors have to say to each other"},
+	{Topic: wire.TopicBroadcast, From: globalOnly, To: wire.Broadcast, Summary: "Something urgent for everybody"},
+	{Topic: wire.TopicUnknown, From: wire.ActorBus, To: globalOnly, Summary: "Somebody has used a topic that is not registered"},
+}
+
+// topicNamed finds a standard topic.
+func topicNamed(topic string) *wire.TopicView {
+	i := slices.IndexFunc(standardTopics, func(v wire.TopicView) bool { return v.Topic == topic })
+	if i < 0 {
+		return nil
+	}
+	return &standardTopics[i]
+}
+
+// knows says whether a topic is registered.
+func (r *Rules) knows(topic string) bool {
+	return topicNamed(topic) != nil || slices.Contains(r.Topics, topic)
+}
+
+// misdirected says what is odd about who sends something to whom on a topic; ""
+// for nothing. It is no reason to refuse it.
+func misdirected(from string, m *wire.SendMessage) string {
+	v := topicNamed(m.Topic)
+	if v == nil {
+		return ""
+	}
+	fits := func(id, who string) bool {
+		return who == anyActor || who == id || who == busActors && (id == wire.ActorBus || id == wire.ActorGovernor)
+	}
+	switch {
+	case !fits(from, v.From):
+		return fmt.Sprintf("%s is for %s to send, and this is from %s", m.Topic, v.From, from)
+	case !fits(m.To, v.To) && m.To != wire.Broadcast:
+		return fmt.Sprintf("%s is for %s, and this is to %s", m.Topic, v.To, m.To)
+	}
+	return ""
+}
+
+func listTopics(t *turn, _ *wire.Nothing) (*wire.TopicList, *wire.Error) {
+	answer := &wire.TopicList{Topics: make([]wire.TopicView, 0, len(standardTopics)+len(t.rules.Topics))}
+	for _, v := range standardTopics {
+		v.Standard = true
+		answer.Topics = append(answer.Topics, v)
+	}
+	for _, topic := range t.rules.Topics {
+		if topicNamed(topic) == nil {
+			answer.Topics = append(answer.Topics, wire.TopicView{Topic: topic})
+		}
+	}
+	return answer, nil
+}

@@ -1,0 +1,144 @@
+package api
+
+import (
+	"net/http"
+
+	"orchestrator/wire"
+)
+
+// Actors write to each other by a bus, by paths and in documents of its own. It
+// refuses as the hub does, but for one thing: what does not say what it should is
+// as good there as what is no JSON. Who sends goes by the status alone, and tries
+// again where it is 500 or more.
+
+// busTrees are the paths below which it is.
+var busTrees = []string{"/api/bus", "/api/sse", "/api/agents", "/health"}
+
+// ofBus says whether a path belongs to the bus, whether or not there is
+// something.
+func ofBus(path string) bool { return below(path, busTrees) }
+
+func busStatus(code wire.Code) int {
+	if code == wire.CodeInvalid {
+		return http.StatusBadRequest
+	}
+	return hubStatus(code)
+}
+
+// busPause is for how many seconds somebody is told to wait for whom no other
+// time is known.
+const busPause = "5"
+
+// busVersion is the version of what the bus says and takes. Its first number
+// grows when something is taken away, or becomes something else.
+const busVersion = "1.0"
+
+// busRoutes are all routes of the bus.
+var busRoutes = []passage{
+	{pattern: "POST /api/bus/send", access: Actors, operation: "send-message", read: readMessage, write: writeSent,
+		summary: "Send a message; it is kept when this is answered"},
+	{pattern: "GET /api/bus/poll", access: Actors, operation: "poll-messages", read: readPoll, write: writeMail,
+		query: []parameter{ofActor, byCursor, byLimit}, summary: "The messages to an actor behind a number, oldest first; nothing changes"},
+	{pattern: "POST /api/bus/ack", access: Actors, operation: "ack-messages", read: readAck, write: writeAcked,
+		summary: "Say up to which message an actor has dealt with its mail"},
+	{pattern: "POST /api/bus/heartbeat", access: Actors, operation: "heartbeat", read: readBeat, write: writeBeat,
+		summary: "Say that an actor is there"},
+	{pattern: "POST /api/agents/tokens", access: Actors, operation: "issue-token", read: readNewToken, write: writeToken,
+		summary: "Make a token for an actor; those that it has are void, now or after a while"},
+	{pattern: "GET /api/sse/events", access: Actors, operation: "follow-messages", read: readFollower, write: writeEvents, answer: (*Door).mail,
+		query: []parameter{ofActor, byCursor, byLastEvent}, summary: "The messages to an actor, each as soon as it is there",
+		words: "It is a hint: whoever misses something here finds it in the poll. Nothing counts as dealt with because it was told here."},
+	{pattern: "GET /health", access: Public, operation: "health", read: readNothing, write: writeHealth, answer: (*Door).health,
+		summary: "Which version of the bus is spoken", words: "Nobody is asked who it is."},
+}
+
+// mostSeq is the largest number of a message that every reader of JSON can read.
+const mostSeq = 1<<53 - 1
+
+// The parameters of queries.
+var (
+	ofActor     = parameter{name: "actor", words: "Whose mail; the caller's own when it is missing."}
+	byCursor    = parameter{name: "cursor", most: mostSeq, words: "Only messages behind this number; behind the last that was acked when it is missing."}
+	byLimit     = parameter{name: "limit", least: 1, most: wire.MostMailPage, words: "At most so many messages."}
+	byLastEvent = parameter{name: "Last-Event-ID", most: mostSeq, header: true, words: "The number of the last message that was read. It counts for more than a cursor."}
+)
+
+// actor is whose mail is asked for.
+func (a *asked) actor() string {
+	id, there := a.given(ofActor)
+	if why := wire.CheckAddressee(id); there && why != "" {
+		a.refuse(ofActor, why)
+	}
+	return id
+}
+
+// What the bus is told.
+var (
+	readMessage = bodyOf("bus.new-message", true, func(o *wire.Object, _ string) *wire.SendMessage {
+		o.NeedText("from_actor") // a line of an agent may leave it out, and these are the words of others
+		return wire.ReadSendMessage(o)
+	})
+	readPoll = &reading{read: func(a *asked) any {
+		p := &wire.PollMessages{Actor: a.actor(), Cursor: a.whole(byCursor)}
+		if limit := a.whole(byLimit); limit != nil {
+			p.Limit = *limit
+		}
+		return p
+	}}
+	readAck      = bodyOf("bus.ack", true, func(o *wire.Object, _ string) *wire.AckMessages { return wire.ReadAckMessages(o) })
+	readBeat     = bodyOf("bus.sign-of-life", false, func(o *wire.Object, _ string) *wire.Heartbeat { return wire.ReadHeartbeat(o) })
+	readNewToken = bodyOf("bus.new-token", true, func(o *wire.Object, _ string) *wire.IssueToken {
+		o.NeedText("actor") // tokens of people are made elsewhere
+		return wire.ReadIssueToken(o)
+	})
+	readFollower = &reading{read: func(a *asked) any {
+		f := &follower{actor: a.actor(), cursor: a.whole(byCursor)}
+		if last := a.whole(byLastEvent); last != nil {
+			f.cursor = last
+		}
+		return f
+	}}
+)
+
+// What the bus answers.
+var (
+	writeSent   = answered(http.StatusOK, "bus.sent", as[wire.Sent])
+	writeMail   = pageOfMail()
+	writeAcked  = answered(http.StatusOK, "bus.acked", as[wire.Acked])
+	writeBeat   = answered(http.StatusOK, "bus.beat", as[wire.Beat])
+	writeToken  = answered(http.StatusCreated, "bus.token", tokenReply)
+	writeEvents = &writing{status: http.StatusOK}
+	writeHealth = answered(http.StatusOK, "bus.health", as[healthReply])
+)
+
+// pageOfMail is a bare list, and so there is a header for what there is to say of
+// it.
+func pageOfMail() *writing {
+	page := answered(http.StatusOK, "bus.messages", func(l *wire.MailList) any { return l.Messages })
+	page.heading = &heading{name: "Bus-More", words: "true when there are more messages than were asked for.", of: func(answer any) string {
+		if l, ok := answer.(*wire.MailList); ok && l.More {
+			return "true"
+		}
+		return ""
+	}}
+	return page
+}
+
+func tokenReply(t *wire.IssuedToken) any {
+	return &struct {
+		ID        string `json:"id"`
+		Actor     string `json:"actor"`
+		Token     string `json:"token"`
+		ExpiresAt string `json:"expires_at,omitzero"`
+	}{ID: t.ID, Actor: t.Actor, Token: t.Token, ExpiresAt: t.ExpiresAt}
+}
+
+type healthReply struct {
+	Version string `json:"protocol_version"`
+}
+
+// health says that somebody is here, to whoever asks.
+func (d *Door) health(w http.ResponseWriter, _ *http.Request, _ any) error {
+	d.write(w, http.StatusOK, healthReply{Version: busVersion})
+	return nil
+}

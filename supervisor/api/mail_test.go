@@ -1,0 +1,271 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// mailDoor is a door behind which there is mail, and nothing else.
+func mailDoor(p *post) *Door { return &Door{Do: new(hearsay).do, OpenMail: p.open} }
+
+// Each message is one event, byte for byte, whatever it says, and is told as soon
+// as it is there.
+//
+// Rows: E-08, E-22, T-36.
+func TestMailAsEvents(t *testing.T) {
+	h := buildHub(t, nil)
+	stream := h.as(withToken("far")).listen(t, "?actor=HO:far").begins(t)
+	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"} {
+		require.Equal(t, []string{want}, stream.response.Header.Values(name))
+	}
+	require.Empty(t, stream.response.Header.Get("Content-Length"))
+	require.Equal(t, []opening{{from: Caller{Kind: Correspondent, Name: "HO:far"}, actor: "HO:far"}}, h.post.taken())
+
+	h.post.send(someMail(7))
+	stream.hears(t, "id: 7\nevent: task.assigned\ndata: "+mailText+"\n\n")
+	odd := someMail(8)
+	odd.From, odd.Topic, odd.ReplyTo = "IO:bo\u2028b", "täsk.\u0085.:x", new(int64(7))
+	odd.Payload = wire.Raw("{\r\n \"a\": \"\\n\\r\\n\\ndata: x\\u0000\u2028\",\n\"a\":1.0}")
+	huge := someMail(9)
+	huge.Payload = wire.Raw(`{"x":"` + strings.Repeat("x", wire.MostMail) + `"}`)
+	h.post.send(odd, huge)
+	stream.hears(t, event("8", "täsk.\u0085.:x", `{"seq":8,"from_actor":"IO:bo`+"\u2028"+`b","to_actor":"HO:far","topic":"täsk.`+"\u0085"+`.:x",`+
+		`"payload":{"a":"\n\r\n\ndata: x\u0000`+"\u2028"+`","a":1.0},"reply_to":7,"created_at":"`+morning+`"}`))
+	stream.hears(t, event("9", "task.assigned", strings.NewReplacer(`"seq":7`, `"seq":9`, `{"n":1.50}`, string(huge.Payload)).Replace(mailText)))
+	stream.leave()
+	<-h.post.left
+}
+
+// What would break an event is not told, whoever may have let it in.
+func TestMailThatIsNoLine(t *testing.T) {
+	for _, change := range []func(*wire.Mail){
+		func(m *wire.Mail) { m.Topic = "a\nid: 9" },
+		func(m *wire.Mail) { m.Topic = "a\rb" },
+		func(m *wire.Mail) { m.Payload = wire.Raw("{\"a\":\"\n\"}") },
+		func(m *wire.Mail) { m.Payload = wire.Raw(`{"a":1`) },
+	} {
+		m := someMail(7)
+		change(&m)
+		_, err := frame(&m)
+		require.Error(t, err)
+		p := newPost()
+		p.send(m)
+		visitAsOperator(t, mailDoor(p), func(t *testing.T, c *http.Client, _ *pipes) {
+			stream := asks{client: c}.listen(t, "").begins(t)
+			text, err := stream.rest()
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			require.Empty(t, text)
+		})
+	}
+}
+
+// A reader that comes again goes on where it was.
+//
+// Rows: E-08, E-34, E-40.
+func TestMailIsResumed(t *testing.T) {
+	h := buildHub(t, nil)
+	h.post.send(someMail(7), someMail(8))
+	eighth := event("8", "task.assigned", strings.Replace(mailText, `"seq":7`, `"seq":8`, 1))
+	seventh := event("7", "task.assigned", mailText)
+	for _, test := range []struct {
+		query, last string
+		cursor      any
+		want        string
+	}{
+		{"", "", nil, seventh + eighth},
+		{"?cursor=0", "", int64(0), seventh + eighth},
+		{"?cursor=7", "", int64(7), eighth},
+		{"", "7", int64(7), eighth},
+		{"?cursor=0", "7", int64(7), eighth},
+		{"?cursor=7&actor=HO:far", "0", int64(0), seventh + eighth},
+	} {
+		by := h.as(withKey("coder"))
+		if test.last != "" {
+			by.header.Set("Last-Event-ID", test.last)
+		}
+		stream := by.listen(t, test.query).begins(t)
+		stream.hears(t, test.want)
+		opened := h.post.taken()
+		require.Len(t, opened, 1)
+		require.Equal(t, test.cursor, opened[0].cursor, "%+v", test)
+		stream.leave()
+	}
+}
+
+// A stream that has nothing to say says that.
+//
+// Rows: E-08.
+func TestMailKeepsAlive(t *testing.T) {
+	for _, every := range []time.Duration{0, time.Minute} {
+		p := newPost()
+		d := mailDoor(p)
+		d.KeepAlive = every
+		visitAsOperator(t, d, func(t *testing.T, c *http.Client, _ *pipes) {
+			want := every
+			if want == 0 {
+				want = 15 * time.Second
+			}
+			begun := time.Now()
+			stream := asks{client: c}.listen(t, "").begins(t)
+			require.Zero(t, time.Since(begun), "it begins at once")
+			for i := range 20 { // longer than a request may take, and than anybody may take nothing
+				stream.hears(t, ": keep-alive\n\n")
+				require.Equal(t, want*time.Duration(i+1), time.Since(begun))
+			}
+			<-time.After(want / 2)
+			p.send(someMail(7))
+			stream.hears(t, event("7", "task.assigned", mailText))
+			told := time.Now()
+			stream.hears(t, ": keep-alive\n\n")
+			require.Equal(t, want, time.Since(told), "counted from the last that was told")
+			stream.leave()
+		})
+	}
+}
+
+// Who takes nothing is left, and nobody else waits for it.
+//
+// Rows: E-08, E-09.
+func TestMailForOneWhoTakesNothing(t *testing.T) {
+	for _, begins := range []bool{false, true} {
+		var said bytes.Buffer
+		p := newPost()
+		d := mailDoor(p)
+		visitAs(t, Caller{Kind: Agent, Name: "coder", Run: "run-1"}, d, func(t *testing.T, c *http.Client, ways *pipes) {
+			d.Log = hclog.New(&hclog.LoggerOptions{Output: &said})
+			conn, err := ways.dial(t.Context(), "", "")
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = io.WriteString(conn, "GET /api/sse/events?actor=W:1&cursor=5 HTTP/1.1\r\nHost: x\r\n\r\n")
+			require.NoError(t, err)
+			behind := "behind 5"
+			if begins { // and hears one message
+				response, err := http.ReadResponse(bufio.NewReader(&oneByOne{conn}), nil)
+				require.NoError(t, err)
+				p.send(someMail(6))
+				first := make([]byte, len(streamBegins+event("6", "task.assigned", mailText)))
+				_, err = io.ReadFull(response.Body, first)
+				require.NoError(t, err)
+				_, err = io.ReadFull(conn, make([]byte, len("\r\n"))) // the end of the chunk
+				require.NoError(t, err)
+				behind = "behind 6"
+			}
+			other := asks{client: c}.listen(t, "?cursor=6").begins(t)
+			begun := time.Now()
+			for seq := range int64(100) {
+				p.send(someMail(100 + seq))
+				other.hears(t, event(fmt.Sprint(100+seq), "task.assigned", strings.Replace(mailText, `"seq":7`, fmt.Sprintf(`"seq":%d`, 100+seq), 1)))
+			}
+			require.Zero(t, time.Since(begun), "it has waited for nobody")
+			<-time.After(patience + time.Second)
+			rest, err := io.ReadAll(conn)
+			require.NoError(t, err, "it has been left")
+			require.NotContains(t, string(rest), `"seq":101`)
+			p.send(someMail(300))
+			other.hears(t, streamIdles) // it too has taken nothing for a while, and not for too long
+			other.hears(t, event("300", "task.assigned", strings.Replace(mailText, `"seq":7`, `"seq":300`, 1)))
+			other.leave()
+			synctest.Wait()
+			require.Equal(t, 1, strings.Count(said.String(), "\n"), said.String())
+			for _, word := range []string{"[WARN]", "took nothing", `reader="agent coder"`, "actor=W:1", "patience=30s", "it can resume " + behind} {
+				require.Contains(t, said.String(), word)
+			}
+		})
+	}
+}
+
+// oneByOne is read a byte at a time, so that nothing is read ahead.
+type oneByOne struct{ io.Reader }
+
+func (o *oneByOne) Read(p []byte) (int, error) { return o.Reader.Read(p[:min(1, len(p))]) }
+
+// Who takes a little, and slowly, is no one who takes nothing.
+//
+// Rows: E-09.
+func TestMailForOneWhoIsSlow(t *testing.T) {
+	p := newPost()
+	m := someMail(7)
+	m.Payload = wire.Raw(`{"x":"` + strings.Repeat("x", 10*mostAtOnce) + `"}`)
+	p.send(m)
+	visitAsOperator(t, mailDoor(p), func(t *testing.T, c *http.Client, _ *pipes) {
+		begun := time.Now()
+		stream := asks{client: c}.listen(t, "").begins(t)
+		for want := event("7", "task.assigned", strings.Replace(mailText, `{"n":1.50}`, string(m.Payload), 1)); want != ""; {
+			part := min(len(want), mostAtOnce)
+			stream.hears(t, want[:part])
+			want = want[part:]
+			<-time.After(patience / 2)
+		}
+		require.Greater(t, time.Since(begun), 4*patience)
+		stream.leave()
+	})
+}
+
+// What cannot be read any more is cut off, and the log says why.
+func TestMailThatCannotBeRead(t *testing.T) {
+	var said bytes.Buffer
+	p := newPost()
+	d := mailDoor(p)
+	visitAsOperator(t, d, func(t *testing.T, c *http.Client, _ *pipes) {
+		d.Log = hclog.New(&hclog.LoggerOptions{Output: &said})
+		stream := asks{client: c}.listen(t, "?actor=GO").begins(t)
+		p.breaks(errors.New("the record is broken"))
+		_, err := stream.rest()
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.Contains(t, said.String(), "the record is broken")
+		require.Contains(t, said.String(), "actor=GO")
+	})
+}
+
+// Nobody is told anything before it is known that it may.
+//
+// Rows: E-32, T-35.
+func TestMailOfOthers(t *testing.T) {
+	h := buildHub(t, nil)
+	h.post.refuse = &wire.Error{Code: wire.CodeDenied, Message: "not yours", Details: map[string]any{"pointer": "/payload/actor"}}
+	response, text := h.ask(t, h.as(withToken("far")), http.MethodGet, "/api/sse/events?actor=GO", "")
+	require.Equal(t, "/actor", requireRefused(t, response, text, http.StatusForbidden, wire.CodeDenied))
+	require.Empty(t, h.door.readers.open, "and none of it counts as open")
+}
+
+// The end of a server is the end of its streams, and it need not wait for them.
+//
+// Rows: E-08.
+func TestMailEndsWithTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost()
+		d := mailDoor(p)
+		d.Log = hclog.NewNullLogger()
+		way := newPipes(Caller{Kind: Operator, Wide: true})
+		shut := serve(d, way)
+		transport := &http.Transport{DialContext: way.dial}
+		stream := asks{client: &http.Client{Transport: transport}}.listen(t, "").begins(t)
+		begun, over := time.Now(), make(chan struct{})
+		go func() {
+			defer close(over)
+			shut()
+		}()
+		text, err := stream.rest()
+		require.NoError(t, err)
+		require.Empty(t, text)
+		<-over
+		require.Less(t, time.Since(begun), time.Second)
+		<-p.left
+		transport.CloseIdleConnections()
+	})
+	require.Equal(t, context.Background(), closing(t.Context()), "what no server answers does not end with one")
+}

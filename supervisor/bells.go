@@ -1,0 +1,73 @@
+package supervisor
+
+import (
+	"sync"
+
+	"orchestrator/wire"
+)
+
+// bells ring when mail has been recorded, for those who wait for it. Whoever
+// hears one looks into the record: what there is to read is there, and nothing is
+// kept for anybody who is slow.
+type bells struct {
+	mu   sync.Mutex
+	hung map[string]map[*bell]bool // by the actor whose mail it is; "": all
+}
+
+// bell has been rung when there is something in it.
+type bell struct{ rung chan struct{} }
+
+// hang hangs up a bell for the mail of an actor, "" for that of all, until it is
+// taken down.
+func (b *bells) hang(actor string) (*bell, func()) {
+	fresh := &bell{rung: make(chan struct{}, 1)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hung == nil {
+		b.hung = make(map[string]map[*bell]bool)
+	}
+	if b.hung[actor] == nil {
+		b.hung[actor] = make(map[*bell]bool)
+	}
+	b.hung[actor][fresh] = true
+	return fresh, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if delete(b.hung[actor], fresh); len(b.hung[actor]) == 0 {
+			delete(b.hung, actor)
+		}
+	}
+}
+
+// ring tells of the mail among records.
+func (b *bells) ring(records []wire.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.hung) == 0 {
+		return
+	}
+	for i := range records {
+		switch r := &records[i]; r.Topic {
+		case "":
+		default:
+			if r.To == wire.Broadcast {
+				for actor := range b.hung {
+					b.ringAll(actor)
+				}
+				continue
+			}
+			b.ringAll(r.To)
+			b.ringAll("")
+		}
+	}
+}
+
+// ringAll rings the bells of one actor. The lock is held.
+func (b *bells) ringAll(actor string) {
+	for one := range b.hung[actor] {
+		select {
+		case one.rung <- struct{}{}:
+		default: // it has been heard of, and nobody has looked yet
+		}
+	}
+}

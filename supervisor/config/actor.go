@@ -1,0 +1,60 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// actorForm is what an agent can be on the bus. "W" and "S:kind" are another
+// actor with each run, "auto" is "W". The bus has the same rules, in its words.
+var actorForm = regexp.MustCompile(`^(auto|GO|W|(HO|PO|IO|W):[^:\s]+|S:[^:\s]+(:[^:\s]+)?)$`)
+
+// topicForm is words with dots between them.
+var topicForm = regexp.MustCompile(`^[^.\s*]+(\.[^.\s*]+)*$`)
+
+// actor is who an agent is on the bus. Each but those of runs is there once.
+func (r *reader) actor(a *Agent) func(value) {
+	return func(v value) {
+		var id string
+		word(&id)(v)
+		switch {
+		case id == "":
+			return
+		case !actorForm.MatchString(id):
+			v.reject("bad-actor", "Bad actor", fmt.Sprintf("%s is no actor.", v.quoted()),
+				"Say GO, HO:host, PO:project, IO:person, or auto, W or S:kind for another one with each run.")
+			return
+		}
+		a.Actor = id
+		if id == "auto" || id == "W" || strings.HasPrefix(id, "S:") && strings.Count(id, ":") == 1 {
+			return
+		}
+		if other, taken := r.actors[id]; taken {
+			hint := "Two agents cannot read the same mail: give each an actor of its own."
+			if a.Index > 0 && strings.HasPrefix(other, a.Block) {
+				hint = "Replicas need one each, such as \"PO:name-${self.index}\"."
+			}
+			v.reject("actor-taken", "Actor is taken", fmt.Sprintf("Agent %q is %s already.", other, v.quoted()), hint)
+			return
+		}
+		r.actors[id] = a.Name
+	}
+}
+
+// topics are names of topics.
+func topics(into *[]string) func(value) {
+	return func(v value) {
+		var names []string
+		words(&names)(v)
+		for _, name := range names {
+			if !topicForm.MatchString(name) {
+				v.reject("bad-topic", "Bad topic", fmt.Sprintf("%q is no topic.", name), "A topic is words with dots between them, such as build.finished.")
+				return
+			}
+		}
+		if names != nil {
+			*into = names
+		}
+	}
+}

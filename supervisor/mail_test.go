@@ -1,0 +1,305 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// mailTo spells the request for a message.
+func mailTo(id, to string, n int) string {
+	return request(id, "send-message", fmt.Sprintf(`{"to_actor":%q,"topic":"message.direct","payload":{"n":%d}}`, to, n))
+}
+
+// brought is the mail that a run was brought: what n each payload has.
+func (a *talker) brought() (list []int) {
+	a.t.Helper()
+	for _, line := range a.told() {
+		if line.Type != "notify:message" {
+			continue
+		}
+		var m struct {
+			Payload struct{ N int }
+			Seq     int64
+		}
+		require.NoError(a.t, json.Unmarshal(line.Payload, &m))
+		require.Positive(a.t, m.Seq)
+		list = append(list, m.Payload.N)
+	}
+	return list
+}
+
+func upTo(n int) (list []int) {
+	for i := range n {
+		list = append(list, i)
+	}
+	return list
+}
+
+// named is an agent with an actor of its own name.
+func named(name string) Agent {
+	a := Agent{Name: name, Actor: "PO:" + name}
+	a.Restart.Policy = Always
+	return a
+}
+
+// Mail is brought to an agent as it comes, and what it has not acked is brought
+// again to its next run.
+//
+// Rows: E-26, E-27, E-35, E-36, E-40, T-34, T-35.
+func TestMailIsBrought(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, named("one"), named("two"))
+		one, two := all[0], all[1]
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		one.says(mailTo("1", "PO:two", 0), mailTo("2", "PO:one", 7), mailTo("3", "PO:two", 1))
+		require.Equal(t, []int{0, 1}, two.brought())
+		require.Equal(t, []int{7}, one.brought())
+		var list wire.MailList
+		two.says(request("p", "poll-messages", `{}`))
+		two.answer("p", &list)
+		require.Len(t, list.Messages, 2)
+		two.says(request("a", "ack-messages", fmt.Sprintf(`{"seq":%d}`, list.Messages[0].Seq)))
+		synctest.Wait()
+		two.exit <- 0
+		<-time.After(time.Minute)
+		require.Equal(t, []int{1}, two.brought(), "what it has acked is not brought again")
+		require.NoError(t, p.stop())
+	})
+}
+
+// answer reads the answer to a request.
+func (a *talker) answer(id string, v any) {
+	a.t.Helper()
+	for _, line := range a.told() {
+		if line.CorrelationID == id {
+			require.Nil(a.t, line.Error)
+			require.NoError(a.t, json.Unmarshal(line.Payload, v))
+			return
+		}
+	}
+	require.Fail(a.t, "there is no answer to "+id)
+}
+
+// An agent that does not read has its mail wait in the record, not in its
+// mailbox; nobody else waits for it, and nothing is lost or said to be.
+//
+// Rows: E-09, E-27, E-28, B-08, T-04.
+func TestMailWaitsForSlowAgents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := named("slow")
+		slow.Mailbox = Bounds{Messages: 20, Bytes: 1 << 20}
+		agents, parts, all := talkers(t, named("one"), slow, named("fine"))
+		one, deaf, fine := all[0], all[1], all[2]
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		again := p.deafen(deaf)
+		const many = 1000
+		for n := range many {
+			one.says(mailTo(fmt.Sprint(n), "PO:slow", n))
+		}
+		one.says(mailTo("x", "PO:fine", 3))
+		require.Equal(t, []int{3}, fine.brought())
+		require.LessOrEqual(t, p.view("slow").Mailbox.Messages, 20)
+		again()
+		require.Equal(t, upTo(many), deaf.brought())
+		require.Zero(t, p.view("slow").Mailbox.Refused)
+		require.Zero(t, p.count(wire.EventUndelivered))
+		require.NoError(t, p.stop())
+	})
+}
+
+// An answer that has to be read in the record waits for an agent that takes
+// nothing, and takes no memory meanwhile.
+//
+// Rows: E-30, T-04.
+func TestPagesWaitForSlowAgents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := named("slow")
+		slow.Mailbox = Bounds{Messages: 1000, Bytes: 40_000}
+		agents, parts, all := talkers(t, named("one"), slow)
+		one, deaf := all[0], all[1]
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		for n := range 100 {
+			one.says(mailTo(fmt.Sprint(n), "PO:slow", n))
+		}
+		require.Equal(t, upTo(100), deaf.brought())
+		again := p.deafen(deaf)
+		asked := make(chan struct{})
+		go func() { // which waits too, after a while
+			defer close(asked)
+			for n := range 50 {
+				deaf.says(request(fmt.Sprint("p", n), "poll-messages", `{}`)) // each page is some 17 KiB
+			}
+		}()
+		synctest.Wait()
+		require.Less(t, p.view("slow").Mailbox.Bytes, int64(80_000))
+		again()
+		<-asked
+		for n := range 50 {
+			var list wire.MailList
+			deaf.answer(fmt.Sprint("p", n), &list)
+			require.Len(t, list.Messages, 100)
+		}
+		require.NoError(t, p.stop())
+	})
+}
+
+// What is for everybody is brought to everybody but its sender; an agent that is
+// another actor with each run is brought nothing that was said before its time.
+//
+// Rows: E-31, E-52, E-72, T-41.
+func TestBroadcastsAreBrought(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		boss := named("boss")
+		boss.Actor = "GO"
+		plain := Agent{Name: "plain", Restart: named("").Restart}
+		agents, parts, all := talkers(t, boss, named("one"), plain)
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		say := func(id string, n int) {
+			all[0].says(request(id, "send-message", fmt.Sprintf(`{"to_actor":"broadcast","topic":"broadcast.all","payload":{"n":%d}}`, n)))
+		}
+		say("1", 1)
+		require.Equal(t, []int{1}, all[1].brought())
+		require.Equal(t, []int{1}, all[2].brought())
+		require.NotContains(t, all[0].brought(), 1)
+		all[1].exit <- 0
+		all[2].exit <- 0
+		<-time.After(time.Minute)
+		require.Equal(t, []int{1}, all[1].brought())
+		require.Empty(t, all[2].brought())
+		say("2", 2)
+		require.Equal(t, []int{1, 2}, all[1].brought())
+		require.Equal(t, []int{2}, all[2].brought())
+		require.NoError(t, p.stop())
+	})
+}
+
+// A message with a key is there once, whoever sends it how often at the same
+// time: each is answered with the same message.
+//
+// Rows: E-16, E-60, T-23.
+func TestOneKeyIsOneMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, _ := talkers(t, named("one"))
+		record := newLedger()
+		p := perform(t, Options{Record: record, Protocol: freely}, agents, parts)
+		synctest.Wait()
+		let := record.hold()
+		var all sync.WaitGroup
+		seqs := make([]int64, 50)
+		for i := range seqs {
+			all.Go(func() {
+				answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "send-message",
+					[]byte(`{"to_actor":"PO:one","topic":"message.direct","payload":{"n":1},"idempotency_key":"k"}`))
+				if err == nil {
+					seqs[i] = answer.(*wire.Sent).Seq
+				}
+			})
+		}
+		synctest.Wait()
+		let()
+		all.Wait()
+		for _, seq := range seqs {
+			require.Positive(t, seq)
+			require.Equal(t, seqs[0], seq)
+		}
+		n := 0
+		for _, r := range record.facts(t) {
+			if r.Key == "k" {
+				n++
+			}
+		}
+		require.Equal(t, 1, n)
+		require.NoError(t, p.stop())
+	})
+}
+
+// blind is a record in which nothing can be found.
+type blind struct{ *ledger }
+
+func (blind) Find(context.Context, wire.Search) iter.Seq2[wire.Record, error] {
+	return func(yield func(wire.Record, error) bool) { yield(wire.Record{}, errors.New("no such sector")) }
+}
+
+// Whether a key was used cannot be told without the record: then nothing is sent.
+//
+// Rows: E-16, E-57.
+func TestNoKeyWithoutTheRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, named("one"))
+		record := newLedger()
+		p := perform(t, Options{Record: blind{record}, Protocol: freely}, agents, parts)
+		synctest.Wait()
+		all[0].says(
+			request("1", "send-message", `{"to_actor":"GO","topic":"message.direct","payload":{},"idempotency_key":"k"}`),
+			request("2", "send-message", `{"to_actor":"GO","topic":"message.direct","payload":{}}`),
+			request("3", "poll-messages", `{}`),
+		)
+		require.ElementsMatch(t, []string{"1 INTERNAL_ERROR", "2 granted", "3 INTERNAL_ERROR"}, all[0].gist())
+		for _, r := range record.facts(t) {
+			require.Empty(t, r.Key)
+		}
+		require.NoError(t, p.stop())
+	})
+}
+
+// Whoever follows somebody's mail gets what is there, and then what comes.
+//
+// Rows: E-08, E-09, E-32.
+func TestFollowedMail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, named("one"))
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		operator := handlers.Actor{Kind: handlers.Operator}
+		_, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.Correspondent, Name: "HO:x"}, "PO:one", nil)
+		require.Error(t, err)
+		all[0].says(mailTo("1", "HO:x", 1))
+		synctest.Wait()
+		reader, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.Correspondent, Name: "HO:x"}, "", nil)
+		require.NoError(t, err)
+		got := make(chan []wire.Mail, 10)
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			for {
+				messages, err := reader.Next(ctx)
+				if err != nil {
+					left <- err
+					return
+				}
+				got <- messages
+			}
+		}()
+		require.Len(t, <-got, 1)
+		synctest.Wait()
+		all[0].says(mailTo("2", "HO:x", 2), mailTo("3", "PO:one", 3))
+		require.Equal(t, `{"n":2}`, string((<-got)[0].Payload))
+		var seen []string
+		require.NoError(t, p.Messages(t.Context(), MailQuery{Actor: "HO:x", Last: 1}, func(m wire.Mail) error {
+			seen = append(seen, string(m.Payload))
+			return nil
+		}))
+		require.Equal(t, []string{`{"n":2}`}, seen)
+		leave()
+		require.ErrorIs(t, <-left, context.Canceled)
+		_, err = p.Ask(t.Context(), operator, "poll-messages", []byte(`{"actor":"HO:x","limit":1}`))
+		require.NoError(t, err)
+		require.NoError(t, p.stop())
+	})
+}

@@ -1,0 +1,107 @@
+package supervisor
+
+// How much room a mailbox has, and those who wait for it.
+
+func (m *mailbox) full() bool { return m.lines+m.taken >= m.bounds.Messages }
+
+// moving is closed when something was taken. The lock is held.
+func (m *mailbox) moving() <-chan struct{} {
+	if m.room == nil {
+		m.room = make(chan struct{})
+	}
+	return m.room
+}
+
+// owe says that so many answers will be put, or, below zero, that they will not
+// be for now.
+func (m *mailbox) owe(answers int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owed = max(0, m.owed+answers)
+	if answers < 0 {
+		m.makeRoom()
+	}
+}
+
+// await waits until the mailbox is less than half full, with what is owed. It
+// is for the agent's own reader: one that asks without reading the answers
+// stands still, and nobody else does.
+func (m *mailbox) await() {
+	for {
+		m.mu.Lock()
+		if m.over || m.ending || m.free || m.roomy() {
+			m.mu.Unlock()
+			return
+		}
+		moved := m.moving()
+		m.mu.Unlock()
+		<-moved
+	}
+}
+
+// roomy says whether the mailbox is less than half full, with what is owed. The
+// lock is held.
+func (m *mailbox) roomy() bool {
+	return (m.lines+m.taken+m.owed)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes
+}
+
+func (m *mailbox) hasRoom() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.roomy()
+}
+
+// whenRoomy has something done once, when the mailbox is less than half full. A
+// mailbox that is given up does nothing.
+func (m *mailbox) whenRoomy(do func()) { m.when(m.roomy, &m.relief, do) }
+
+// whenLight is whenRoomy for answers that are still to be made: only how many
+// bytes wait counts, for the answers themselves are owed.
+func (m *mailbox) whenLight(do func()) { m.when(m.light, &m.lighter, do) }
+
+func (m *mailbox) isLight() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.light()
+}
+
+func (m *mailbox) light() bool { return m.bytes*2 < m.bounds.Bytes }
+
+func (m *mailbox) when(so func() bool, later *[]func(), do func()) {
+	m.mu.Lock()
+	now := so()
+	if !now {
+		*later = append(*later, do)
+	}
+	m.mu.Unlock()
+	if now {
+		do()
+	}
+}
+
+// setFree ends all waiting for room, for good.
+func (m *mailbox) setFree() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free = true
+	m.makeRoom()
+}
+
+// relieved is what is to be done now that there is room. The lock is held.
+func (m *mailbox) relieved() (now []func()) {
+	if m.light() {
+		now, m.lighter = m.lighter, nil
+	}
+	if m.roomy() {
+		now, m.relief = append(now, m.relief...), nil
+	}
+	return now
+}
+
+// makeRoom wakes those who wait for room. The lock is held.
+func (m *mailbox) makeRoom() {
+	if m.room != nil {
+		close(m.room)
+		m.room = nil
+	}
+}

@@ -1,0 +1,223 @@
+package supervisor
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// postman reads the record for agents: mail, which it brings to those that run
+// as it comes, and the answers that need something of the record. It is one
+// goroutine that lives as long as there is something to do, so that neither those
+// who decide nor those who record ever wait for a page, and so that not more than
+// a page is in memory, however many agents there are.
+//
+// A round is where it stands with one run. It reads on behind what it has brought
+// when mail is recorded, and stops when the agent's mailbox is half full, until
+// that has room again: a slow agent costs nobody anything. What an agent has not
+// acked is brought again to its next run.
+type postman struct {
+	dispatcher *dispatcher
+
+	mu      sync.Mutex
+	rounds  map[string]*round // by actor
+	agents  map[string]*round // by agent
+	due     []func()          // what is to be done next
+	walking bool
+	over    bool
+	home    sync.WaitGroup
+}
+
+// round is the mail of one run.
+type round struct {
+	actor string
+	to    handlers.Actor
+	mail  *mailbox
+	after int64 // it has been brought all behind which this is the last
+	due   bool  // there may be more
+	over  bool
+}
+
+// A page of mail is so long at most.
+const (
+	pageMessages = 128
+	pageBytes    = 256 << 10
+)
+
+// begin opens the round of a run.
+func (p *postman) begin(r *round) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rounds == nil {
+		p.rounds, p.agents = make(map[string]*round), make(map[string]*round)
+	}
+	p.rounds[r.actor], p.agents[r.to.Name] = r, r
+	p.schedule(r)
+}
+
+// end closes it.
+func (p *postman) end(agent string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.agents[agent]
+	if r == nil {
+		return
+	}
+	r.over = true
+	delete(p.agents, agent)
+	if p.rounds[r.actor] == r {
+		delete(p.rounds, r.actor)
+	}
+}
+
+// ring has the mail among records brought to those who run.
+func (p *postman) ring(records []wire.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range records {
+		switch r := &records[i]; {
+		case r.Topic == "":
+		case r.To == wire.Broadcast:
+			for _, round := range p.rounds {
+				p.schedule(round)
+			}
+		default:
+			p.schedule(p.rounds[r.To])
+		}
+	}
+}
+
+// schedule has a round looked at. The lock is held.
+func (p *postman) schedule(r *round) {
+	if r == nil || r.due || r.over {
+		return
+	}
+	r.due = true
+	p.do(func() { p.visit(r) })
+}
+
+// later has something done that reads the record.
+func (p *postman) later(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.do(do)
+}
+
+// do is later. The lock is held.
+func (p *postman) do(do func()) {
+	if p.over {
+		return
+	}
+	p.due = append(p.due, do)
+	if !p.walking {
+		p.walking = true
+		p.home.Go(p.walk)
+	}
+}
+
+func (p *postman) walk() {
+	for {
+		p.mu.Lock()
+		if len(p.due) == 0 || p.over {
+			p.walking, p.due = false, nil
+			p.mu.Unlock()
+			return
+		}
+		next := p.due[0]
+		p.due[0] = nil
+		p.due = p.due[1:]
+		p.mu.Unlock()
+		next()
+	}
+}
+
+// close waits until nothing is brought any more.
+func (p *postman) close() {
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
+	p.home.Wait()
+}
+
+// visit brings a run a page of its mail.
+func (p *postman) visit(r *round) {
+	p.mu.Lock()
+	r.due = false
+	over := r.over
+	p.mu.Unlock()
+	if over {
+		return
+	}
+	messages, err := p.dispatcher.mailBehind(r.actor, r.after)
+	if err != nil {
+		p.dispatcher.log.Error("mail cannot be read", "actor", r.actor, "error", err)
+		return
+	}
+	for i := range messages {
+		if !r.mail.hasRoom() {
+			r.mail.whenRoomy(func() { p.again(r) })
+			return
+		}
+		if !p.bring(r, &messages[i]) {
+			return
+		}
+		r.after = messages[i].Seq
+	}
+	if len(messages) > 0 {
+		p.again(r)
+	}
+}
+
+func (p *postman) again(r *round) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.schedule(r)
+}
+
+// bring puts a message into a run's mailbox.
+func (p *postman) bring(r *round, m *wire.Mail) bool {
+	envelope := wire.Envelope{ID: messageID(), At: time.Now()}
+	line := envelope.AppendNotice(nil, wire.NoticeMessage, m)
+	_, err := r.mail.put(entry{text: line, lines: 1, patient: true})
+	if errors.Is(err, ErrMailboxFull) {
+		r.mail.whenRoomy(func() { p.again(r) })
+	}
+	return err == nil
+}
+
+// answer completes an answer out of the record and gives it to a run. One that
+// takes nothing for now gets it when it does.
+func (p *postman) answer(l handlers.Letter, mail *mailbox) {
+	p.later(func() {
+		if !mail.isLight() {
+			mail.whenLight(func() { p.answer(l, mail) })
+			return
+		}
+		d := p.dispatcher
+		text := d.spell(nil, &l, time.Now())
+		d.put(mail, entry{text: text, lines: 1, answers: 1}, l.To)
+	})
+}
+
+// mailBehind is the first page of an actor's mail behind a number.
+func (d *dispatcher) mailBehind(actor string, after int64) ([]wire.Mail, error) {
+	var messages []wire.Mail
+	size := 0
+	for r, err := range d.Find(handlers.MailFor(actor, after)) {
+		if err != nil {
+			return nil, err
+		}
+		m := wire.MailOf(&r)
+		if !handlers.Wants(actor, &m) {
+			continue
+		}
+		messages = append(messages, m)
+		if size += len(m.Payload); len(messages) == pageMessages || size >= pageBytes {
+			break
+		}
+	}
+	return messages, nil
+}

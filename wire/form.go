@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"maps"
+	"strings"
+)
+
+// Form is how an agent has asked for something, and so how it is answered.
+type Form uint8
+
+// The forms.
+const (
+	FormOwn  Form = iota // request:…, answered with response:…
+	FormMail             // mail as it is, answered with the mail as it is kept
+	FormTool             // the call of a tool, answered as JSON-RPC; the ID is JSON
+)
+
+// RawID is the id of a request as JSON, for those who refuse it; nil when it has
+// none.
+func (r *Request) RawID() []byte { return rawID(r.Form, r.ID) }
+
+func rawID(form Form, id string) []byte {
+	switch {
+	case form == FormOwn:
+		return Quote(id)
+	case id == "":
+		return nil
+	case form == FormTool:
+		return []byte(id)
+	}
+	return Quote(id)
+}
+
+// payload is where the payload stands in a line of this form.
+func (f Form) payload() string {
+	switch f {
+	case FormMail:
+		return ""
+	case FormTool:
+		return "/params/arguments"
+	}
+	return "/payload"
+}
+
+// place has an error point into a line of this form. Whoever reads a payload, or
+// decides about it, says where something is wrong as if it stood in a request of
+// our own: they need not know in which form it came.
+func (f Form) place(e *Error) *Error {
+	pointer, _ := e.Details["pointer"].(string)
+	placed := pointer
+	if below, found := strings.CutPrefix(pointer, FormOwn.payload()); found && (below == "" || below[0] == '/') {
+		placed = f.payload() + below
+	} else if pointer == "/id" && f == FormMail {
+		placed = "/idempotency_key"
+	}
+	if placed == pointer {
+		return e
+	}
+	there := *e // the same error may be said again, in another form
+	there.Details = maps.Clone(e.Details)
+	there.Details["pointer"] = placed
+	return &there
+}
+
+// AppendReply appends the answer to a request as one line, in the form in which
+// it was asked: payload, a JSON object, or why not. The request is its ID.
+func (e Envelope) AppendReply(b []byte, form Form, request string, payload any, refusal *Error) []byte {
+	switch {
+	case form == FormOwn:
+		return e.AppendAnswer(b, request, payload, refusal)
+	case refusal != nil:
+		return e.AppendRefused(b, form, rawID(form, request), refusal)
+	}
+	from := len(b)
+	b, err := appendReply(b, form, request, payload)
+	if err != nil {
+		return e.AppendRefused(b[:from], form, rawID(form, request), unspeakable)
+	}
+	return append(b, '\n')
+}
+
+func appendReply(b []byte, form Form, request string, payload any) ([]byte, error) {
+	if form == FormMail {
+		return appendPayload(b, payload)
+	}
+	spelled, err := appendPayload(nil, payload)
+	if err != nil {
+		return b, err
+	}
+	return appendResult(b, rawID(form, request), string(spelled), spelled, false), nil
+}
+
+// AppendRefused appends the refusal of a request as one line, in the form in
+// which it was asked. The request's id is given as it stood, or nil.
+func (e Envelope) AppendRefused(b []byte, form Form, id []byte, refusal *Error) []byte {
+	refusal = form.place(refusal)
+	if form != FormTool {
+		return e.AppendRefusal(b, id, refusal)
+	}
+	words := refusal.Message
+	if refusal.Hint != "" {
+		words += ". " + refusal.Hint
+	}
+	about := append(appendError([]byte(`{"error":`), refusal), '}')
+	return append(appendResult(b, id, words, about, true), '\n')
+}
+
+// appendResult spells what the call of a tool came to: for models that read it,
+// and for programs.
+func appendResult(b, id []byte, words string, document []byte, failed bool) []byte {
+	b = appendRPC(b, id)
+	b = append(b, `"result":{"content":[{"type":"text","text":`...)
+	b = appendText(b, words)
+	b = append(b, `}],"structuredContent":`...)
+	b = append(b, document...)
+	if failed {
+		return append(b, `,"isError":true}}`...)
+	}
+	return append(b, `,"isError":false}}`...)
+}
+
+// appendRPC begins an answer in JSON-RPC.
+func appendRPC(b, id []byte) []byte {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	if id == nil {
+		b = append(b, "null"...)
+	}
+	b = append(b, id...)
+	return append(b, ',')
+}

@@ -1,0 +1,225 @@
+package wire
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sending is the payload of send-message with more behind what it needs.
+func sending(more string) string {
+	return `{"to_actor":"GO","topic":"t","payload":{}` + more + `}`
+}
+
+// Rows: E-11, E-12, E-13, E-14, E-15, E-16, E-17, E-69, E-70, E-71, E-72, E-73, E-82, T-36, T-37.
+func TestMailIsRead(t *testing.T) {
+	with := func(change func(m *SendMessage)) *SendMessage {
+		m := &SendMessage{To: ActorGlobal, Topic: "t", Payload: Raw(`{}`)}
+		change(m)
+		return m
+	}
+	for _, test := range []struct {
+		operation, payload string
+		want               any
+	}{
+		{"send-message", sending(``), with(func(*SendMessage) {})},
+		{"send-message", sending(`,"later":1,"seq":7,"created_at":"x"`), with(func(*SendMessage) {})},
+		{"send-message", sending(`,"from_actor":null,"reply_to":null,"idempotency_key":null`), with(func(*SendMessage) {})},
+		{"send-message", sending(`,"from_actor":"HO:h1"`), with(func(m *SendMessage) { m.From = "HO:h1" })},
+		{"send-message", sending(`,"reply_to":42`), with(func(m *SendMessage) { m.ReplyTo = 42 })},
+		{"send-message", sending(`,"reply_to":4.2e1`), with(func(m *SendMessage) { m.ReplyTo = 42 })},
+		{"send-message", sending(`,"reply_to":"42"`), with(func(m *SendMessage) { m.ReplyTo = 42 })},
+		{"send-message", sending(`,"reply_to":"999999999999999"`), with(func(m *SendMessage) { m.ReplyTo = 999999999999999 })},
+		{"send-message", sending(`,"idempotency_key":"any text"`), with(func(m *SendMessage) { m.Key = "any text" })},
+		{"send-message", sending(`,"idempotency_key":"` + strings.Repeat("k", 200) + `"`), with(func(m *SendMessage) { m.Key = strings.Repeat("k", 200) })},
+		{
+			"send-message", `{"to_actor":"broadcast","topic":"broadcast.all","payload":{"idempotency_key":"inside", "n":1.0}}`,
+			&SendMessage{To: Broadcast, Topic: TopicBroadcast, Payload: Raw(`{"idempotency_key":"inside", "n":1.0}`)},
+		},
+		{"poll-messages", `{}`, &PollMessages{}},
+		{"poll-messages", `{"cursor":null,"limit":null,"actor":null}`, &PollMessages{}},
+		{"poll-messages", `{"actor":"HO:h1","cursor":0,"limit":10000}`, &PollMessages{Actor: "HO:h1", Cursor: ptr(int64(0)), Limit: 10000}},
+		{"poll-messages", `{"actor":"Governor","cursor":41}`, &PollMessages{Actor: ActorGovernor, Cursor: ptr(int64(41))}},
+		{"ack-messages", `{"seq":45}`, &AckMessages{Seq: 45}},
+		{"ack-messages", `{"actor":"HO:h1","seq":0}`, &AckMessages{Actor: "HO:h1"}},
+		{"heartbeat", `{}`, &Heartbeat{}},
+		{"heartbeat", `{"actor":"W:1"}`, &Heartbeat{Actor: "W:1"}},
+		{"list-actors", `{"x":1}`, &Nothing{}},
+		{"list-topics", `{}`, &Nothing{}},
+	} {
+		body, wrong := readAs(t, test.operation, test.payload)
+		require.Empty(t, wrong, "%s %s", test.operation, test.payload)
+		require.Equal(t, test.want, body, "%s %s", test.operation, test.payload)
+	}
+}
+
+// Rows: E-11, E-12, E-13, E-14, E-15, E-16, E-69, E-70, E-71, E-73, E-75, T-36.
+func TestMailIsRefused(t *testing.T) {
+	const number = "/payload/reply_to: reply_to must be the number of a message, or null"
+	const whole = "/payload/reply_to: reply_to must be a whole number from 1 to 9007199254740991"
+	for _, test := range []struct{ operation, payload, want string }{
+		{"send-message", `{"topic":"t","payload":{}}`, "/payload/to_actor: to_actor is missing"},
+		{"send-message", `{"to_actor":"??","topic":"t","payload":{}}`, `/payload/to_actor: to_actor must be broadcast, GO, HO:host, PO:project, IO:person, W:id or S:kind:id, not "??"`},
+		{"send-message", `{"to_actor":" ","topic":"t","payload":{}}`, "/payload/to_actor: to_actor must not be empty"},
+		{"send-message", sending(`,"to_actor":"GO"`), "/payload/to_actor: to_actor stands twice"},
+		{"send-message", sending(`,"from_actor":7`), "/payload/from_actor: from_actor must be a string"},
+		{"send-message", sending(`,"from_actor":"broadcast"`), `/payload/from_actor: from_actor must be GO, HO:host, PO:project, IO:person, W:id or S:kind:id, not "broadcast"`},
+		{"send-message", sending(`,"from_actor":"Bus"`), `/payload/from_actor: from_actor must not be "Bus": that is the orchestrator's own`},
+		{"send-message", sending(`,"from_actor":"Governor"`), `/payload/from_actor: from_actor must not be "Governor": that is the orchestrator's own`},
+		{"send-message", `{"to_actor":"GO","payload":{}}`, "/payload/topic: topic is missing"},
+		{"send-message", `{"to_actor":"GO","topic":"","payload":{}}`, "/payload/topic: topic must not be empty"},
+		{"send-message", `{"to_actor":"GO","topic":"a..b","payload":{}}`, `/payload/topic: topic must be words with dots between them, such as build.finished, not "a..b"`},
+		{"send-message", `{"to_actor":"GO","topic":"t"}`, "/payload/payload: payload is missing: it must be an object"},
+		{"send-message", `{"to_actor":"GO","topic":"t","payload":null}`, "/payload/payload: payload is missing: it must be an object"},
+		{"send-message", `{"to_actor":"GO","topic":"t","payload":[]}`, "/payload/payload: payload must be an object"},
+		{"send-message", `{"to_actor":"GO","topic":"t","payload":"{}"}`, "/payload/payload: payload must be an object"},
+		{"send-message", sending(`,"reply_to":"abc"`), number},
+		{"send-message", sending(`,"reply_to":""`), number},
+		{"send-message", sending(`,"reply_to":"null"`), number},
+		{"send-message", sending(`,"reply_to":"+42"`), number},
+		{"send-message", sending(`,"reply_to":"042"`), number},
+		{"send-message", sending(`,"reply_to":"1.5"`), number},
+		{"send-message", sending(`,"reply_to":"1000000000000000"`), number},
+		{"send-message", sending(`,"reply_to":1.5`), whole},
+		{"send-message", sending(`,"reply_to":0`), whole},
+		{"send-message", sending(`,"reply_to":-1`), whole},
+		{"send-message", sending(`,"reply_to":9007199254740992`), whole},
+		{"send-message", sending(`,"reply_to":[42]`), "/payload/reply_to: reply_to must be a number"},
+		{"send-message", sending(`,"idempotency_key":""`), "/payload/idempotency_key: idempotency_key must not be empty; leave it out, or say null"},
+		{"send-message", sending(`,"idempotency_key":7`), "/payload/idempotency_key: idempotency_key must be a string"},
+		{"send-message", sending(`,"idempotency_key":"` + strings.Repeat("k", 201) + `"`), "/payload/idempotency_key: idempotency_key must not be longer than 200 bytes"},
+		{"send-message", sending(`,"idempotency_key":"a\u0000b"`), "/payload/idempotency_key: idempotency_key must not have control characters in it"},
+		{"send-message", sending(`,"idempotency_key":"\u0085"`), "/payload/idempotency_key: idempotency_key must not have control characters in it"},
+		{"poll-messages", `{"actor":"HO:"}`, `/payload/actor: actor must have something that can be read behind each colon: "HO:"`},
+		{"poll-messages", `{"cursor":-1}`, "/payload/cursor: cursor must be a whole number from 0 to 9007199254740991"},
+		{"poll-messages", `{"limit":0}`, "/payload/limit: limit must be a whole number from 1 to 9007199254740991"},
+		{"poll-messages", `{"limit":10001}`, "/payload/limit: limit must not be more than 10000"},
+		{"ack-messages", `{}`, "/payload/seq: seq is missing"},
+		{"ack-messages", `{"seq":null}`, "/payload/seq: seq is missing"},
+		{"ack-messages", `{"seq":"45"}`, "/payload/seq: seq must be a number"},
+		{"heartbeat", `{"actor":"Bus"}`, `/payload/actor: actor must not be "Bus": that is the orchestrator's own`},
+	} {
+		_, wrong := readAs(t, test.operation, test.payload)
+		require.Equal(t, test.want, wrong, "%s %s", test.operation, test.payload)
+	}
+}
+
+// Rows: E-14.
+func TestMailThatIsTooLarge(t *testing.T) {
+	mail := func(size int) []byte {
+		return []byte(`{"to_actor":"GO","topic":"t","payload":{"x":"` + strings.Repeat("x", size-len(`{"x":""}`)) + `"}}`)
+	}
+	_, err := ReadRequest("send-message", mail(MostMail), 64)
+	require.Nil(t, err)
+	_, err = ReadRequest("send-message", mail(MostMail+1), 64)
+	require.Equal(t, CodeTooLarge, err.Code)
+	require.Equal(t, "/payload/payload", err.Details["pointer"])
+}
+
+// Rows: E-13, E-41.
+func TestTopics(t *testing.T) {
+	standard := []string{
+		TopicTaskAssigned, TopicTaskCompleted, TopicTaskFailed, TopicTaskProgress, TopicAgentSpawned, TopicAgentTerminated,
+		TopicAlertFired, TopicAlertResolved, TopicHeartbeat, TopicDirect, TopicBroadcast,
+	}
+	require.Equal(t, []string{
+		"task.assigned", "task.completed", "task.failed", "task.progress", "agent.spawned", "agent.terminated",
+		"alert.fired", "alert.resolved", "heartbeat", "message.direct", "broadcast.all",
+	}, standard)
+	for _, good := range append(standard, TopicUnknown, "a", "a.b.c", "Größe.neu", "a-b_c/d:e", strings.Repeat("x", 200)) {
+		require.Empty(t, CheckTopic(good), good)
+	}
+	for _, bad := range []string{
+		"", ".", "a..b", ".a", "a.", "a b", "a.\tb", "a.b\n", "a.*", "a.\x00", "a.\x7f", "a.\u00a0", "a.\u202eb", "a.\ufeff", strings.Repeat("x", 201),
+	} {
+		require.NotEmpty(t, CheckTopic(bad), "%q", bad)
+	}
+}
+
+// Rows: E-15, E-22, E-25, T-37.
+func TestMailIsWhatTheRecordKeeps(t *testing.T) {
+	r := &Record{
+		Seq: 43, At: noon.At, From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Kind: EventMail, Payload: []byte(`{"n": 1.0}`), ReplyTo: 42, Key: "k",
+		Correlation: "c",
+	}
+	m := MailOf(r)
+	want := `{"seq":43,"from_actor":"GO","to_actor":"HO:attic","topic":"task.assigned","payload":{"n": 1.0},"reply_to":42,"created_at":"2026-02-04T12:00:00.123Z"}`
+	require.Equal(t, want, string(m.append(nil)))
+	r.ReplyTo = 7
+	require.Equal(t, want, string(m.append(nil)), "a record that is filled again does not change it")
+	r.ReplyTo = 0
+	m = MailOf(r)
+	require.Contains(t, string(m.append(nil)), `"reply_to":null,`)
+	for _, at := range []time.Time{noon.At, {}, time.Date(2026, 12, 31, 23, 59, 59, 999_999_999, time.UTC)} {
+		m = MailOf(&Record{At: at})
+		require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, m.CreatedAt)
+	}
+}
+
+// By hand and by reflection mail has one spelling, alone, in lists, and as what
+// Sent is made of; and it can be read again.
+//
+// Rows: E-22.
+func TestMailHasOneSpelling(t *testing.T) {
+	schema := validators(t)["mail"]
+	requireSpelling := func(byHand []byte, value, back any) {
+		text, err := Encode(value)
+		require.NoError(t, err)
+		require.Equal(t, string(byHand), string(text))
+		require.NoError(t, Decode(text, back))
+		require.Equal(t, value, back)
+	}
+	for _, mail := range each(bareMail, fullMail) {
+		text := mail.append(nil)
+		require.NoError(t, schema.Validate(decoded(t, text)), "%s", text)
+		require.Equal(t, []string{"created_at", "from_actor", "payload", "reply_to", "seq", "to_actor", "topic"}, slices.Sorted(maps.Keys(keysOf(t, append(text, '\n')))))
+		requireSpelling(text, &mail, new(Mail))
+		for _, sent := range each(Sent{Mail: mail}, Sent{Mail: mail, Duplicate: true, Warnings: []string{`"w"`, "v"}}) {
+			requireSpelling(sent.append(nil), &sent, new(Sent))
+		}
+		for _, l := range []*MailList{{Messages: []Mail{mail}}, {Actor: `H"O`, Messages: []Mail{mail, bareMail}, Cursor: 42, More: true}} {
+			requireSpelling(l.append(nil), l, new(MailList))
+		}
+	}
+	var none Mail
+	text, err := Encode(none)
+	require.NoError(t, err)
+	require.Equal(t, string(none.append(nil)), string(text))
+	require.Equal(t, `{"actor":"","messages":[],"cursor":0,"more":false}`, string(new(MailList).append(nil)))
+}
+
+// What a message says leaves as it came, in whatever way it is told.
+//
+// Rows: E-18, E-22, T-37, T-48.
+func TestPayloadsOfMailLeaveAsTheyCame(t *testing.T) {
+	const verbatim = `{"n": 12345678901234567890,"x":1.0,"html":"<a&b>","u":"\u00e9\/","idempotency_key":"inside","dup":1,"dup":2}`
+	m, ok := reader().Parse([]byte(`{"from_actor":"GO","to_actor":"HO:attic","topic":"t","payload":` + verbatim + `,"idempotency_key":"k"}`)).(*Request)
+	require.True(t, ok)
+	body, err := ReadRequest(m.Operation, m.Payload, 64)
+	require.Nil(t, err)
+	mail := MailOf(&Record{Seq: 1, At: noon.At, From: "GO", To: "HO:attic", Topic: "t", Payload: body.(*SendMessage).Payload, Key: m.ID})
+	for _, line := range [][]byte{
+		noon.AppendNotice(nil, NoticeMessage, &mail),
+		noon.AppendAnswer(nil, "1", &Sent{Mail: mail}, nil),
+		noon.AppendReply(nil, FormMail, m.ID, &Sent{Mail: mail}, nil),
+		noon.AppendReply(nil, FormTool, "1", &MailList{Messages: []Mail{mail}}, nil),
+	} {
+		keysOf(t, line)
+		require.Contains(t, string(line), `"payload":`+verbatim+`,"reply_to":null,`)
+	}
+	require.NotContains(t, string(noon.AppendReply(nil, FormMail, m.ID, &Sent{Mail: mail}, nil)), `"k"`, "the key stays with the bus")
+}
+
+// Rows: E-22, E-25.
+func TestNoticesOfMail(t *testing.T) {
+	for _, mail := range []Mail{fullMail, bareMail} {
+		line := noon.AppendNotice(nil, NoticeMessage, &mail)
+		require.Equal(t, `{"type":"notify:message","id":"res-1","timestamp":"2026-02-04T12:00:00.123Z","payload":`+string(mail.append(nil))+"}\n", string(line))
+		requireValid(t, "notify:message", line)
+		require.Equal(t, string(line), string(noon.AppendNotice(nil, NoticeMessage, mail)), "by value or not")
+	}
+}

@@ -1,0 +1,160 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// tool is an operation that can be called as a tool, in the words of the Model
+// Context Protocol, on a line like every other. What its arguments are is said by
+// the schema of the operation's payload.
+type tool struct{ name, operation, summary string }
+
+var tools = []tool{
+	{
+		"bus_send_message", operationMail,
+		"Sends a message to another actor. It is kept, and whoever it is for finds it when they come. The answer is the message with its number, seq.",
+	},
+	{
+		"bus_poll", "poll-messages",
+		"Returns the messages that came for you, in the order of their numbers. It takes nothing away: say with bus_ack what you have dealt with.",
+	},
+	{
+		"bus_ack", "ack-messages",
+		"Says up to which message you have dealt with what came for you. bus_poll goes on behind it.",
+	},
+	{
+		"bus_presence_heartbeat", "heartbeat",
+		"Says that you are there: once a minute, from when you begin with it.",
+	},
+}
+
+// The versions of the Model Context Protocol in which tools are called as here,
+// the latest last.
+var toolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18"}
+
+// What may be wrong with a call, in the numbers of JSON-RPC.
+const (
+	rpcInvalidRequest = -32600
+	rpcNoMethod       = -32601
+	rpcInvalidParams  = -32602
+)
+
+// call reads a line that calls a method. A tool becomes a request, the rest is
+// answered at once. What has no id wants no answer, and gets none.
+func (r *Reader) call() Message {
+	k := &r.known
+	id := correlatable(k.id)
+	switch {
+	case k.id == nil || isNull(k.id):
+		return Log{Why: "a call without an id wants no answer, and nothing is done"}
+	case id == nil:
+		return Log{Why: "the id of a call must be a string or a number"}
+	}
+	method, ok := text(k.method)
+	switch {
+	case !ok:
+		return k.fault(id, rpcInvalidRequest, invalid("/method", "method must be a string"))
+	case method == "tools/call":
+		return r.callTool(id)
+	case method == "tools/list":
+		return k.reply(id, appendTools(nil))
+	case method == "initialize":
+		return k.reply(id, r.appendWelcome(nil))
+	case method == "ping":
+		return k.reply(id, []byte("{}"))
+	}
+	return k.fault(id, rpcNoMethod, &Error{
+		Code:    CodeUnknownType,
+		Message: fmt.Sprintf("there is no method %.80q: there are initialize, ping, tools/list and tools/call", method),
+	})
+}
+
+// callTool makes the call of a tool a request.
+func (r *Reader) callTool(id []byte) Message {
+	var params Object
+	err := r.params(&params)
+	if err != nil {
+		return r.known.fault(id, rpcInvalidParams, err)
+	}
+	name, arguments := params.NeedText("name"), params.find("arguments")
+	i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
+	switch {
+	case i < 0:
+		params.Refuse("name", fmt.Sprintf("must be one of %s, not %.80q", list(toolNames()), name))
+	case arguments == nil:
+		arguments = []byte("{}")
+	case !isObject(arguments):
+		params.Refuse("arguments", "must be an object")
+	}
+	if err := params.Err(); err != nil {
+		return r.known.fault(id, rpcInvalidParams, err)
+	}
+	return &Request{ID: string(id), Operation: tools[i].operation, Payload: arguments, Form: FormTool}
+}
+
+// params takes the parameters of a call apart.
+func (r *Reader) params(into *Object) *Error {
+	line := Object{members: r.room}
+	value := line.find("params")
+	if err := line.Err(); err != nil {
+		return err
+	}
+	return into.ReadObject(value, scannedBefore, "/params")
+}
+
+func toolNames() []string {
+	names := make([]string, 0, len(tools))
+	for _, t := range tools {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// reply answers a call with a result.
+func (k *keys) reply(id, result []byte) *Replied {
+	method, _ := text(k.method)
+	line := append(appendRPC(nil, id), `"result":`...)
+	return &Replied{ID: id, Method: method, Text: append(append(line, result...), '}', '\n')}
+}
+
+// fault answers a call that cannot be one.
+func (k *keys) fault(id []byte, code int64, err *Error) *Replied {
+	method, _ := text(k.method)
+	line := append(appendRPC(nil, id), `"error":{"code":`...)
+	line = appendMember(strconv.AppendInt(line, code, 10), "message", err.Message)
+	if data, failed := Encode(err.Details); failed == nil && len(err.Details) > 0 {
+		line = appendRaw(line, "data", data)
+	}
+	return &Replied{ID: id, Method: method, Text: append(line, '}', '}', '\n'), Err: err}
+}
+
+// appendWelcome answers initialize: with the version that was asked for, if it
+// is one of ours, or else with our latest, which whoever asked may take or leave.
+func (r *Reader) appendWelcome(b []byte) []byte {
+	version := toolVersions[len(toolVersions)-1]
+	var params Object
+	if r.params(&params) == nil {
+		if asked := params.Text("protocolVersion"); slices.Contains(toolVersions, asked) {
+			version = asked
+		}
+	}
+	b = append(b, `{"protocolVersion":"`+version+`","capabilities":{"tools":{}},"serverInfo":{"name":"orchestrator"`...)
+	return append(appendMember(b, "version", FormatVersion), '}', '}')
+}
+
+// appendTools answers tools/list.
+func appendTools(b []byte) []byte {
+	b = append(b, `{"tools":[`...)
+	for i, t := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		schema, _ := Schema("request:" + t.operation) // tests say that it is there, and has a payload
+		b = appendText(append(b, `{"name":`...), t.name)
+		b = appendMember(b, "description", t.summary)
+		b = append(appendRaw(b, "inputSchema", MemberOf(MemberOf(schema, "properties"), "payload")), '}')
+	}
+	return append(b, ']', '}')
+}
