@@ -93,6 +93,23 @@
 // issued, and whether they were revoked. What has run out is not found any more,
 // and forgotten when the next one is issued.
 //
+// # Mail
+//
+// Actors write to each other: agents, people, and those from elsewhere who have
+// nothing else here. Every agent is one, by the name that the configuration gives
+// it, or another with each run; operators speak for GO. A message is one record,
+// as it was sent, and stays. What is here is who there is, up to where each has
+// dealt with its mail (its cursor), and the keys of the latest messages: whoever
+// asks for one with a key has looked into the record for older ones before, and
+// is sent back to look again when that is too long ago. A poll names a page of the
+// record and changes nothing; an ack moves a cursor, forward only.
+//
+// GO is told, by mail, of the life of agents, of topics that nobody has
+// registered, of messages that could not be dealt with, and of actors whose
+// heartbeat stays away: those that have sent one, and those that somebody has
+// given a name. What an agent says by mail of a task that it has counts as if it
+// had said so itself.
+//
 // # Repeats
 //
 // Of each agent the latest requests that changed something are remembered, with

@@ -47,18 +47,13 @@ func (f Form) payload() string {
 // our own: they need not know in which form it came.
 func (f Form) place(e *Error) *Error {
 	pointer, _ := e.Details["pointer"].(string)
-	placed := pointer
-	if below, found := strings.CutPrefix(pointer, FormOwn.payload()); found && (below == "" || below[0] == '/') {
-		placed = f.payload() + below
-	} else if pointer == "/id" && f == FormMail {
-		placed = "/idempotency_key"
-	}
-	if placed == pointer {
+	below, found := strings.CutPrefix(pointer, FormOwn.payload())
+	if f == FormOwn || !found || below != "" && below[0] != '/' {
 		return e
 	}
 	there := *e // the same error may be said again, in another form
 	there.Details = maps.Clone(e.Details)
-	there.Details["pointer"] = placed
+	there.Details["pointer"] = f.payload() + below
 	return &there
 }
 

@@ -87,7 +87,7 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 		"/payload/payload": {"/payload/payload", "/payload", "/params/arguments/payload"},
 		"/payload":         {"/payload", "", "/params/arguments"},
 		"/payloads":        {"/payloads", "/payloads", "/payloads"},
-		"/id":              {"/id", "/idempotency_key", "/id"},
+		"/id":              {"/id", "/id", "/id"},
 		"":                 {"", "", ""},
 	} {
 		for form, there := range want {
