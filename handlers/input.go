@@ -103,6 +103,7 @@ type Rules struct {
 	CountAssigned       bool          // what an agent has not started counts against its capacity
 	MaxAttempts         int           // of a task whose agents end
 	Silence             time.Duration // of a server that has registered: then it is offline
+	Heartbeat           time.Duration // apart: how often actors are asked for one
 	Stale               time.Duration // without a heartbeat: then GO is told
 	Topics              []string      // that are registered, besides the standard ones
 	Depth               int           // how deep a payload may nest

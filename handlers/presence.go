@@ -21,7 +21,7 @@ func heartbeat(t *turn, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
 		c = t.bus.actors[id]
 		t.resolveStale(c, "its heartbeat is back")
 	}
-	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(c.beat)}, nil
+	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(c.beat), Every: t.rules.Heartbeat.Milliseconds()}, nil
 }
 
 // actorSeen says that an actor has sent its heartbeat.

@@ -61,6 +61,9 @@ func New(rules Rules) *State {
 	if rules.Silence == 0 {
 		rules.Silence = 90 * time.Second
 	}
+	if rules.Heartbeat == 0 {
+		rules.Heartbeat = time.Minute
+	}
 	if rules.Stale == 0 {
 		rules.Stale = 3 * time.Minute
 	}

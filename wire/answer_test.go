@@ -140,7 +140,7 @@ func otherAnswers() []any {
 		&IssuedToken{ID: "t1", Actor: "HO:attic", IssuedAt: Timestamp(noon.At), Token: "orcact_1"},
 		&Sent{Mail: bareMail}, &Sent{Mail: fullMail, Duplicate: true, Warnings: []string{"w"}},
 		&MailList{}, &MailList{Actor: "HO:attic", Messages: []Mail{bareMail, fullMail}, Cursor: 42, More: true},
-		&Acked{Actor: "HO:attic", Cursor: 42}, &Beat{Actor: "HO:attic", LastSeen: Timestamp(noon.At)},
+		&Acked{Actor: "HO:attic", Cursor: 42}, &Beat{Actor: "HO:attic", LastSeen: Timestamp(noon.At), Every: 60_000},
 		&ActorList{}, &TopicList{}, &TopicList{Topics: []TopicView{{Topic: "a.b"}, {Topic: TopicHeartbeat, Standard: true, From: "any", To: ActorBus, Summary: "s"}}},
 		&Credential{ID: "a1", Kind: "actor", For: "HO:attic", IssuedAt: Timestamp(noon.At)},
 	}

@@ -224,6 +224,7 @@ func ReadHeartbeat(o *Object) *Heartbeat { return &Heartbeat{Actor: o.actor("act
 type Beat struct {
 	Actor    string `json:"actor"`
 	LastSeen string `json:"last_seen"`
+	Every    int64  `json:"heartbeat_ms"` // how far apart heartbeats are expected to be
 }
 
 // ActorView is an actor as everybody may see it.

@@ -32,7 +32,7 @@ var tools = []tool{
 
 // The versions of the Model Context Protocol in which tools are called as here,
 // the latest last.
-var toolVersions = []string{"2025-11-25", "2024-11-05", "2025-03-26", "2025-06-18"}
+var toolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
 // What may be wrong with a call, in the numbers of JSON-RPC.
 const (

@@ -112,10 +112,10 @@ func TestCallsThatAreAnsweredAtOnce(t *testing.T) {
 		{"initialize", `{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"x"}}`, welcome("2024-11-05")},
 		{"initialize", `{"protocolVersion":"2025-03-26"}`, welcome("2025-03-26")},
 		{"initialize", `{"protocolVersion":"2025-06-18"}`, welcome("2025-06-18")},
-		{"initialize", `{"protocolVersion":"2099-01-01"}`, welcome("2025-06-18")},
-		{"initialize", `{"protocolVersion":7}`, welcome("2025-06-18")},
-		{"initialize", ``, welcome("2025-06-18")},
-		{"initialize", `[]`, welcome("2025-06-18")},
+		{"initialize", `{"protocolVersion":"2099-01-01"}`, welcome("2025-11-25")},
+		{"initialize", `{"protocolVersion":7}`, welcome("2025-11-25")},
+		{"initialize", ``, welcome("2025-11-25")},
+		{"initialize", `[]`, welcome("2025-11-25")},
 	} {
 		line := calling(`"é1"`, test.method, test.params)
 		replied, ok := reader().Parse(line).(*Replied)

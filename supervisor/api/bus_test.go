@@ -15,7 +15,7 @@ import (
 
 const (
 	ackedText = `{"actor":"HO:far","cursor":7}`
-	beatText  = `{"actor":"HO:far","last_seen":"` + morning + `"}`
+	beatText  = `{"actor":"HO:far","last_seen":"` + morning + `","heartbeat_ms":60000}`
 	tokenText = `{"id":"a5","actor":"HO:far","token":"orc_secret"}`
 )
 

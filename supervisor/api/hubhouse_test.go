@@ -110,7 +110,7 @@ var answers = func() map[string]any {
 		"send-message":  &wire.Sent{Mail: someMail(7)},
 		"poll-messages": &wire.MailList{Messages: []wire.Mail{someMail(7)}, Cursor: 3},
 		"ack-messages":  &wire.Acked{Actor: "HO:far", Cursor: 7},
-		"heartbeat":     &wire.Beat{Actor: "HO:far", LastSeen: morning},
+		"heartbeat":     &wire.Beat{Actor: "HO:far", LastSeen: morning, Every: 60000},
 		"issue-token":   &wire.IssuedToken{ID: "a5", Actor: "HO:far", Token: "orc_secret", IssuedAt: morning},
 	}
 	for i := range hubRoutes {
