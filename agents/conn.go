@@ -29,10 +29,13 @@ type Conn struct {
 
 	done  chan struct{} // closed when in has ended
 	fresh chan struct{} // rings when there is news
+	post  chan struct{} // rings when there is mail
 
 	mu      sync.Mutex
 	waiting map[string]chan<- reply // by the id of the request
 	news    []Notice                // that nobody has taken
+	mail    []wire.Mail             // not dealt with, in order of the numbers
+	dealt   int64                   // the number of the last that was
 	over    error                   // why in has ended
 }
 
@@ -49,6 +52,7 @@ func Connect(in io.Reader, out io.Writer) *Conn {
 		turn:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		fresh:   make(chan struct{}, 1),
+		post:    make(chan struct{}, 1),
 		waiting: make(map[string]chan<- reply),
 	}
 	go c.listen(in)

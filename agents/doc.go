@@ -13,9 +13,31 @@
 //
 // Ask is for questions, Tell for events that nobody answers, News for notices,
 // and Work is the loop of an agent that does nothing but tasks; with WorkAs it
-// also plans them, hears what people say of them and asks for help. A line that is
-// no message is log, so an agent may print to os.Stdout as well; whoever prints
-// whole lines with one call never tears a message.
+// also plans them, hears what people say of them, asks for help and reads its
+// mail. A line that is no message is log, so an agent may print to os.Stdout as
+// well; whoever prints whole lines with one call never tears a message.
+//
+// # Mail
+//
+// Actors write to each other with SendMessage. Mail comes as a notice, Message,
+// as soon as it is there, and stays in the agent's mailbox until AckMessages says
+// that it has been dealt with: what was missed PollMessages lists, and the next
+// run is told of it again.
+//
+// The Mail of a Worker deals with message after message, and WorkAs acknowledges
+// each, and sends heartbeats:
+//
+//	Mail returns              the message
+//	nil                       is acknowledged
+//	an error, or it panics    is acknowledged, after task.failed was sent to GO
+//	the error of its context  stays, when the agent has to go
+//
+// Mail is never called again because of an error, as a handler of package bus is:
+// it tries again by itself what may go better then. Without Mail, Work takes
+// notices of mail and does nothing about them, so such an agent polls, if it has
+// mail.
+//
+// Actors that no orchestrator has started have package bus.
 //
 // # Who waits for whom
 //
@@ -24,7 +46,8 @@
 // busy for an hour, or never looks at its notices, still gets its answers. The
 // queue holds what the orchestrator has said and nobody has taken, a few hundred
 // bytes each: there are no more assignments than tasks that the agent may have
-// at a time.
+// at a time. Mail waits for the message before it in a queue of its own, which has
+// no bound either, and neither notices nor tasks wait for mail.
 //
 // Whoever speaks writes by itself, one at a time, and waits while the
 // orchestrator does not read.

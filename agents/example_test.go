@@ -40,6 +40,44 @@ func ExampleConn_Work() {
 	// Output: complete-task {"taskId":"task-1","result":"Hello, Ann"}
 }
 
+// An agent that has a name among the actors deals with its mail beside its tasks.
+func ExampleWorker_mail() {
+	conn, peer := agents.Pipe()
+	go func() { // the orchestrator's part
+		defer peer.Close()
+		_ = peer.Notify(agents.Message, wire.Mail{Seq: 41, From: "HO:h1", Topic: wire.TopicDirect, Payload: wire.Raw(`{"text":"hello"}`)})
+		_ = peer.Notify(agents.Message, wire.Mail{Seq: 42, From: "GO", Topic: wire.TopicTaskAssigned, Payload: wire.Raw(`{}`)})
+		for range 4 {
+			request, _ := peer.Request()
+			switch request.Operation {
+			case "send-message":
+				fmt.Println("to GO: it failed")
+			case "ack-messages":
+				fmt.Println("dealt with", string(request.Payload))
+			case "heartbeat": // now and then every minute
+			}
+			_ = peer.Answer(request.ID, nil)
+		}
+	}()
+
+	err := conn.WorkAs(context.Background(), agents.Worker{Mail: func(_ context.Context, mail wire.Mail) error {
+		switch mail.Topic {
+		case wire.TopicTaskAssigned:
+			return agents.Fatal("NO_REPO", errors.New("it does not say where to work"))
+		case wire.TopicDirect:
+			fmt.Println(mail.From, "says", string(mail.Payload))
+		}
+		return nil // which is right for topics that it does not know, too
+	}})
+	fmt.Println(err)
+	// Output:
+	// HO:h1 says {"text":"hello"}
+	// dealt with {"seq":41}
+	// to GO: it failed
+	// dealt with {"seq":42}
+	// <nil>
+}
+
 // Whatever the orchestrator offers can be asked for by its name.
 func ExampleConn_Ask() {
 	conn, peer := agents.Pipe()

@@ -12,6 +12,7 @@ const (
 	TaskAssigned  = wire.NoticeAssigned
 	TaskCancelled = wire.NoticeCancelled
 	TaskUpdated   = wire.NoticeUpdated // something is new about a task that the agent has
+	Message       = wire.NoticeMessage // there is mail for the agent
 	Shutdown      = wire.NoticeShutdown
 )
 
@@ -25,8 +26,8 @@ type Notice struct {
 	Payload   wire.Raw // as it came; nil when there was none
 }
 
-// Read decodes the payload: a wire.TaskNotice for those about tasks, a
-// wire.ShutdownNotice for Shutdown.
+// Read decodes the payload: a wire.TaskNotice for those about tasks, a wire.Mail
+// for Message, a wire.ShutdownNotice for Shutdown.
 func (n Notice) Read(into any) error { return reply{payload: n.Payload}.into(into) }
 
 // News are the notices, in order, from the first one on: none is lost because it

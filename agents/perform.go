@@ -47,13 +47,20 @@ func gaveUp(ctx context.Context, err error) bool {
 func (w *work) call(ctx context.Context, j *Job, do func(context.Context, *Job) (any, error)) (result any, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			err = fmt.Errorf("the handler panicked: %v", reason)
-			_ = w.conn.Tell("error", wire.Trouble{ // a broken stream shows in the report
-				TaskID: j.id, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
-			})
+			err = w.panicked(j.id, reason)
 		}
 	}()
 	return do(ctx, j)
+}
+
+// panicked tells where a function of the worker panicked, at a task if there is
+// one, and returns what there is to say of it.
+func (w *work) panicked(task string, reason any) error {
+	err := fmt.Errorf("the handler panicked: %v", reason)
+	_ = w.conn.Tell("error", wire.Trouble{ // a broken stream shows in the report
+		TaskID: task, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
+	})
+	return err
 }
 
 // complete reports a result. One that the orchestrator does not take fails the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"orchestrator/wire"
 )
@@ -21,7 +22,7 @@ var (
 // task is cancelled or the agent has to go; then it should return soon.
 type Handler func(ctx context.Context, task wire.Task) (result any, err error)
 
-// Worker is how an agent does tasks, for those to whom a Handler is not enough.
+// Worker is what an agent does, for those to whom a Handler is not enough.
 type Worker struct {
 	// Do is a Handler that can hear of its task while it is at work, and ask for
 	// help.
@@ -32,6 +33,29 @@ type Worker struct {
 	// that says that there is none. When it fails, a note on the task says so, and
 	// the agent leaves the task to people.
 	Plan func(ctx context.Context, job *Job) (plan any, err error)
+
+	// Mail deals with a message that came for the agent's actor: one at a time, in
+	// order of their numbers, beside the tasks. Its context ends when the agent has
+	// to go.
+	//
+	// Nil acknowledges the message, and is for topics of which the agent knows
+	// nothing as well. An error says that somebody else should deal with it: GO is
+	// sent a task.failed that answers it, with the code of a Fatal or FAILED, and
+	// then it is acknowledged; a panic is PANIC. That is told by the log alone when
+	// the message was a task.failed, or from the bus: it would fail for ever.
+	//
+	// When the agent has to go and Mail returns the error of its context or of a
+	// question, the message is not acknowledged, and comes again to the next run. So
+	// it does when the agent dies after Mail has returned: what Mail does must be
+	// right when it is done twice.
+	//
+	// Without Mail the agent's messages are passed over, and not acknowledged.
+	Mail func(ctx context.Context, mail wire.Mail) error
+	// Beat is how long it is from one heartbeat to the next; when it is 0, as long
+	// as the orchestrator says.
+	// Heartbeats are sent by those that have Mail: an actor is missed after three
+	// minutes without.
+	Beat time.Duration
 }
 
 // Work does tasks as they are assigned to the agent, each in a goroutine of its
@@ -64,11 +88,16 @@ func (c *Conn) Work(ctx context.Context, do Handler) error {
 	return c.WorkAs(ctx, Worker{Do: func(ctx context.Context, job *Job) (any, error) { return do(ctx, job.Task) }})
 }
 
-// WorkAs is Work for a Worker.
+// WorkAs is Work for a Worker. It waits for Mail as it does for handlers. Only one
+// at a time may have a connection's mail.
 func (c *Conn) WorkAs(ctx context.Context, worker Worker) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	w := &work{conn: c, worker: worker, stop: stop, jobs: make(map[string]*Job)}
+	if worker.Mail != nil {
+		w.running.Go(func() { w.receive(ctx) })
+		w.running.Go(func() { w.beat(ctx) })
+	}
 	for notice := range c.News(ctx) {
 		w.heed(ctx, notice)
 	}
@@ -97,11 +126,15 @@ type work struct {
 
 // heed does what a notice asks for. It does not wait for handlers.
 func (w *work) heed(ctx context.Context, notice Notice) {
-	var about wire.TaskNotice
-	if notice.Name == Shutdown {
+	switch notice.Name {
+	case Shutdown:
 		w.stop(ErrShutdown)
 		return
+	case Message:
+		w.deliver(notice)
+		return
 	}
+	var about wire.TaskNotice
 	if notice.Read(&about) != nil || about.TaskID == "" {
 		return
 	}
@@ -112,6 +145,14 @@ func (w *work) heed(ctx context.Context, notice Notice) {
 		w.cancel(about.TaskID, about.Reason)
 	case TaskUpdated:
 		w.update(about.TaskID, about.Message)
+	}
+}
+
+// deliver puts mail where receive finds it.
+func (w *work) deliver(notice Notice) {
+	var mail wire.Mail
+	if w.worker.Mail != nil && notice.Read(&mail) == nil {
+		w.conn.posted(mail)
 	}
 }
 
@@ -158,8 +199,7 @@ func (w *work) update(task, message string) {
 
 var errUnfinished = errors.New("left unfinished")
 
-// finish is the end of a job. What goes wrong concerns one task, and the others
-// go on, unless nothing can be said any more.
+// finish is the end of a job.
 func (w *work) finish(j *Job, err error) {
 	w.mu.Lock()
 	if w.jobs[j.id] == j {
@@ -169,8 +209,16 @@ func (w *work) finish(j *Job, err error) {
 		w.unfinished++
 	}
 	w.mu.Unlock()
-	if err != nil && !errors.Is(err, errUnfinished) && !errors.Is(err, errTorn) {
-		err = w.conn.Log("warn", "task "+j.id+": "+err.Error(), nil)
+	if err != nil && !errors.Is(err, errUnfinished) {
+		w.troubled(fmt.Errorf("task %s: %w", j.id, err))
+	}
+}
+
+// troubled tells what went wrong, if something did. It concerns one task or one
+// message, and the others go on, unless nothing can be said any more.
+func (w *work) troubled(err error) {
+	if err != nil && !errors.Is(err, errTorn) {
+		err = w.conn.Log("warn", err.Error(), nil)
 	}
 	if errors.Is(err, errTorn) {
 		w.stop(err)

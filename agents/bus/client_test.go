@@ -1,0 +1,113 @@
+package bus_test
+
+import (
+	"crypto/tls"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"orchestrator/agents/bus"
+	"orchestrator/wire"
+
+	"github.com/stretchr/testify/require"
+)
+
+// alone empties the environment of what a client looks for.
+func alone(t *testing.T) {
+	for _, name := range []string{"ORC_ACTOR", "ORC_SOCKET", "ORC_URL", "ORC_TOKEN"} {
+		t.Setenv(name, "")
+		require.NoError(t, os.Unsetenv(name))
+	}
+}
+
+func TestAClientAtASocket(t *testing.T) {
+	alone(t)
+	h := newHouse()
+	h.instead(func(_ http.ResponseWriter, r *http.Request, _ string) bool {
+		if r.Header.Get("Authorization") != "" {
+			t.Error("a socket knows who speaks")
+		}
+		return false
+	})
+	socket := onUnix(t, h)
+	t.Setenv("ORC_ACTOR", "W:1")
+	t.Setenv("ORC_TOKEN", "secret")
+	t.Setenv("ORC_URL", "https://elsewhere.example")
+	for _, spelled := range []string{socket, "unix://" + socket} {
+		t.Setenv("ORC_SOCKET", spelled)
+		client, err := bus.FromEnv()
+		require.NoError(t, err)
+		sent, err := client.Send(t.Context(), wire.SendMessage{To: "GO", Topic: wire.TopicTaskProgress})
+		require.NoError(t, err)
+		require.Equal(t, "W:1", sent.From)
+	}
+}
+
+func TestAClientAtAnAddress(t *testing.T) {
+	alone(t)
+	server := httptest.NewServer(http.StripPrefix("/prefix", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/bus/heartbeat" || r.Header.Get("Authorization") != "Bearer secret" {
+			refuse(w, http.StatusUnauthorized, r.URL.Path)
+			return
+		}
+		answer(w, wire.Beat{Actor: "W:1"})
+	})))
+	defer server.Close()
+	t.Setenv("ORC_ACTOR", "W:1")
+	t.Setenv("ORC_TOKEN", "secret\n")
+	t.Setenv("ORC_URL", server.URL+"/prefix/")
+	client, err := bus.FromEnv()
+	require.NoError(t, err)
+	beat, err := client.Heartbeat(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "W:1", beat.Actor)
+}
+
+func TestAClientThatMakesNoSense(t *testing.T) {
+	alone(t)
+	for url, about := range map[string]string{
+		"":                        "it is not said where the bus is",
+		"ftp://bus.example":       "neither the address of a bus",
+		"https://":                "neither the address of a bus",
+		"https://a:b@bus.example": "neither the address of a bus",
+		"https://bus.example/?x":  "neither the address of a bus",
+		"http://bus.example":      "it must be https://",
+		"http://192.0.2.1:80":     "it must be https://",
+	} {
+		client := &bus.Client{Actor: "W:1", URL: url, Token: "secret"}
+		_, err := client.Heartbeat(t.Context())
+		require.ErrorContains(t, err, about, url)
+		require.ErrorContains(t, client.Beat(t.Context()), about)
+		require.ErrorContains(t, client.Receive(t.Context(), nil), about)
+		_, err = client.Send(t.Context(), hello)
+		require.ErrorContains(t, err, about)
+	}
+	for _, actor := range []string{"", "me", "Bus", "broadcast", "W:"} {
+		_, err := (&bus.Client{Actor: actor, URL: "/s"}).Poll(t.Context(), wire.PollMessages{})
+		require.ErrorContains(t, err, "the actor must", actor)
+	}
+	_, err := bus.FromEnv()
+	require.ErrorContains(t, err, "$ORC_ACTOR")
+}
+
+// TestAClientIsNotSentOn: its token and its mail are for the bus.
+func TestAClientIsNotSentOn(t *testing.T) {
+	server := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusTemporaryRedirect))
+	defer server.Close()
+	client := &bus.Client{Actor: "W:1", URL: server.URL, Token: "secret"}
+	_, err := client.Send(t.Context(), hello)
+	require.ErrorContains(t, err, "Temporary Redirect (HTTP 307)")
+}
+
+func TestAClientSpeaksNoOldTLS(t *testing.T) {
+	server := httptest.NewUnstartedServer(newHouse())
+	server.TLS = &tls.Config{MaxVersion: tls.VersionTLS12}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	_, err := (&bus.Client{Actor: "W:1", URL: server.URL}).Heartbeat(t.Context())
+	require.ErrorContains(t, err, "protocol version")
+}

@@ -1,0 +1,50 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+
+	"orchestrator/agents/bus"
+	"orchestrator/wire"
+)
+
+// An actor that does what it is asked for, and says so.
+func Example() {
+	house := newHouse() // which plays the orchestrator
+	house.has(wire.TopicTaskAssigned, `{"repo":"shop"}`)
+	house.has(wire.TopicTaskAssigned, `{}`)
+	house.has(wire.TopicDirect, `{"text":"that is all"}`)
+	server := httptest.NewServer(house)
+	defer server.Close()
+
+	client := &bus.Client{Actor: "HO:h1", URL: server.URL, Token: "its token"} // or bus.FromEnv()
+	ctx, stop := context.WithCancel(context.Background())
+	err := client.Receive(ctx, bus.Handlers{
+		wire.TopicTaskAssigned: func(ctx context.Context, mail wire.Mail) error {
+			var task struct {
+				Repo string `json:"repo"`
+			}
+			if err := wire.DecodeOwn(mail.Payload, &task); err != nil || task.Repo == "" {
+				return bus.Fatal("NO_REPO", errors.New("it does not say where to work"))
+			}
+			_, err := client.Send(ctx, wire.SendMessage{
+				To: mail.From, Topic: wire.TopicTaskCompleted, ReplyTo: mail.Seq, Payload: wire.Raw(`{"summary":"done"}`),
+			})
+			return err
+		},
+		wire.TopicDirect: func(context.Context, wire.Mail) error {
+			stop()
+			return nil
+		},
+	})
+	fmt.Println(err)
+	for _, mail := range house.letters("GO", 0) {
+		fmt.Println(mail.Topic, "about", *mail.ReplyTo, string(mail.Payload))
+	}
+	// Output:
+	// context canceled
+	// task.completed about 10 {"summary":"done"}
+	// task.failed about 20 {"error_code":"NO_REPO","error":"it does not say where to work","topic":"task.assigned"}
+}

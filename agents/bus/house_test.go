@@ -1,0 +1,247 @@
+package bus_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// house is a bus. What it is asked for it does, unless a test has something else
+// in mind, and it notes what happened when.
+type house struct {
+	began time.Time
+	// lost is how many answers get lost that say that mail is kept.
+	lost int
+
+	mu     sync.Mutex
+	other  otherwise
+	mail   []wire.Mail
+	keys   map[string]int64
+	bodies []map[string]any // of what was sent
+	acked  int64
+	story  []string
+	tell   map[chan string]bool // the streams that are open
+}
+
+// otherwise answers a request in another way than the house would; false when it
+// does not.
+type otherwise func(w http.ResponseWriter, r *http.Request, what string) bool
+
+// instead has requests answered otherwise; nil: no more.
+func (h *house) instead(other otherwise) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.other = other
+}
+
+func newHouse() *house {
+	return &house{began: time.Now(), keys: make(map[string]int64), tell: make(map[chan string]bool)}
+}
+
+// say notes what happens.
+func (h *house) say(form string, about ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.story = append(h.story, fmt.Sprintf("%v ", time.Since(h.began))+fmt.Sprintf(form, about...))
+}
+
+// told is what happened since somebody asked last, of one kind if it says which.
+func (h *house) told(kind string) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	story := []string{}
+	for _, line := range h.story {
+		if _, what, _ := strings.Cut(line, " "); strings.HasPrefix(what, kind) {
+			story = append(story, line)
+		}
+	}
+	h.story = nil
+	return story
+}
+
+// has gets mail that a test wants to be there.
+func (h *house) has(topic string, payload string) int64 {
+	return h.keep(wire.SendMessage{From: "GO", To: "HO:h1", Topic: topic, Payload: wire.Raw(payload)}).Seq
+}
+
+// keep keeps mail. Numbers have gaps: others have mail too.
+func (h *house) keep(m wire.SendMessage) wire.Sent {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if seq := h.keys[m.From+" "+m.Key]; m.Key != "" && seq != 0 {
+		for _, mail := range h.mail {
+			if mail.Seq == seq {
+				return wire.Sent{Mail: mail, Duplicate: true}
+			}
+		}
+	}
+	mail := wire.Mail{Seq: int64(10 * (len(h.mail) + 1)), From: m.From, To: m.To, Topic: m.Topic, Payload: m.Payload, CreatedAt: wire.Timestamp(time.Now())}
+	if m.ReplyTo != 0 {
+		mail.ReplyTo = &m.ReplyTo
+	}
+	h.mail = append(h.mail, mail)
+	h.keys[m.From+" "+m.Key] = mail.Seq
+	for stream := range h.tell {
+		stream <- fmt.Sprintf("id: %d\nevent: %s\ndata: {}\n\n", mail.Seq, mail.Topic)
+	}
+	return wire.Sent{Mail: mail}
+}
+
+// letters is the mail for somebody.
+func (h *house) letters(to string, behind int64) []wire.Mail {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	mail := []wire.Mail{}
+	for _, m := range h.mail {
+		if m.To == to && m.Seq > behind {
+			mail = append(mail, m)
+		}
+	}
+	return mail
+}
+
+func (h *house) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	what := r.Method + " " + r.URL.Path
+	body, _ := io.ReadAll(r.Body)
+	var said map[string]any
+	_ = json.Unmarshal(body, &said)
+	h.say("%s", strings.TrimSpace(fmt.Sprintf("%s %s", what[strings.LastIndexByte(what, '/')+1:], number(said["seq"]))))
+	h.mu.Lock()
+	other := h.other
+	h.mu.Unlock()
+	if other != nil && other(w, r, what) {
+		return
+	}
+	switch what {
+	case "POST /api/bus/send":
+		mail, wrong := wire.ReadRequest("send-message", body, 64)
+		if wrong != nil {
+			refuse(w, http.StatusBadRequest, wrong.Message)
+			return
+		}
+		h.mu.Lock()
+		h.bodies = append(h.bodies, said)
+		h.mu.Unlock()
+		sent := h.keep(*mail.(*wire.SendMessage))
+		if h.lost--; h.lost >= 0 {
+			panic(http.ErrAbortHandler)
+		}
+		answer(w, sent)
+	case "GET /api/bus/poll":
+		h.poll(w, r)
+	case "POST /api/bus/ack":
+		h.mu.Lock()
+		h.acked = max(h.acked, int64(said["seq"].(float64)))
+		h.mu.Unlock()
+		answer(w, wire.Acked{Actor: "HO:h1", Cursor: h.acked})
+	case "POST /api/bus/heartbeat":
+		answer(w, wire.Beat{Actor: said["actor"].(string), LastSeen: wire.Timestamp(time.Now())})
+	case "GET /api/sse/events":
+		h.stream(w, r)
+	default:
+		refuse(w, http.StatusNotFound, "there is no "+what)
+	}
+}
+
+func number(n any) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func (h *house) poll(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	behind := h.acked
+	h.mu.Unlock()
+	if cursor := r.FormValue("cursor"); cursor != "" {
+		behind, _ = strconv.ParseInt(cursor, 10, 64)
+	}
+	mail := h.letters(r.FormValue("actor"), behind)
+	if limit, _ := strconv.Atoi(r.FormValue("limit")); limit > 0 && limit < len(mail) {
+		mail = mail[:limit]
+	}
+	answer(w, mail)
+}
+
+// stream says what is new, until the client goes or somebody says "".
+func (h *house) stream(w http.ResponseWriter, r *http.Request) {
+	events := make(chan string, 10)
+	h.mu.Lock()
+	h.tell[events] = true
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.tell, events)
+	}()
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.WriteHeader(http.StatusOK)
+	for {
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case event := <-events:
+			if event == "" {
+				return
+			}
+			_, _ = io.WriteString(w, event)
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// streams says something on all streams that are open.
+func (h *house) streams(event string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for stream := range h.tell {
+		stream <- event
+	}
+}
+
+func answer(w http.ResponseWriter, v any) {
+	text, err := wire.Encode(v)
+	if err != nil {
+		panic(err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error":{"code":"A_CODE","message":%q,"details":{"pointer":"/x"},"recoverable":%t},"detail":%q}`, message, status >= 500, message)
+}
+
+// refusing answers every request of a kind with a status.
+func refusing(kind string, status int) otherwise {
+	return only(kind, func(w http.ResponseWriter, _ *http.Request, _ string) bool {
+		refuse(w, status, "not now")
+		return true
+	})
+}
+
+// silent never answers.
+func silent(_ http.ResponseWriter, r *http.Request, _ string) bool {
+	<-r.Context().Done()
+	return true
+}
+
+// breaking lets the connection break in the middle of the answer.
+func breaking(http.ResponseWriter, *http.Request, string) bool { panic(http.ErrAbortHandler) }
+
+// only has requests of one kind answered otherwise.
+func only(kind string, other otherwise) otherwise {
+	return func(w http.ResponseWriter, r *http.Request, what string) bool {
+		return strings.HasSuffix(what, kind) && other(w, r, what)
+	}
+}

@@ -1,0 +1,55 @@
+package bus
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// incident is a line of the incident file: mail that was given up, whole, so that
+// somebody can send it again. Sent with its key it is kept once, even if an
+// attempt that seemed to fail did not.
+type incident struct {
+	Time     string   `json:"time"`
+	Actor    string   `json:"actor"`
+	To       string   `json:"to"`
+	Topic    string   `json:"topic"`
+	Payload  wire.Raw `json:"payload"`
+	ReplyTo  int64    `json:"reply_to,omitzero"`
+	Key      string   `json:"key"`
+	Attempts int      `json:"attempts"`
+	Error    string   `json:"error"`
+}
+
+func incidentOf(mail *wire.SendMessage, at time.Time, attempts int, err error) incident {
+	return incident{
+		Time: wire.Timestamp(at), Actor: mail.From, To: mail.To, Topic: mail.Topic, Payload: mail.Payload,
+		ReplyTo: mail.ReplyTo, Key: mail.Key, Attempts: attempts, Error: err.Error(),
+	}
+}
+
+// incidents is the file.
+func (c *Client) incidents() string { return cmp.Or(c.Incidents, "bus-incidents.jsonl") }
+
+// note adds a line to a file, with one write, so that programs that share the
+// file do not tear each other's lines. Nobody else may read it: there are
+// payloads in it.
+func note(name string, i incident) error {
+	line, err := wire.Encode(i)
+	if err != nil {
+		return fmt.Errorf("spelling an incident: %w", err)
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(line, '\n'))
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
