@@ -142,7 +142,9 @@ func (t *turn) happen(e *wire.Event) {
 	t.fact(to, "", &happened{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
 	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventStarted {
 		t.remind(a)
-		t.spawn(a, e, wrecked)
+		if a.remote == nil {
+			t.spawn(a, e, wrecked)
+		}
 	}
 	if a := t.agents[e.Agent]; a != nil && a.remote == nil && (e.Kind == wire.EventGaveUp || e.Kind == wire.EventStopped) && !t.stopping {
 		t.giveBack(a)

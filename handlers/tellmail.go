@@ -12,7 +12,7 @@ func (f *mailed) tell(e *wire.Event) {
 		e.Text += fmt.Sprintf(", answers %d", *f.ReplyTo)
 	}
 	if f.cause != nil {
-		e.Agent, e.Run = f.cause.Agent, f.cause.Run
+		e.Agent = f.cause.Agent
 	}
 }
 

@@ -140,7 +140,7 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// Rows: E-15, E-22, E-25, T-37.
+// Rows: E-15, E-22, E-25, K-08, T-37.
 func TestMailIsWhatTheRecordKeeps(t *testing.T) {
 	r := &Record{
 		Seq: 43, At: noon.At, From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Kind: EventMail, Payload: []byte(`{"n": 1.0}`), ReplyTo: 42, Key: "k",

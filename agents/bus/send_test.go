@@ -46,7 +46,7 @@ func TestSend(t *testing.T) {
 	})
 }
 
-// Rows: E-57, E-58, E-59, E-60, T-39.
+// Rows: E-57, E-58, E-59, E-60, K-11, T-39.
 func TestAttempts(t *testing.T) {
 	for name, each := range map[string]struct {
 		trouble func(t *visit)

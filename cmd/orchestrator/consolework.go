@@ -33,8 +33,8 @@ func (c *console) work(l supervisor.Line, text string) bool {
 		c.put(l.At, e.Agent, p.warn("?"), p.dim(how))
 	case wire.EventQuestionRejoined:
 		c.put(l.At, e.Agent, p.warn("?"), text)
-	case wire.EventKeyIssued:
-		c.put(l.At, e.Agent, p.dim("."), text)
+	case wire.EventKeyIssued, wire.EventTokenIssued, wire.EventActorTokenIssued:
+		c.put(l.At, e.Agent, p.dim("."), p.dim(text))
 	default:
 		return false
 	}
@@ -57,7 +57,8 @@ func howToAnswer(e *wire.Event) string {
 func calmWork(kind string) bool {
 	switch kind {
 	case wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted,
-		wire.EventTaskProgress, wire.EventTaskDone, wire.EventQuestionRejoined, wire.EventQuestionAnswered, wire.EventKeyIssued:
+		wire.EventTaskProgress, wire.EventTaskDone, wire.EventQuestionRejoined, wire.EventQuestionAnswered, wire.EventKeyIssued,
+		wire.EventTokenIssued, wire.EventActorTokenIssued:
 		return true
 	}
 	return false

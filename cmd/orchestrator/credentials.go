@@ -62,6 +62,14 @@ func credentialRow(c *wire.Credential, p paint, now time.Time) []cell {
 	}
 }
 
+// kindWord is what a credential is in a sentence: that of an actor is a token.
+func kindWord(c *wire.Credential) string {
+	if c.Kind == "actor" {
+		return "token"
+	}
+	return oneLine(c.Kind)
+}
+
 // revoke takes one away, which its id or a unique prefix of that names.
 func (a *app) revoke(word string, of credentials, ask bool) error {
 	return a.speak(func(ctx context.Context, d *door) error {
@@ -74,7 +82,7 @@ func (a *app) revoke(word string, of credentials, ask bool) error {
 			return err
 		}
 		if ask {
-			if err := a.confirm(fmt.Sprintf("Take %s %s of %s away?", c.Kind, wire.Visible(c.ID), cmp.Or(oneLine(c.For), "nobody yet"))); err != nil {
+			if err := a.confirm(fmt.Sprintf("Take %s %s of %s away?", kindWord(c), wire.Visible(c.ID), cmp.Or(oneLine(c.For), "nobody yet"))); err != nil {
 				return err
 			}
 		}
@@ -130,7 +138,7 @@ func (a *app) completeCredentials(operation string) cobra.CompletionFunc {
 		list, _, _ := a.listCredentials(ctx, door, operation)
 		var offered []cobra.Completion
 		for _, c := range list {
-			offered = append(offered, cobra.CompletionWithDesc(c.ID, oneLine(c.Kind)+" of "+cmp.Or(oneLine(c.For), "nobody yet")))
+			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(oneLine(c.For), "nobody yet")))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}

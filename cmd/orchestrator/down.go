@@ -144,8 +144,8 @@ func (s *stopPrinter) line(raw []byte) error {
 	switch {
 	case s.app.flags.json:
 		return s.app.print("%s\n", raw)
-	case s.app.flags.quiet, event.Kind == wire.EventStopAsked, event.Kind == wire.EventEnded, event.Kind == wire.EventAgentForgotten:
-		// said by the lines around it
+	case s.app.flags.quiet, event.Kind == wire.EventStopAsked, event.Kind == wire.EventEnded, event.Kind == wire.EventAgentForgotten, ofMail(&event):
+		// said by the lines around it, or no part of the stop
 		return nil
 	case event.Agent == "":
 		return s.app.print("%s\n", sentence(wire.Visible(event.Text)))

@@ -48,7 +48,7 @@ there with --since, also after the orchestrator was started again.`,
 	set.StringVar(&f.task, "task", "", "only events about the task `ID`")
 	_ = verb.RegisterFlagCompletionFunc("agent", a.completeAgents)
 	_ = verb.RegisterFlagCompletionFunc("task", a.completeTasks(true))
-	_ = verb.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]cobra.Completion{"agent.*", "orchestrator.*", "question.*", "task.*"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = verb.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]cobra.Completion{"actor.*", "agent.*", "message.*", "orchestrator.*", "question.*", "task.*"}, cobra.ShellCompDirectiveNoFileComp))
 	return verb
 }
 

@@ -82,8 +82,17 @@ func TestHubOverStdio(t *testing.T) {
 		{"dev", `list-keys {}`, no, `for operators`},
 		{"dev", `issue-registration {}`, no, `for operators`},
 		{"dev", `issue-token {"sub":"dev"}`, no, `for operators`},
+		{"dev", `issue-token {"actor":"HO:far"}`, no, `tokens are for GO to issue`},
 		{"dev", `revoke-token {"id":"t1"}`, no, `for operators`},
 		{"dev", `list-tokens {}`, no, `for operators`},
+		{"boss", `send-message {"to_actor":"HO:far","topic":"message.direct","payload":{"n":1e400}}`, yes, `"payload":{"n":1e400},"reply_to":null`},
+		{"boss", `send-message {"to_actor":"everybody","topic":"message.direct","payload":{}}`, invalid, `/payload/to_actor`},
+		{"boss", `send-message {"from_actor":"GO","to_actor":"HO:far","topic":"message.direct","payload":{}}`, no, `cannot be GO`},
+		{"boss", `poll-messages {"cursor":0,"limit":10}`, yes, `"messages":[],"cursor":0,"more":false`},
+		{"boss", `ack-messages {"seq":1}`, yes, `"cursor":1`},
+		{"boss", `heartbeat {}`, yes, `"last_seen":"`},
+		{"boss", `list-actors {}`, yes, `"actor":"GO"`},
+		{"boss", `list-topics {}`, yes, `"topic":"task.assigned","standard":true`},
 	} {
 		known := strings.NewReplacer("$up", names["up"], "$x", names["x"], "$y", names["y"])
 		operation, payload, _ := strings.Cut(known.Replace(row[1]), " ")

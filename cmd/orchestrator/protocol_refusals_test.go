@@ -91,6 +91,8 @@ var reasons = []struct{ reason, meaning string }{
 	{"no_requirements", "the task says nothing that agents could be matched by"},
 	{"too_many_notes", "the task has ten thousand notes, and takes no more"},
 	{"name_taken", "an agent of that name runs here"},
+	{"no_actor", "an agent has messages only while it runs, or when its actor stands in the configuration"},
+	{"actor_taken", "the actor is an agent here, which has a token from its start; `details.agent` says which"},
 	{"too_large", "the request is longer than anybody reads"},
 	{"media_type", "the request says that it is no JSON"},
 	{"id_reused", "this run of you has used the id for another request"},

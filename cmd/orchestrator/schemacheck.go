@@ -124,21 +124,32 @@ func (c *messageCheck) see(line wire.Line) error {
 			return c.say(finding{Line: c.line, Type: string(m.Dialect), Message: "is a dialect that is not checked"})
 		}
 	case *wire.Refused:
+		return c.wrong(m.Type, m.Err)
+	case *wire.Replied:
+		if m.Err != nil {
+			return c.wrong(m.Method, m.Err)
+		}
 		r.Messages++
-		r.WrongCount++
-		pointer, _ := m.Err.Details["pointer"].(string)
-		f := finding{
-			Line: c.line, Type: excerpt(m.Type), Code: m.Err.Code, Pointer: excerpt(pointer),
-			Message: excerpt(m.Err.Message), Hint: m.Err.Hint,
-		}
-		if len(r.Wrong) < mostFindings {
-			r.Wrong = append(r.Wrong, f)
-		}
-		return c.say(f)
 	default:
 		r.Messages++
 	}
 	return nil
+}
+
+// wrong counts a message that would be refused.
+func (c *messageCheck) wrong(kind string, err *wire.Error) error {
+	r := &c.result
+	r.Messages++
+	r.WrongCount++
+	pointer, _ := err.Details["pointer"].(string)
+	f := finding{
+		Line: c.line, Type: excerpt(kind), Code: err.Code, Pointer: excerpt(pointer),
+		Message: excerpt(err.Message), Hint: err.Hint,
+	}
+	if len(r.Wrong) < mostFindings {
+		r.Wrong = append(r.Wrong, f)
+	}
+	return c.say(f)
 }
 
 // doubt counts a log line that somebody may have meant as a message.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -12,47 +13,83 @@ import (
 
 func (a *app) tokenCommand() *cobra.Command {
 	return a.group(&cobra.Command{
-		Use: "token", Short: "Tokens with which people come from elsewhere",
-		Example: "  ORC_TOKEN=$(orchestrator token issue --sub ann)",
+		Use: "token", Short: "Tokens with which people and actors come from elsewhere",
+		Example: "  ORC_TOKEN=$(orchestrator token issue --sub ann)\n  ORC_TOKEN=$(orchestrator token issue --actor HO:attic)",
 	},
 		a.tokenIssueCommand(), a.tokenListCommand(), a.tokenRevokeCommand(),
 	)
 }
 
-func (a *app) tokenIssueCommand() *cobra.Command {
-	var subject string
-	var ttl duration
-	role := choice{value: wire.PersonOperator, of: wire.PersonRoles}
-	verb := &cobra.Command{
-		Use:   "issue --sub NAME",
-		Short: "Make a token for a person",
-		Long: `Makes a token with which a person may speak to this orchestrator over the network.
-The token alone is printed to stdout, this once. On this machine nobody needs one.
+// tokenFlags are for whom a token is, a person or an actor, and what it allows.
+type tokenFlags struct {
+	subject string
+	role    choice
+	actor   string
+	overlap duration
+	ttl     duration
+}
 
-A viewer may look and nothing else.`,
+func (a *app) tokenIssueCommand() *cobra.Command {
+	f := tokenFlags{role: choice{value: wire.PersonOperator, of: wire.PersonRoles}}
+	verb := &cobra.Command{
+		Use:   "issue --sub NAME | --actor ID",
+		Short: "Make a token for a person, or for an actor",
+		Long: `Makes a token with which somebody may speak to this orchestrator over the network.
+It is printed to stdout alone, this once. On this machine nobody needs one.
+
+With --sub it is for a person, and holds for 8 hours. A viewer may look and
+nothing else. With --actor it is for an actor from elsewhere, who may send and
+read messages and nothing else. It holds until it is revoked, and those that the
+actor has run out: at once, or with --overlap after a while, in which whoever has
+an old one can be given the new one.`,
 		Example: `  orchestrator token issue --sub ann
-  ORC_TOKEN=$(orchestrator token issue --sub ann --role viewer --ttl 1h)`,
+  ORC_TOKEN=$(orchestrator token issue --sub ann --role viewer --ttl 1h)
+  orchestrator token issue --actor HO:attic --overlap 10m`,
 		Args:              words(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
-			if err := holds(verb, ttl.Duration); err != nil {
+			request, err := f.request(a, verb)
+			if err != nil {
 				return err
 			}
-			if strings.TrimSpace(subject) == "" {
-				return misused("whom the token is for is missing", "Say it: --sub NAME")
-			}
-			return a.issueToken(wire.IssueToken{Subject: subject, Role: role.value, TTL: ttl.Milliseconds()})
+			return a.issueToken(request)
 		},
 	}
 	set := verb.Flags()
-	set.StringVar(&subject, "sub", "", "`NAME` of the person; it stands in the record")
-	set.Var(&role, "role", "what the person may do: admin, operator or viewer")
-	set.Var(&ttl, "ttl", "how long it holds: `DUR`, 8h without it")
-	_ = verb.RegisterFlagCompletionFunc("role", role.complete)
-	for _, name := range []string{"sub", "ttl"} {
+	set.StringVar(&f.subject, "sub", "", "`NAME` of the person; it stands in the record")
+	set.Var(&f.role, "role", "what the person may do: admin, operator or viewer")
+	set.StringVar(&f.actor, "actor", "", "the actor: `ID`, such as HO:host or PO:project")
+	set.Var(&f.overlap, "overlap", "how long the actor's old tokens still hold: `DUR`")
+	set.Var(&f.ttl, "ttl", "how long it holds: `DUR`")
+	_ = verb.RegisterFlagCompletionFunc("role", f.role.complete)
+	_ = verb.RegisterFlagCompletionFunc("actor", a.completeActors())
+	for _, name := range []string{"sub", "overlap", "ttl"} {
 		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 	return verb
+}
+
+// request is what the flags say: a token of one kind or of the other.
+func (f *tokenFlags) request(a *app, verb *cobra.Command) (*wire.IssueToken, error) {
+	given := verb.Flags().Changed
+	if err := holds(verb, f.ttl.Duration); err != nil {
+		return nil, err
+	}
+	switch {
+	case given("sub") && given("actor"):
+		return nil, misused("--sub and --actor exclude each other", "A token is for a person or for an actor: leave one out")
+	case given("actor") && strings.TrimSpace(f.actor) == "", !given("actor") && strings.TrimSpace(f.subject) == "":
+		return nil, misused("whom the token is for is missing", "Say it: --sub NAME, or --actor ID")
+	case given("actor") && given("role"):
+		return nil, misused("--role is of a person, and an actor has none", "Leave it out")
+	case given("sub") && given("overlap"):
+		return nil, misused("--overlap is of an actor: the tokens of a person hold beside each other", "Leave it out")
+	}
+	if f.actor == "" {
+		return &wire.IssueToken{Subject: f.subject, Role: f.role.value, TTL: f.ttl.Milliseconds()}, nil
+	}
+	return &wire.IssueToken{Actor: f.actor, Overlap: f.overlap.Milliseconds(), TTL: f.ttl.Milliseconds()},
+		a.actorGiven("actor", f.actor, wire.CheckActor)
 }
 
 // holds refuses a --ttl that is over before it begins.
@@ -63,11 +100,11 @@ func holds(verb *cobra.Command, ttl time.Duration) error {
 	return nil
 }
 
-func (a *app) issueToken(request wire.IssueToken) error {
+func (a *app) issueToken(request *wire.IssueToken) error {
 	return a.speak(func(ctx context.Context, d *door) error {
 		text, err := a.ask(ctx, d, "issue-token", request)
 		if err != nil {
-			return err
+			return hinted(err, wire.CodeConflict, "To speak as an agent from elsewhere takes a key: orchestrator key issue AGENT")
 		}
 		if a.flags.json {
 			return a.answer(text)
@@ -79,22 +116,41 @@ func (a *app) issueToken(request wire.IssueToken) error {
 		if err := a.print("%s\n", issued.Token); err != nil {
 			return err
 		}
-		a.talk("This is token %s of %s, %s, until %s. It is shown once: keep it in a safe place.",
-			oneLine(issued.ID), oneLine(issued.Subject), oneLine(issued.Role), clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
+		for _, sentence := range tokenWords(&issued, request.Overlap, time.Now()) {
+			a.talk("%s", sentence)
+		}
 		return nil
 	})
+}
+
+// tokenWords say what somebody has been given, and what becomes of what they had.
+func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string {
+	const safe = " It is shown once: keep it in a safe place."
+	until := ""
+	if issued.ExpiresAt != "" {
+		until = ", until " + clock(issued.ExpiresAt, now, time.TimeOnly)
+	}
+	if issued.Actor == "" {
+		return []string{fmt.Sprintf("This is token %s of %s, %s%s.", oneLine(issued.ID), oneLine(issued.Subject), oneLine(issued.Role), until) + safe}
+	}
+	older := "Older tokens of " + oneLine(issued.Actor) + " hold no more."
+	if overlap > 0 {
+		end := wire.Timestamp(now.Add(time.Duration(overlap) * time.Millisecond))
+		older = "Older tokens of " + oneLine(issued.Actor) + " hold until " + clock(end, now, time.TimeOnly) + "."
+	}
+	return []string{fmt.Sprintf("This is token %s of %s%s.", oneLine(issued.ID), oneLine(issued.Actor), until) + safe, older}
 }
 
 func (a *app) tokenListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "ls",
-		Short:             "List the tokens of people",
+		Short:             "List the tokens of people and of actors",
 		Long:              "Lists the tokens that hold: whose, what they allow, and until when. What is secret\nabout them is kept nowhere.",
 		Example:           "  orchestrator token ls\n  orchestrator token ls --json",
 		Args:              words(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			return a.showCredentials("list-tokens", "No tokens. orchestrator token issue --sub NAME")
+			return a.showCredentials("list-tokens", "No tokens. orchestrator token issue --sub NAME, or --actor ID")
 		},
 	}
 }
@@ -103,7 +159,7 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 	var yes bool
 	verb := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Take a person's token away",
+		Short: "Take the token of a person or of an actor away",
 		Long: `Takes a token away: who has it is refused from now on. Any unique prefix of the id
 will do.
 

@@ -268,7 +268,7 @@ func TestBusWhereNothingIs(t *testing.T) {
 // Nothing is told of the bus but encrypted as it is done now, and by no name but
 // its own.
 //
-// Rows: E-04, E-05.
+// Rows: E-04, E-05, K-19.
 func TestBusIsEncrypted(t *testing.T) {
 	guard, pool := certified(t)
 	heard := new(hearsay)

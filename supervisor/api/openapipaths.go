@@ -293,7 +293,9 @@ func refusals(t *passage) []int {
 	statuses := slices.Sorted(maps.Keys(refusedWords))
 	return slices.DeleteFunc(statuses, func(status int) bool {
 		switch status {
-		case http.StatusConflict, http.StatusRequestEntityTooLarge:
+		case http.StatusConflict: // an agent that does not run has no mail
+			return !t.takesBody() && t.access != Actors
+		case http.StatusRequestEntityTooLarge:
 			return !t.takesBody()
 		case http.StatusUnprocessableEntity:
 			return ofBus(t.path()) || !t.takesBody() && t.query == nil

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+// sendFlags are what a message is to be.
+type sendFlags struct {
+	to, topic string
+	payload   string
+	replyTo   mailNumber
+	key       string
+	from      string
+}
+
+func (a *app) busSendCommand() *cobra.Command {
+	f := sendFlags{replyTo: mailNumber{least: 1}}
+	verb := &cobra.Command{
+		Use:   "send --to ACTOR --topic TOPIC",
+		Short: "Send a message to an actor",
+		Long: `Sends a message. It is kept for good, and whoever it is for finds it when they
+come; an agent that runs is told at once. "broadcast" is everybody.
+
+--payload takes a JSON object itself, @FILE for what is in a file, or - for what
+comes on stdin. Who does not know whether a message was taken sends it again with
+the same --key: it is there once.`,
+		Example: `  orchestrator bus send --to PO:shop --topic message.direct --payload '{"text": "hello"}'
+  orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 --payload @answer.json
+  orchestrator bus send --to broadcast --topic broadcast.all --payload '{"text": "the disk is full"}'
+  seq=$(orchestrator bus send --to GO --topic build.finished --key build-812 -q)`,
+		Args:              words(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(verb *cobra.Command, _ []string) error {
+			if err := notEmpty(verb, "to", "topic", "payload", "key", "from"); err != nil {
+				return err
+			}
+			return a.send(&f)
+		},
+	}
+	set := verb.Flags()
+	set.StringVar(&f.to, "to", "", "`ACTOR` whom it is for: GO, HO:host, PO:project, IO:person, W:id, S:kind:id or broadcast")
+	set.StringVar(&f.topic, "topic", "", "`TOPIC` it is about: words with dots between them")
+	set.StringVar(&f.payload, "payload", "{}", "what there is to say, a `JSON` object; or @FILE or -")
+	set.Var(&f.replyTo, "reply-to", "number of the message that it answers: `SEQ`")
+	set.StringVar(&f.key, "key", "", "the same message with the same `KEY` is sent once")
+	set.StringVar(&f.from, "from", "", "`ACTOR` who sends it; without it GO, in an agent the agent's own")
+	_ = verb.RegisterFlagCompletionFunc("to", a.completeActors(cobra.CompletionWithDesc(wire.Broadcast, "everybody")))
+	_ = verb.RegisterFlagCompletionFunc("from", a.completeActors())
+	_ = verb.RegisterFlagCompletionFunc("topic", a.completeTopics)
+	_ = verb.RegisterFlagCompletionFunc("reply-to", a.completeMail("from"))
+	_ = verb.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
+	return verb
+}
+
+func (a *app) send(f *sendFlags) error {
+	m, err := f.message(a)
+	if err != nil {
+		return err
+	}
+	return a.speak(func(ctx context.Context, d *door) error {
+		text, err := a.ask(ctx, d, "send-message", m)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return a.answer(text)
+		}
+		sent, err := decode[wire.Sent](text)
+		if err != nil {
+			return err
+		}
+		return a.showSent(ctx, d, &sent)
+	})
+}
+
+// message is what the flags say.
+func (f *sendFlags) message(a *app) (*wire.SendMessage, error) {
+	switch {
+	case f.to == "":
+		return nil, misused("whom the message is for is missing", "Say it: --to ACTOR     Who there is: orchestrator bus presence")
+	case f.topic == "":
+		return nil, misused("what the message is about is missing", "Say it: --topic message.direct     Others: orchestrator bus topics")
+	}
+	if err := a.actorGiven("to", f.to, wire.CheckAddressee); err != nil {
+		return nil, err
+	}
+	if err := a.actorGiven("from", f.from, wire.CheckActor); err != nil {
+		return nil, err
+	}
+	if why := wire.CheckTopic(f.topic); why != "" {
+		return nil, misused("--topic "+why, "See which there are: orchestrator bus topics")
+	}
+	payload, err := a.givenDocument("payload", f.payload)
+	return &wire.SendMessage{
+		From: f.from, To: f.to, Topic: f.topic, Payload: payload, ReplyTo: f.replyTo.value, Key: f.key,
+	}, err
+}
+
+func (a *app) showSent(ctx context.Context, d *door, sent *wire.Sent) error {
+	number := strconv.FormatInt(sent.Seq, 10)
+	if a.flags.quiet {
+		return a.print("%s\n", number)
+	}
+	said := "Sent "
+	if sent.Duplicate {
+		said = "Already sent as "
+	}
+	if err := a.print("%s%s to %s  %s\n", said, a.paint(a.stdout).strong(number), oneLine(sent.To), oneLine(sent.Topic)); err != nil {
+		return err
+	}
+	for _, warning := range sent.Warnings {
+		a.talk("%s %s", a.paint(a.stderr).warn("Warning:"), oneLine(warning))
+	}
+	if !sent.Duplicate && a.nobodyYet(ctx, d, sent.To) {
+		a.talk("Nobody has been %s here yet: the message waits. Who there is: orchestrator bus presence", oneLine(sent.To))
+	}
+	return nil
+}
+
+// nobodyYet says whether an actor is not known. That is no mistake, but a slip of
+// the pen looks the same.
+func (a *app) nobodyYet(ctx context.Context, d *door, actor string) bool {
+	if slices.Contains([]string{wire.Broadcast, wire.ActorBus, wire.ActorGovernor}, actor) || a.json() {
+		return false
+	}
+	text, err := d.ask(ctx, "list-actors", struct{}{})
+	if err != nil {
+		return false // the message is sent, and that is what counts
+	}
+	list, err := decode[wire.ActorList](text)
+	return err == nil && !slices.ContainsFunc(list.Actors, func(v wire.ActorView) bool { return v.Actor == actor })
+}

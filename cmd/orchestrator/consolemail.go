@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// mailKinds are the kinds of event that are about messages and those who write
+// them. There are too many to be read as they come: "bus tail" is for that.
+var mailKinds = []string{
+	wire.EventMail, wire.EventMailAcked, wire.EventActorSeen, wire.EventActorStale,
+}
+
+func ofMail(e *wire.Event) bool { return slices.Contains(mailKinds, e.Kind) }
+
+// firedTo says whether a message tells GO that something is wrong.
+func firedTo(m *wire.Mail) bool {
+	return m != nil && m.To == wire.ActorGlobal && m.Topic == wire.TopicAlertFired
+}
+
+// mail shows what GO is told that a person should know: alerts, and topics that
+// nobody knows. It says false for what is no matter of messages.
+func (c *console) mail(l supervisor.Line) bool {
+	e, p := l.Event, c.paint
+	switch {
+	case !ofMail(e):
+		return false
+	case e.Kind != wire.EventMail || e.Mail == nil || e.Mail.To != wire.ActorGlobal:
+	case e.Mail.Topic == wire.TopicAlertFired:
+		c.alert(l, p.warn("!"))
+	case e.Mail.Topic == wire.TopicAlertResolved:
+		c.alert(l, p.good("ok"))
+	case e.Mail.Topic == wire.TopicUnknown && e.Mail.From == wire.ActorBus:
+		c.unknownTopic(l)
+	}
+	return true
+}
+
+func (c *console) alert(l supervisor.Line, mark string) {
+	agent, text := alertWords(l.Event.Mail)
+	if text != "" {
+		c.put(l.At, agent, mark, text)
+	}
+}
+
+// The alerts that the bus fires, as their payloads say them.
+const (
+	alertStale   = "agent.stale"
+	alertCrashed = "agent.crashed"
+	alertDead    = "message.failed"
+)
+
+// alertWords are an alert as people read it, and the agent that it is about. One
+// that an agent has crashed has none: its exit is on the screen.
+func alertWords(m *wire.Mail) (agent, text string) {
+	var said struct {
+		Alert string `json:"alert"`
+		Actor string `json:"actor"`
+		Agent string `json:"agent"`
+		Text  string `json:"text"`
+	}
+	if m.From != wire.ActorBus || wire.DecodeOwn(m.Payload, &said) != nil {
+		return "", fmt.Sprintf("%s: %s (%s)", oneLine(m.From), clip(oneLine(string(m.Payload)), shownPayload), m.Topic)
+	}
+	actor, fired := oneLine(said.Actor), m.Topic == wire.TopicAlertFired
+	switch {
+	case said.Alert == alertCrashed:
+		return "", ""
+	case said.Alert == alertStale && fired:
+		text = actor + " sends no heartbeat"
+	case said.Alert == alertDead:
+		text = actor + " could not deal with a message" + colon(said.Text)
+		if m.ReplyTo != nil {
+			text = fmt.Sprintf("%s could not deal with message %d%s", actor, *m.ReplyTo, colon(said.Text))
+		}
+	case said.Alert == alertStale:
+		text = actor + " is not missed any more" + colon(said.Text)
+	default:
+		text = actor + colon(said.Text)
+	}
+	return oneLine(said.Agent), text + " (" + oneLine(said.Alert) + ")"
+}
+
+// unknownTopic says that somebody uses a topic that is not registered: once for
+// many in a row.
+func (c *console) unknownTopic(l supervisor.Line) {
+	said, err := decode[struct {
+		Topic string `json:"topic"`
+		From  string `json:"from_actor"`
+	}](l.Event.Mail.Payload)
+	if err != nil || said.Topic == c.unknown {
+		return
+	}
+	c.unknown = said.Topic
+	c.put(l.At, "", c.paint.dim("."), c.paint.dim(fmt.Sprintf("%s uses the topic %s, which is not registered (bus.topics)", oneLine(said.From), oneLine(said.Topic))))
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// mailPrinter shows messages, a line each, in columns that only grow.
+type mailPrinter struct {
+	app    *app
+	paint  paint
+	now    time.Time
+	headed bool
+	at     int // the widths so far
+	whom   int
+	topic  int
+}
+
+// shownPayload is how much of a payload stands in a line: one can be as large as
+// a book.
+const shownPayload = 60
+
+func (a *app) mailPrinter(now time.Time) *mailPrinter {
+	return &mailPrinter{app: a, paint: a.paint(a.stdout), now: now, whom: len("FROM -> TO"), topic: len(wire.TopicDirect)}
+}
+
+// line shows a message as it came from the door.
+func (p *mailPrinter) line(raw []byte) error {
+	if p.app.flags.json {
+		return p.app.print("%s\n", raw)
+	}
+	m, err := decode[wire.Mail](raw)
+	if err != nil {
+		return err
+	}
+	if p.app.flags.quiet {
+		return p.app.print("%d\n", m.Seq)
+	}
+	return p.mail(&m)
+}
+
+// measure makes the columns as wide as a message needs.
+func (p *mailPrinter) measure(m *wire.Mail) {
+	p.at = max(p.at, len(clock(m.CreatedAt, p.now, "15:04:05.000")))
+	p.whom = max(p.whom, displayWidth(whomCell(m)))
+	p.topic = max(p.topic, displayWidth(oneLine(m.Topic)))
+}
+
+func (p *mailPrinter) mail(m *wire.Mail) error {
+	p.measure(m)
+	if !p.headed {
+		p.headed = true
+		if err := p.row("SEQ", "TIME", "FROM -> TO", pad("TOPIC", p.topic), "PAYLOAD"); err != nil {
+			return err
+		}
+	}
+	topic := pad(oneLine(m.Topic), p.topic)
+	switch m.Topic {
+	case wire.TopicAlertFired:
+		topic = p.paint.warn(topic)
+	case wire.TopicAlertResolved:
+		topic = p.paint.good(topic)
+	}
+	return p.row(strconv.FormatInt(m.Seq, 10), clock(m.CreatedAt, p.now, "15:04:05.000"), whomCell(m), topic, p.said(m))
+}
+
+// said is what a message says, and what it says it to.
+func (p *mailPrinter) said(m *wire.Mail) string {
+	var parts []string
+	if payload := oneLine(string(m.Payload)); payload != "{}" {
+		if !p.app.flags.verbose {
+			payload = clip(payload, shownPayload)
+		}
+		parts = append(parts, payload)
+	}
+	if m.ReplyTo != nil {
+		parts = append(parts, p.paint.dim(fmt.Sprintf("answers %d", *m.ReplyTo)))
+	}
+	return strings.Join(parts, "  ")
+}
+
+func whomCell(m *wire.Mail) string { return oneLine(m.From) + " -> " + oneLine(m.To) }
+
+func (p *mailPrinter) row(seq, at, whom, topic, said string) error {
+	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.dim(pad(at, p.at)), pad(whom, p.whom), topic, said)
+	return p.app.print("%s\n", strings.TrimRight(line, " "))
+}
