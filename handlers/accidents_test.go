@@ -23,6 +23,7 @@ func (w *world) accident(m *member) {
 	case m.dying:
 		m.dying = false
 		happen(wire.EventEnded, figures)
+		w.yield(m)
 	case !m.up && m.listed:
 		w.launch(m)
 	case !m.up:
@@ -37,6 +38,7 @@ func (w *world) accident(m *member) {
 		figures.Ordered = true
 		happen(wire.EventEnded, figures)
 		happen(wire.EventStopped, wire.Figures{})
+		w.yield(m)
 	case n < 6:
 		happen(wire.EventStalled, wire.Figures{})
 	case n < 7:
@@ -66,6 +68,9 @@ func (w *world) reconfigure(m *member) {
 	default:
 		w.retrain(m)
 		m.Capacity = 1 + w.chance.IntN(3)
+		if w.chance.IntN(2) == 0 {
+			w.rename(m)
+		}
 	}
 	w.enlist()
 	if !m.listed && m.up {
@@ -99,6 +104,9 @@ func (w *world) catastrophe() {
 	for _, m := range w.members {
 		if !m.far {
 			m.up, m.dying = false, false
+		}
+		if m.yields {
+			m.yields, m.Actor = false, ""
 		}
 	}
 	w.enlist()

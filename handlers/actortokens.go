@@ -79,5 +79,8 @@ func (s *State) ActorOf(hash string, at time.Time) (actor string, ok bool) {
 	if c == nil {
 		return "", false
 	}
+	if b := s.bus.actors[c.For]; b != nil && b.agent != nil {
+		return "", false // an agent has become it since
+	}
 	return c.For, true
 }

@@ -23,6 +23,7 @@ type agent struct {
 	system     wire.Raw           // what else it said
 	state      agentState
 	run        string
+	ended      bool // it has
 	stale      bool // it runs, but takes or says nothing
 	deaf       bool // it takes no messages for now
 	holds      []*task
@@ -51,6 +52,10 @@ func (a *agent) hears() bool { return !a.deaf && !a.Deaf || a.remote != nil }
 
 // online says whether there is a process, or a server that is heard of.
 func (a *agent) online() bool { return a.state == up || a.state == leaving }
+
+// alive says whether its run has begun and not ended: it may have words that come
+// late.
+func (a *agent) alive() bool { return a.run != "" && !a.ended }
 
 // runs says whether a run is the present one, or the latest. What is noticed of
 // one run, and told late, says nothing about the next.
@@ -273,6 +278,7 @@ func (t *turn) enlist(r *wire.Roster) {
 			continue
 		}
 		t.strip(a, "its agent is no longer one of the agents")
+		t.resolveStale(a.mail, "it is no longer one of the agents")
 		t.fact(a.actor, "", &agentForgotten{ID: a.ID})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +17,7 @@ type bench struct {
 	b     *testing.B
 	state *State
 	n     uint64
+	since time.Duration // the beginning
 	out   Outcome
 }
 
@@ -38,7 +40,7 @@ func newBench(b *testing.B, workers int) *bench {
 
 func (z *bench) do(from Actor, m wire.Message) {
 	z.n++
-	in := Input{At: beginning, From: from, Message: m}
+	in := Input{At: beginning.Add(z.since), From: from, Message: m}
 	binary.BigEndian.PutUint32(in.Random[:], uint32(z.n))
 	z.out = z.state.Handle(in)
 }

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,11 @@ func (w *world) step() {
 	if due, some := w.state.Due(); some && !due.After(w.at) {
 		w.do(Actor{}, wire.Due{})
 	}
+	w.lookAtMissed()
 	m := w.members[w.chance.IntN(len(w.members))]
+	if w.chance.IntN(4) == 0 {
+		w.post(m)
+	}
 	switch n := w.chance.IntN(1000); {
 	case n < 130:
 		w.submit(m)
@@ -201,7 +206,8 @@ func (w *world) repeat() {
 	if len(w.sent) == 0 {
 		return
 	}
-	s := w.sent[w.chance.IntN(len(w.sent))]
+	i := w.chance.IntN(len(w.sent))
+	s := w.sent[i]
 	from := s.from
 	for _, m := range w.members {
 		if m.ID == from.Name && m.runs > 0 && from.Run != m.run && len(from.Run) > 0 && from.Run[0] == 'a' {
@@ -216,6 +222,9 @@ func (w *world) repeat() {
 	kept := a.memories.byID[s.request.ID]
 	remembered := kept != nil && kept.Run == s.from.Run && kept.Sum == s.request.Sum && kept.Timestamp == s.request.Timestamp
 	answered := remembered && (kept.answer != nil || kept.err != nil)
+	if !remembered { // it is decided anew, and that answer counts from now on
+		w.sent = slices.Delete(w.sent, i, i+1)
+	}
 	out := w.do(from, s.request)
 	switch {
 	case answered && s.answer != "":

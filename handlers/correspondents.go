@@ -83,7 +83,7 @@ func (b *bus) unwatch(c *correspondent) {
 // late.
 func (b *bus) beat(c *correspondent, at time.Time) {
 	c.seen, c.beats = at, true
-	if c.agent == nil || c.agent.online() {
+	if c.agent == nil || c.agent.remote != nil || c.agent.alive() {
 		b.watch(c, at)
 	}
 }
@@ -98,6 +98,7 @@ func (s *State) attach(a *agent, id string, seq int64) *correspondent {
 	if c.agent != nil {
 		c.agent.mail = nil // the configuration has given its name to another
 	}
+	s.bus.unwatch(c)
 	a.mail, c.agent = c, a
 	return c
 }
@@ -132,7 +133,7 @@ func (s *State) enroll(a *agent, seq int64) {
 	switch {
 	case a.remote != nil:
 		s.attach(a, ownActor+":"+a.serverID, seq)
-	case a.mail != nil && a.online(): // it goes on as who it is
+	case a.mail != nil && a.alive(): // it goes on as who it is
 	case wire.PerRun(a.writes()):
 		s.detach(a)
 	default:

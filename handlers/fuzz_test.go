@@ -21,6 +21,9 @@ func FuzzHandle(f *testing.F) {
 	for n := range byte(20) {
 		f.Add([]byte{n, 1, 8, 1, 1, n, 8, 2, 1, 12, 3, 0, 1, 1, n, 1, 1, 0, 13, 1, 0, 0, 2, 2, 14, 0, 0, 0, 3, 3, n, 2, 2, 2, 2, 15, 1, 0, 1, 4, 4, 17, 0, 0, 0, 5, 5, 19, 4, n, 18})
 	}
+	for n := range uint64(rounds(64)) {
+		f.Add(noise(n))
+	}
 	f.Add([]byte("\x02a1\x02b1\x03c1\x03d1\x04e1\x05f1\x06g1\x07h1\x08i1\x09j1\x0ak1"))
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		z := &fuzzer{t: t, rest: bytes, state: New(Rules{KeepFinished: 2}), at: beginning}
@@ -53,6 +56,7 @@ type fuzzer struct {
 	inputs  int
 	records []wire.Record
 	last    Outcome
+	early   bool // the next look into the record is an old one
 }
 
 const fuzzAgents = 4
@@ -81,8 +85,7 @@ func (z *fuzzer) do(from Actor, m wire.Message) {
 	z.at = z.at.Add(time.Second)
 	in := Input{At: z.at, From: from, Message: m}
 	binary.BigEndian.PutUint64(in.Random[:], uint64(z.inputs))
-	shelf(z.records).lookUp(z.state, &in)
-	out := z.state.Handle(in)
+	out := z.decide(&in)
 	z.last = out
 	require.NoError(z.t, out.Fault)
 	z.records = append(z.records, out.Records...)
@@ -97,8 +100,13 @@ func (z *fuzzer) do(from Actor, m wire.Message) {
 
 func (z *fuzzer) actor() Actor {
 	n := z.next()
-	if n%7 == 0 {
+	switch {
+	case n%7 == 0:
 		return Actor{Kind: Operator}
+	case n%17 == 16:
+		return Actor{Kind: Correspondent, Name: z.mailName()}
+	case n%19 == 18:
+		return Actor{Kind: Operator, Name: z.text()}
 	}
 	return Actor{Kind: Agent, Name: z.name(n), Run: fmt.Sprint(n / 64)}
 }
@@ -112,7 +120,7 @@ func (z *fuzzer) task() string {
 }
 
 func (z *fuzzer) input() {
-	switch n := z.next() % 20; n {
+	switch n := z.next() % 26; n {
 	case 0:
 		z.roster()
 	case 1:
@@ -130,6 +138,8 @@ func (z *fuzzer) input() {
 		z.report()
 	case 6: // whatever the bytes are
 		z.request(operations[z.next()%len(operations)].Name, z.text())
+	case 20, 21, 22, 23, 24, 25:
+		z.mail(n)
 	default:
 		z.sensible(n)
 	}
@@ -142,7 +152,7 @@ func (z *fuzzer) roster() {
 		if n%16 != 15 {
 			roster.Agents = append(roster.Agents, wire.Member{
 				ID: z.name(i), Role: wire.Roles[n%3], Capabilities: strings.Split("go,sql", ",")[:n%2], Capacity: n % 4,
-				OnExit: []string{"auto", "fail", "requeue"}[n%3], Deaf: n%11 == 10,
+				OnExit: []string{"auto", "fail", "requeue"}[n%3], Deaf: n%11 == 10, Actor: []string{"", "S:db", "GO", "PO:a", "W"}[n/16%5],
 			})
 		}
 	}
@@ -245,8 +255,11 @@ func FuzzApply(f *testing.F) {
 		applied := 0
 		for n := 0; len(z.rest) > 0 && n < 300; n++ {
 			r := wire.Record{
-				Seq: s.Seq() + 1, At: beginning, Kind: fuzzKinds[z.next()%len(fuzzKinds)], Payload: []byte(z.payload()),
+				Seq: s.Seq() + 1, At: beginning.Add(time.Duration(applied) * time.Minute), Kind: fuzzKinds[z.next()%len(fuzzKinds)], Payload: []byte(z.payload()),
 				From: []string{"orchestrator", "operator", "agent:a0", "agent:a1", "agent:a2", ""}[z.next()%6],
+			}
+			if r.Kind == wire.EventMail {
+				z.address(&r)
 			}
 			_ = Tell(r)
 			if s.Apply(r) == nil {
@@ -268,7 +281,7 @@ func FuzzApply(f *testing.F) {
 
 // fuzzKinds are the kinds of record, in order.
 var fuzzKinds = func() []string {
-	kinds := []string{wire.EventUp, wire.EventStarted, wire.EventEnded, "task.danced"}
+	kinds := []string{wire.EventUp, wire.EventStarted, wire.EventEnded, wire.EventMail, "task.danced"}
 	for kind := range facts {
 		kinds = append(kinds, kind)
 	}
@@ -293,6 +306,7 @@ func (z *fuzzer) payload() string {
 		z.next()%4, task(), z.next()%4, task(), pick(`"blocks"`, `"input"`, `"related"`, `"soft"`, `"x"`), pick(`true`, `false`), pick(`""`, `"match"`, `"hand"`),
 		able(), pick(`null`, specWith("d")), able(), pick(`[]`, `["requirements"]`), pick(`"k1"`, `"k2"`), pick(`"2026-11-21T14:00:01.000Z"`, `""`), pick(`"2026-11-21T16:00:01.000Z"`, `""`),
 		pick(`""`, `"`+strings.Repeat("x", heavy+1)+`"`))
+	more += fmt.Sprintf(`,"actor":%s,"seq":%d,"over":%s`, pick(`"W:r0"`, `"PO:a"`, `"GO"`, `""`), z.next()%9, pick(`true`, `false`))
 	if z.next()%2 == 0 { // of these some are lists elsewhere, or texts
 		return fmt.Sprintf(`{"task":%s,"agent":%s,"question_id":%s,"capabilities":%s,"result":%s,%s}`, task(), name(), pick(`"q1"`, `"q2"`), able(),
 			pick(`{}`, `{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{"k":{"status":"partial","data":1}}}`), more)
@@ -321,6 +335,11 @@ func FuzzRestore(f *testing.F) {
 		`> operator 6 issue-registration {}`,
 		`> newcomer 7 register-agent {"name":"far","registration_token":"$TOKEN","capabilities":{"languages":["go"]}}`,
 		`> coder 1 complete-task {"taskId":"$one"}`,
+		`> coder 2 heartbeat {}`,
+		`> coder 3 send-message {"to_actor":"GO","topic":"build.finished","payload":{},"idempotency_key":"k"}`,
+		`> operator 8 ack-messages {"seq":3}`,
+		`> operator 9 issue-token {"actor":"HO:far"}`,
+		`event agent.exited coder`,
 	} {
 		f.Add([]byte(spelled(f, p.state)))
 		p.play(line)

@@ -115,6 +115,10 @@ func (t *turn) ask(r *wire.Request) {
 	if o.Writes && (t.unknown() || t.repeated(r)) {
 		return
 	}
+	if t.outdated(r) {
+		t.out.Again, t.settled = true, true
+		return
+	}
 	if a := t.agents[t.from.Name]; t.from.Kind == Agent && a != nil && a.remote != nil {
 		t.seen(a)
 	}

@@ -59,10 +59,9 @@ func (s *State) awake(at time.Time) {
 			continue // it runs elsewhere, and may not even have noticed
 		}
 		s.market.withdraw(a)
+		a.wrecked = a.wrecked || a.alive()
+		s.endLife(a)
 		a.state, a.stale, a.deaf, a.run = offline, false, false, ""
-		if a.mail != nil {
-			s.bus.unwatch(a.mail)
-		}
 		s.stand(a)
 	}
 	for _, q := range s.asked {
@@ -76,7 +75,7 @@ func (f *happened) change(a *agent) {
 	case wire.EventStarting:
 		a.state = starting
 	case wire.EventStarted:
-		a.state, a.run, a.stale, a.deaf = up, f.Run, false, false
+		a.state, a.run, a.stale, a.deaf, a.ended = up, f.Run, false, false, false
 		for _, k := range a.holds {
 			k.run = f.Run // what it was given before it is given to it now
 		}
@@ -98,6 +97,14 @@ func (f *happened) change(a *agent) {
 	}
 }
 
+// endLife notes that a run has ended: nothing more is heard of it.
+func (s *State) endLife(a *agent) {
+	a.ended = true
+	if a.mail != nil {
+		s.bus.unwatch(a.mail)
+	}
+}
+
 // follow is what a happening does to an agent's mail.
 func (s *State) follow(a *agent, f *happened, r *wire.Record) {
 	switch f.what {
@@ -105,9 +112,10 @@ func (s *State) follow(a *agent, f *happened, r *wire.Record) {
 		s.board(a, r)
 		a.wrecked = false
 	case wire.EventEnded:
-		if a.mail != nil {
-			s.bus.unwatch(a.mail)
+		if !a.runs(f.Run) {
+			return
 		}
+		s.endLife(a)
 		a.wrecked = !f.Figures.Ordered && (f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0)
 	}
 }
@@ -154,9 +162,7 @@ func (t *turn) happen(e *wire.Event) {
 		if e.Figures.ExitCode != nil {
 			code = *e.Figures.ExitCode
 		}
-		if a.mail != nil {
-			t.terminate(a, e)
-		}
+		t.terminate(a, e)
 		for _, k := range slices.Clone(a.holds) {
 			t.bereave(k, a, e.Text, code, e.Figures.Ordered)
 		}
@@ -169,6 +175,9 @@ func (t *turn) wrecked(name string) bool {
 	return a != nil && a.wrecked
 }
 
+// lostWithUs is how a run ended that nobody has seen end.
+const lostWithUs = "lost when the orchestrator was killed"
+
 // lose decides about the tasks of agents that an orchestrator before this one
 // left behind: it was killed, and they with it.
 func (t *turn) lose() {
@@ -176,8 +185,11 @@ func (t *turn) lose() {
 		if a.remote != nil {
 			continue
 		}
+		if a.alive() {
+			t.crashed(a, &wire.Event{Run: a.run, Text: lostWithUs})
+		}
 		for _, k := range slices.Clone(a.holds) {
-			t.bereave(k, a, "lost when the orchestrator was killed", -1, false)
+			t.bereave(k, a, lostWithUs, -1, false)
 		}
 	}
 }

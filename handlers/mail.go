@@ -59,7 +59,7 @@ func (b *bus) heard(c *correspondent, r *wire.Record) {
 	case wire.TopicHeartbeat:
 		b.beat(c, r.At)
 	case wire.TopicAgentTerminated:
-		if c.agent != nil {
+		if c.agent != nil && r.To == wire.ActorGlobal {
 			c.agent.farewell = true
 		}
 	}
@@ -110,13 +110,8 @@ func sendMessage(t *turn, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
 		}
 	}
-	before, sure := t.before(from, m)
-	switch {
-	case before != 0: // what it says is in the record
+	if before, _ := t.before(from, m); before != 0 { // what it says is in the record
 		return &wire.Sent{Mail: wire.Mail{Seq: before}, Duplicate: true}, nil
-	case !sure:
-		t.out.Again, t.settled = true, true
-		return nil, nil
 	}
 	return t.send(from, m), nil
 }
@@ -149,6 +144,16 @@ func (t *turn) before(from string, m *wire.SendMessage) (seq int64, sure bool) {
 		return m.Before, true
 	}
 	return t.bus.keys.find(from, m.Key, m.Looked)
+}
+
+// outdated says whether what was looked up for a request is too old to decide it.
+func (t *turn) outdated(r *wire.Request) bool {
+	m, from := t.Keyed(&Input{From: t.from, Message: r})
+	if m == nil {
+		return false
+	}
+	_, sure := t.before(from, m)
+	return !sure
 }
 
 // send sends a message, and does what follows from it.

@@ -21,7 +21,11 @@ func heartbeat(t *turn, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
 		c = t.bus.actors[id]
 		t.resolveStale(c, "its heartbeat is back")
 	}
-	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(c.beat), Every: t.rules.Heartbeat.Milliseconds()}, nil
+	last := c.beat
+	if c.seen.After(last) { // its words came late
+		last = c.seen
+	}
+	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(last), Every: t.rules.Heartbeat.Milliseconds()}, nil
 }
 
 // actorSeen says that an actor has sent its heartbeat.
@@ -73,7 +77,11 @@ type alert struct {
 }
 
 func alertOf(what string, c *correspondent) alert {
-	a := alert{Alert: what, Actor: c.id}
+	a := alert{Alert: what}
+	if c == nil {
+		return a
+	}
+	a.Actor = c.id
 	if c.agent != nil {
 		a.Agent = c.agent.ID
 	}
@@ -135,17 +143,29 @@ func (t *turn) spawn(a *agent, e *wire.Event, wrecked bool) {
 // terminate tells GO how an agent has ended: well, unless it has said so itself,
 // or badly.
 func (t *turn) terminate(a *agent, e *wire.Event) {
+	from, id := wire.ActorBus, "" // another has become who it was
+	if a.mail != nil {
+		from, id = a.mail.id, a.mail.id
+	}
+	if a.wrecked {
+		t.crashed(a, e)
+		return
+	}
 	t.resolveStale(a.mail, "it has ended")
-	switch {
-	case a.wrecked:
-		about := alertOf(alertCrashed, a.mail)
-		about.Run, about.ExitCode, about.Signal, about.Text = e.Run, e.Figures.ExitCode, e.Figures.Signal, e.Text
-		t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)
-	case !a.farewell:
-		t.tellGlobal(a.mail.id, wire.TopicAgentTerminated, 0, spawned{
-			Agent: a.ID, Actor: a.mail.id, Run: e.Run, ExitCode: e.Figures.ExitCode, Text: e.Text,
+	if !a.farewell {
+		t.tellGlobal(from, wire.TopicAgentTerminated, 0, spawned{
+			Agent: a.ID, Actor: id, Run: e.Run, ExitCode: e.Figures.ExitCode, Text: e.Text,
 		})
 	}
+}
+
+// crashed tells GO that an agent has ended badly.
+func (t *turn) crashed(a *agent, e *wire.Event) {
+	t.resolveStale(a.mail, "it has ended")
+	about := alertOf(alertCrashed, a.mail)
+	about.Agent, about.Run, about.Text = a.ID, e.Run, e.Text
+	about.ExitCode, about.Signal = e.Figures.ExitCode, e.Figures.Signal
+	t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)
 }
 
 func listActors(t *turn, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {

@@ -117,6 +117,7 @@ func (s *restoring) restoreLinks(kept *snapshot) {
 func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	a := newAgent(kept.Member.ID)
 	a.Member, a.configured, a.state, a.run, a.system = kept.Member, kept.File, kept.State, kept.Run, kept.System
+	a.ended = kept.Ended
 	a.farewell, a.wrecked = kept.Farewell, kept.Wrecked
 	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, s.named(kept.Holds)
 	a.said = wire.ReadCapabilities(kept.Said)

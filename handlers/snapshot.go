@@ -78,6 +78,7 @@ type snapshotAgent struct {
 	Stale    bool             `json:"stale,omitzero"`
 	Deaf     bool             `json:"deaf,omitzero"`
 	Farewell bool             `json:"farewell,omitzero"`
+	Ended    bool             `json:"ended,omitzero"`
 	Wrecked  bool             `json:"wrecked,omitzero"`
 	Given    int64            `json:"given,omitzero"`
 	Holds    []string         `json:"holds,omitzero"`
@@ -214,7 +215,7 @@ func (k *task) snapshot() snapshotTask {
 func (a *agent) snapshot() snapshotAgent {
 	kept := snapshotAgent{
 		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given,
-		Farewell: a.farewell, Wrecked: a.wrecked,
+		Farewell: a.farewell, Ended: a.ended, Wrecked: a.wrecked,
 		Holds: ids(a.holds), System: a.system,
 	}
 	if a.said != nil {

@@ -156,3 +156,46 @@ func requireSoundQuestions(t testing.TB, s *State) {
 	require.Equal(t, timed, len(s.deadlines))
 	require.True(t, slices.IsSortedFunc(s.deadlines, byDate[*question]))
 }
+
+// requireSoundBus: everybody who has mail is known once, agents and their actors
+// belong to each other, and exactly those whose heartbeat is expected are looked
+// for. There are no more actors of runs than there are agents.
+func requireSoundBus(t testing.TB, s *State) {
+	b := &s.bus
+	require.NotNil(t, b.actors[wire.ActorGlobal])
+	require.Equal(t, len(b.actors), len(b.order))
+	due, number := 0, int64(0)
+	for _, c := range b.order {
+		require.Same(t, c, b.actors[c.id])
+		require.Greater(t, c.number, number, "%s became known before the one in front of it", c.id)
+		number = c.number
+		if c.agent != nil {
+			require.Same(t, s.agents[c.agent.ID], c.agent)
+			require.Same(t, c, c.agent.mail, "%s is %s, and has the mail of another", c.agent.ID, c.id)
+		}
+		require.False(t, c.stale && c.due, "%s is missed and expected", c.id)
+		require.True(t, !c.ofRun || c.agent != nil || s.access.admits(c.id), "%s was a run, and is known for ever", c.id)
+		require.LessOrEqual(t, max(c.cursor, c.latest, c.since), s.seq)
+		if c.due {
+			due++
+			require.Contains(t, b.due, c)
+		}
+	}
+	require.LessOrEqual(t, number, b.met)
+	require.Equal(t, due, len(b.due))
+	require.True(t, slices.IsSortedFunc(b.due, byDate[*correspondent]))
+	for _, a := range s.order {
+		require.True(t, a.mail == nil || b.actors[a.mail.id] == a.mail && a.mail.agent == a, "%s is another's actor", a.ID)
+	}
+	requireSoundKeys(t, &b.keys)
+}
+
+// requireSoundKeys: of the keys that are known here each is known once, and all
+// that were forgotten are older.
+func requireSoundKeys(t testing.TB, k *sentKeys) {
+	require.LessOrEqual(t, len(k.ring), keysKept)
+	require.Equal(t, len(k.ring), len(k.byKey))
+	for _, key := range k.ring {
+		require.Greater(t, k.byKey[key], k.floor)
+	}
+}

@@ -43,6 +43,7 @@ type world struct {
 	missed  map[string]bool           // contracts that were said to be missing, by task and key
 	keys    map[string]*key           // of agents, by hash
 	servers map[string]bool           // agents that have registered themselves
+	bus     *ledger
 
 	voice hash.Hash // all records and letters
 	saw   map[string]int
@@ -59,6 +60,7 @@ type member struct {
 	counts bool // its ids begin anew with each run
 	ids    int
 	far    bool // it is a server that has registered itself; up says that it is not silent
+	yields bool // its actor is another's when it has ended
 }
 
 // sent is a request that was granted, and what was answered.
@@ -75,11 +77,13 @@ func newWorld(t *testing.T, seed uint64) *world {
 		waits: make(map[string]bool), ended: make(map[string]wire.TaskState), voice: sha256.New(), saw: make(map[string]int),
 		states: make(map[string]wire.TaskState), missed: make(map[string]bool), keys: make(map[string]*key), servers: make(map[string]bool),
 	}
+	w.bus = newLedger(w)
 	exits := []string{"auto", "fail", "requeue"}
 	for i := range 14 {
 		m := &member{listed: true, counts: i%2 == 0}
 		m.ID, m.Role, m.OnExit, m.Capacity = fmt.Sprintf("a%d", i), wire.Roles[i%3], exits[i%len(exits)], 1+i%3
 		m.Deaf = i == 13
+		m.christen(i)
 		w.members = append(w.members, m)
 		w.retrain(m)
 	}
@@ -98,6 +102,7 @@ func rulesOf(seed uint64) Rules {
 	return Rules{
 		KeepFinished: 50, OnDependencyFailure: []string{"auto", "block", "cancel"}[chance.IntN(3)], MaxAttempts: 1 + chance.IntN(4),
 		OnlineOnly: either(), CountAssigned: either(), MatchOnCreate: either(), LenientResults: either(), IgnoreArrivals: chance.IntN(4) == 0,
+		Stale: []time.Duration{10 * time.Second, time.Minute, 3 * time.Minute}[chance.IntN(3)], Topics: []string{"build.finished"},
 	}
 }
 
@@ -145,7 +150,7 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 	for i := 0; i < len(in.Random); i += 8 {
 		binary.LittleEndian.PutUint64(in.Random[i:], w.chance.Uint64())
 	}
-	out := w.state.Handle(in)
+	out := w.decide(&in)
 	w.must(out.Fault == nil, "%v", out.Fault)
 	for i := range out.Records {
 		w.hearRecord(&out.Records[i])
@@ -154,9 +159,35 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 		w.hearLetter(in, &out.Letters[i])
 	}
 	w.lookAtTurn(out.Records, before)
+	w.lookAtMail(&in, &out)
 	if r, ok := message.(*wire.Request); ok {
 		w.requireAnswered(from, r, out)
 	}
+	return out
+}
+
+// decide has an input decided. Of a message with a key the record is looked into
+// before; now and then that was a while ago.
+func (w *world) decide(in *Input) Outcome {
+	m, from := w.state.Keyed(in)
+	if m == nil {
+		return w.state.Handle(*in)
+	}
+	m.Before, m.Looked = w.bus.keyed[sentKey{from, m.Key}], w.state.seq
+	if late := w.chance.Int64N(w.state.seq + 1); w.chance.IntN(3) == 0 {
+		if m.Looked = late; m.Before > late {
+			m.Before = 0
+		}
+	}
+	out := w.state.Handle(*in)
+	if !out.Again {
+		return out
+	}
+	w.saw["a look that is too old"]++
+	w.must(len(out.Records)+len(out.Letters) == 0 && out.Refused == nil && !out.Waits, "nothing was decided, and something is told")
+	m.Before, m.Looked = w.bus.keyed[sentKey{from, m.Key}], w.state.seq
+	out = w.state.Handle(*in)
+	w.must(!out.Again, "a fresh look is too old")
 	return out
 }
 
@@ -169,12 +200,13 @@ func (w *world) must(sound bool, message string, args ...any) {
 
 // hearRecord has the shadow follow, and looks at what became true.
 func (w *world) hearRecord(r *wire.Record) {
-	fmt.Fprintln(w.voice, r.Seq, r.At, r.From, r.To, r.Kind, r.Correlation)
+	fmt.Fprintln(w.voice, r.Seq, r.At, r.From, r.To, r.Kind, r.Correlation, r.Topic, r.ReplyTo, r.Key)
 	w.voice.Write(r.Payload)
 	err := w.shadow.Apply(*r)
 	w.must(err == nil, "%v", err)
 	w.saw[r.Kind]++
 	w.hearKey(r)
+	w.bus.hear(r)
 	k := w.state.tasks[r.Correlation]
 	if k == nil {
 		return
@@ -270,8 +302,15 @@ func (w *world) hears(from Actor) bool {
 	return strings.HasPrefix(from.Run, "door:")
 }
 
+// text is an answer as it is told. What was sent is read from the record.
 func (w *world) text(l *Letter) string {
-	return string(wire.Envelope{}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal))
+	answer := l.Payload
+	if _, sent := answer.(*wire.Sent); sent {
+		whole, err := Complete(answer, l.Pages, w.bus)
+		w.must(err == nil, "%v", err)
+		answer = whole
+	}
+	return string(wire.Envelope{}.AppendAnswer(nil, l.Request, answer, l.Refusal))
 }
 
 func (w *world) keep(s sent) {
@@ -295,6 +334,7 @@ func (w *world) forget(gone func(run string) bool) {
 // end looks at everything once more.
 func (w *world) end() {
 	requireSound(w.t, w.state)
+	w.lookAtBus()
 	requireSameText(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow)) // the records alone make an equal State
 	for id, state := range w.ended {
 		now := w.state.tasks[id].view.State

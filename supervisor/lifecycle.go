@@ -82,6 +82,7 @@ func (a *agent) set(state wire.State, reason string) { a.state, a.reason = state
 func (s *Supervisor) launch(a *agent) {
 	if a.next != nil {
 		s.adopt(a, *a.next)
+		s.enlist()
 	}
 	a.set(wire.StateStarting, "")
 	a.run = uuid.NewString()

@@ -134,6 +134,7 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	}
 	if a.next != nil {
 		s.adopt(a, *a.next)
+		s.enlist()
 	}
 	if a.removed {
 		s.leave(a)

@@ -1,0 +1,296 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// What must hold of the mail of one turn.
+
+// identity is as whom somebody writes, by the credential alone; "" for nobody.
+func (l *ledger) identity(from Actor, claimed string) string {
+	switch {
+	case from.Kind == Correspondent:
+		return from.Name
+	case from.Kind == Operator && from.Name != "":
+		if id := "IO:" + from.Name; wire.CheckActor(id) == "" {
+			return id
+		}
+	case from.Kind == Operator && claimed != "":
+		return claimed
+	case from.Kind == Operator:
+		return wire.ActorGlobal
+	case from.Kind == Agent && l.isOf(from.Name):
+		return l.lives[from.Name].actor
+	}
+	return ""
+}
+
+// lookAtMail looks at the mail of a turn, and at what was answered about it. All
+// that nobody has sent is the bus's own: what it says of a life, of somebody who
+// is missed, of a message.
+func (w *world) lookAtMail(in *Input, out *Outcome) {
+	w.must(w.bus.about == "", "%s is stale, or is not, and GO is not told", w.bus.about)
+	var mail []*wire.Record
+	for i := range out.Records {
+		if out.Records[i].Kind == wire.EventMail {
+			mail = append(mail, &out.Records[i])
+		}
+	}
+	switch m := in.Message.(type) {
+	case *wire.Request:
+		mail = w.lookAtAsked(in, m, out, mail)
+	case *wire.Event:
+		mail = w.lookAtLife(m, mail)
+	}
+	for _, r := range mail {
+		known := r.Topic == wire.TopicAlertFired || r.Topic == wire.TopicAlertResolved
+		w.must(r.From == wire.ActorBus && r.To == wire.ActorGlobal && known, "%s -> %s %s %s, and nobody has sent it", r.From, r.To, r.Topic, r.Payload)
+	}
+}
+
+// lookAtAsked looks at the answer to a request about mail.
+func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, mail []*wire.Record) []*wire.Record {
+	var answer any
+	for i := range out.Letters {
+		if l := &out.Letters[i]; l.Request == r.ID && l.To == in.From && l.Refusal == nil {
+			answer = l.Payload
+		}
+	}
+	sent, _ := answer.(*wire.Sent)
+	if again := sent != nil && len(mail) == 0 && !sent.Duplicate; !again { // else it was allowed when it was there for the first time
+		w.lookAtClaim(in, r.Body, out)
+	}
+	switch answer := answer.(type) {
+	case *wire.Sent:
+		return w.lookAtSent(in, r, answer, out, mail)
+	case *wire.MailList:
+		w.lookAtPage(in, r.Body.(*wire.PollMessages), answer, out)
+	case *wire.Acked:
+		w.must(answer.Cursor == w.bus.cursors[answer.Actor], "%s has acked %d, not %d", answer.Actor, w.bus.cursors[answer.Actor], answer.Cursor)
+		w.must(answer.Cursor >= r.Body.(*wire.AckMessages).Seq && answer.Cursor <= w.state.seq, "%s has acked %d", answer.Actor, answer.Cursor)
+	case *wire.Beat:
+		seen, _ := wire.ParseTime(answer.LastSeen)
+		w.must(w.at.Sub(seen) < beatsApart+time.Millisecond, "%s sends a heartbeat at %v, and was last there at %s", answer.Actor, w.at, answer.LastSeen)
+	case nil:
+		w.must(len(mail) == 0, "%s was refused, and there is mail", r.Operation)
+	}
+	return mail
+}
+
+// lookAtClaim: what is asked of mail is granted to those who are whoever they say
+// they are, and to nobody else.
+func (w *world) lookAtClaim(in *Input, asked any, out *Outcome) {
+	claimed, may, refused := "", true, out.Refused
+	switch asked := asked.(type) {
+	case *wire.SendMessage:
+		claimed, may = asked.From, asked.To != "broadcast" || w.bus.identity(in.From, asked.From) == "GO"
+	case *wire.PollMessages:
+		claimed = asked.Actor
+	case *wire.AckMessages:
+		claimed, may = asked.Actor, asked.Seq <= w.state.seq
+		if refused != nil { // some of the records followed
+			may = asked.Seq <= w.state.seq-int64(len(out.Records))
+		}
+	case *wire.Heartbeat:
+		claimed = asked.Actor
+	default:
+		return
+	}
+	id := w.bus.identity(in.From, claimed)
+	may = may && id != "" && (claimed == "" || claimed == id)
+	if refused != nil && (refused.Details["reason"] == "id_reused" || in.From.Kind == Agent && w.bus.lives[in.From.Name] == nil) {
+		return
+	}
+	w.must(may == (refused == nil), "%v is %q, says that it is %q, and asks for %+v: %v", in.From, id, claimed, asked, refused)
+}
+
+// lookAtSent: what is sent is one message, as it was said, or was one before.
+// The rest of the mail is what the bus has to say of it.
+func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *Outcome, mail []*wire.Record) []*wire.Record {
+	m := r.Body.(*wire.SendMessage)
+	from := w.bus.identity(in.From, m.From)
+	if len(mail) == 0 {
+		kept, _ := w.bus.Record(answer.Seq)
+		same := kept.To == m.To && kept.Topic == m.Topic && string(kept.Payload) == string(m.Payload) && kept.ReplyTo == m.ReplyTo && kept.Key == m.Key
+		if answer.Duplicate {
+			w.saw["a key again"]++
+			w.must(m.Key != "" && kept.From == from && kept.Key == m.Key, "%s has not sent %s with the key %s", from, kept.Key, m.Key)
+		} else {
+			w.saw["a message again"]++
+			w.must(in.From.Kind == Agent && same, "%d is not what was sent", answer.Seq)
+		}
+		w.must(len(out.Records) == 0 || w.servers[in.From.Name], "what was sent before has an effect")
+		return nil
+	}
+	sent := mail[0]
+	w.must(sent.From == from && sent.To == m.To && sent.Topic == m.Topic && sent.ReplyTo == m.ReplyTo && sent.Key == m.Key && sent.Seq == answer.Seq &&
+		sent.At.Equal(w.at.Truncate(time.Millisecond)), "%s has sent %+v", from, sent)
+	w.must(string(sent.Payload) == string(m.Payload) && bytes.Contains(r.Payload, sent.Payload), "%s was sent as %s", r.Payload, sent.Payload)
+	w.must(string(answer.Payload) == string(m.Payload) && !answer.Duplicate && answer.From == from, "it was answered with %+v", answer)
+	w.lookAtErrand(in, m, out.Records)
+	mail, unknown := split(mail[1:], func(r *wire.Record) bool { return r.Topic == wire.TopicUnknown })
+	known := slices.Contains(registered, m.Topic)
+	w.must(known && len(unknown) == 0 || !known && len(unknown) == 1, "%s is known: %t, and it was said %d times", m.Topic, known, len(unknown))
+	for _, r := range unknown {
+		var said unknownTopic
+		err := json.Unmarshal(r.Payload, &said)
+		w.must(err == nil && said == unknownTopic{m.Topic, from, m.To, sent.Seq} && r.ReplyTo == sent.Seq && r.From == wire.ActorBus && r.To == wire.ActorGlobal, "%+v", r)
+	}
+	return mail
+}
+
+// registered are the topics that everybody knows, and that of the world.
+var registered = []string{
+	"task.assigned", "task.completed", "task.failed", "task.progress", "agent.spawned", "agent.terminated", "alert.fired", "alert.resolved",
+	"heartbeat", "message.direct", "broadcast.all", "topic.unknown", "build.finished",
+}
+
+func split(mail []*wire.Record, apart func(*wire.Record) bool) (rest, those []*wire.Record) {
+	for _, r := range mail {
+		if apart(r) {
+			those = append(those, r)
+		} else {
+			rest = append(rest, r)
+		}
+	}
+	return rest, those
+}
+
+// lookAtErrand: a message says something of a task when it is on such a topic and
+// from the agent that has the task; and what could not be dealt with GO hears of.
+func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Record) {
+	ends := map[string]string{
+		wire.TopicTaskCompleted: wire.EventTaskDone, wire.TopicTaskFailed: wire.EventTaskFailed, wire.TopicTaskProgress: wire.EventTaskProgress,
+	}
+	said, dead := 0, 0
+	for _, r := range records {
+		switch r.Kind {
+		case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskProgress:
+			w.must(r.From == in.From.String() && in.From.Kind == Agent && r.Kind == ends[m.Topic] && bytes.Contains(m.Payload, []byte(r.Correlation)),
+				"%s by mail of %v on %s: %s", r.Kind, in.From, m.Topic, m.Payload)
+			said++
+			w.saw["by mail: "+r.Kind]++
+		case wire.EventMail:
+			if r.Topic == wire.TopicAlertFired && r.From == wire.ActorBus {
+				dead++
+				w.must(r.ReplyTo == m.ReplyTo, "%d was not dealt with, not %d", m.ReplyTo, r.ReplyTo)
+			}
+		}
+	}
+	w.must(said <= 1, "one message says %d things of tasks", said)
+	want := 0
+	if m.Topic == wire.TopicTaskFailed && m.To == wire.ActorGlobal && m.ReplyTo != 0 && said == 0 {
+		want = 1
+	}
+	w.must(dead == want, "GO is told %d times that a message was not dealt with", dead)
+}
+
+// lookAtPage: a poll gives what a look at all mail would give, and changes
+// nothing.
+func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *wire.MailList, out *Outcome) {
+	i := slices.IndexFunc(out.Letters, func(l Letter) bool { return l.Payload == answer })
+	whole, err := Complete(answer, out.Letters[i].Pages, w.bus)
+	w.must(err == nil, "%v", err)
+	page := whole.(*wire.MailList)
+	id := w.bus.identity(in.From, p.Actor)
+	after, limit := w.bus.cursors[id], int(p.Limit)
+	w.must(page.Actor == id && page.Cursor == after, "%s has acked %d, and %s is told %d", id, after, page.Actor, page.Cursor)
+	w.must(len(out.Records) == 0 || w.servers[in.From.Name], "a poll changes something")
+	if p.Cursor != nil {
+		after = *p.Cursor
+	}
+	if limit == 0 {
+		limit = wire.MailPage
+	}
+	at, n := len(w.bus.letters), 0
+	for at > 0 && w.bus.letters[at-1].Seq > after {
+		at--
+	}
+	for _, m := range w.bus.letters[at:] {
+		if m.To != id && (m.To != "broadcast" || m.From == id) {
+			continue
+		}
+		if n++; n > limit {
+			break
+		}
+		w.must(n <= len(page.Messages) && sameMail(&page.Messages[n-1], &m), "%s is to read %+v", id, m)
+	}
+	w.must(len(page.Messages) == min(n, limit) && page.More == (n > limit), "%s reads %d messages, not %d, more: %t", id, len(page.Messages), n, page.More)
+	w.saw["messages read"] += len(page.Messages)
+}
+
+func sameMail(m *wire.Mail, r *wire.Record) bool {
+	answers := int64(0)
+	if m.ReplyTo != nil {
+		answers = *m.ReplyTo
+	}
+	return m.Seq == r.Seq && m.From == r.From && m.To == r.To && m.Topic == r.Topic && string(m.Payload) == string(r.Payload) && answers == r.ReplyTo &&
+		m.CreatedAt == wire.Timestamp(r.At)
+}
+
+// lookAtLife: GO hears once that an agent has started, and once how it has ended:
+// well, which the agent may have said itself, or badly.
+func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
+	v := w.bus.lives[e.Agent]
+	mail, spawns := split(mail, func(r *wire.Record) bool { return r.From == wire.ActorGlobal && r.Topic == wire.TopicAgentSpawned })
+	mail, ends := split(mail, func(r *wire.Record) bool { return r.Topic == wire.TopicAgentTerminated })
+	started, well, badly := 0, 0, 0
+	switch {
+	case e.Kind == wire.EventUp:
+		badly = w.bus.lost
+	case v == nil || v.remote || v.run != e.Run: // nobody, or nobody any more
+	case e.Kind == wire.EventStarted:
+		started = 1
+		w.must(!v.crashed && !w.bus.missed[v.actor], "%s has started anew, and GO believes that it has not", e.Agent)
+	case e.Kind != wire.EventEnded:
+	case !e.Figures.Ordered && (e.Figures.ExitCode == nil || *e.Figures.ExitCode != 0):
+		badly = 1
+	case !v.parted:
+		well = 1
+	}
+	for _, r := range append(spawns, ends...) {
+		var said spawned
+		err := json.Unmarshal(r.Payload, &said)
+		w.must(err == nil && r.To == wire.ActorGlobal && said.Agent == e.Agent && said.Run == e.Run, "%+v", r)
+		w.must(!w.bus.isOf(e.Agent) || said.Actor == v.actor, "%s is %s: %s", e.Agent, v.actor, r.Payload)
+	}
+	mail, crashes := split(mail, func(r *wire.Record) bool {
+		return r.Topic == wire.TopicAlertFired && bytes.Contains(r.Payload, []byte(alertCrashed))
+	})
+	w.must(len(spawns) == started && len(ends) == well && len(crashes) == badly, "%s of %s: GO is told %d, %d, %d times that it has started, ended, ended badly",
+		e.Kind, e.Agent, len(spawns), len(ends), len(crashes))
+	if e.Kind == wire.EventEnded && w.bus.isOf(e.Agent) && !v.remote {
+		w.must(!w.bus.missed[v.actor], "%s has ended, and is missed", v.actor)
+	}
+	return mail
+}
+
+// lookAtMissed: everybody who has kept silent for too long is missed by now. It is
+// for when what was due has been done.
+func (w *world) lookAtMissed() {
+	for id := range w.bus.expected {
+		silent := w.at.Sub(w.bus.heard(id))
+		w.must(w.bus.missed[id] || silent <= w.rules.Stale, "%s has been silent for %v, and GO was not told", id, silent)
+	}
+}
+
+// lookAtBus compares the bus with what the records tell.
+func (w *world) lookAtBus() {
+	for _, c := range w.state.bus.order {
+		w.must(c.stale == w.bus.missed[c.id], "%s is stale: %t", c.id, c.stale)
+		w.must(c.cursor == w.bus.cursors[c.id], "%s has acked %d, not %d", c.id, w.bus.cursors[c.id], c.cursor)
+	}
+	for id, is := range w.bus.missed {
+		w.must(!is || w.state.bus.actors[id] != nil, "GO waits for %s, and nobody knows it", id)
+	}
+	for hash, token := range w.bus.tokens {
+		id, ok := w.state.ActorOf(hash, w.at)
+		holds := (token.until.IsZero() || token.until.After(w.at)) && w.bus.whose[token.actor] == ""
+		w.must(ok == holds && (!ok || id == token.actor), "a token of %s, good until %v, speaks for %q: %t", token.actor, token.until, id, ok)
+	}
+}

@@ -1,0 +1,297 @@
+package handlers
+
+import (
+	"cmp"
+	"encoding/json"
+	"iter"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// ledger is the bus as its records alone tell it, in a few rules of its own: who
+// is whom, what was sent, who has read how far, and who is missed.
+type ledger struct {
+	w        *world
+	letters  []wire.Record
+	keyed    map[sentKey]int64
+	cursors  map[string]int64
+	lives    map[string]*life     // agents, by name
+	whose    map[string]string    // actors that are agents', by id
+	beats    map[string]time.Time // of each actor the last heartbeat, or the start that it is counted from
+	expected map[string]bool      // whose next heartbeat is
+	missed   map[string]bool      // of whom GO knows that they are stale
+	since    time.Time
+	lost     int    // runs that ended with the orchestrator before this one
+	about    string // actor.stale says so, and the alert has not come yet
+	tokens   map[string]*actorToken
+}
+
+// life is an agent, and what GO knows of it.
+type life struct {
+	writes   string // as whom, by the configuration
+	actor    string // as whom in its latest run
+	run      string
+	runs     bool // it has started and not ended
+	exited   bool // of that: its process is gone
+	remote   bool
+	farewell bool // its run has told GO that it ends
+	parted   bool // and that was before it ended
+	crashed  bool // GO was told, and not yet that it is over
+}
+
+// actorToken is a token of an actor from elsewhere.
+type actorToken struct {
+	id, actor string
+	until     time.Time // zero: for ever
+}
+
+func newLedger(w *world) *ledger {
+	return &ledger{
+		w: w, keyed: make(map[sentKey]int64), cursors: make(map[string]int64), lives: make(map[string]*life), whose: make(map[string]string),
+		beats: make(map[string]time.Time), expected: make(map[string]bool), missed: make(map[string]bool), tokens: make(map[string]*actorToken),
+	}
+}
+
+// isOf says whether an agent is its actor still, and nobody else has become it.
+func (l *ledger) isOf(name string) bool {
+	return l.lives[name] != nil && l.whose[l.lives[name].actor] == name
+}
+
+// hear follows one record.
+func (l *ledger) hear(r *wire.Record) {
+	if r.Kind == wire.EventMail {
+		l.hearMail(r)
+		return
+	}
+	switch r.Kind {
+	case wire.EventMailAcked, wire.EventActorSeen, wire.EventActorStale, wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventServerRegistered,
+		wire.EventUp, wire.EventStarted, wire.EventExited, wire.EventEnded, wire.EventActorTokenIssued, wire.EventTokenRevoked:
+	default:
+		return
+	}
+	f, err := decode(r)
+	l.w.must(err == nil, "%v", err)
+	switch f := f.(type) {
+	case *mailAcked:
+		before, known := l.cursors[f.Actor]
+		l.w.must(r.From == f.Actor && (f.Seq > before || !known), "%s acks %d as %s, after %d", r.From, f.Seq, f.Actor, before)
+		l.cursors[f.Actor] = f.Seq
+	case *actorSeen:
+		l.w.must(r.From == f.Actor, "%s is there, says %s", f.Actor, r.From)
+		l.beat(f.Actor, r.At)
+	case *actorStale:
+		l.w.must(r.From == wire.ActorBus && l.about == "" && l.missed[f.Actor] == f.Over, "%s is stale, over: %t", f.Actor, f.Over)
+		l.about = f.Actor
+	case *actorTokenIssued:
+		l.admit(f)
+	case *tokenRevoked:
+		for hash, token := range l.tokens {
+			if token.id == f.ID {
+				delete(l.tokens, hash)
+			}
+		}
+	default:
+		l.hearLife(f, r)
+	}
+}
+
+// hearMail follows a message.
+func (l *ledger) hearMail(r *wire.Record) {
+	l.letters = append(l.letters, *r)
+	if r.Key != "" {
+		l.w.must(l.keyed[sentKey{r.From, r.Key}] == 0, "%s has sent something with the key %s already", r.From, r.Key)
+		l.keyed[sentKey{r.From, r.Key}] = r.Seq
+	}
+	v := l.lives[l.whose[r.From]]
+	switch {
+	case r.From == wire.ActorBus && (r.Topic == wire.TopicAlertFired || r.Topic == wire.TopicAlertResolved):
+		l.hearAlert(r)
+	case r.Topic == wire.TopicHeartbeat:
+		l.beat(r.From, r.At)
+	case r.Topic == wire.TopicAgentTerminated && r.To == wire.ActorGlobal && v != nil:
+		v.farewell = true
+	}
+}
+
+// beat is a heartbeat. The next one is expected, unless it is the last word of
+// somebody who is gone.
+func (l *ledger) beat(id string, at time.Time) {
+	l.beats[id] = at
+	if v := l.lives[l.whose[id]]; v == nil || v.remote || v.runs && !v.exited {
+		l.expected[id] = true
+	}
+}
+
+// hearAlert: of everything that is wrong GO is told once, and once that it is
+// over.
+func (l *ledger) hearAlert(r *wire.Record) {
+	var a alert
+	l.w.must(json.Unmarshal(r.Payload, &a) == nil, "%s", r.Payload)
+	fired := r.Topic == wire.TopicAlertFired
+	switch a.Alert {
+	case alertStale:
+		l.w.must(l.about == a.Actor && l.missed[a.Actor] != fired, "%s %s", r.Topic, r.Payload)
+		if fired {
+			v := l.lives[l.whose[a.Actor]]
+			late := v != nil && v.runs && v.exited && !l.beats[a.Actor].IsZero() // its last words count, or do not
+			l.w.must(l.expected[a.Actor] || late, "nobody expects that %s sends heartbeats: it is %q, %+v", a.Actor, l.whose[a.Actor], v)
+			l.w.must(r.At.Sub(l.heard(a.Actor)) > l.w.rules.Stale, "%s is missed too soon: %v", a.Actor, r.At.Sub(l.heard(a.Actor)))
+		}
+		l.missed[a.Actor], l.about = fired, ""
+	case alertCrashed:
+		v := l.lives[a.Agent]
+		l.w.must(v != nil && v.crashed != fired, "%s %s", r.Topic, r.Payload)
+		v.crashed = fired
+	}
+	l.w.saw[r.Topic+": "+a.Alert]++
+}
+
+// heard is from when on somebody has kept silent. Before an orchestrator was up,
+// nobody could be heard.
+func (l *ledger) heard(id string) time.Time {
+	if l.since.After(l.beats[id]) {
+		return l.since
+	}
+	return l.beats[id]
+}
+
+// hearLife follows who there is.
+func (l *ledger) hearLife(f fact, r *wire.Record) {
+	switch f := f.(type) {
+	case *agentKnown:
+		l.know(f)
+	case *agentForgotten:
+		l.lose(f.ID)
+		delete(l.lives, f.ID)
+	case *serverRegistered:
+		if l.lives[f.Agent] == nil {
+			l.lives[f.Agent] = new(life)
+		}
+		l.lives[f.Agent].remote = true
+		l.become(f.Agent, "W:"+wire.ServerID(f.Agent))
+	case *happened:
+		if f.what == wire.EventUp {
+			l.lost = 0
+			for _, v := range l.lives {
+				if v.runs && !v.remote {
+					l.lost++
+				}
+			}
+			l.awake(r.At)
+		} else if v := l.lives[f.Agent]; v != nil && !v.remote {
+			l.live(v, f, r)
+		}
+	}
+}
+
+// know is an agent as the configuration has it. One that runs goes on as whom it
+// is.
+func (l *ledger) know(f *agentKnown) {
+	if l.lives[f.ID] == nil {
+		l.lives[f.ID] = new(life)
+	}
+	v := l.lives[f.ID]
+	if v.remote {
+		l.lose(f.ID)
+		v.remote = false
+	}
+	v.writes = cmp.Or(f.Actor, "W")
+	switch {
+	case v.runs && l.isOf(f.ID):
+	case wire.PerRun(v.writes):
+		l.lose(f.ID)
+	default:
+		l.become(f.ID, v.writes)
+	}
+}
+
+// live is what happens to the process of an agent.
+func (l *ledger) live(v *life, f *happened, r *wire.Record) {
+	switch f.what {
+	case wire.EventStarted:
+		v.run, v.runs, v.exited, v.farewell = f.Run, true, false, false
+		l.become(f.Agent, wire.ActorOfRun(v.writes, f.Run))
+		if v.writes != "W" {
+			l.beats[v.actor], l.expected[v.actor] = r.At, true
+		}
+	case wire.EventExited:
+		v.exited = true
+	case wire.EventEnded:
+		v.runs, v.parted = false, v.farewell
+		if l.isOf(f.Agent) {
+			delete(l.expected, v.actor)
+		}
+	}
+}
+
+// awake is an orchestrator that is up: no agent runs.
+func (l *ledger) awake(at time.Time) {
+	l.since = at
+	for name, v := range l.lives {
+		if v.runs = false; !v.remote && l.isOf(name) {
+			delete(l.expected, v.actor)
+		}
+	}
+}
+
+// become gives an agent an actor. Whoever was it before is nobody any more.
+func (l *ledger) become(name, id string) {
+	v := l.lives[name]
+	if v.actor == id && l.isOf(name) {
+		return
+	}
+	l.lose(name)
+	if l.whose[id] != "" {
+		l.w.saw["a name moves"]++
+	}
+	delete(l.expected, id)
+	l.whose[id], v.actor = name, id
+}
+
+// lose takes its actor from an agent. One that was no more than a run of it is
+// forgotten, and nobody is to be told for ever that it is missed.
+func (l *ledger) lose(name string) {
+	if !l.isOf(name) {
+		return
+	}
+	v := l.lives[name]
+	delete(l.whose, v.actor)
+	delete(l.expected, v.actor)
+	if v.run != "" && v.actor != v.writes && !v.remote && ofRun(v) {
+		l.w.must(!l.missed[v.actor], "%s is forgotten, and GO waits for it", v.actor)
+		delete(l.cursors, v.actor)
+		delete(l.beats, v.actor)
+	}
+	v.actor = ""
+}
+
+// ofRun says whether an agent's actor is one of its run.
+func ofRun(v *life) bool {
+	return len(v.actor) > len(v.run) && v.actor[len(v.actor)-len(v.run)-1:] == ":"+v.run
+}
+
+// admit follows the tokens of actors.
+func (l *ledger) admit(f *actorTokenIssued) {
+	until, _ := wire.ParseTime(f.Until)
+	for _, token := range l.tokens {
+		if token.actor == f.Actor && (token.until.IsZero() || until.Before(token.until)) {
+			token.until = until
+		}
+	}
+	expires, _ := wire.ParseTime(f.ExpiresAt)
+	l.tokens[f.Hash] = &actorToken{id: f.ID, actor: f.Actor, until: expires}
+}
+
+// Record and Find make the ledger the archive of the mail.
+func (l *ledger) Record(seq int64) (wire.Record, error) {
+	at, there := slices.BinarySearchFunc(l.letters, seq, func(r wire.Record, seq int64) int { return cmp.Compare(r.Seq, seq) })
+	l.w.must(there, "message %d is not there", seq)
+	return l.letters[at], nil
+}
+
+func (l *ledger) Find(search wire.Search) iter.Seq2[wire.Record, error] {
+	at, _ := slices.BinarySearchFunc(l.letters, search.After+1, func(r wire.Record, seq int64) int { return cmp.Compare(r.Seq, seq) })
+	return shelf(l.letters[at:]).Find(search)
+}

@@ -1,0 +1,102 @@
+package handlers
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// mailers are who decisions about mail are measured with: an agent, whose
+// requests are remembered, and somebody from elsewhere.
+var mailers = []struct {
+	name string
+	from Actor
+}{
+	{"agent", Actor{Kind: Agent, Name: "w0", Run: "r"}},
+	{"elsewhere", Actor{Kind: Correspondent, Name: "HO:far"}},
+}
+
+const letter = `{"to_actor":"GO","topic":"message.direct","payload":{"what":"The parser is built","files":["src/parser.go"]}}`
+
+func BenchmarkSend(b *testing.B) {
+	for _, m := range mailers {
+		b.Run(m.name, func(b *testing.B) {
+			z, r := newBench(b, 1), request(b, "send-message", letter)
+			b.ReportAllocs()
+			for b.Loop() {
+				z.ask(m.from, r)
+			}
+			require.Len(b, z.out.Records, 1)
+		})
+	}
+}
+
+// BenchmarkSendKey is Send with a key, of which there are more than are known
+// here. The look into the record is not in it.
+func BenchmarkSendKey(b *testing.B) {
+	for _, m := range mailers {
+		b.Run(m.name, func(b *testing.B) {
+			z, r := newBench(b, 1), request(b, "send-message", letter)
+			body := r.Body.(*wire.SendMessage)
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				body.Key, body.Looked = strconv.Itoa(n), z.state.seq
+				z.ask(m.from, r)
+			}
+			require.Len(b, z.out.Records, 1)
+		})
+	}
+}
+
+// BenchmarkSendKnown sends what was sent with its key before.
+func BenchmarkSendKnown(b *testing.B) {
+	z, r := newBench(b, 1), request(b, "send-message", letter)
+	r.Body.(*wire.SendMessage).Key = "k"
+	z.ask(mailers[0].from, r)
+	b.ReportAllocs()
+	for b.Loop() {
+		z.ask(mailers[0].from, r)
+	}
+	require.Empty(b, z.out.Records)
+}
+
+func BenchmarkAck(b *testing.B) {
+	z, r := newBench(b, 1), request(b, "ack-messages", `{"seq":1}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Body.(*wire.AckMessages).Seq = z.state.seq
+		z.ask(mailers[0].from, r)
+	}
+	require.Len(b, z.out.Records, 1)
+}
+
+// BenchmarkHeartbeat is a heartbeat beside those of many others: one each minute,
+// which is recorded, or one so soon that it is not.
+func BenchmarkHeartbeat(b *testing.B) {
+	for _, test := range []struct {
+		name    string
+		apart   time.Duration
+		records int
+	}{{"recorded", time.Minute, 1}, {"soon", 0, 0}} {
+		for _, others := range []int{0, 1000} {
+			b.Run(fmt.Sprintf("%s/others=%d", test.name, others), func(b *testing.B) {
+				z, r := newBench(b, 1), request(b, "heartbeat", `{}`)
+				for i := range others {
+					z.ask(Actor{Kind: Correspondent, Name: fmt.Sprint("HO:", i)}, r)
+				}
+				z.ask(mailers[0].from, r)
+				b.ReportAllocs()
+				for b.Loop() {
+					z.since += test.apart
+					z.ask(mailers[0].from, r)
+				}
+				require.Len(b, z.out.Records, test.records)
+			})
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// What agents, people and those from elsewhere do with mail.
+
+// elsewhere are actors that no agent ever is.
+var elsewhere = []string{"HO:far", "PO:far", "W:far", "S:far:1", "IO:ann"}
+
+// names are actors that the configuration gives to agents.
+var names = []string{"GO", "PO:one", "PO:two", "HO:three", "IO:four"}
+
+// christen gives a member an actor when the world begins: some have names, some
+// are another one with each run.
+func (m *member) christen(i int) {
+	switch {
+	case i < len(names):
+		m.Actor = names[i]
+	case i < 8:
+		m.Actor = "S:db"
+	case i == 8:
+		m.Actor = "W"
+	}
+}
+
+// rename gives a member another actor. Whoever had it is somebody else from now
+// on, or, as long as it runs, when it has ended.
+func (w *world) rename(m *member) {
+	m.yields, m.Actor = false, w.one(append([]string{"", "W", "S:db", "S:ui"}, names...)...)
+	if wire.PerRun(m.writes()) {
+		return
+	}
+	for _, o := range w.members {
+		if o == m || o.Actor != m.Actor {
+			continue
+		}
+		if o.yields = o.listed && o.up && w.chance.IntN(2) == 0; !o.yields {
+			o.Actor = ""
+		}
+	}
+}
+
+func (m *member) writes() string { return (&agent{Member: m.Member}).writes() }
+
+// yield has a member that has ended give up an actor that is another's.
+func (w *world) yield(m *member) {
+	if m.yields {
+		m.yields, m.Actor = false, ""
+		w.enlist()
+	}
+}
+
+// post is something that somebody does with mail.
+func (w *world) post(m *member) {
+	from := w.anybody(m)
+	switch w.chance.IntN(8) {
+	case 0:
+		from = Actor{Kind: Correspondent, Name: w.one(elsewhere...)}
+	case 1:
+		from = Actor{Kind: Operator, Name: w.one("ann", "bob", "no one")}
+	}
+	switch n := w.chance.IntN(100); {
+	case n < 40:
+		w.send(from)
+	case n < 50:
+		w.reportByMail(m)
+	case n < 62:
+		w.request(from, "poll-messages", "{"+w.claim(from, "actor")+w.one("", "", fmt.Sprintf(`"cursor":%d,`, w.someSeq()))+w.one("", `"limit":3,`)+`"x":0}`)
+	case n < 73:
+		seq := w.someSeq()
+		out := w.request(from, "ack-messages", fmt.Sprintf(`{%s"seq":%d}`, w.claim(from, "actor"), seq))
+		w.must(out.Refused != nil || seq <= w.state.seq, "%d is acked, and there is none", seq)
+	case n < 92:
+		w.request(from, "heartbeat", "{"+w.claim(from, "actor")+`"x":0}`)
+	case n < 96:
+		w.pass(from)
+	default:
+		out := w.request(from, w.one("list-actors", "list-topics", "query-agents"), "{}")
+		w.must((out.Refused == nil) || from.Kind == Correspondent, "%v", out.Refused)
+	}
+}
+
+// someSeq is the number of a record, or of none yet.
+func (w *world) someSeq() int64 {
+	switch last := w.state.seq; w.chance.IntN(8) {
+	case 0:
+		return w.chance.Int64N(last + 1)
+	case 1:
+		return last + w.chance.Int64N(3)
+	case 2:
+		return 0
+	default:
+		return max(0, last-w.chance.Int64N(200))
+	}
+}
+
+// claim is a member of a payload that says who somebody is; mostly there is none,
+// and now and then it is a lie.
+func (w *world) claim(from Actor, key string) string {
+	id := w.bus.identity(from, "")
+	switch n := w.chance.IntN(12); {
+	case n == 0 || n < 6 && from == Actor{Kind: Operator}:
+		id = w.one(append(names, elsewhere...)...)
+	case n < 8:
+		return ""
+	}
+	if id == "" {
+		return ""
+	}
+	return fmt.Sprintf("%q:%q,", key, id)
+}
+
+// somebody is whom mail can be addressed to, whether there is one or not.
+func (w *world) somebody() string {
+	switch w.chance.IntN(10) {
+	case 0:
+		return w.one("broadcast", "broadcast", "Bus", "Governor")
+	case 1:
+		return w.one("HO:later", "W:nobody", "S:db:nobody")
+	case 2, 3:
+		return w.one(elsewhere...)
+	case 4, 5:
+		return w.one(names...)
+	}
+	m := w.members[w.chance.IntN(len(w.members))]
+	if v := w.bus.lives[m.ID]; v != nil && v.actor != "" {
+		return v.actor
+	}
+	return "GO"
+}
+
+var topics = []string{
+	"message.direct", "message.direct", "broadcast.all", "build.finished", "build.begun", "a", "topic.unknown", "alert.fired", "agent.spawned",
+	"agent.terminated", "heartbeat", "heartbeat", "task.assigned", "task.failed",
+}
+
+// send has somebody send a message.
+func (w *world) send(from Actor) {
+	payload := fmt.Sprintf(`{"step":%d}`, w.steps)
+	if w.chance.IntN(4) == 0 {
+		payload = fmt.Sprintf(`{ "n" : 12345678901234567890, "text":"<é\u00e9>", "idempotency_key":"k", "ticket_id":%q }`, w.someTask())
+	}
+	text := w.claim(from, "from_actor") + fmt.Sprintf(`"to_actor":%q,"topic":%q,"payload":%s`, w.somebody(), w.one(topics...), payload)
+	switch w.chance.IntN(6) {
+	case 0:
+		text += fmt.Sprintf(`,"reply_to":%d`, 1+w.someSeq())
+	case 1:
+		text += fmt.Sprintf(`,"reply_to":"%d"`, 1+w.someSeq())
+	}
+	if w.chance.IntN(3) == 0 {
+		text += fmt.Sprintf(`,"idempotency_key":"k%d"`, w.chance.IntN(60))
+	}
+	w.request(from, "send-message", "{"+text+"}")
+}
+
+// reportByMail has an agent say by mail how a task is that it has, or that it has
+// not.
+func (w *world) reportByMail(m *member) {
+	if !m.up && !m.dying {
+		return
+	}
+	id, mine := w.someTask(), false
+	if holds := w.state.Holds(m.ID); len(holds) > 0 && w.chance.IntN(4) > 0 {
+		held := holds[w.chance.IntN(len(holds))]
+		id, mine = held.ID, held.State == wire.TaskRunning
+	}
+	topic := w.one(wire.TopicTaskCompleted, wire.TopicTaskFailed, wire.TopicTaskProgress)
+	before := w.saw["by mail: "+wire.EventTaskProgress] + w.saw["by mail: "+wire.EventTaskFailed]
+	out := w.request(m.actor(), "send-message", fmt.Sprintf(
+		`{"to_actor":"GO","topic":%q,"payload":{%q:%q,"progress":0.5,"error":"no","result":%s},"reply_to":%s}`,
+		topic, w.one("ticket_id", "task_id", "taskId"), id, w.result(), w.one("null", "1")))
+	after := w.saw["by mail: "+wire.EventTaskProgress] + w.saw["by mail: "+wire.EventTaskFailed]
+	w.must(!mine || out.Refused != nil || topic == wire.TopicTaskCompleted || after > before, "%s of %s by mail, and it was not heeded", topic, id)
+}
+
+// pass has somebody see to the tokens of actors from elsewhere.
+func (w *world) pass(from Actor) {
+	id := w.one(append(names, elsewhere...)...)
+	if w.chance.IntN(3) == 0 {
+		out := w.request(Actor{Kind: Operator}, "list-tokens", "{}")
+		all := out.Letters[len(out.Letters)-1].Payload.(*wire.CredentialList).Credentials
+		if len(all) > 8 {
+			w.request(Actor{Kind: Operator}, "revoke-token", fmt.Sprintf(`{"id":%q}`, all[w.chance.IntN(len(all))].ID))
+		}
+		return
+	}
+	out := w.request(from, "issue-token", fmt.Sprintf(`{"actor":%q,"overlap":%d%s}`, id, w.chance.IntN(3)*60_000, w.one("", `,"ttl":90000`)))
+	may := from.Kind == Operator || w.bus.identity(from, "") == wire.ActorGlobal
+	w.must((out.Refused == nil) == (may && w.bus.whose[id] == ""), "%v makes a token for %s: %v", from, id, out.Refused)
+}

@@ -1,0 +1,171 @@
+package handlers
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// TestSentKeys: the latest keys are known; of those that were forgotten, and of
+// those that there never were, only a look into the record can tell.
+//
+// Rows: E-16, E-17.
+func TestSentKeys(t *testing.T) {
+	const many = keysKept + 100
+	k := newSentKeys()
+	for seq := int64(1); seq <= many; seq++ {
+		k.keep("PO:one", fmt.Sprint(seq), 2*seq)
+		k.keep("PO:one", "", 2*seq+1)
+	}
+	requireSoundKeys(t, &k)
+	find := func(from, key string, looked int64) []any {
+		seq, sure := k.find(from, key, looked)
+		return []any{seq, sure}
+	}
+	require.Equal(t, []any{int64(2 * many), true}, find("PO:one", fmt.Sprint(many), 0))
+	require.Equal(t, []any{int64(202), true}, find("PO:one", "101", 0), "the oldest that is known")
+	require.Equal(t, []any{int64(0), false}, find("PO:one", "100", 199), "it was sent behind that look, and forgotten")
+	require.Equal(t, []any{int64(0), true}, find("PO:one", "another", 200), "it would have been found, or be known")
+	require.Equal(t, []any{int64(0), true}, find("PO:two", fmt.Sprint(many), 200), "another's key is another")
+}
+
+// TestKeyAgain: a message whose key was looked up before what has been forgotten
+// is not decided: nothing is recorded, nothing is told, and nothing changes. When
+// it is looked up anew and handed in again, there is one message of its key.
+//
+// Rows: E-10, E-16, E-60, T-23, T-37.
+func TestKeyAgain(t *testing.T) {
+	p := newPlayer(t)
+	p.play("acts one PO:one")
+	p.play("agents: one(worker)")
+	p.play("start one")
+	send := func(from Actor, key string) *wire.Request {
+		p.chance++
+		return &wire.Request{ID: fmt.Sprint("r", p.chance), Operation: "send-message", Timestamp: "t", Body: &wire.SendMessage{
+			To: "GO", Topic: "message.direct", Payload: wire.Raw(`{"key":"` + key + `"}`), Key: key,
+		}}
+	}
+	// decide hands something in as it is, with a look of the time when there was that much.
+	decide := func(from Actor, r *wire.Request, looked int) Outcome {
+		in := Input{At: p.at, From: from, Message: r}
+		shelf(p.records[:looked]).lookUp(p.state, &in)
+		out := p.state.Handle(in)
+		require.NoError(t, out.Fault)
+		p.records = append(p.records, out.Records...)
+		return out
+	}
+	one, far := Actor{Kind: Agent, Name: "one", Run: "one.1"}, Actor{Kind: Correspondent, Name: "HO:far"}
+	early := len(p.records)
+	first := send(one, "k0")
+	require.Len(t, decide(one, first, early).Records, 1)
+	seq := p.state.Seq()
+	for i := range keysKept {
+		require.Len(t, decide(far, send(far, fmt.Sprint("k", i)), len(p.records)).Records, 1)
+	}
+	requireSoundKeys(t, &p.state.bus.keys)
+	for name, restart := range map[string]func() *State{
+		"as it was": func() *State { return p.state },
+		"replayed":  p.replayed,
+		"restored":  func() *State { return restored(t, p.rules, spelled(t, p.state)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.state = restart()
+			for _, test := range []struct {
+				from  Actor
+				key   string
+				there int64 // the message with it; 0: none yet
+			}{{one, "k0", seq}, {one, "new " + name, 0}, {far, "new " + name, 0}} {
+				before, r := spelled(t, p.state), send(test.from, test.key)
+				out := decide(test.from, r, early)
+				require.True(t, out.Again)
+				require.Empty(t, out.Records)
+				require.Empty(t, out.Letters)
+				require.Nil(t, out.Refused)
+				require.False(t, out.Waits)
+				require.Equal(t, before, spelled(t, p.state))
+				out = decide(test.from, r, len(p.records))
+				require.False(t, out.Again)
+				require.Len(t, out.Letters, 1)
+				sent := out.Letters[0].Payload.(*wire.Sent)
+				if test.there != 0 {
+					require.Empty(t, out.Records)
+					require.True(t, sent.Duplicate)
+					require.Equal(t, test.there, sent.Seq)
+					whole, err := Complete(sent, out.Letters[0].Pages, shelf(p.records))
+					require.NoError(t, err)
+					require.Equal(t, "PO:one", whole.(*wire.Sent).From)
+					require.JSONEq(t, `{"key":"k0"}`, string(whole.(*wire.Sent).Payload))
+					continue
+				}
+				require.Len(t, out.Records, 1)
+				require.Equal(t, test.key, out.Records[0].Key)
+				require.Empty(t, decide(test.from, send(test.from, test.key), len(p.records)).Records)
+			}
+		})
+	}
+	out := decide(one, first, early)
+	require.False(t, out.Again, "an answer that is remembered needs no look")
+	require.Empty(t, out.Records)
+	require.Len(t, out.Letters, 1)
+}
+
+// TestAgainOfServer: that nothing is decided is so for a server as well, which
+// may have been silent until now: that it is heard of is recorded when its
+// message is.
+//
+// Rows: E-16, E-60.
+func TestAgainOfServer(t *testing.T) {
+	p := newPlayer(t)
+	p.play("> operator 1 issue-registration {}")
+	p.play(`> newcomer 2 register-agent {"name":"far","registration_token":"$TOKEN"}`)
+	p.state = restored(t, p.rules, spelled(t, p.state)) // what was sent up to here is not known any more
+	p.play("at +1m")
+	r := &wire.Request{ID: "1", Operation: "send-message", Timestamp: "t", Body: &wire.SendMessage{
+		To: "GO", Topic: "message.direct", Payload: wire.Raw(`{}`), Key: "k",
+	}}
+	from := Actor{Kind: Agent, Name: "far"}
+	out := p.state.Handle(Input{At: p.at, From: from, Message: r})
+	require.True(t, out.Again)
+	require.Empty(t, out.Records)
+	out = p.do(from, r)
+	require.False(t, out.Again)
+	require.Len(t, out.Records, 2)
+	p.requireReplay()
+}
+
+// TestActorsOfRuns: an actor that is no more than a run of an agent is known as
+// long as its agent may have words of it that come late. However many runs there
+// are, there are no more actors.
+//
+// Rows: E-72, E-73.
+func TestActorsOfRuns(t *testing.T) {
+	p := newPlayer(t)
+	p.play("acts two S:db")
+	p.play("acts three PO:three")
+	p.play("agents: one(worker) two(worker) three(worker) four(worker)")
+	for n := range 200 {
+		p.play("up")
+		for _, who := range []string{"one", "two", "three", "four"} {
+			p.play("start " + who)
+			p.play("> " + who + ` 1 heartbeat {}`)
+			p.play("> " + who + ` 2 ack-messages {"seq":1}`)
+			p.play("> " + who + ` 3 send-message {"to_actor":"W:` + p.run("one") + `","topic":"message.direct","payload":{}}`)
+			require.Nil(t, p.last.Refused)
+		}
+		if n%2 == 0 {
+			p.play("exit one 0")
+			p.play("exit two 1")
+			p.play("stop three 0")
+		}
+		if n%8 == 0 {
+			p.state = p.replayed()
+		}
+		require.Len(t, p.state.bus.order, 5)
+		require.LessOrEqual(t, len(p.state.bus.due), 4)
+		requireSoundBus(t, p.state)
+	}
+	p.requireReplay()
+}
