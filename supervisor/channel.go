@@ -75,6 +75,8 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 	case *wire.Replied:
 		c.reply(m, now)
 		return true
+	case *wire.Session:
+		c.foreign.add("speaks a dialect that is not served (session); it is kept as log")
 	case *wire.Foreign:
 		c.foreign.add(fmt.Sprintf("speaks a dialect that is not served (%s); it is kept as log", m.Dialect))
 	}

@@ -1,8 +1,8 @@
 package wire
 
 // Message is what there is to decide about. A line of an agent turns out to be
-// a Log, a Request, a Report, a Refused, a Replied or a Foreign; the orchestrator
-// itself says an Event, a Told, a Roster or a Due.
+// a Log, a Request, a Report, a Refused, a Replied, a Session or a Foreign; the
+// orchestrator itself says an Event, a Told, a Roster or a Due.
 type Message interface{ message() }
 
 // Log is a line for people. Why says what kept it from being a message, if it
@@ -94,9 +94,8 @@ func (*Foreign) message() {}
 // Dialect is one of the protocols that meet on a line.
 type Dialect string
 
-// The dialects besides requests and events.
+// The dialects of what is Foreign.
 const (
-	DialectSession      Dialect = "session"       // between architect, developer and reviewer
 	DialectTaskRequest  Dialect = "task-request"  // delegated work
 	DialectTaskResponse Dialect = "task-response" // what became of it
 )

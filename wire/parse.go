@@ -13,7 +13,7 @@ import (
 //	2  type begins response: or notify:                       log: an echo of ours
 //	3  jsonrpc is "2.0", with a method                        Request or Replied: a call
 //	4  message_type is one of ten, or stands beside
-//	   message_id, from_agent or to_agent                     session message
+//	   message_id, from_agent or to_agent                     Session: a session message
 //	5  seq, created_at and from_actor                         log: an echo of mail
 //	6  from_actor with topic or to_actor                      Request: mail
 //	7  type, id and payload, and a capability of that name,
@@ -29,6 +29,9 @@ import (
 type Reader struct {
 	Agent string // whose lines these are: no other name may stand in them
 	Depth int    // levels of nesting
+	// Strict says that session messages are held against their protocol to the
+	// letter: see ReadSessionMessage.
+	Strict bool
 	// Capability says whether somebody offers a task type; nil: nobody does.
 	Capability func(name string) bool
 
@@ -61,7 +64,7 @@ func (r *Reader) Parse(line []byte) Message {
 		return r.unfinished(why)
 	}
 	if k.twice != "" {
-		return Log{Why: "the key " + k.twice + " stands twice"}
+		return r.ambiguous(line)
 	}
 	kind, typed := common(k.kind)
 	switch {
@@ -74,7 +77,7 @@ func (r *Reader) Parse(line []byte) Message {
 	case k.calls():
 		return r.call()
 	case k.session():
-		return &Foreign{Dialect: DialectSession, Line: line}
+		return r.session(line)
 	case k.seq != nil && k.createdAt != nil && k.fromActor != nil:
 		return Log{Why: "an echo of mail"}
 	case k.mails():
@@ -87,6 +90,18 @@ func (r *Reader) Parse(line []byte) Message {
 		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: unknownType(kind)}
 	}
 	return Log{}
+}
+
+// ambiguous judges a line in which a key stands twice. It is log, but for a
+// session message that can be nobody else's: whoever says one is told what is
+// wrong with it.
+func (r *Reader) ambiguous(line []byte) Message {
+	k := &r.known
+	why := "the key " + k.twice + " stands twice"
+	if kind, _ := text(k.kind); isOwn(kind) || k.calls() || !k.session() {
+		return Log{Why: why}
+	}
+	return r.spoiled(line, why)
 }
 
 // isOwn says whether a type is in the orchestrator's own words, of either
@@ -138,7 +153,9 @@ func (r *Reader) unfinished(why string) Message {
 		if id != nil {
 			return k.fault(id, rpcInvalidRequest, err)
 		}
-	case k.mails() && k.seq == nil && k.createdAt == nil && !k.session():
+	case k.session():
+		return r.spoiled(nil, why)
+	case k.mails() && k.seq == nil && k.createdAt == nil:
 		key := r.mailKey()
 		return &Refused{ID: rawID(FormMail, key), Type: "request:" + operationMail, Request: true, Form: FormMail, Err: err}
 	}
@@ -222,20 +239,6 @@ func (k *keys) delegates(kind string, capability func(string) bool) bool {
 	return k.id != nil && k.payload != nil &&
 		(isObject(k.context) || isObject(k.routing) || isObject(k.observability) || k.timestamp == nil ||
 			capability != nil && capability(kind))
-}
-
-// session says whether rule 4 fits.
-func (k *keys) session() bool {
-	kind, ok := text(k.messageType)
-	if !ok {
-		return false
-	}
-	switch kind {
-	case "task_assignment", "task_progress", "task_completion", "review_request", "review_result",
-		"feedback", "status_query", "status_response", "abort", "acknowledgment":
-		return true
-	}
-	return k.messageID != nil || k.fromAgent != nil || k.toAgent != nil
 }
 
 // responds says whether status is one of a task response's.

@@ -28,6 +28,11 @@ func read(line string) string {
 			return "refused at once"
 		}
 		return "replied"
+	case *Session:
+		if m.Err == nil {
+			return "session"
+		}
+		return fmt.Sprintf("session %s %s", m.Err.Code, m.RawID())
 	case *Foreign:
 		return string(m.Dialect)
 	}
@@ -63,14 +68,15 @@ func TestDialects(t *testing.T) {
 		{`{"type":"info","id":"1","jsonrpc":"2.0","method":"ping"}`, "replied"},
 		{`{"type":"notify:x","id":"1","jsonrpc":"2.0","method":"ping"}`, "log"},
 		// 4: session messages; an unknown type beside their other keys is still theirs (e)
-		{`{"message_type":"task_assignment"}`, "session"},
-		{`{"message_type":"acknowledgment","message_id":"m"}`, "session"},
-		{`{"message_type":"acknowledgement","message_id":"m"}`, "session"},
+		{`{"message_type":"task_assignment"}`, "session invalid "},
+		{`{"message_type":"acknowledgment","message_id":"m"}`, `session invalid "m"`},
+		{`{"message_type":"acknowledgement","message_id":"msg-1"}`, `session invalid "msg-1"`},
+		{`{"message_type":"status_query","message_id":"msg-1","timestamp":"2026-01-01","from_agent":{"agent_id":"me","agent_type":"developer"},"to_agent":{"agent_id":"you","agent_type":"developer"},"payload":{}}`, "session"},
 		{`{"message_type":"anything"}`, "log"},
 		{`{"message_type":7,"message_id":"m"}`, "log"},
 		// 5, 6: mail and its echo
 		{`{"seq":1,"created_at":"x","from_actor":"GO","topic":"t"}`, "log"},
-		{`{"seq":1,"created_at":"x","from_actor":"GO","message_type":"abort"}`, "session"},
+		{`{"seq":1,"created_at":"x","from_actor":"GO","message_type":"abort"}`, "session invalid "},
 		{`{"from_actor":"GO","topic":"t"}`, "mail send-message"},
 		{`{"from_actor":"GO","to_actor":"S:x"}`, "mail send-message"},
 		{`{"from_actor":7,"to_actor":"S:x","seq":1}`, "mail send-message"},
@@ -187,7 +193,7 @@ func FuzzParse(f *testing.F) {
 		m := reader().Parse(line)
 		require.Equal(t, m, reader().Parse(line))
 		switch m.(type) {
-		case Log, *Refused, *Replied: // which are of lines that could not be read to their end, too
+		case Log, *Refused, *Replied, *Session: // which are of lines that could not be read to their end, too
 		default:
 			require.True(t, accepted(line, 64), "a message that is no JSON object: %q", line)
 		}

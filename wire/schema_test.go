@@ -16,7 +16,7 @@ import (
 
 // validators compiles all schemas, which checks them against the schema of
 // schemas.
-func validators(t *testing.T) map[string]*jsonschema.Schema {
+func validators(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	for _, name := range Schemas() {
@@ -31,7 +31,7 @@ func validators(t *testing.T) map[string]*jsonschema.Schema {
 	return compiled
 }
 
-func schemaOf(t *testing.T, name string) map[string]any {
+func schemaOf(t testing.TB, name string) map[string]any {
 	t.Helper()
 	text, ok := Schema(name)
 	require.True(t, ok, name)
@@ -39,14 +39,14 @@ func schemaOf(t *testing.T, name string) map[string]any {
 }
 
 // decoded keeps numbers as they are written.
-func decoded(t *testing.T, text []byte) any {
+func decoded(t testing.TB, text []byte) any {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	require.NoError(t, err, "%s", text)
 	return value
 }
 
-func encoded(t *testing.T, value any) []byte {
+func encoded(t testing.TB, value any) []byte {
 	t.Helper()
 	text, err := json.Marshal(value)
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestSchemasSayWhatTheyAre(t *testing.T) {
 		"request:update-task",
 		"requirements",
 		"response:error", "response:success",
-		"server", "task", "task-result", "task-spec", "topic",
+		"server", "session-message", "task", "task-result", "task-spec", "topic",
 	}, Schemas())
 	titles := map[string]string{}
 	for _, name := range Schemas() {

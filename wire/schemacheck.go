@@ -3,14 +3,23 @@ package wire
 // Check reads a line as Parse does, and its payload too, but takes it from
 // anybody: it is for those who write an agent and want to know what is wrong
 // with a message before somebody hears it. What comes back is a Request or a
-// Report with its Body, a call that was granted, or why not; its errors point
-// into the line, and are no more to be said in the form of the question.
+// Report with its Body, a Session with its Message, a call that was granted, or
+// why not; its errors point into the line, and are no more to be said in the form
+// of the question.
 func (r *Reader) Check(line []byte) Message {
 	m := r.Parse(line)
-	if refused, ok := m.(*Refused); ok && refused.Err.Code == CodeDenied {
-		claimed := Reader{Depth: r.Depth, Capability: r.Capability}
-		claimed.Agent, _ = text(r.known.agent)
-		m = claimed.Parse(line)
+	claimed := Reader{Depth: r.Depth, Strict: r.Strict, Capability: r.Capability}
+	switch refused := m.(type) {
+	case *Refused:
+		if refused.Err.Code == CodeDenied {
+			claimed.Agent, _ = text(r.known.agent)
+			m = claimed.Parse(line)
+		}
+	case *Session:
+		if refused.Err != nil && refused.Err.Code == CodeDenied {
+			claimed.Agent = r.known.sender()
+			m = claimed.Parse(line)
+		}
 	}
 	kind, err := "", (*Error)(nil)
 	switch m := m.(type) {
@@ -19,6 +28,10 @@ func (r *Reader) Check(line []byte) Message {
 		m.Body, err = ReadRequest(m.Operation, m.Payload, r.Depth)
 		if err != nil {
 			return &Refused{ID: m.RawID(), Type: kind, Request: true, Form: m.Form, Err: m.Form.place(err)}
+		}
+	case *Session:
+		if m.Err != nil {
+			return &Refused{ID: m.id, Type: m.Type, Request: true, Err: m.Err}
 		}
 	case *Replied:
 		if m.Err != nil {

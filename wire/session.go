@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"slices"
+	"strconv"
+)
+
+// SessionMessage is what one agent of a session says to another. It is delivered
+// as it came; what is read out of it is what decisions need.
+type SessionMessage struct {
+	MessageID      string // the same message again has the same
+	Timestamp      string
+	SequenceNumber int64 // its place in the session, as far as its sender knows
+	Sequenced      bool  // there is a SequenceNumber
+	From, To       AgentIdentifier
+	MessageType    string // Type… above
+	CorrelationID  string // what it belongs together with
+	ReplyTo        string // the MessageID of what it answers
+	SessionID      string // an extension: most do not say it
+	Body           any    // by its type: *SessionAssignment, *SessionProgress, *Completion and so on
+
+	Document Raw      // all of it, on one line, digit for digit
+	Notes    []string // what was forgiven, and what is odd, each with its place
+}
+
+// AgentIdentifier names an agent in a session.
+type AgentIdentifier struct {
+	AgentID    string `json:"agent_id"`
+	AgentType  string `json:"agent_type"` // Agent… above
+	InstanceID string `json:"instance_id,omitzero"`
+}
+
+// Session is a line in the words of a session: a message, or what is wrong with
+// it. Both belong in the log of the session; whoever said what is wrong is told
+// so (AppendDeliveryError).
+type Session struct {
+	ID       string          // its message_id, "" when none can be read
+	Type     string          // its message_type, whatever word that is
+	Message  *SessionMessage // nil when there is an Err
+	Err      *Error
+	Document Raw // as it came; nil when it could not be read to its end
+
+	id []byte
+}
+
+func (*Session) message() {}
+
+// RawID is the message_id as it stood in the line, for the answer; nil when there
+// is none to give back.
+func (s *Session) RawID() []byte { return s.id }
+
+// Complaints are what the log says beside a message: what was forgiven, or all
+// that is wrong with it, each with its place.
+func (s *Session) Complaints() []string {
+	if s.Err != nil {
+		return s.Err.Complaints()
+	}
+	return slices.Clone(s.Message.Notes)
+}
+
+// Delivered is the message as it is written to whom it is for: as it came, with a
+// sequence_number and a correlation_id where it had none. What is 0 or "" is not
+// filled in.
+func (m *SessionMessage) Delivered(sequence int64, correlation string) Raw {
+	fillsSequence, fillsCorrelation := !m.Sequenced && sequence != 0, m.CorrelationID == "" && correlation != ""
+	if !fillsSequence && !fillsCorrelation {
+		return m.Document
+	}
+	line := slices.Clone(m.Document[:len(m.Document)-1]) // without its brace
+	if fillsSequence {
+		line = strconv.AppendInt(appendKey(line, "sequence_number"), sequence, 10)
+	}
+	if fillsCorrelation {
+		line = appendMember(line, "correlation_id", correlation)
+	}
+	return append(line, '}')
+}
+
+// direction is who says messages of a type to whom; "" is anybody.
+type direction struct{ kind, from, to string }
+
+var directions = []direction{
+	{TypeTaskAssignment, AgentArchitect, AgentDeveloper},
+	{TypeTaskProgress, AgentDeveloper, AgentArchitect},
+	{TypeTaskCompletion, AgentDeveloper, AgentArchitect},
+	{TypeReviewRequest, AgentArchitect, AgentReviewer},
+	{TypeReviewResult, AgentReviewer, AgentArchitect},
+	{TypeAbort, AgentArchitect, ""},
+}
+
+// Misdirected is why an agent of its type does not say this to one of that type,
+// nil if it does.
+func (m *SessionMessage) Misdirected() *Error {
+	i := slices.IndexFunc(directions, func(d direction) bool { return d.kind == m.MessageType })
+	if i < 0 {
+		return nil
+	}
+	switch d := directions[i]; {
+	case m.From.AgentType != d.from:
+		return denied("/from_agent/agent_type", m.MessageType+" is for an agent of the type "+d.from+" to say")
+	case d.to != "" && m.To.AgentType != d.to:
+		return denied("/to_agent/agent_type", m.MessageType+" is said to an agent of the type "+d.to)
+	}
+	return nil
+}
+
+func denied(pointer, message string) *Error {
+	return &Error{Code: CodeDenied, Message: message, Details: map[string]any{"pointer": pointer}}
+}

@@ -1,0 +1,451 @@
+package wire
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sessionExamples are the examples of the schema, one of each type, with all that
+// there may be in them.
+func sessionExamples(t testing.TB) map[string]map[string]any {
+	t.Helper()
+	found := make(map[string]map[string]any)
+	for _, example := range schemaOf(t, "session-message")["examples"].([]any) {
+		message := example.(map[string]any)
+		found[message["message_type"].(string)] = message
+	}
+	require.Equal(t, slices.Sorted(slices.Values(SessionTypes)), slices.Sorted(maps.Keys(found)))
+	return found
+}
+
+// heard reads a message that is right.
+func heard(t testing.TB, line string, strict bool) *SessionMessage {
+	t.Helper()
+	m, err := ReadSessionMessage([]byte(line), 64, strict)
+	require.Nil(t, err, "%v\n%s", err, line)
+	return m
+}
+
+// A message as they come where nobody looks: with a short id, and without what is
+// left out most.
+const (
+	shortAssignment = `{"message_id":"msg-7-kettle","timestamp":"2026-11-20T09:15:00Z","sequence_number":7,` +
+		`"from_agent":{"agent_id":"lead","agent_type":"architect"},"to_agent":{"agent_id":"coder","agent_type":"developer","instance_id":"coder-2"},` +
+		`"message_type":"task_assignment","payload":{"task":{"task_id":"kettle-1","task_description":"Stop when it is empty",` +
+		`"context":{"specs":[],"reference_files":[{"path":"kettle/heat.go","reason":"The heater"}]},` +
+		`"constraints":{"scope":["kettle/**"],"testing_required":true},"acceptance_criteria":["It stops"]},"priority":"low"}}`
+	shortResult = `{"message_id":"msg-19","timestamp":"2026-11-20T10:15:00Z","sequence_number":19,` +
+		`"from_agent":{"agent_id":"critic","agent_type":"reviewer"},"to_agent":{"agent_id":"lead","agent_type":"architect"},` +
+		`"message_type":"review_result","correlation_id":"kettle","payload":{"review_id":"kettle-1-a","task_id":"kettle-1","verdict":"changes_requested",` +
+		`"findings":[{"finding_id":"k-1","severity":"major","category":"logic","location":{"file":"kettle/heat.go","line_start":17},"description":"0 is not below 0"}],` +
+		`"verification":{"tests":{"passed":true},"type_check":{"passed":true}},"summary":"Nearly there",` +
+		`"required_changes":[{"change_id":"c-1","priority":"must_fix","related_findings":["k-1"],"description":"Stop at 0"}]}}`
+)
+
+// What is read out of each message, from one that says all that can be said.
+//
+// Rows: C-01, C-08, C-09, C-15, C-20, C-21, C-26, C-29, C-31, C-37, C-42, C-43, C-49, C-50, C-51, C-59, C-65, C-68, C-69, C-73, C-80, K-12, T-31, T-56.
+func TestSessionMessagesAreRead(t *testing.T) {
+	three, twelve, forty := int64(3), int64(12), int64(40)
+	want := map[string]any{
+		"task_assignment": &SessionAssignment{
+			Task: DeveloperInput{
+				TaskID: "kettle-1", Description: "The kettle has to stop when it is empty", Scope: []string{"kettle/**"}, TestingRequired: true,
+				MustNotBreak: []string{"Tea"}, AcceptanceCriteria: []string{"It stops within a second"},
+			},
+			Priority: "high", Deadline: "2026-11-21T18:00:00+01:00", MaxIterations: 2,
+			Dependencies: []SessionDependency{
+				{TaskID: "kettle-1", DependsOn: []string{"sensor-4"}, Type: "hard"}, {TaskID: "kettle-1", DependsOn: []string{"lid-2"}, Type: "soft"},
+			},
+		},
+		"task_progress": &SessionProgress{
+			TaskID: "kettle-1", Percent: 62.5, Step: "Writes the test", Files: []string{"kettle/heat.go"}, Remaining: "ten minutes", Blockers: []string{"The sensor is slow"},
+		},
+		"task_completion": &Completion{
+			TaskID: "kettle-1", Status: "partial", Created: []FileChange{{Path: "kettle/heat_test.go", LinesAdded: &forty}},
+			Modified: []FileChange{{Path: "kettle/heat.go", LinesAdded: &twelve, LinesRemoved: &three}}, Deleted: []string{"kettle/old.go"},
+			Summary: "It stops, and says why", Blockers: []string{"The lid is not there yet"}, TestsRun: true, TestsPassed: true, TypeCheckPassed: true,
+		},
+		"review_request": &ReviewRequest{ReviewID: "kettle-1-a", TaskID: "kettle-1", Files: []string{"kettle/heat.go"}},
+		"review_result": &ReviewResult{
+			ReviewID: "kettle-1-a", TaskID: "kettle-1", Verdict: "changes_requested", Summary: "Nearly there",
+			Findings:     []Finding{{ID: "k-1", Severity: "major", Category: "logic", FixedIn: 2}, {ID: "k-2", Severity: "suggestion", Category: "style"}},
+			Verification: []Verification{{Name: "tests"}, {Name: "type_check", Passed: true}, {Name: "lint", Passed: true}, {Name: "custom/dry", Passed: true}},
+			Changes:      []RequiredChange{{ID: "c-1", Priority: "must_fix", Findings: []string{"k-1"}}},
+		},
+		"feedback":        &Feedback{Type: "question", Subject: "The hum", Content: "Does it matter?", TaskID: "kettle-1"},
+		"status_query":    &StatusQuery{TaskID: "kettle-1"},
+		"status_response": &StatusResponse{},
+		"abort":           &Abort{Scope: "task", TargetID: "kettle-1", Reason: "There is coffee instead", CleanupRequired: true},
+		"acknowledgment":  &Acknowledgment{},
+	}
+	for kind, example := range sessionExamples(t) {
+		m := heard(t, string(encoded(t, example)), true)
+		require.Equal(t, kind, m.MessageType)
+		require.Equal(t, want[kind], m.Body)
+		require.Empty(t, m.Notes, kind)
+		require.Equal(t, example["message_id"], m.MessageID)
+	}
+	completion := want["task_completion"].(*Completion)
+	require.Equal(t, []string{"kettle/heat_test.go", "kettle/heat.go", "kettle/old.go"}, completion.Touched())
+}
+
+// Rows: C-03, C-04, C-05, C-06, C-07, C-10, C-11, C-12, C-13, C-14, K-09.
+func TestSessionEnvelopesAreRead(t *testing.T) {
+	m := heard(t, string(encoded(t, sessionExamples(t)["task_assignment"])), true)
+	m.Document, m.Body = nil, nil
+	require.Equal(t, &SessionMessage{
+		MessageID: "0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01", Timestamp: "2026-11-20T09:11:00Z", SequenceNumber: 1, Sequenced: true,
+		From: AgentIdentifier{AgentID: "lead", AgentType: "architect"}, To: AgentIdentifier{AgentID: "coder", AgentType: "developer", InstanceID: "coder-2"},
+		MessageType: "task_assignment", CorrelationID: "kettle", SessionID: "kitchen",
+	}, m)
+	m = heard(t, string(encoded(t, sessionExamples(t)["acknowledgment"])), true)
+	require.Equal(t, "0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01", m.ReplyTo)
+	m = heard(t, strings.Replace(shortResult, `"sequence_number":19`, `"sequence_number":0`, 1), false)
+	require.True(t, m.Sequenced, "0 is a number")
+	m = heard(t, strings.Replace(shortResult, `"sequence_number":19,`, ``, 1), false)
+	require.False(t, m.Sequenced)
+}
+
+// What is left out too often to insist on it is forgiven and noted, and nothing
+// else is; strictly, nothing is.
+//
+// Rows: C-30, C-55, C-64, C-101, C-102, K-23, T-25.
+func TestWhatSessionsForgive(t *testing.T) {
+	m := heard(t, shortAssignment, false)
+	require.Equal(t, []string{"/payload/task/constraints/must_not_break: must_not_break is missing, which is forgiven"}, m.Notes)
+	require.Equal(t, []string{}, m.Body.(*SessionAssignment).Task.MustNotBreak)
+	require.Zero(t, m.Body.(*SessionAssignment).MaxIterations)
+	m = heard(t, shortResult, false)
+	require.Equal(t, []string{
+		"/payload/findings/0/rationale: rationale is missing, which is forgiven",
+		"/payload/verification/custom: custom is missing, which is forgiven",
+	}, m.Notes)
+	m = heard(t, strings.Replace(shortResult, `"sequence_number":19,`, ``, 1), false)
+	require.Equal(t, "/sequence_number: sequence_number is missing, which is forgiven", m.Notes[0])
+
+	for line, want := range map[string][]string{
+		shortAssignment: {
+			`/message_id: message_id must be a UUID of version 4, not "msg-7-kettle"`,
+			"/payload/task/constraints/must_not_break: must_not_break is missing",
+		},
+		shortResult: {
+			`/message_id: message_id must be a UUID of version 4, not "msg-19"`,
+			"/payload/findings/0/rationale: rationale is missing",
+			"/payload/verification/custom: custom is missing",
+		},
+	} {
+		_, err := ReadSessionMessage([]byte(line), 64, true)
+		require.NotNil(t, err)
+		require.Equal(t, CodeInvalid, err.Code)
+		require.Equal(t, want, err.Complaints())
+		require.Equal(t, "/message_id", err.Details["pointer"])
+		require.Equal(t, strings.TrimPrefix(want[0], "/message_id: "), err.Message)
+	}
+}
+
+// Rows: C-03, T-25.
+func TestIDsOfSessionMessages(t *testing.T) {
+	for id, want := range map[string]string{
+		"0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01": "both", "0C8E2F14-5B7A-4D39-BF21-6A9E0B3C4D01": "both",
+		"msg-1": "short", "msg-001": "short", "msg-0012-a1B2": "short",
+		"0c8e2f14-5b7a-1d39-8f21-6a9e0b3c4d01": "no", "0c8e2f14-5b7a-4d39-cf21-6a9e0b3c4d01": "no", "0c8e2f145b7a4d398f216a9e0b3c4d01": "no",
+		"{0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01}": "no", "00000000-0000-0000-0000-000000000000": "no",
+		"x": "no", "": "no", " ": "no", "msg-": "no", "msg-a": "no", "msg-1-": "no", "msg-1-a-b": "no", "msg-1-é": "no", "msg--1": "no", "MSG-1": "no", "msg-1 ": "no", "msg-1\n": "no",
+		"msg-1_a": "no", "m-1": "no", "msg1": "no", "msg-" + strings.Repeat("1", 197): "no",
+	} {
+		line := string(encoded(t, map[string]any{"message_id": id}))
+		for _, strict := range []bool{false, true} {
+			_, err := ReadSessionMessage([]byte(line), 64, strict)
+			wrong := slices.ContainsFunc(err.Complaints(), func(c string) bool { return strings.HasPrefix(c, "/message_id: ") })
+			require.Equal(t, want == "no" || strict && want == "short", wrong, "%q, strictly %v", id, strict)
+		}
+	}
+}
+
+// What is odd is taken as it is, with a note; the same strictly.
+//
+// Rows: C-11, C-42, C-43, C-44, C-58, C-66, C-85.
+func TestWhatIsOddAboutSessionMessages(t *testing.T) {
+	for _, test := range []struct{ kind, from, to, want string }{
+		{"task_completion", `"tests_run":true`, `"tests_run":false`, "/payload/self_review/tests_passed: tests_passed is true, and tests_run is false: they cannot have passed"},
+		{"task_completion", `"change_type":"created"`, `"change_type":"deleted"`, `/payload/changes/files_created/0/change_type: change_type is "deleted", and it stands among files_created`},
+		{"task_completion", `"change_type":"modified"`, `"change_type":"created"`, `/payload/changes/files_modified/0/change_type: change_type is "created", and it stands among files_modified`},
+		{"task_completion", `"blockers":["The lid is not there yet"],`, ``, "/payload/blockers: blockers says nothing: it should say why the status is partial"},
+		{"review_result", `"related_findings":["k-1"]`, `"related_findings":["k-1","k-9"]`, `/payload/required_changes/0/related_findings/1: related_findings: no finding is called "k-9"`},
+		{"review_result", `"priority":"must_fix"`, `"priority":"consider"`, ""},
+		{"acknowledgment", `"reply_to":"0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01"`, `"reply_to":"yours"`, `/reply_to: reply_to names no message: none has an id such as "yours"`},
+		{"acknowledgment", `"reply_to":"0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01"`, `"reply_to":"msg-1"`, ""},
+	} {
+		line := string(encoded(t, sessionExamples(t)[test.kind]))
+		require.Contains(t, line, test.from)
+		m := heard(t, strings.Replace(line, test.from, test.to, 1), true)
+		require.Equal(t, test.want, strings.Join(m.Notes, "\n"))
+	}
+	bare := strings.Replace(shortResult[:strings.Index(shortResult, `"findings"`)], "changes_requested", "%", 1) +
+		`"findings":[],"verification":{"tests":{"passed":true},"type_check":{"passed":true},"custom":{}},"summary":""}}`
+	require.Empty(t, heard(t, strings.Replace(bare, "%", "approved", 1), false).Notes)
+	require.Equal(t, []string{
+		"/payload/findings: findings is empty, and changes are requested",
+		"/payload/required_changes: required_changes says nothing, and changes are requested",
+	}, heard(t, strings.Replace(bare, "%", "changes_requested", 1), false).Notes)
+}
+
+// All that is wrong is told at once, as far as anybody reads.
+//
+// Rows: C-97, C-98.
+func TestEverythingThatIsWrongIsTold(t *testing.T) {
+	_, err := ReadSessionMessage([]byte(`{"message_type":"abort","payload":{"scope":"all","target_id":7,"reason":null,"cleanup_required":"no","cleanup_required":true}}`), 64, false)
+	require.Equal(t, []Problem{
+		{"/message_id", "message_id is missing"},
+		{"/timestamp", "timestamp is missing"},
+		{"/from_agent", "from_agent is missing"},
+		{"/to_agent", "to_agent is missing"},
+		{"/payload/scope", `scope must be one of task or session, not "all"`},
+		{"/payload/target_id", "target_id must be a string"},
+		{"/payload/reason", "reason must not be null"},
+		{"/payload/cleanup_required", "cleanup_required stands twice"},
+	}, err.Details["errors"])
+	require.Equal(t, "/message_id", err.Details["pointer"])
+	require.Equal(t, "message_id is missing", err.Message)
+
+	many := `{"message_type":"task_progress","payload":{"files_modified_so_far":[` + strings.Repeat("1,", 99) + `1]}}`
+	_, err = ReadSessionMessage([]byte(many), 64, false)
+	require.Len(t, err.Details["errors"], 20)
+	odd := strings.Replace(shortResult, `"related_findings":["k-1"]`, `"related_findings":["x"`+strings.Repeat(`,"x"`, 99)+`]`, 1)
+	require.Len(t, heard(t, odd, false).Notes, 20)
+
+	for line, want := range map[string]string{
+		``: "the message: it must be an object", `[]`: "the message: it must be an object", `null`: "the message: it must be an object",
+		`{"a":`: "the message: it is no valid JSON", `{"a":{"b":{}}}`: "the message: it nests too deeply", `{}{}`: "the message: more follows the object: one message a line, one writer a stream",
+	} {
+		_, err := ReadSessionMessage([]byte(line), 2, false)
+		require.Equal(t, CodeInvalid, err.Code)
+		require.Equal(t, want, err.Message)
+		require.Equal(t, []string{want}, err.Complaints())
+	}
+}
+
+// What is wrong with members that are right one by one, and at places that the
+// examples do not reach.
+//
+// Rows: C-21, C-27, C-34, C-48, C-56, C-60, C-61, C-62, C-63, K-10, T-31.
+func TestSessionMessagesAreRefused(t *testing.T) {
+	for _, test := range []struct{ kind, from, to, want string }{
+		{"task_assignment", `"max_iterations":2`, `"max_iterations":0`, "/payload/max_iterations: max_iterations must be a whole number from 1 to 9007199254740991"},
+		{"task_assignment", `"max_iterations":2`, `"max_iterations":-3`, "/payload/max_iterations: max_iterations must be a whole number from 1 to 9007199254740991"},
+		{"task_assignment", `"scope":["kettle/**"]`, `"scope":["kettle/**"," "]`, "/payload/task/constraints/scope/1: scope: item 1 must not be empty"},
+		{"task_assignment", `"specs":[`, `"specs":[{"path":"a"},`, "/payload/task/context/specs/0/reason: reason is missing"},
+		{"task_assignment", `when it is empty","task_id":`, `when it is empty","Task_ID":`, "/payload/task/task_id: task_id is missing"},
+		{"task_assignment", `when it is empty","task_id":"kettle-1"`, `when it is empty","task_id":"a\u0000"`, "/payload/task/task_id: task_id must not have control characters in it"},
+		{"task_assignment", `"dependency_type":"soft"`, `"dependency_type":"blocks"`, `/payload/dependencies/1/dependency_type: dependency_type must be one of hard or soft, not "blocks"`},
+		{"task_progress", `62.5`, `-1`, "/payload/progress_percent: progress_percent must be a number from 0 to 100"},
+		{"task_progress", `62.5`, `100.5`, "/payload/progress_percent: progress_percent must be a number from 0 to 100"},
+		{"task_progress", `62.5`, `"62"`, "/payload/progress_percent: progress_percent must be a number"},
+		{"review_request", `"must_pass_tests":true`, `"mustPassTests":true`, "/payload/criteria/must_pass_tests: must_pass_tests is missing"},
+		{"review_result", `"line_end":19`, `"line_end":16`, "/payload/findings/0/location/line_end: line_end must not be less than line_start, which is 17"},
+		{"review_result", `"line_end":19`, `"line_end":18.5`, "/payload/findings/0/location/line_end: line_end must be a whole number from 0 to 9007199254740991"},
+		{"review_result", `"finding_id":"k-2"`, `"finding_id":"k-1"`, "/payload/findings/1/finding_id: finding_id stands twice"},
+		{"review_result", `"severity":"major"`, `"severity":"Major"`, `/payload/findings/0/severity: severity must be one of critical, major, minor or suggestion, not "Major"`},
+		{"review_result", `"category":"logic"`, `"category":"test_coverage"`, `/payload/findings/0/category: category must be one of bug, security, performance, style, logic or test, not "test_coverage"`},
+		{"review_result", `"dry":{`, `"a/b~c":{"passed":"yes"},"dry":{`, "/payload/verification/custom/a~1b~0c/passed: passed must be true or false"},
+		{"review_result", `"dry":{`, `"dry":{"passed":true},"dry":{`, "/payload/verification/custom/dry: dry stands twice"},
+		{"review_result", `"dry":{`, `"wet":null,"dry":{`, "/payload/verification/custom/wet: wet must be an object"},
+		{"feedback", `"message_type":"feedback"`, `"message_type":"error"`, `/message_type: message_type must be one of task_assignment, task_progress, task_completion, review_request, review_result, feedback, status_query, status_response, abort or acknowledgment, not "error"`},
+		{"abort", `"agent_id":"lead"`, `"agent_id":""`, "/from_agent/agent_id: agent_id must not be empty"},
+	} {
+		line := string(encoded(t, sessionExamples(t)[test.kind]))
+		require.Contains(t, line, test.from)
+		_, err := ReadSessionMessage([]byte(strings.Replace(line, test.from, test.to, 1)), 64, true)
+		require.NotNil(t, err, test.to)
+		require.Equal(t, []string{test.want}, err.Complaints())
+	}
+}
+
+// A word that is no type is a message of nobody's knowing; everything else that
+// is wrong is invalid.
+//
+// Rows: C-08, K-06, T-53.
+func TestTypesThatAreNone(t *testing.T) {
+	for line, want := range map[string]Code{
+		strings.Replace(shortResult, "review_result", "error", 1):              CodeUnknownType,
+		strings.Replace(shortResult, "review_result", "acknowledgement", 1):    CodeUnknownType,
+		strings.Replace(shortResult, `"review_result"`, `""`, 1):               CodeInvalid,
+		strings.Replace(shortResult, `"review_result"`, `7`, 1):                CodeInvalid,
+		strings.Replace(shortResult, `"message_type":"review_result",`, ``, 1): CodeInvalid,
+	} {
+		_, err := ReadSessionMessage([]byte(line), 64, false)
+		require.NotNil(t, err)
+		require.Equal(t, want, err.Code, line)
+		require.Equal(t, "/message_type", err.Details["pointer"])
+	}
+}
+
+// Whatever nobody here knows stays as it is, and nobody minds it.
+//
+// Rows: C-10, C-16, C-23, K-23.
+func TestSessionMessagesAreKeptDigitForDigit(t *testing.T) {
+	const strange = `"payload":{"x":1,"x":2,"n":1.00,"big":12345678901234567890,"e":1E+2,"u":"\u00e9\/<&>","later":[{"severity":null}],`
+	line := strings.Replace(shortAssignment, `"payload":{`, strange, 1)
+	require.Equal(t, line, string(heard(t, " \t"+line+" \r", false).Document))
+	spread := strings.ReplaceAll(line, `,"`, ",\r\n\t\"")
+	require.Equal(t, line, string(heard(t, spread, false).Document), "on one line, wherever it came from")
+	text := []byte(line)
+	m, err := ReadSessionMessage(text, 64, false)
+	require.Nil(t, err)
+	clear(text)
+	require.Equal(t, line, string(m.Document), "it outlives its line")
+	require.Equal(t, "kettle-1", m.Body.(*SessionAssignment).Task.TaskID)
+}
+
+// What is delivered is what was said, with two members that may be filled in.
+//
+// Rows: C-05, C-10, C-16.
+func TestSessionMessagesAreDeliveredAsTheyCame(t *testing.T) {
+	unnumbered := strings.Replace(shortAssignment, `"sequence_number":7,`, ``, 1)
+	for _, test := range []struct {
+		line        string
+		sequence    int64
+		correlation string
+		more        string
+	}{
+		{shortAssignment, 0, "", ""},
+		{shortAssignment, 42, "", ""},
+		{shortAssignment, 42, `c"1`, `,"correlation_id":"c\"1"`},
+		{unnumbered, 42, "", `,"sequence_number":42`},
+		{unnumbered, 42, "c", `,"sequence_number":42,"correlation_id":"c"`},
+		{unnumbered, 0, "c", `,"correlation_id":"c"`},
+		{shortResult, 42, "c", ""},
+	} {
+		m := heard(t, test.line, false)
+		require.Equal(t, strings.TrimSuffix(test.line, "}")+test.more+"}", string(m.Delivered(test.sequence, test.correlation)))
+		require.Equal(t, test.line, string(m.Document), "delivering it changes nothing")
+	}
+}
+
+// Who says what to whom.
+//
+// Rows: C-17, C-67.
+func TestMessagesThatAreMisdirected(t *testing.T) {
+	for _, kind := range SessionTypes {
+		var may []string
+		for _, from := range AgentTypes {
+			for _, to := range AgentTypes {
+				m := SessionMessage{MessageType: kind, From: AgentIdentifier{AgentType: from}, To: AgentIdentifier{AgentType: to}}
+				err := m.Misdirected()
+				if err == nil {
+					may = append(may, from[:1]+to[:1])
+					continue
+				}
+				require.Equal(t, CodeDenied, err.Code)
+				require.Contains(t, []any{"/from_agent/agent_type", "/to_agent/agent_type"}, err.Details["pointer"])
+			}
+		}
+		want := map[string]string{
+			"task_assignment": "ad", "task_progress": "da", "task_completion": "da", "review_request": "ar", "review_result": "ra", "abort": "aa ad ar",
+		}[kind]
+		if want == "" {
+			want = "aa ad ar da dd dr ra rd rr"
+		}
+		require.Equal(t, want, strings.Join(may, " "), kind)
+	}
+}
+
+// Rows: C-84, T-30.
+func TestObjectionsToAnApproval(t *testing.T) {
+	passed := func(names ...string) (all []Verification) {
+		for _, name := range names {
+			all = append(all, Verification{Name: name, Passed: true})
+		}
+		return all
+	}
+	fine := passed("tests", "type_check", "lint", "custom/dry")
+	for _, test := range []struct {
+		result  ReviewResult
+		pointer any
+	}{
+		{ReviewResult{Verification: fine}, nil},
+		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "minor"}, {Severity: "suggestion"}}}, nil},
+		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "major", FixedIn: 2}, {Severity: "critical", FixedIn: 1}}}, nil},
+		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "minor"}, {Severity: "major"}}}, "/payload/findings/1"},
+		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "critical"}}}, "/payload/findings/0"},
+		{ReviewResult{Verification: append(passed("type_check"), Verification{Name: "tests"})}, "/payload/verification"},
+		{ReviewResult{Verification: append(passed("tests"), Verification{Name: "lint"})}, "/payload/verification"},
+		{ReviewResult{Verification: append(passed("tests"), Verification{Name: "custom/dry"})}, "/payload/verification"},
+	} {
+		for _, verdict := range verdicts {
+			test.result.Verdict = verdict
+			err := test.result.Objection()
+			if verdict != VerdictApproved || test.pointer == nil {
+				require.Nil(t, err)
+				continue
+			}
+			require.NotNil(t, err)
+			require.Equal(t, CodeConflict, err.Code)
+			require.Equal(t, test.pointer, err.Details["pointer"])
+		}
+	}
+}
+
+func FuzzSession(f *testing.F) {
+	for _, example := range sessionExamples(f) {
+		f.Add(encoded(f, example))
+	}
+	f.Add([]byte(shortAssignment))
+	f.Add([]byte(shortResult))
+	f.Add([]byte(strings.ReplaceAll(shortResult, `,"`, ",\n\"")))
+	schema := validators(f)["session-message"]
+	f.Fuzz(func(t *testing.T, line []byte) {
+		m, err := ReadSessionMessage(line, 64, false)
+		strictly, refused := ReadSessionMessage(line, 64, true)
+		if err != nil {
+			require.NotNil(t, refused, "what is right strictly is right: %s", line)
+			problems, _ := err.Details["errors"].([]Problem)
+			require.LessOrEqual(t, len(problems), mostProblems)
+			require.NotEmpty(t, err.Complaints())
+			return
+		}
+		if refused == nil {
+			require.Equal(t, m, strictly)
+		}
+		if !strangeNumbers.Match(line) {
+			require.NoError(t, schema.Validate(mended(t, decoded(t, m.Document))), "%s", line)
+		}
+		requireDelivered(t, m)
+	})
+}
+
+// requireDelivered checks that a message is delivered as one line that is the
+// message, with no more than two members behind it.
+func requireDelivered(t *testing.T, m *SessionMessage) {
+	t.Helper()
+	line := m.Delivered(42, "c")
+	require.NotContains(t, string(line), "\n")
+	require.NotContains(t, string(line), "\r")
+	said, _, ok := scan(m.Document, 64, nil)
+	require.True(t, ok)
+	delivered, _, ok := scan(line, 64, nil)
+	require.True(t, ok)
+	require.True(t, bytes.HasPrefix(line, m.Document[:len(m.Document)-1]))
+	var more []string
+	for _, filled := range delivered[len(said):] {
+		more = append(more, string(filled.key)+" "+string(filled.value))
+	}
+	var want []string
+	if !m.Sequenced {
+		want = append(want, "sequence_number 42")
+	}
+	if m.CorrelationID == "" {
+		want = append(want, `correlation_id "c"`)
+	}
+	require.Equal(t, want, more)
+	back, err := ReadSessionMessage(line, 64, false)
+	require.Nil(t, err)
+	require.Equal(t, m.Body, back.Body)
+	require.True(t, back.Sequenced)
+}

@@ -1,0 +1,218 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// as reads a line of an agent.
+func as(agent, line string) Message {
+	return (&Reader{Agent: agent, Depth: 64}).Parse([]byte(line))
+}
+
+// sessionOf is a line of an agent that is a session message, right or wrong.
+func sessionOf(t *testing.T, agent, line string) *Session {
+	t.Helper()
+	s, ok := as(agent, line).(*Session)
+	require.True(t, ok, "%#v\n%s", as(agent, line), line)
+	return s
+}
+
+// Rows: C-01, C-15, C-16, C-98.
+func TestSessionMessagesOnALine(t *testing.T) {
+	s := sessionOf(t, "lead", " "+shortAssignment+" \r")
+	require.Nil(t, s.Err)
+	require.Equal(t, heard(t, shortAssignment, false), s.Message)
+	require.Equal(t, "msg-7-kettle", s.ID)
+	require.Equal(t, `"msg-7-kettle"`, string(s.RawID()))
+	require.Equal(t, "task_assignment", s.Type)
+	require.Equal(t, shortAssignment, string(s.Document))
+	require.Equal(t, s.Message.Notes, s.Complaints())
+	for kind, example := range sessionExamples(t) {
+		from := example["from_agent"].(map[string]any)["agent_id"].(string)
+		s := sessionOf(t, from, string(encoded(t, example)))
+		require.Nil(t, s.Err)
+		require.Equal(t, kind, s.Message.MessageType)
+		require.Empty(t, s.Complaints())
+	}
+}
+
+// What a line says lives longer than the line: it is handed to others.
+func TestSessionMessagesOutliveTheirLine(t *testing.T) {
+	for _, text := range []string{shortAssignment, strings.Replace(shortAssignment, "low", "urgent", 1)} {
+		line := []byte(text)
+		s := (&Reader{Agent: "lead", Depth: 64}).Parse(line).(*Session)
+		want := sessionOf(t, "lead", text)
+		clear(line)
+		require.Equal(t, want, s)
+	}
+}
+
+// What is wrong is refused, and is for the log all the same.
+//
+// Rows: C-03, C-08, C-09, C-97, C-98, K-06.
+func TestSessionMessagesThatAreWrongOnALine(t *testing.T) {
+	urgent := strings.Replace(shortAssignment, `"low"`, `"urgent"`, 1)
+	s := sessionOf(t, "lead", urgent)
+	require.Nil(t, s.Message)
+	require.Equal(t, CodeInvalid, s.Err.Code)
+	require.Equal(t, []string{`/payload/priority: priority must be one of high, medium or low, not "urgent"`}, s.Complaints())
+	require.Equal(t, urgent, string(s.Document))
+	require.Equal(t, "msg-7-kettle", s.ID)
+	for _, test := range []struct{ line, id, raw, pointer string }{
+		{`{"message_type":"abort"}`, ``, ``, "/message_id"},
+		{`{"message_type":"abort","message_id":7}`, ``, `7`, "/message_id"},
+		{`{"message_type":"abort","message_id":null}`, ``, ``, "/message_id"},
+		{`{"message_type":"abort","message_id":{}}`, ``, ``, "/message_id"},
+		{`{"message_type":"abort","message_id":"x"}`, `x`, `"x"`, "/message_id"},
+		{`{"message_type":"abort","message_id":"\u006dsg-1"}`, `msg-1`, `"\u006dsg-1"`, "/timestamp"},
+		{strings.Replace(shortAssignment, "task_assignment", "anything", 1), `msg-7-kettle`, `"msg-7-kettle"`, "/message_type"},
+	} {
+		s := sessionOf(t, "lead", test.line)
+		require.Equal(t, test.id, s.ID)
+		require.Equal(t, test.raw, string(s.RawID()))
+		require.Equal(t, test.pointer, s.Err.Details["pointer"])
+		require.Equal(t, test.line, string(s.Document))
+	}
+}
+
+// A reader is as strict as whoever made it.
+//
+// Rows: C-03, T-25.
+func TestReadersOfSessionsMayBeStrict(t *testing.T) {
+	s, ok := (&Reader{Agent: "lead", Depth: 64, Strict: true}).Parse([]byte(shortAssignment)).(*Session)
+	require.True(t, ok)
+	require.Equal(t, "/message_id", s.Err.Details["pointer"])
+	require.Len(t, s.Complaints(), 2)
+	s, ok = (&Reader{Agent: "lead", Depth: 64, Strict: true}).Parse(encoded(t, sessionExamples(t)["abort"])).(*Session)
+	require.True(t, ok)
+	require.Nil(t, s.Err)
+}
+
+// The pipe says who speaks: another name is refused, whatever else is wrong. But
+// what was said to this agent may be what was delivered to it and comes back, and
+// is log.
+//
+// Rows: C-06, K-18, T-02.
+func TestSessionMessagesOfOthers(t *testing.T) {
+	require.Equal(t, Log{Why: "an echo of a session message"}, as("coder", shortAssignment))
+	delivered := heard(t, strings.Replace(shortAssignment, `"sequence_number":7,`, ``, 1), false).Delivered(9, "c")
+	require.Equal(t, Log{Why: "an echo of a session message"}, as("coder", string(delivered)))
+
+	for _, line := range []string{shortAssignment, strings.Replace(shortAssignment, `"low"`, `"urgent"`, 1)} {
+		s := sessionOf(t, "critic", line)
+		require.Nil(t, s.Message)
+		require.Equal(t, CodeDenied, s.Err.Code)
+		require.Equal(t, "/from_agent/agent_id", s.Err.Details["pointer"])
+		require.Equal(t, `agent_id says "lead", but this is the stream of "critic"`, s.Err.Message)
+		require.Equal(t, "msg-7-kettle", s.ID)
+		require.Equal(t, line, string(s.Document))
+		require.Equal(t, []string{"/from_agent/agent_id: " + s.Err.Message}, s.Complaints())
+	}
+	for name, line := range map[string]string{
+		"nobody to speak to":    `{"message_type":"abort","from_agent":{"agent_id":"lead"}}`,
+		"nobody who could be":   `{"message_type":"abort","from_agent":{"agent_id":"lead"},"to_agent":{"agent_id":["coder"]}}`,
+		"two to whom it is for": `{"message_type":"abort","from_agent":{"agent_id":"lead"},"to_agent":{"agent_id":"coder","agent_id":"coder"}}`,
+	} {
+		require.Equal(t, CodeDenied, sessionOf(t, "coder", line).Err.Code, name)
+	}
+	for name, line := range map[string]string{
+		"no sender":         `{"message_type":"abort","to_agent":{"agent_id":"coder"}}`,
+		"no name":           `{"message_type":"abort","from_agent":{},"to_agent":{"agent_id":"coder"}}`,
+		"two names":         `{"message_type":"abort","from_agent":{"agent_id":"coder","agent_id":"lead"},"to_agent":{"agent_id":"coder"}}`,
+		"a name of nothing": `{"message_type":"abort","from_agent":{"agent_id":""},"to_agent":{"agent_id":"coder"}}`,
+		"no object":         `{"message_type":"abort","from_agent":"lead","to_agent":{"agent_id":"coder"}}`,
+	} {
+		require.Equal(t, CodeInvalid, sessionOf(t, "coder", line).Err.Code, name)
+	}
+	own := strings.Replace(shortAssignment, `"agent_id":"coder"`, `"agent_id":"lead"`, 1)
+	require.Nil(t, sessionOf(t, "lead", own).Err, "who speaks to themselves is no echo")
+}
+
+// Of two members of one name nobody knows which was meant. It is refused where it
+// can be nobody else's, and log otherwise.
+//
+// Rows: C-98, K-10.
+func TestSessionMessagesInWhichAKeyStandsTwice(t *testing.T) {
+	for key, id := range map[string]string{"message_id": "", "timestamp": "msg-7-kettle", "to_agent": "msg-7-kettle", "message_type": "msg-7-kettle", "payload": "msg-7-kettle"} {
+		line := twice(shortAssignment, key)
+		s := sessionOf(t, "lead", line)
+		require.Equal(t, CodeInvalid, s.Err.Code)
+		require.Equal(t, "the message cannot be taken: the key "+key+" stands twice", s.Err.Message)
+		require.Equal(t, id, s.ID)
+		require.Equal(t, id == "", s.RawID() == nil)
+		require.Equal(t, line, string(s.Document))
+		require.Equal(t, Log{Why: "the key " + key + " stands twice"}, as("coder", line))
+	}
+	require.IsType(t, Log{}, as("lead", twice(shortAssignment, "from_agent")))
+	require.IsType(t, Log{}, as("lead", strings.Replace(twice(shortAssignment, "payload"), "{", `{"type":"notify:x",`, 1)))
+	require.IsType(t, Log{}, as("lead", strings.Replace(twice(shortAssignment, "payload"), "{", `{"jsonrpc":"2.0","method":"ping",`, 1)))
+	s := sessionOf(t, "lead", twice(shortResultOf("lead"), "correlation_id"))
+	require.Equal(t, []string{"/correlation_id: correlation_id stands twice"}, s.Complaints())
+}
+
+// twice is a line with one of its members once more.
+func twice(line, key string) string {
+	members, _, _ := scan([]byte(line), 64, nil)
+	for _, m := range members {
+		if string(m.key) == key {
+			return strings.Replace(line, "{", `{"`+key+`":`+string(m.value)+",", 1)
+		}
+	}
+	panic("there is no " + key)
+}
+
+func shortResultOf(agent string) string {
+	return strings.Replace(shortResult, `"agent_id":"critic"`, `"agent_id":"`+agent+`"`, 1)
+}
+
+// Who says something that cannot be read to its end is told so, if it is sure who
+// said it.
+//
+// Rows: C-98, T-02.
+func TestUnfinishedSessionMessages(t *testing.T) {
+	head := shortAssignment[:strings.Index(shortAssignment, `"task":`)]
+	s, ok := (&Reader{Agent: "lead", Depth: 64}).ParseHead([]byte(head), "its line is 17 MiB long").(*Session)
+	require.True(t, ok)
+	require.Equal(t, &Session{
+		ID: "msg-7-kettle", Type: "task_assignment", Err: invalid("", "the message cannot be taken: its line is 17 MiB long"), id: []byte(`"msg-7-kettle"`),
+	}, s)
+	for _, spoiled := range []string{
+		strings.Replace(shortAssignment, `"reason":"The heater"`, `"reason":"\ud800"`, 1),
+		strings.Replace(shortAssignment, `"priority":`, `"x":`+strings.Repeat("[", 64)+strings.Repeat("]", 64)+`,"priority":`, 1),
+	} {
+		s := sessionOf(t, "lead", spoiled)
+		require.Equal(t, CodeInvalid, s.Err.Code)
+		require.Contains(t, s.Err.Message, "the message cannot be taken: ")
+		require.Nil(t, s.Document)
+		require.IsType(t, Log{}, as("coder", spoiled))
+		require.IsType(t, Log{}, as("critic", spoiled), "to whom it is for may be among the rest")
+	}
+	for cut := range shortAssignment {
+		require.IsType(t, Log{}, (&Reader{Agent: "coder", Depth: 64}).ParseHead([]byte(shortAssignment[:cut]), "cut"))
+	}
+	require.IsType(t, Log{}, new(Reader).ParseHead([]byte(head), "cut"), "nobody's")
+}
+
+// Whoever writes an agent is told what is wrong with its messages, whoever it is.
+//
+// Rows: C-97.
+func TestCheckReadsSessionMessages(t *testing.T) {
+	for _, agent := range []string{"", "me", "lead"} {
+		r := &Reader{Agent: agent, Depth: 64}
+		s, ok := r.Check([]byte(shortAssignment)).(*Session)
+		require.True(t, ok, agent)
+		require.Nil(t, s.Err)
+		require.Equal(t, "lead", s.Message.From.AgentID)
+		refused, ok := r.Check([]byte(strings.Replace(shortAssignment, `"low"`, `"urgent"`, 1))).(*Refused)
+		require.True(t, ok, agent)
+		require.Equal(t, "task_assignment", refused.Type)
+		require.Equal(t, `"msg-7-kettle"`, string(refused.ID))
+		require.Equal(t, "/payload/priority", refused.Err.Details["pointer"])
+	}
+	refused, ok := (&Reader{Depth: 64, Strict: true}).Check([]byte(shortAssignment)).(*Refused)
+	require.True(t, ok)
+	require.Equal(t, "/message_id", refused.Err.Details["pointer"])
+}

@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"strconv"
+	"time"
+)
+
+// SessionHead is what stands around the payload of a session message that the
+// orchestrator says for an agent, because the agent cannot.
+type SessionHead struct {
+	MessageID      string // a UUID of version 4
+	At             time.Time
+	SequenceNumber int64
+	From, To       AgentIdentifier // From is for whom it is said
+	CorrelationID  string          // "" when there is none
+	ReplyTo        string
+}
+
+// FailedCompletion is the task_completion of a developer who will say none: the
+// task has failed, and nothing is known of what was changed.
+func (h SessionHead) FailedCompletion(task, why string) *SessionMessage {
+	p := appendText([]byte(`{"task_id":`), task)
+	p = append(p, `,"status":"failed","changes":{"files_created":[],"files_modified":[],"files_deleted":[]}`...)
+	p = appendMember(p, "summary", why)
+	p = append(p, `,"self_review":{"tests_run":false,"tests_passed":false,"type_check_passed":false}`...)
+	p = appendTexts(p, "blockers", []string{why})
+	return h.say(TypeTaskCompletion, append(p, '}'), &Completion{
+		TaskID: task, Status: OutcomeFailed, Deleted: []string{}, Summary: why, Blockers: []string{why},
+	})
+}
+
+// StatusResponse answers a status_query for an agent that does not run: with any
+// object.
+func (h SessionHead) StatusResponse(payload Raw) *SessionMessage {
+	return h.say(TypeStatusResponse, payload, &StatusResponse{})
+}
+
+func (h SessionHead) say(kind string, payload Raw, body any) *SessionMessage {
+	m := &SessionMessage{
+		MessageID: h.MessageID, Timestamp: Timestamp(h.At), SequenceNumber: h.SequenceNumber, Sequenced: true, From: h.From, To: h.To,
+		MessageType: kind, CorrelationID: h.CorrelationID, ReplyTo: h.ReplyTo, Body: body,
+	}
+	b := appendText([]byte(`{"message_id":`), m.MessageID)
+	b = appendMember(b, "timestamp", m.Timestamp)
+	b = strconv.AppendInt(appendKey(b, "sequence_number"), m.SequenceNumber, 10)
+	b = m.From.append(appendKey(b, "from_agent"))
+	b = m.To.append(appendKey(b, "to_agent"))
+	b = appendMember(b, "message_type", m.MessageType)
+	b = appendRaw(b, "payload", payload)
+	b = appendSome(b, "correlation_id", m.CorrelationID)
+	m.Document = append(appendSome(b, "reply_to", m.ReplyTo), '}')
+	return m
+}
+
+func (a AgentIdentifier) append(b []byte) []byte {
+	b = appendText(append(b, `{"agent_id":`...), a.AgentID)
+	b = appendMember(b, "agent_type", a.AgentType)
+	return append(appendSome(b, "instance_id", a.InstanceID), '}')
+}
