@@ -92,6 +92,15 @@ func (x *access) revokeOf(agent string) {
 	}
 }
 
+// revokeActor forgets the tokens of an actor.
+func (x *access) revokeActor(actor string) {
+	for _, c := range slices.Clone(x.order) {
+		if c.Kind == credentialActor && c.For == actor {
+			x.drop(c)
+		}
+	}
+}
+
 // beyond is how long a revoked token is remembered when its time has come: doors
 // allow for clocks that differ.
 const beyond = time.Minute

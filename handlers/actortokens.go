@@ -8,8 +8,9 @@ import (
 )
 
 // issueActorToken makes a token for an actor from elsewhere. One that has some
-// gets a new one, and the old ones hold for the overlap. An agent has its own
-// from its start, and nobody else can be it.
+// gets a new one, and the old ones hold for the overlap: whoever has any of them
+// is that actor. An agent has its own from its start, and nobody else can be it:
+// tokens that were issued before the configuration gave it the name are void then.
 func (t *turn) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
 	if t.from.Kind != Operator {
 		if from, err := t.writer("", "actor"); err != nil {
@@ -78,9 +79,6 @@ func (s *State) ActorOf(hash string, at time.Time) (actor string, ok bool) {
 	c := s.access.find(hash, credentialActor, at)
 	if c == nil {
 		return "", false
-	}
-	if b := s.bus.actors[c.For]; b != nil && b.agent != nil {
-		return "", false // an agent has become it since
 	}
 	return c.For, true
 }

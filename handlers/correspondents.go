@@ -82,7 +82,8 @@ func (b *bus) unwatch(c *correspondent) {
 // beat notes a heartbeat. An agent that does not run has none: what it said came
 // late.
 func (b *bus) beat(c *correspondent, at time.Time) {
-	c.seen, c.beats = at, true
+	b.unwatch(c)
+	c.seen, c.beat, c.beats = at, at, true
 	if c.agent == nil || c.agent.remote != nil || c.agent.alive() {
 		b.watch(c, at)
 	}
@@ -99,6 +100,7 @@ func (s *State) attach(a *agent, id string, seq int64) *correspondent {
 		c.agent.mail = nil // the configuration has given its name to another
 	}
 	s.bus.unwatch(c)
+	s.access.revokeActor(id) // an agent has its own from its start
 	a.mail, c.agent = c, a
 	return c
 }
@@ -136,9 +138,17 @@ func (s *State) enroll(a *agent, seq int64) {
 	case a.mail != nil && a.alive(): // it goes on as who it is
 	case wire.PerRun(a.writes()):
 		s.detach(a)
+	case s.bus.taken(a.writes(), a): // until it starts: the other has ended by then
+		s.detach(a)
 	default:
 		s.attach(a, a.writes(), seq)
 	}
+}
+
+// taken says whether a run of another agent has the mail of an actor.
+func (b *bus) taken(id string, a *agent) bool {
+	c := b.actors[id]
+	return c != nil && c.agent != nil && c.agent != a && c.agent.remote == nil && c.agent.alive()
 }
 
 // board gives an agent that has started the mail of its run.
@@ -181,7 +191,7 @@ func (t *turn) writer(claimed, where string) (string, *wire.Error) {
 		a := t.agents[t.from.Name]
 		if a == nil || a.mail == nil {
 			return "", &wire.Error{
-				Code: wire.CodeConflict, Message: fmt.Sprintf("%q has no mail as long as it does not run", t.from.Name),
+				Code: wire.CodeConflict, Message: fmt.Sprintf("%q has no mail now: it does not run, or another is the actor that it was", t.from.Name),
 				Details: map[string]any{"agent": t.from.Name, "reason": "no_actor"},
 			}
 		}

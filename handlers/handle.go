@@ -88,6 +88,9 @@ func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 	default:
 		panic("nobody decides about it")
 	}
+	if t.out.Again {
+		return // nothing was decided
+	}
 	t.rehome()
 	t.dispatch()
 	t.announce()

@@ -112,6 +112,8 @@ func (l *ledger) hearMail(r *wire.Record) {
 		l.beat(r.From, r.At)
 	case r.Topic == wire.TopicAgentTerminated && r.To == wire.ActorGlobal && v != nil:
 		v.farewell = true
+	case r.Topic == wire.TopicAgentTerminated && r.To == wire.ActorGlobal:
+		delete(l.expected, r.From) // it is gone
 	}
 }
 
@@ -200,11 +202,18 @@ func (l *ledger) know(f *agentKnown) {
 	v.writes = cmp.Or(f.Actor, "W")
 	switch {
 	case v.runs && l.isOf(f.ID):
-	case wire.PerRun(v.writes):
+	case wire.PerRun(v.writes), l.taken(v.writes, f.ID):
 		l.lose(f.ID)
 	default:
 		l.become(f.ID, v.writes)
 	}
+}
+
+// taken says whether another agent that runs is an actor: until its end nobody
+// else is.
+func (l *ledger) taken(id, name string) bool {
+	o := l.lives[l.whose[id]]
+	return o != nil && l.whose[id] != name && o.runs && !o.remote
 }
 
 // live is what happens to the process of an agent.
@@ -247,6 +256,11 @@ func (l *ledger) become(name, id string) {
 		l.w.saw["a name moves"]++
 	}
 	delete(l.expected, id)
+	for hash, token := range l.tokens {
+		if token.actor == id {
+			delete(l.tokens, hash)
+		}
+	}
 	l.whose[id], v.actor = name, id
 }
 

@@ -14,11 +14,11 @@ type mailed struct {
 	cause *cause
 }
 
-// cause is the request by which an agent sent a message, and what else it was
-// answered.
+// cause is the agent that sent a message, the request by which it did, where that
+// is one that may be repeated, and what else it was answered.
 type cause struct {
-	Agent string `json:"agent"`
-	mark
+	Agent    string   `json:"agent"`
+	Request  *mark    `json:"request,omitzero"`
 	Warnings []string `json:"warnings,omitzero"`
 }
 
@@ -45,7 +45,7 @@ func (f *mailed) apply(s *State, r *wire.Record) {
 	if f.cause != nil {
 		answer := &wire.Sent{Mail: f.Mail, Warnings: f.cause.Warnings}
 		answer.Payload = nil // what may be large is in the record
-		s.remember(f.cause.Agent, &f.cause.mark, answer, nil)
+		s.remember(f.cause.Agent, f.cause.Request, answer, nil)
 	}
 }
 
@@ -59,8 +59,12 @@ func (b *bus) heard(c *correspondent, r *wire.Record) {
 	case wire.TopicHeartbeat:
 		b.beat(c, r.At)
 	case wire.TopicAgentTerminated:
-		if c.agent != nil && r.To == wire.ActorGlobal {
+		switch {
+		case r.To != wire.ActorGlobal:
+		case c.agent != nil:
 			c.agent.farewell = true
+		default: // it is gone, and nobody misses it
+			b.unwatch(c)
 		}
 	}
 }
@@ -140,6 +144,9 @@ func (t *turn) before(from string, m *wire.SendMessage) (seq int64, sure bool) {
 	if m.Key == "" {
 		return 0, true
 	}
+	if m.Sender != from {
+		return 0, false // the agent was another actor when it was looked up
+	}
 	if m.Before != 0 {
 		return m.Before, true
 	}
@@ -164,8 +171,8 @@ func (t *turn) send(from string, m *wire.SendMessage) *wire.Sent {
 	}
 	about, warnings := t.linked(m)
 	warnings = append(warnings, t.oddMail(from, m)...)
-	if mk := t.mark(); mk != nil {
-		f.cause = &cause{Agent: t.from.Name, mark: *mk, Warnings: warnings}
+	if t.from.Kind == Agent {
+		f.cause = &cause{Agent: t.from.Name, Request: t.mark(), Warnings: warnings}
 	}
 	t.mail(f)
 	if !t.rules.knows(m.Topic) {

@@ -11,7 +11,7 @@ import (
 type MailPage struct {
 	Actor string
 	After int64 // messages behind this number
-	Until int64 // and up to this one: what came later is for the next page
+	Until int64 // and up to this one: what came later is for the next page; 0: all
 	Limit int64
 }
 
@@ -28,7 +28,7 @@ func pollMessages(t *turn, r *wire.PollMessages) (*wire.MailList, *wire.Error) {
 	if c := t.bus.actors[id]; c != nil {
 		answer.Cursor = c.cursor
 	}
-	page := &MailPage{Actor: id, After: answer.Cursor, Until: t.seq, Limit: cmp.Or(r.Limit, wire.MailPage)}
+	page := &MailPage{Actor: id, After: answer.Cursor, Until: max(t.seq, 1), Limit: cmp.Or(r.Limit, wire.MailPage)}
 	if r.Cursor != nil {
 		page.After = *r.Cursor
 	}
@@ -36,63 +36,55 @@ func pollMessages(t *turn, r *wire.PollMessages) (*wire.MailList, *wire.Error) {
 	return answer, nil
 }
 
-// Wants says whether mail is for an actor: what is addressed to it, and what is
+// isFor says whether mail is for an actor: what is addressed to it, and what is
 // for everybody and not by itself.
-func Wants(actor string, m *wire.Mail) bool {
+func isFor(actor string, m *wire.Mail) bool {
 	return m.To == actor || m.To == wire.Broadcast && m.From != actor
-}
-
-// MailFor is what an actor's mail is found by.
-func MailFor(actor string, after int64) wire.Search {
-	return wire.Search{To: []string{actor, wire.Broadcast}, After: after}
 }
 
 // completeMail reads what an answer says of messages.
 func completeMail(answer any, pages []Page, record Archive) (any, error) {
-	for _, p := range pages {
-		switch a := answer.(type) {
-		case *wire.MailList:
-			messages, more, err := p.Mail.read(record)
-			if err != nil {
-				return nil, err
-			}
-			return &wire.MailList{Actor: a.Actor, Messages: messages, Cursor: a.Cursor, More: more}, nil
-		case *wire.Sent:
-			r, err := record.Record(p.Sent)
-			if err != nil {
-				return nil, err
-			}
-			whole := *a
-			whole.Mail = wire.MailOf(&r)
-			return &whole, nil
+	if len(pages) == 0 {
+		return answer, nil
+	}
+	switch a := answer.(type) {
+	case *wire.MailList:
+		messages, _, more, err := ReadMail(record, *pages[0].Mail, mailPageBytes)
+		if err != nil {
+			return nil, err
 		}
+		return &wire.MailList{Actor: a.Actor, Messages: messages, Cursor: a.Cursor, More: more}, nil
+	case *wire.Sent:
+		r, err := record.Record(pages[0].Sent)
+		if err != nil {
+			return nil, err
+		}
+		whole := *a
+		whole.Mail = wire.MailOf(&r)
+		return &whole, nil
 	}
 	return answer, nil
 }
 
-// read finds the messages of a page.
-func (p *MailPage) read(record Archive) ([]wire.Mail, bool, error) {
-	messages := []wire.Mail{}
-	if p.Until == 0 {
-		return messages, false, nil
-	}
+// ReadMail reads a page of somebody's mail. seen is the number behind which the
+// next one begins; what an actor has sent to everybody is passed over once.
+func ReadMail(record Archive, page MailPage, most int) (messages []wire.Mail, seen int64, more bool, err error) {
+	messages, seen = []wire.Mail{}, page.After
 	size := 0
-	search := MailFor(p.Actor, p.After)
-	search.Until = p.Until
+	search := wire.Search{To: []string{page.Actor, wire.Broadcast}, After: page.After, Until: page.Until}
 	for r, err := range record.Find(search) {
 		if err != nil {
-			return nil, false, err
+			return nil, 0, false, err
 		}
-		m := wire.MailOf(&r)
-		if !Wants(p.Actor, &m) {
-			continue
+		if m := wire.MailOf(&r); isFor(page.Actor, &m) {
+			if size += len(m.Payload); int64(len(messages)) == page.Limit || size > most && len(messages) > 0 {
+				return messages, seen, true, nil
+			}
+			messages = append(messages, m)
 		}
-		if size += len(m.Payload); int64(len(messages)) == p.Limit || size > mailPageBytes && len(messages) > 0 {
-			return messages, true, nil
-		}
-		messages = append(messages, m)
+		seen = r.Seq
 	}
-	return messages, false, nil
+	return messages, seen, false, nil
 }
 
 func ackMessages(t *turn, r *wire.AckMessages) (*wire.Acked, *wire.Error) {

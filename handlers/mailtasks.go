@@ -6,8 +6,8 @@ import (
 	"orchestrator/wire"
 )
 
-// errand is a task of which an agent says by mail how it is. Such mail names its
-// task in the payload.
+// errand is a task of which an agent says by mail how it is. Such mail is for GO,
+// and names its task in the payload.
 type errand struct {
 	task     *task
 	result   *wire.Result // of task.completed
@@ -25,7 +25,7 @@ func (t *turn) linked(m *wire.SendMessage) (*errand, []string) {
 		wire.TopicTaskCompleted: "completed", wire.TopicTaskFailed: "failed", wire.TopicTaskProgress: "worked on",
 	}[m.Topic]
 	var said wire.Object
-	if verb == "" || said.ReadObject(m.Payload, t.rules.Depth, "") != nil {
+	if verb == "" || m.To != wire.ActorGlobal || said.ReadObject(m.Payload, t.rules.Depth, "") != nil {
 		return nil, nil
 	}
 	id := firstText(&said, "ticket_id", "task_id", "taskId")

@@ -90,6 +90,11 @@ func TestEndAfterChange(t *testing.T) {
 	}
 }
 
+// apart is what was heard but for one thing.
+func apart(heard []string, what string) []string {
+	return slices.DeleteFunc(heard, func(s string) bool { return s == what })
+}
+
 // TestNameMoves: a name that the configuration gives to another agent is not
 // missed as long as that does not run, and GO hears how the run has ended that
 // had it.
@@ -106,11 +111,11 @@ func TestNameMoves(t *testing.T) {
 			require.Empty(t, p.heard(wire.TopicAlertFired, "other"), "it does not run")
 			p.play("start other")
 			p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: "named", Run: p.run("named"), Figures: wire.Figures{ExitCode: &code}})
-			require.Len(t, p.heard(topic, "named"), 1)
+			require.Len(t, apart(p.heard(topic, "named"), alertStale), 1)
 			p.play("acts named PO:another")
 			p.play("agents: named(worker) plain(worker) other(worker)")
 			p.play("start named")
-			require.Len(t, p.heard(wire.TopicAlertResolved, "named"), code)
+			require.Len(t, apart(p.heard(wire.TopicAlertResolved, "named"), alertStale), code)
 			p.play("exit other 0")
 			require.Equal(t, []string{p.run("other")}, p.heard(wire.TopicAgentTerminated, "other"), "what another said is not its own")
 			p.requireReplay()
@@ -136,8 +141,7 @@ func TestMissedAndGone(t *testing.T) {
 			for _, line := range lines {
 				p.play(line)
 			}
-			resolved := slices.DeleteFunc(p.heard(wire.TopicAlertResolved, "plain"), func(s string) bool { return s != alertStale })
-			require.Equal(t, []string{alertStale}, resolved)
+			require.Contains(t, p.heard(wire.TopicAlertResolved, "plain"), alertStale)
 			p.requireReplay()
 		})
 	}

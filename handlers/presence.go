@@ -16,16 +16,12 @@ func heartbeat(t *turn, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
 		return nil, err
 	}
 	c := t.bus.actors[id]
-	if c == nil || !c.beats || !c.due || t.at.Sub(c.beat) >= beatsApart {
+	if c == nil || !c.beats || c.stale || t.at.Sub(c.beat) >= beatsApart {
 		t.factOf(id, "", "", &actorSeen{Actor: id})
 		c = t.bus.actors[id]
 		t.resolveStale(c, "its heartbeat is back")
 	}
-	last := c.beat
-	if c.seen.After(last) { // its words came late
-		last = c.seen
-	}
-	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(last), Every: t.rules.Heartbeat.Milliseconds()}, nil
+	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(c.beat), Every: t.rules.Heartbeat.Milliseconds()}, nil
 }
 
 // actorSeen says that an actor has sent its heartbeat.

@@ -36,7 +36,7 @@ func (s shelf) lookUp(state *State, in *Input) {
 	if m == nil {
 		return
 	}
-	m.Looked, m.Before = int64(len(s)), 0
+	m.Looked, m.Before, m.Sender = int64(len(s)), 0, from
 	for r := range s.Find(wire.Search{From: from, Key: m.Key}) {
 		m.Before = r.Seq
 	}

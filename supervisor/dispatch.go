@@ -142,6 +142,9 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 		}
 		d.rearm()
 		d.seat.Unlock()
+		if next < len(inputs) { // so much is being recorded: a look sees more when it is
+			d.settle()
+		}
 	}
 	d.audit.requests(inputs, w)
 	if len(w.records) > 0 {

@@ -42,14 +42,22 @@ func (s *Supervisor) tryStart(a *agent) {
 		return
 	}
 	if missing := s.missing(a); missing != "" {
-		if a.state != wire.StateWaiting {
-			a.set(wire.StateWaiting, "for "+missing)
-			s.event(a, wire.Event{Kind: wire.EventWaiting, Text: "waits for " + missing})
-		}
-		a.reason = "for " + missing
+		s.wait(a, missing)
+		return
+	}
+	if holder := s.actorHolder(a); holder != nil {
+		s.wait(a, holder.Name+", which still is "+holder.as)
 		return
 	}
 	s.launch(a)
+}
+
+func (s *Supervisor) wait(a *agent, what string) {
+	if a.state != wire.StateWaiting {
+		a.set(wire.StateWaiting, "for "+what)
+		s.event(a, wire.Event{Kind: wire.EventWaiting, Text: "waits for " + what})
+	}
+	a.reason = "for " + what
 }
 
 // missing names the first agent that a still waits for.
@@ -87,6 +95,7 @@ func (s *Supervisor) launch(a *agent) {
 	a.set(wire.StateStarting, "")
 	a.run = uuid.NewString()
 	a.exit = nil
+	s.takeActor(a)
 	s.event(a, wire.Event{Kind: wire.EventStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
@@ -199,6 +208,7 @@ const (
 // startFailed follows an attempt that made no process. What the machine is
 // short of may come back; anything else needs a person.
 func (s *Supervisor) startFailed(a *agent, err error) {
+	defer s.vacateActor(a)
 	if s.parted(a, child.Ending{}, s.unseated(a, err)) {
 		return
 	}
@@ -257,6 +267,7 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	s.clearUp(a, ending)
 	s.event(a, wire.Event{Kind: wire.EventEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || s.stopping != nil)})
 	a.endedRun = a.run
+	defer s.vacateActor(a)
 	if s.parted(a, ending, nil) {
 		return
 	}

@@ -38,6 +38,7 @@ func keyed(in *handlers.Input) bool {
 
 // sentBefore looks for the message that was sent with the same key.
 func (d *dispatcher) sentBefore(m *wire.SendMessage, from string) *wire.Error {
+	m.Before, m.Sender = 0, from
 	if m.Looked = math.MaxInt64; d.record == nil {
 		return nil
 	}

@@ -37,17 +37,21 @@ func (s *Supervisor) OpenMail(ctx context.Context, from handlers.Actor, actor st
 	return r, nil
 }
 
+// sipBytes is how much a reader gets at once; a message that is larger it gets
+// alone. There may be many readers, and slow ones.
+const sipBytes = 32 << 10
+
 // Next waits for the next messages.
 func (r *MailReader) Next(ctx context.Context) ([]wire.Mail, error) {
 	bell, down := r.s.dispatcher.bells.hang(r.actor)
 	defer down()
 	for {
-		messages, err := r.s.dispatcher.mailBehind(r.actor, r.after)
+		page := handlers.MailPage{Actor: r.actor, After: r.after, Limit: pageMessages}
+		messages, seen, _, err := handlers.ReadMail(r.s.dispatcher, page, sipBytes)
 		if err != nil {
 			return nil, r.s.dispatcher.unreadable(err)
 		}
-		if len(messages) > 0 {
-			r.after = messages[len(messages)-1].Seq
+		if r.after = seen; len(messages) > 0 {
 			return messages, nil
 		}
 		if _, err := await(ctx, r.s, bell.rung); err != nil {
@@ -119,7 +123,7 @@ func (s *Supervisor) past(ctx context.Context, q MailQuery, send func(wire.Mail)
 			return 0, err
 		}
 	}
-	return end, nil
+	return max(end, q.Since), nil
 }
 
 // messages sends those that a search finds and a query wants, and returns the

@@ -34,6 +34,8 @@ type mailbox struct {
 	lines   int // messages in the queue
 	bytes   int64
 	owed    int // answers that are being made
+	urgent  int // of what is queued or in hand: lines that cannot wait
+	pressed int // of those in hand
 	taken   int // messages that the writer has in hand, and their bytes
 	inHand  int64
 	toTell  []func(written bool) // of what the writer has in hand
@@ -60,7 +62,9 @@ type entry struct {
 	// whatever there is: an agent may wait for them, and it is kept from asking
 	// for more than there is room for.
 	answers int
-	patient bool // whoever puts it comes again when there is no room
+	// patient is what can wait: whoever puts it comes again when there is no room,
+	// and an agent that does not take it is not stalled by that.
+	patient bool
 }
 
 func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
@@ -83,10 +87,12 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 		err = ErrNoStdin
 	case e.answers > 0:
 		m.owed = max(0, m.owed-e.answers)
-	case e.told == nil && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes > 0:
-		if !e.patient {
-			m.refused += int64(e.lines)
+	case e.patient: // at the same measure by which its room was told
+		if !m.roomy() {
+			moved, err = m.moving(), ErrMailboxFull
 		}
+	case e.told == nil && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes > 0:
+		m.refused += int64(e.lines)
 		moved, err = m.moving(), ErrMailboxFull
 	}
 	if err != nil {
@@ -94,6 +100,9 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 		return moved, err
 	}
 	m.bytes += int64(len(e.text))
+	if !e.patient {
+		m.urgent += e.lines
+	}
 	if m.writing {
 		e.text = bytes.Clone(e.text)
 		m.queue = append(m.queue, e)
@@ -115,6 +124,9 @@ func (m *mailbox) hold(e *entry) {
 	}
 	m.inHand += int64(len(e.text))
 	m.taken += e.lines
+	if !e.patient {
+		m.pressed += e.lines
+	}
 	if e.told != nil {
 		m.toTell = append(m.toTell, e.told)
 	}
@@ -152,7 +164,7 @@ func (m *mailbox) forget() []func(bool) {
 	}
 	m.refused += int64(m.lines + m.taken)
 	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.toTell = true, nil, 0, 0, 0, 0, nil
-	m.relief, m.lighter = nil, nil
+	m.relief, m.lighter, m.urgent, m.pressed = nil, nil, 0, 0
 	m.makeRoom()
 	return lost
 }
@@ -255,7 +267,8 @@ func (m *mailbox) take(text []byte) []byte {
 func (m *mailbox) wroteAll() {
 	m.mu.Lock()
 	m.bytes -= m.inHand
-	m.taken, m.inHand = 0, 0
+	m.urgent -= m.pressed
+	m.taken, m.inHand, m.pressed = 0, 0, 0
 	told := m.toTell
 	m.toTell = nil
 	relief := m.relieved()
@@ -266,24 +279,39 @@ func (m *mailbox) wroteAll() {
 	}
 }
 
-// writeAll writes text, saying so when the agent does not take it in time, and
-// goes on from where it stood: half a line must not be followed by another.
+// writeAll writes text, saying so when the agent does not take in time what cannot
+// wait, and goes on from where it stood: half a line must not be followed by
+// another.
 func (m *mailbox) writeAll(text []byte) error {
+	for {
+		timeout, presses := m.haste()
+		if err := m.to.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+			return err
+		}
+		n, err := m.to.Write(text)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		if text = text[n:]; presses {
+			return m.writeLate(text)
+		}
+	}
+}
+
+// haste is how long a write may take, and whether somebody waits for it.
+func (m *mailbox) haste() (timeout time.Duration, presses bool) {
 	m.mu.Lock()
-	timeout := m.timeout
-	m.mu.Unlock()
-	if err := m.to.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return err
-	}
-	n, err := m.to.Write(text)
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		return err
-	}
+	defer m.mu.Unlock()
+	return m.timeout, m.urgent > 0
+}
+
+// writeLate writes the rest of what an agent did not take in time.
+func (m *mailbox) writeLate(text []byte) error {
 	m.stalled(true)
 	if err := m.to.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
-	if _, err := m.to.Write(text[n:]); err != nil {
+	if _, err := m.to.Write(text); err != nil {
 		return err
 	}
 	m.stalled(false)

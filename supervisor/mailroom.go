@@ -16,10 +16,15 @@ func (m *mailbox) moving() <-chan struct{} {
 // be for now.
 func (m *mailbox) owe(answers int) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.owed = max(0, m.owed+answers)
+	var relief []func()
 	if answers < 0 {
 		m.makeRoom()
+		relief = m.relieved()
+	}
+	m.mu.Unlock()
+	for _, do := range relief {
+		do()
 	}
 }
 
@@ -45,10 +50,12 @@ func (m *mailbox) roomy() bool {
 	return (m.lines+m.taken+m.owed)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes
 }
 
-func (m *mailbox) hasRoom() bool {
+// pageRoom is how much of what can wait may be put at once, if any may: a quarter
+// of what there is room for, so that there is room beside it for what cannot.
+func (m *mailbox) pageRoom() (Bounds, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.roomy()
+	return Bounds{Messages: max(m.bounds.Messages/4, 1), Bytes: max(m.bounds.Bytes/4, 1)}, m.roomy()
 }
 
 // whenRoomy has something done once, when the mailbox is less than half full. A

@@ -15,9 +15,9 @@ import (
 // who decide nor those who record ever wait for a page, and so that not more than
 // a page is in memory, however many agents there are.
 //
-// A round is where it stands with one run. It reads on behind what it has brought
-// when mail is recorded, and stops when the agent's mailbox is half full, until
-// that has room again: a slow agent costs nobody anything. What an agent has not
+// A round is where it stands with one run. A page of what is behind it is put into
+// the agent's mailbox at once, and the next one not before that was taken: a slow
+// agent costs nobody anything, and no memory but that page. What an agent has not
 // acked is brought again to its next run.
 type postman struct {
 	dispatcher *dispatcher
@@ -33,12 +33,13 @@ type postman struct {
 
 // round is the mail of one run.
 type round struct {
-	actor string
-	to    handlers.Actor
-	mail  *mailbox
-	after int64 // it has been brought all behind which this is the last
-	due   bool  // there may be more
-	over  bool
+	actor  string
+	to     handlers.Actor
+	mail   *mailbox
+	after  int64 // it has been brought all behind which this is the last
+	due    bool  // there may be more
+	inHand bool  // it has a page that was not taken yet
+	over   bool
 }
 
 // A page of mail is so long at most.
@@ -146,29 +147,27 @@ func (p *postman) close() {
 func (p *postman) visit(r *round) {
 	p.mu.Lock()
 	r.due = false
-	over := r.over
+	busy := r.over || r.inHand
 	p.mu.Unlock()
-	if over {
+	if busy {
+		return // it is looked at again when the page that it has was taken
+	}
+	room, ok := r.mail.pageRoom()
+	if !ok {
+		r.mail.whenRoomy(func() { p.again(r) })
 		return
 	}
-	messages, err := p.dispatcher.mailBehind(r.actor, r.after)
+	page := handlers.MailPage{Actor: r.actor, After: r.after, Limit: int64(min(pageMessages, room.Messages))}
+	messages, seen, _, err := handlers.ReadMail(p.dispatcher, page, int(min(pageBytes, room.Bytes)))
 	if err != nil {
-		p.dispatcher.log.Error("mail cannot be read", "actor", r.actor, "error", err)
+		p.dispatcher.log.Error("mail cannot be read; it is tried again", "actor", r.actor, "error", err)
+		time.AfterFunc(time.Second, func() { p.again(r) })
 		return
 	}
-	for i := range messages {
-		if !r.mail.hasRoom() {
-			r.mail.whenRoomy(func() { p.again(r) })
-			return
-		}
-		if !p.bring(r, &messages[i]) {
-			return
-		}
-		r.after = messages[i].Seq
+	if len(messages) > 0 && !p.bring(r, messages) {
+		return
 	}
-	if len(messages) > 0 {
-		p.again(r)
-	}
+	r.after = seen
 }
 
 func (p *postman) again(r *round) {
@@ -177,15 +176,33 @@ func (p *postman) again(r *round) {
 	p.schedule(r)
 }
 
-// bring puts a message into a run's mailbox.
-func (p *postman) bring(r *round, m *wire.Mail) bool {
-	envelope := wire.Envelope{ID: messageID(), At: time.Now()}
-	line := envelope.AppendNotice(nil, wire.NoticeMessage, m)
-	_, err := r.mail.put(entry{text: line, lines: 1, patient: true})
+// bring puts a page into a run's mailbox, and goes on when it was taken.
+func (p *postman) bring(r *round, messages []wire.Mail) bool {
+	e := entry{lines: len(messages), patient: true, told: func(written bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if r.inHand = false; written {
+			p.schedule(r)
+		}
+	}}
+	for i := range messages {
+		envelope := wire.Envelope{ID: messageID(), At: time.Now()}
+		e.text = envelope.AppendNotice(e.text, wire.NoticeMessage, &messages[i])
+	}
+	p.mu.Lock()
+	r.inHand = true // before it is put: it may be taken at once
+	p.mu.Unlock()
+	_, err := r.mail.put(e)
+	if err == nil {
+		return true
+	}
+	p.mu.Lock()
+	r.inHand = false
+	p.mu.Unlock()
 	if errors.Is(err, ErrMailboxFull) {
 		r.mail.whenRoomy(func() { p.again(r) })
 	}
-	return err == nil
+	return false
 }
 
 // answer completes an answer out of the record and gives it to a run. One that
@@ -200,24 +217,4 @@ func (p *postman) answer(l handlers.Letter, mail *mailbox) {
 		text := d.spell(nil, &l, time.Now())
 		d.put(mail, entry{text: text, lines: 1, answers: 1}, l.To)
 	})
-}
-
-// mailBehind is the first page of an actor's mail behind a number.
-func (d *dispatcher) mailBehind(actor string, after int64) ([]wire.Mail, error) {
-	var messages []wire.Mail
-	size := 0
-	for r, err := range d.Find(handlers.MailFor(actor, after)) {
-		if err != nil {
-			return nil, err
-		}
-		m := wire.MailOf(&r)
-		if !handlers.Wants(actor, &m) {
-			continue
-		}
-		messages = append(messages, m)
-		if size += len(m.Payload); len(messages) == pageMessages || size >= pageBytes {
-			break
-		}
-	}
-	return messages, nil
 }

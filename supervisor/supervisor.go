@@ -66,6 +66,7 @@ type Supervisor struct {
 
 	// What follows belongs to Run.
 	agents    map[string]*agent
+	actors    map[string]*agent // who is, of those that have names
 	order     []*agent
 	deadlines deadlines
 	storm     storm
@@ -89,6 +90,7 @@ type agent struct {
 	freely    bool // without the agents it depends on
 	removed   bool // no longer in the configuration
 	next      *Agent
+	as        string   // the actor of its latest run; "" for one that has no name
 	joined    *joining // who has its run by a connection; nil: nobody
 	guest     bool     // it is not in the configuration, and there as long as its connection
 	heir      *Agent   // of a guest: who has its name in the configuration
@@ -127,6 +129,7 @@ func New(o Options, agents []Agent) *Supervisor {
 		began:      time.Now(),
 		done:       make(chan struct{}),
 		agents:     make(map[string]*agent),
+		actors:     make(map[string]*agent),
 
 		expecting: make(map[*agent]bool),
 	}

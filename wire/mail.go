@@ -66,9 +66,10 @@ type SendMessage struct {
 	Key     string `json:"idempotency_key,omitzero"`
 
 	// What was found in the record before anybody decides: of mail with a key,
-	// the number of that which its sender has sent with it already, 0 for none,
-	// and up to which number that is known.
-	Before, Looked int64 `json:"-"`
+	// the number of that which its sender has sent with it already, 0 for none;
+	// up to which number that is known, and for which sender it was looked.
+	Before, Looked int64  `json:"-"`
+	Sender         string `json:"-"`
 }
 
 // ReadSendMessage reads a SendMessage.
