@@ -16,7 +16,7 @@ func (w *world) step() {
 	w.steps++
 	w.at = w.at.Add(time.Duration(w.chance.IntN(1500)) * time.Millisecond)
 	if due, some := w.state.Due(); some && !due.After(w.at) {
-		w.do(Actor{}, wire.Due{})
+		w.do(Actor{}, wire.Due{Late: w.chance.IntN(20) == 0})
 	}
 	w.lookAtMissed()
 	m := w.members[w.chance.IntN(len(w.members))]

@@ -41,7 +41,10 @@ func (s *State) keepDeadline(q *question) {
 
 // expire ends the questions whose time has passed, and finds servers that are
 // not heard of any more, and actors whose heartbeat stays away.
-func (t *turn) expire() {
+func (t *turn) expire(late bool) {
+	if late {
+		t.fact("", "", new(stoodStill)) // who is there has its time again to say so
+	}
 	t.silence()
 	t.missBeats()
 	for len(t.deadlines) > 0 && !t.deadlines[0].deadline.After(t.at) {
@@ -57,3 +60,13 @@ func (t *turn) expire() {
 func expired() *wire.Error {
 	return &wire.Error{Code: wire.CodeTimeout, Message: "nobody answered in time: ask again, or with a longer timeout"}
 }
+
+// stoodStill says that the orchestrator has stood still for a while, with its
+// machine or without: what was not heard meanwhile counts for nothing.
+type stoodStill struct{}
+
+func (*stoodStill) kind() string { return wire.EventStoodStill }
+
+func (*stoodStill) apply(s *State, r *wire.Record) { s.since = r.At }
+
+func (*stoodStill) tell(e *wire.Event) { e.Text = "the orchestrator has stood still for a while" }

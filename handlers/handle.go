@@ -84,7 +84,7 @@ func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 	case *wire.Roster:
 		t.enlist(m)
 	case wire.Due:
-		t.expire()
+		t.expire(m.Late)
 	default:
 		panic("nobody decides about it")
 	}

@@ -67,7 +67,8 @@ func (l *ledger) hear(r *wire.Record) {
 	}
 	switch r.Kind {
 	case wire.EventMailAcked, wire.EventActorSeen, wire.EventActorStale, wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventServerRegistered,
-		wire.EventUp, wire.EventStarted, wire.EventExited, wire.EventEnded, wire.EventActorTokenIssued, wire.EventTokenRevoked:
+		wire.EventUp, wire.EventStarted, wire.EventExited, wire.EventEnded, wire.EventActorTokenIssued, wire.EventTokenRevoked,
+		wire.EventStoodStill:
 	default:
 		return
 	}
@@ -86,6 +87,8 @@ func (l *ledger) hear(r *wire.Record) {
 		l.about = f.Actor
 	case *actorTokenIssued:
 		l.admit(f)
+	case *stoodStill:
+		l.since = r.At
 	case *tokenRevoked:
 		for hash, token := range l.tokens {
 			if token.id == f.ID {

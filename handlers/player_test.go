@@ -89,6 +89,8 @@ func command(word string) func(p *player, rest string) {
 		return func(p *player, rest string) { p.told(rest, true) }
 	case "at":
 		return (*player).setTime
+	case "late":
+		return func(p *player, _ string) { p.do(Actor{}, wire.Due{Late: true}) }
 	case "wait":
 		return (*player).wait
 	case "counts":

@@ -145,6 +145,7 @@ var facts = map[string]func() fact{
 	wire.EventRegistrationIssued: func() fact { return new(registrationIssued) },
 	wire.EventTokenIssued:        func() fact { return new(tokenIssued) },
 	wire.EventTokenRevoked:       func() fact { return new(tokenRevoked) },
+	wire.EventStoodStill:         func() fact { return new(stoodStill) },
 	wire.EventMailAcked:          func() fact { return new(mailAcked) },
 	wire.EventActorSeen:          func() fact { return new(actorSeen) },
 	wire.EventActorStale:         func() fact { return new(actorStale) },

@@ -48,6 +48,7 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //	lost AGENT $TASK                 its notification could not be written
 //	at +31s                          the time since the beginning
 //	wait                             until the next deadline, which passes
+//	late                             it is noticed late: nobody was heard meanwhile
 //	counts, holds AGENT, events      what people are shown
 //
 // Tasks are called by their names, $NAME stands for the id of one. Times are

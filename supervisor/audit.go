@@ -57,7 +57,12 @@ func (a *audit) requests(inputs []handlers.Input, w *work) {
 	for i := range inputs {
 		if r, ok := inputs[i].Message.(*wire.Request); ok {
 			b = appendWho(b, inputs[i].At, inputs[i].From, "request:"+r.Operation)
-			b = appendOutcome(wire.AppendQuoted(b, r.ID), w.verdicts[i])
+			if id := r.RawID(); id != nil {
+				b = append(b, id...)
+			} else {
+				b = append(b, "null"...)
+			}
+			b = appendOutcome(b, w.verdicts[i])
 			lines++
 		}
 	}

@@ -274,12 +274,18 @@ func (d *dispatcher) rearm() {
 	d.due = due
 }
 
+// tardy is how late a deadline is noticed when the orchestrator has stood still
+// before: it was stopped, or its machine slept.
+const tardy = 10 * time.Second
+
 // expire is what the timer does.
 func (d *dispatcher) expire() {
+	now := time.Now()
 	d.seat.Lock()
+	late := !d.due.IsZero() && now.Round(0).Sub(d.due) > tardy
 	d.due = time.Time{} // so that it is set again
 	d.seat.Unlock()
-	d.submit([]handlers.Input{{At: time.Now(), Message: wire.Due{}}}, new(work))
+	d.submit([]handlers.Input{{At: now, Message: wire.Due{Late: late}}}, new(work))
 }
 
 // note has something decided about that the orchestrator itself says.

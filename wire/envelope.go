@@ -42,6 +42,9 @@ func (r *Reader) event(kind string) Message {
 	return &Report{ID: id, Name: kind[len("event:"):], Timestamp: when, Payload: k.body()}
 }
 
+// longestID is how many bytes an id may have.
+const longestID = 1000
+
 // identity is the id: any text that is not empty.
 func (k *keys) identity() (string, *Error) {
 	switch id, ok := text(k.id); {
@@ -51,6 +54,8 @@ func (k *keys) identity() (string, *Error) {
 		return "", invalid("/id", "id must be a string")
 	case id == "":
 		return "", invalid("/id", "id must not be empty")
+	case len(id) > longestID: // it is kept with what came of it
+		return "", invalid("/id", fmt.Sprintf("id must not be longer than %d bytes", longestID))
 	default:
 		return id, nil
 	}

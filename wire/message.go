@@ -78,7 +78,11 @@ type Member struct {
 }
 
 // Due says that a deadline has passed.
-type Due struct{}
+type Due struct {
+	// Late says that this is found out much later than it should be: the
+	// orchestrator has stood still, and has heard nobody meanwhile.
+	Late bool
+}
 
 func (*Event) message()   {}
 func (*Told) message()    {}

@@ -244,6 +244,7 @@ const (
 	EventTokenIssued        = "token.issued"
 	EventTokenRevoked       = "token.revoked"
 	EventKeyIssued          = "key.issued"
+	EventStoodStill         = "orchestrator.stood_still"
 	EventMail               = "message.sent"
 	EventMailAcked          = "message.acked"
 	EventActorSeen          = "actor.seen"  // its heartbeat

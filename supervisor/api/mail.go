@@ -146,7 +146,8 @@ func frame(m *wire.Mail) ([]byte, error) {
 	if bytes.ContainsAny(data, "\r\n") || strings.ContainsAny(m.Topic, "\r\n") {
 		return nil, fmt.Errorf("message %d is more than a line", m.Seq)
 	}
-	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", m.Seq, m.Topic, data), nil
+	head := fmt.Appendf(nil, "id: %d\nevent: %s\ndata: ", m.Seq, m.Topic)
+	return slices.Insert(append(data, "\n\n"...), 0, head...), nil
 }
 
 // mostAtOnce is how much a reader must take before it is left, in bytes. One that

@@ -167,7 +167,7 @@ func TestMailForTooManyReaders(t *testing.T) {
 			response, text := by("a").do(t, http.MethodGet, "/api/sse/events", "")
 			requireRefused(t, response, text, http.StatusTooManyRequests, wire.CodeLimited)
 			require.Equal(t, busPause, response.Header.Get("Retry-After"))
-			require.Contains(t, text, "actor a has 64 streams open")
+			require.Contains(t, text, "actor a has 16 streams open")
 		}
 		require.Empty(t, p.taken(), "nobody is asked for their mail")
 		require.Equal(t, []string{"actor a follow-messages limited", "actor a follow-messages limited"}, noted)

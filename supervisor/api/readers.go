@@ -9,7 +9,7 @@ import (
 
 // mostReaders is how many streams of mail a caller may have open: nobody who has
 // one credential can fill the process with them.
-const mostReaders = 64
+const mostReaders = 16
 
 // readers counts the streams of mail that are open.
 type readers struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // actorForm is what an agent can be on the bus. "W" and "S:kind" are another
@@ -21,7 +22,7 @@ func (r *reader) actor(a *Agent) func(value) {
 		switch {
 		case id == "":
 			return
-		case !actorForm.MatchString(id):
+		case !actorForm.MatchString(id) || !seen(id):
 			v.reject("bad-actor", "Bad actor", fmt.Sprintf("%s is no actor.", v.quoted()),
 				"Say GO, HO:host, PO:project, IO:person, or auto, W or S:kind for another one with each run.")
 			return
@@ -42,13 +43,21 @@ func (r *reader) actor(a *Agent) func(value) {
 	}
 }
 
+// longestWord leaves room for the id of a run.
+const longestWord = 150
+
+// seen says whether a word can be read, and is not too long to be written.
+func seen(word string) bool {
+	return len(word) <= longestWord && !strings.ContainsFunc(word, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) })
+}
+
 // topics are names of topics.
 func topics(into *[]string) func(value) {
 	return func(v value) {
 		var names []string
 		words(&names)(v)
 		for _, name := range names {
-			if !topicForm.MatchString(name) {
+			if !topicForm.MatchString(name) || !seen(name) {
 				v.reject("bad-topic", "Bad topic", fmt.Sprintf("%q is no topic.", name), "A topic is words with dots between them, such as build.finished.")
 				return
 			}
