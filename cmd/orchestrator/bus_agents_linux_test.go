@@ -1,0 +1,361 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/agents/bus"
+	"orchestrator/wire"
+)
+
+// An agent may be GO: it hears what GO hears, writes to everybody, and lets others
+// in.
+//
+// Rows: E-20, E-46, E-47, E-48, E-52, E-55, E-68, E-76, E-84.
+func TestBusAgentThatIsGO(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("boss", "GO")+writing("one", "PO:one"), "boss", "one")
+	boss, one := actors[0], actors[1]
+	m := boss.granted(nil, "send-message", `{"to_actor":"broadcast","topic":"broadcast.all","payload":{"n":1}}`)
+	said := readSent(t, string(m.Payload))
+	require.Equal(t, []letter{said}, one.hears(1))
+	again := readSent(t, boss.calls(`"all"`, "bus_send_message", `{"to_actor":"broadcast","topic":"broadcast.all","payload":{"n":2}}`))
+	require.Equal(t, []letter{said, again}, one.hears(2))
+	var issued struct{ Actor, Token string }
+	boss.granted(&issued, "issue-token", `{"actor":"HO:far"}`)
+	far := b.holding(issued.Actor, issued.Token)
+	far.spurned(http.StatusForbidden, "denied", "POST /api/agents/tokens", `{"actor":"HO:x"}`)
+	odd := far.send("PO:one", "foo.bar", `{}`)
+	one.exit(3)
+	b.enters("one")
+	mark := far.send("GO", direct, `{}`)
+	boss.wait("the last one", func(m *message) bool { return strings.Contains(m.line, mark.text) })
+	b.hearsOf(1, "alert.resolved", "PO:one")
+	found := boss.hears(len(b.boss.polls("")))
+	require.Equal(t, b.boss.polls(""), found, "who polls for GO finds the same")
+	var topics []string
+	for _, l := range found {
+		topics = append(topics, l.Topic)
+	}
+	for _, topic := range []string{"agent.spawned", "topic.unknown", "alert.fired", "alert.resolved", direct} {
+		require.Contains(t, topics, topic)
+	}
+	require.NotContains(t, topics, "broadcast.all", "its own words are no news to it")
+	require.Equal(t, odd.Seq, *about(found, "topic.unknown")[0].ReplyTo)
+	b.stop()
+}
+
+// A file that is read again changes who an agent is from its next run on, which it
+// brings about. Mail stays whose it was, and so does the cursor.
+//
+// Rows: E-27, E-33, E-40, E-74.
+func TestBusReloadOfActors(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:a")+writing("two", "PO:b"), "one", "two")
+	far := b.clerk("HO:far")
+	toA, toB := far.send("PO:a", direct, `{}`), far.send("PO:b", direct, `{}`)
+	require.Equal(t, []letter{toA}, actors[0].hears(1))
+	require.Equal(t, []letter{toB}, actors[1].hears(1))
+	actors[0].acks(toA.Seq)
+
+	b.write("orchestrator.hcl", quick+listeners+crowded+writing("one", "PO:b")+writing("two", "PO:a"))
+	b.ask("reload")
+	one, two := b.enters("one"), b.enters("two")
+	require.Equal(t, "PO:b", environment(t, one)["ORC_ACTOR"])
+	require.Equal(t, "one", b.known("PO:b").Agent, "who it is told that it is, and who it is")
+	nextA, nextB := far.send("PO:a", direct, `{}`), far.send("PO:b", direct, `{}`)
+	require.Equal(t, []letter{toB, nextB}, one.hears(2))
+	require.Equal(t, []letter{nextA}, two.hears(1), "what was acked as PO:a stays acked")
+	one.refused("UNAUTHORIZED", "send-message", mail("PO:a", "GO", direct, `{}`))
+	one.granted(nil, "send-message", mail("PO:b", "GO", direct, `{}`))
+
+	far.send("PO:c", direct, `{}`) // it is nobody yet
+	b.write("orchestrator.hcl", quick+listeners+crowded+writing("one", "PO:c")+writing("two", "auto"))
+	b.ask("reload")
+	one, two = b.enters("one"), b.enters("two")
+	require.Len(t, one.hears(1), 1)
+	mark := far.send("W:"+two.run, direct, `{}`)
+	require.Equal(t, []letter{mark}, two.hears(1))
+	require.Equal(t, []letter{toA, nextA}, b.clerk("PO:a").polls("&cursor=0"), "who is nobody's here may come from elsewhere")
+	require.Empty(t, b.known("PO:a").Agent)
+	b.kill()
+	b.open("one", "two")
+	require.Equal(t, toA.Seq, b.known("PO:a").Cursor)
+	b.stop()
+}
+
+// An agent gets another name and stays who it is: its mail goes on where it was.
+// Topics are known as soon as the file says so, and so is who is missed when.
+//
+// Rows: E-33, E-40, E-54, E-55, E-67.
+func TestBusReload(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:a"), "one", "-uno")
+	far := b.clerk("HO:far")
+	first, second := far.send("PO:a", direct, `{}`), far.send("PO:a", direct, `{}`)
+	require.Equal(t, []letter{first, second}, actors[0].hears(2))
+	actors[0].acks(first.Seq)
+	require.Len(t, far.send("PO:x", "build.finished", `{}`).Warnings, 1)
+	b.write("orchestrator.hcl", quick+listeners+crowded+writing("uno", "PO:a")+"bus {\n  topics = [\"build.finished\"]\n  heartbeat = \"1s\"\n  stale = \"2s\"\n}\n")
+	b.ask("reload")
+	uno := b.enters("uno")
+	third := far.send("PO:a", "build.finished", `{}`)
+	require.Empty(t, third.Warnings)
+	require.Equal(t, []letter{second, third}, uno.hears(2))
+	require.Len(t, about(b.boss.polls(""), "topic.unknown"), 1)
+	require.Equal(t, "uno", b.known("PO:a").Agent)
+	uno.granted(nil, "send-message", mail("PO:a", "GO", direct, `{}`))
+	require.Equal(t, "agent.stale", b.hearsOf(1, "alert.fired", "PO:a")[0].Alert)
+	b.stop()
+}
+
+// Once the file makes an actor an agent, nobody else is it any more, whatever they
+// were given before.
+//
+// Rows: E-19, E-74, E-76.
+func TestBusTokenOfWhoIsAnAgentNow(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, writing("one", "PO:one"), "one", "-two")
+	far := b.clerk("HO:two")
+	far.send("GO", direct, `{}`)
+	b.write("orchestrator.hcl", quick+listeners+crowded+writing("one", "PO:one")+writing("two", "HO:two"))
+	b.ask("reload")
+	two := b.enters("two")
+	two.granted(nil, "send-message", mail("HO:two", "GO", direct, `{}`))
+	for _, request := range busRequests[:5] {
+		r := far.ask(request[0], strings.Replace(request[1], "HO:one", "HO:two", 1))
+		require.GreaterOrEqual(t, r.status, 400, "%s: there are two of them: %s", request[0], r.text)
+	}
+	require.True(t, b.holding("HO:two", environment(t, two)["ORC_TOKEN"]).holds())
+	require.Len(t, about(b.boss.polls(""), direct), 2)
+	b.stop()
+}
+
+// A server from elsewhere has mail as well, by the key that it has anyway.
+//
+// Rows: E-05, E-19, E-72, K-18.
+func TestBusServerFromElsewhere(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, "")
+	far := &clerk{visitor: b.comes("far", ""), actor: "W:" + wire.ServerID("far")}
+	sent := b.boss.send(far.actor, "task.assigned", `{}`)
+	require.Equal(t, []letter{sent}, far.polls(""))
+	require.Equal(t, []letter{sent}, far.listens("", "").hears(1))
+	far.send("GO", "task.completed", `{}`, fmt.Sprintf(`"reply_to":%d`, sent.Seq))
+	far.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail("GO", "HO:x", direct, `{}`))
+	require.Equal(t, sent.Seq, far.acks(sent.Seq))
+	b.kill()
+	b.open()
+	require.Empty(t, far.polls(""))
+	require.Equal(t, []letter{sent}, far.polls("&cursor=0"))
+	b.boss.spurned(http.StatusConflict, "conflict", "POST /api/agents/tokens", fmt.Sprintf(`{"actor":%q}`, far.actor))
+	b.stop()
+}
+
+// Who takes no messages on its stdin is told none, and has its mail all the same.
+//
+// Rows: E-09, E-27.
+func TestBusAgentsWithoutEars(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, `
+agent "raw" {
+  command  = ["cat"]
+  actor    = "PO:raw"
+  protocol = "raw"
+}
+
+agent "null" {
+  command = ["sh", "-c", "cat; exec sleep 1000"]
+  actor   = "PO:null"
+  stdin   = "null"
+}
+`)
+	b.hearsOf(1, "agent.spawned", "PO:raw")
+	b.hearsOf(1, "agent.spawned", "PO:null")
+	for _, name := range []string{"raw", "null"} {
+		sent := b.boss.send("PO:"+name, direct, `{}`)
+		require.Equal(t, []letter{sent}, b.agentsOwn(name, "PO:"+name).polls(""))
+	}
+	b.stop()
+	require.Empty(t, b.logged("raw", ".out"))
+	require.Empty(t, b.logged("null", ".out"))
+}
+
+// newcomer is somebody who has joined by a pipe.
+type newcomer struct {
+	t    *testing.T
+	in   io.WriteCloser
+	out  *bufio.Reader
+	wait func() error
+}
+
+func (b *bureau) joins(name string) *newcomer {
+	b.t.Helper()
+	cmd := exec.Command(b.stage.program, "pipe", "--as", name, "--state-dir", b.state())
+	cmd.Dir, cmd.Env = b.dir, b.environ()
+	in, err := cmd.StdinPipe()
+	require.NoError(b.t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(b.t, err)
+	require.NoError(b.t, cmd.Start())
+	return &newcomer{t: b.t, in: in, out: bufio.NewReaderSize(out, 1<<20), wait: cmd.Wait}
+}
+
+// hears reads the next line, which tells of a message.
+func (j *newcomer) hears() letter {
+	j.t.Helper()
+	line, err := j.out.ReadString('\n')
+	require.NoError(j.t, err)
+	m := heardAs(j.t, line)
+	require.Equal(j.t, "notify:message", m.Type, line)
+	return readLetter(j.t, string(m.Payload))
+}
+
+// leaves ends a pipe, and waits until the program has noticed.
+func (j *newcomer) leaves() {
+	j.t.Helper()
+	require.NoError(j.t, j.in.Close())
+	_, _ = io.Copy(io.Discard, j.out)
+	require.NoError(j.t, j.wait())
+}
+
+// Whoever joins by a pipe is the actor that the agent is, or, as a guest, a worker as
+// long as it is there.
+//
+// Rows: E-09, E-19, E-26, E-40, E-72.
+func TestBusByPipe(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, writing("one", "PO:one", "autostart = false"))
+	first, second := b.boss.send("PO:one", direct, `{"n":1}`), b.boss.send("PO:one", direct, `{"n":2}`)
+	j := b.joins("one")
+	require.Equal(t, []letter{first, second}, []letter{j.hears(), j.hears()})
+	third := b.boss.send("PO:one", direct, `{"n":3}`)
+	require.Equal(t, third, j.hears())
+	_, err := io.WriteString(j.in, mail("PO:one", "PO:one", direct, `{"n":4}`)+"\n"+asking("ack", "ack-messages", fmt.Sprintf(`{"seq":%d}`, second.Seq))+"\n")
+	require.NoError(t, err)
+	var fourth letter
+	for acked := false; fourth.Seq == 0 || !acked; {
+		line, err := j.out.ReadString('\n')
+		require.NoError(t, err)
+		if m := heardAs(t, line); m.Type == "notify:message" {
+			fourth = readLetter(t, string(m.Payload))
+		} else {
+			acked = acked || m.to("ack")
+		}
+	}
+	require.Equal(t, "PO:one", fourth.From)
+	j.leaves()
+	j = b.joins("one")
+	require.Equal(t, []letter{third, fourth}, []letter{j.hears(), j.hears()})
+	j.leaves()
+
+	guest := b.joins("guest")
+	spawned := func() (actor string) {
+		for _, l := range about(b.boss.polls(""), "agent.spawned") {
+			if strings.Contains(string(l.Payload), `"agent":"guest"`) {
+				var told news
+				require.NoError(t, json.Unmarshal(l.Payload, &told))
+				actor = told.Actor
+			}
+		}
+		return actor
+	}
+	waitForThat(t, "the guest", func() bool { return spawned() != "" })
+	require.Regexp(t, "^W:", spawned())
+	sent := b.boss.send(spawned(), direct, `{}`)
+	require.Equal(t, sent, guest.hears())
+	guest.leaves()
+	require.Len(t, b.hearsOf(1, "agent.terminated", spawned()), 1)
+	b.stop()
+}
+
+// With nothing kept, all is as it is otherwise, as long as the orchestrator lives.
+//
+// Rows: E-07, E-16, E-24, E-33.
+func TestBusInMemory(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, unkept+writing("one", "PO:one"), "one")
+	far := b.clerk("HO:far")
+	var sent []letter
+	for n := range 300 {
+		sent = append(sent, far.send("PO:one", direct, fmt.Sprintf(`{"n":%d}`, n), fmt.Sprintf(`"idempotency_key":"%d"`, n)))
+	}
+	require.True(t, far.send("PO:one", direct, `{}`, `"idempotency_key":"0"`).Duplicate)
+	require.Equal(t, sent, actors[0].hears(len(sent)))
+	one := b.holding("PO:one", environment(t, actors[0])["ORC_TOKEN"])
+	require.Equal(t, sent, one.polls(""))
+	one.acks(sent[9].Seq)
+	actors[0].die()
+	next := b.enters("one")
+	require.Equal(t, sent[10:], next.hears(len(sent)-10))
+	b.stop()
+	require.NoFileExists(t, b.path("state/events.db"))
+}
+
+// What the library does for those who send and receive, it does with this program:
+// what nobody handles is acked, what cannot be dealt with is said to GO, and what
+// was sent while nobody was there is sent again, once.
+//
+// Rows: E-56, E-57, E-60, E-61.
+func TestBusClient(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, "")
+	token := b.boss.token("HO:far")
+	client := &bus.Client{Actor: "HO:far", URL: filepath.Join(b.state(), "api.sock"), Token: token, Incidents: b.path("incidents"), Trouble: func(error) {}}
+	var handled []int64
+	ctx, stop := context.WithCancel(t.Context())
+	unknown := b.boss.send("HO:far", "nobody.knows.it", `{}`)
+	hopeless := b.boss.send("HO:far", "task.assigned", `{}`)
+	last := b.boss.send("HO:far", direct, `{}`)
+	err := client.Receive(ctx, bus.Handlers{
+		"task.assigned": func(_ context.Context, m wire.Mail) error {
+			handled = append(handled, m.Seq)
+			return bus.Fatal("NO_REPO", errors.New("there is nowhere to work"))
+		},
+		direct: func(_ context.Context, m wire.Mail) error {
+			handled = append(handled, m.Seq)
+			stop()
+			return nil
+		},
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, []int64{hopeless.Seq, last.Seq}, handled)
+	require.GreaterOrEqual(t, b.known("HO:far").Cursor, hopeless.Seq)
+	require.Greater(t, hopeless.Seq, unknown.Seq)
+	require.NotEmpty(t, b.known("HO:far").LastBeat)
+	failed := about(b.boss.polls(""), "task.failed")
+	require.Len(t, failed, 1)
+	require.Equal(t, hopeless.Seq, *failed[0].ReplyTo)
+	require.Contains(t, string(failed[0].Payload), `"error_code":"NO_REPO"`)
+	require.Equal(t, "NO_REPO", b.hearsOf(1, "alert.fired", "HO:far")[0].Code)
+
+	_, err = client.Send(t.Context(), wire.SendMessage{From: "GO", To: "GO", Topic: direct})
+	var refusal *bus.Refusal
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, http.StatusForbidden, refusal.Status)
+	b.kill()
+	sent := make(chan error, 1)
+	go func() { // ends with the message
+		_, err := client.Send(context.Background(), wire.SendMessage{To: "GO", Topic: direct, Payload: wire.Raw(`{"late":true}`)})
+		sent <- err
+	}()
+	b.open()
+	require.NoError(t, <-sent)
+	found := about(b.boss.polls("&cursor=0"), direct)
+	require.Equal(t, []string{`{"late":true}`}, payloads(found))
+	require.NoFileExists(t, b.path("incidents"))
+	require.True(t, slices.IsSorted(handled))
+	b.stop()
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// acks says up to where an agent has dealt with its mail.
+func (a *actor) acks(seq int64) {
+	a.t.Helper()
+	a.granted(nil, "ack-messages", fmt.Sprintf(`{"seq":%d}`, seq))
+}
+
+// What an agent with a name has not acked is told to its next run, whether it was
+// the agent that ended or the orchestrator; what it has acked is not.
+//
+// Rows: E-09, E-26, E-27, E-33, E-37, E-38, E-40, T-34.
+func TestBusIsToldAgain(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one"), "one")
+	one, far := actors[0], b.clerk("HO:far")
+	var sent []letter
+	acked := 0 // how many of them
+	send := func(many int) {
+		for range many {
+			sent = append(sent, far.send("PO:one", direct, fmt.Sprintf(`{"n":%d}`, len(sent))))
+		}
+	}
+	hears := func() { // all that was not acked, in order, and nothing else: what is sent last is told last
+		t.Helper()
+		send(1)
+		require.Equal(t, sent[acked:], one.hears(len(sent)-acked))
+	}
+	acks := func(many int) {
+		acked = many
+		one.acks(sent[acked-1].Seq)
+	}
+	killed := func() {
+		b.kill()
+		one = b.open("one")[0]
+	}
+	send(4)
+	hears()
+	acks(2)
+	one.die()
+	send(1) // while it is away, or just back
+	one = b.enters("one")
+	hears()
+	killed()
+	hears()
+	send(2)
+	acked = 7
+	holding := b.holding("PO:one", environment(t, one)["ORC_TOKEN"])
+	require.Equal(t, sent[2:], holding.polls(""), "it is a hint, and the poll says the same")
+	require.Equal(t, sent[acked-1].Seq, holding.acks(sent[acked-1].Seq))
+	killed()
+	hears()
+	acks(len(sent))
+	killed()
+	hears()
+	acks(len(sent))
+	b.stop()
+	one = b.open("one")[0]
+	hears()
+	require.Equal(t, sent, b.agentsOwn("one", "PO:one").polls("&cursor=0"))
+	b.stop()
+}
+
+// agentsOwn is who comes with a key that was made for an agent.
+func (b *bureau) agentsOwn(agent, actor string) *clerk {
+	b.t.Helper()
+	return &clerk{visitor: b.program(agent), actor: actor}
+}
+
+// Who is another actor with each run is told what comes while it runs. What was
+// said to everybody before it finds when it looks.
+//
+// Rows: E-31, E-34, E-40, E-72, T-41.
+func TestBusIsToldARun(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("auto", "auto")+writing("one", "PO:one"), "auto", "one")
+	auto := actors[0]
+	first := b.boss.send("broadcast", "broadcast.all", `{"n":1}`)
+	own := b.boss.send("W:"+auto.run, direct, `{}`)
+	require.Equal(t, []letter{first, own}, auto.hears(2))
+	auto.die()
+	next := b.enters("auto")
+	require.NotEqual(t, auto.run, next.run)
+	second := b.boss.send("broadcast", "broadcast.all", `{"n":2}`)
+	mark := b.boss.send("W:"+next.run, direct, `{}`)
+	require.Equal(t, []letter{second, mark}, next.hears(2), "nothing of what was before it")
+	require.Equal(t, []letter{first, second}, actors[1].hears(2))
+	way := b.holding("W:"+next.run, environment(t, next)["ORC_TOKEN"])
+	require.Equal(t, []letter{first, second, mark}, way.polls("&cursor=0"))
+	require.Equal(t, way.polls("&cursor=0"), way.polls(""))
+	require.Equal(t, []letter{first, own}, b.clerk("W:"+auto.run).polls("&cursor=0&limit=2"), "its mail outlives a run")
+	b.kill()
+	last := b.open("auto", "one")[0]
+	mark = b.boss.send("W:"+last.run, direct, `{}`)
+	require.Equal(t, []letter{mark}, last.hears(1))
+	b.stop()
+}
+
+// An agent that never reads costs nobody anything, whatever waits for it. When it
+// reads it gets all of it, in order, and once; so does its next run.
+//
+// Rows: E-09, E-27, E-28, E-38, E-40, T-04.
+func TestBusDeafAgent(t *testing.T) {
+	t.Parallel()
+	const many, room = 5000, 200
+	b, actors := newBureau(t, writing("one", "PO:one")+writing("two", "PO:two")+`
+agent "deaf" {
+  command = ["sh", "-c", "echo $ORC_RUN_ID >run; until [ -e go ]; do sleep 0.02; done; exec cat >heard-$ORC_RUN_ID"]
+  actor   = "PO:deaf"
+`+again+fmt.Sprintf("\n  limits {\n    mailbox = %d\n  }\n}\n", room), "one", "two")
+	one, two := actors[0], actors[1]
+	var flood strings.Builder
+	for n := range many {
+		fmt.Fprintln(&flood, mail("PO:one", "PO:deaf", direct, fmt.Sprintf(`{"n":%d}`, n)))
+	}
+	one.say(flood.String())
+	waitForThat(t, "all answers", func() bool { return len(one.plain()) == many })
+	want := counting(0, many)
+	view := b.agent("deaf")
+	require.Positive(t, view.Mailbox.Messages)
+	require.LessOrEqual(t, view.Mailbox.Messages, room)
+	require.Zero(t, view.Mailbox.Refused, "it is not lost, it is not there yet")
+	sent := b.boss.send("PO:two", direct, `{}`)
+	require.Equal(t, []letter{sent}, two.hears(1), "others are served")
+	require.Equal(t, want[:10], payloads(b.agentsOwn("deaf", "PO:deaf").polls("&limit=10")), "and so is it, when it asks")
+
+	heard := func() (found []string) {
+		run, _ := os.ReadFile(b.path("run"))
+		for _, line := range b.textLines("heard-" + strings.TrimSpace(string(run))) {
+			m := heardAs(t, line)
+			require.Equal(t, "notify:message", m.Type)
+			found = append(found, string(readLetter(t, string(m.Payload)).Payload))
+		}
+		return found
+	}
+	b.write("go", "")
+	for _, next := range []func(){
+		func() {},
+		func() { b.ask("agent", "restart", "deaf") },
+		func() { b.kill(); b.open("one", "two") },
+	} {
+		next()
+		want = append(want, fmt.Sprintf(`{"n":%d}`, len(want)))
+		b.boss.send("PO:deaf", direct, want[len(want)-1])
+		waitForThat(t, "the last one", func() bool { found := heard(); return len(found) > 0 && found[len(found)-1] == want[len(want)-1] })
+		require.Equal(t, want, heard(), "in order, and each once")
+		require.Zero(t, b.agent("deaf").Mailbox.Refused)
+	}
+	runs, err := filepath.Glob(b.path("heard-*"))
+	require.NoError(t, err)
+	require.Len(t, runs, 3)
+	b.stop()
+}

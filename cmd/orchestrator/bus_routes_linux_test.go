@@ -1,0 +1,264 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// busRequests are all routes of the bus, each asked as it may be asked, but for
+// the health.
+var busRequests = [][2]string{
+	{"POST /api/bus/send", `{"from_actor":"HO:one","to_actor":"GO","topic":"message.direct","payload":{}}`},
+	{"GET /api/bus/poll", ``}, {"POST /api/bus/ack", `{"seq":1}`}, {"POST /api/bus/heartbeat", ``},
+	{"GET /api/sse/events", ``}, {"POST /api/agents/tokens", `{"actor":"HO:new"}`},
+}
+
+// Over TCP nobody is anybody without a credential, also on this machine; of the
+// version alone everybody hears.
+//
+// Rows: E-05, E-79, E-80, E-83, K-06, K-18.
+func TestBusIsClosed(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, "")
+	before := len(b.story())
+	other := b.clerk("HO:one")
+	for name, who := range map[string]*visitor{
+		"nobody": b.nobody(), "an unknown token": b.visitor("Authorization", "Bearer orc_nobodysToken"), "an unknown key": b.visitor("X-API-Key", "orc_nobodysToken"),
+		"an empty one": b.visitor("Authorization", "Bearer "), "another scheme": b.visitor("Authorization", "Basic R086R08="),
+		"somebody's name": b.visitor("Authorization", "Bearer HO:one"), "half a token": b.visitor("Authorization", strings.TrimSuffix(other.credential, other.credential[len(other.credential)-1:])),
+		"an empty key": b.visitor("X-API-Key", ""), "no signature": b.visitor("Authorization", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbm4ifQ."),
+	} {
+		for _, request := range busRequests {
+			r := who.spurned(http.StatusUnauthorized, "unauthenticated", request[0], request[1])
+			require.False(t, r.Error.Recoverable, "%s: %s", name, request[0])
+		}
+		r := who.ask("GET /health", "")
+		require.Equal(t, http.StatusOK, r.status, name)
+		require.Equal(t, `{"protocol_version":"1.0"}`, r.text)
+	}
+	require.Len(t, b.story(), before+1, "nothing has happened but the token")
+	require.Equal(t, `{"protocol_version":"1.0"}`, b.boss.ask("GET /health", "").text, "by the socket as well")
+	b.stop()
+}
+
+// What is not there, what is there for another method, what is no JSON, and what
+// is too much.
+//
+// Rows: E-06, E-23, K-06.
+func TestBusWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	const small = "http {\n  listen   = [\"127.0.0.1:0\"]\n  rate     = 1000000\n  max_body = \"4MiB\"\n}\n"
+	b, actors := openBureau(t, small+writing("one", "PO:one"), "one")
+	b.readDocument()
+	one := b.clerk("HO:one")
+	seq := one.send("HO:one", direct, `{}`).Seq
+	whole := one.ask(one.poll("&cursor=0"), "").text
+	for _, path := range []string{
+		"/api/bus", "/api/bus/nope", "/api/bus/send/", fmt.Sprint("/api/bus/", seq), fmt.Sprint("/api/bus/messages/", seq), "/api/sse",
+		"/api/sse/events/1", "/api/agents", "/api/agents/tokens/1", "/health/x", "/api/v1/bus/send",
+	} {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+			r, err := one.try(method+" "+path, `{}`)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusNotFound, r.status, "%s %s: %s", method, path, r.text)
+		}
+	}
+	for _, request := range append(busRequests, [2]string{"GET /health", ""}) {
+		own, path, _ := strings.Cut(request[0], " ")
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+			if method != own {
+				r := one.ask(method+" "+path, `{}`)
+				require.Equal(t, http.StatusMethodNotAllowed, r.status, "%s %s: %s", method, path, r.text)
+				require.Contains(t, r.header.Get("Allow"), own)
+			}
+		}
+	}
+	for _, kind := range [][2]string{{"Content-Type", "text/plain"}, {"Content-Type", "application/json; charset=latin1"}, {"Content-Encoding", "gzip"}} {
+		asked, err := http.NewRequest(http.MethodPost, b.url+"/api/bus/send", strings.NewReader(busRequests[0][1]))
+		require.NoError(t, err)
+		asked.Header.Set("Authorization", one.credential)
+		asked.Header.Set(kind[0], kind[1])
+		answer, err := one.client.Do(asked)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusUnsupportedMediaType, answer.StatusCode, kind)
+	}
+	one.spurned(http.StatusRequestEntityTooLarge, "too_large", "POST /api/bus/send", strings.Repeat(" ", 4<<20)+busRequests[0][1])
+	r := b.boss.spurned(http.StatusConflict, "conflict", "POST /api/agents/tokens", `{"actor":"PO:one"}`)
+	require.Equal(t, "actor_taken", r.Error.Details["reason"])
+	actors[0].quiet()
+	require.Equal(t, whole, one.ask(one.poll("&cursor=0"), "").text, "nothing of what is kept has changed")
+	b.stop()
+}
+
+// An agent that is another actor with each run is none as long as it does not run.
+//
+// Rows: E-72, K-06.
+func TestBusOfOneWhoDoesNotRun(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, writing("idle", "W", "autostart = false"))
+	idle := b.program("idle")
+	for _, request := range busRequests[:len(busRequests)-1] {
+		r, err := idle.try(request[0], strings.Replace(request[1], "HO:one", "W:idle", 1))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusConflict, r.status, "%s: %s", request[0], r.text)
+		require.Contains(t, r.text, `"reason":"no_actor"`)
+	}
+	for _, request := range busRequests[:len(busRequests)-1] { // and so it is described
+		idle.spurned(http.StatusConflict, "conflict", request[0], strings.Replace(request[1], "HO:one", "W:idle", 1))
+	}
+	b.stop()
+}
+
+// Everybody is who their token, their key or their pipe says, and nobody else: as
+// whom they write, whose mail they read, and whose they ack.
+//
+// Rows: E-19, E-20, E-21, E-31, E-32, E-52, E-68, E-76, K-18, T-35, T-41.
+func TestBusOnlyAsOneself(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one")+writing("per", "W"), "one", "per")
+	far, program, ann := b.clerk("HO:far"), b.program("one"), b.person()
+	others := []string{"GO", "HO:other", "PO:other", "IO:shai", "W:" + actors[1].run + "x", "S:db:1", "Bus", "Governor"}
+	first := b.boss.send("HO:other", direct, `{}`).Seq
+	before := b.boss.send("PO:one", direct, `{}`).Seq
+	for id, who := range map[string]*visitor{"HO:far": far.visitor, "PO:one": program, "IO:ann": ann} {
+		for _, other := range others {
+			status, code := http.StatusForbidden, "denied"
+			if other == "Bus" || other == "Governor" { // as these nobody can come
+				status, code = http.StatusBadRequest, "invalid"
+			}
+			who.spurned(status, code, "POST /api/bus/send", mail(other, "HO:x", direct, `{}`))
+			who.spurned(status, code, "POST /api/bus/heartbeat", fmt.Sprintf(`{"actor":%q}`, other))
+			who.spurned(http.StatusForbidden, "denied", "GET /api/bus/poll?actor="+other, "")
+			who.spurned(http.StatusForbidden, "denied", "POST /api/bus/ack", fmt.Sprintf(`{"actor":%q,"seq":%d}`, other, first))
+			who.spurned(http.StatusForbidden, "denied", "GET /api/sse/events?actor="+other, "")
+		}
+		who.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail(id, "broadcast", "broadcast.all", `{}`))
+		if id != "IO:ann" {
+			who.spurned(http.StatusForbidden, "denied", "POST /api/agents/tokens", `{"actor":"HO:new"}`)
+		}
+		require.Equal(t, http.StatusOK, who.ask("POST /api/bus/heartbeat", "").status)
+	}
+	for _, a := range actors {
+		for _, other := range []string{"GO", "HO:far"} {
+			a.refused("UNAUTHORIZED", "send-message", mail(other, "HO:x", direct, `{}`))
+			a.refused("UNAUTHORIZED", "poll-messages", fmt.Sprintf(`{"actor":%q}`, other))
+			a.refused("UNAUTHORIZED", "ack-messages", fmt.Sprintf(`{"actor":%q,"seq":%d}`, other, first))
+			a.refused("UNAUTHORIZED", "heartbeat", fmt.Sprintf(`{"actor":%q}`, other))
+		}
+		a.refused("UNAUTHORIZED", "send-message", `{"to_actor":"broadcast","topic":"broadcast.all","payload":{}}`)
+		a.refused("UNAUTHORIZED", "issue-token", `{"actor":"HO:new"}`)
+	}
+	require.Empty(t, b.clerk("HO:x").polls("&cursor=0"), "and nothing of it was kept")
+	require.Empty(t, about(far.polls("&cursor=0"), "broadcast.all"))
+	require.Equal(t, []int64{first}, seqs(b.clerk("HO:other").polls("")))
+	require.Equal(t, []int64{before}, seqs((&clerk{visitor: program, actor: "PO:one"}).polls("")))
+	b.stop()
+}
+
+// Who comes too often is told so, and when to come again; whoever shows a
+// credential counts alone, and nothing of it is kept.
+//
+// Rows: E-57, K-06.
+func TestBusTooOftenOverHTTP(t *testing.T) {
+	t.Parallel()
+	const many = 30
+	b, _ := openBureau(t, "http {\n  listen = [\"127.0.0.1:0\"]\n  rate   = 1\n}\n")
+	far, other := b.clerk("HO:far"), b.clerk("HO:other")
+	errands := make([]errand, many)
+	for i := range errands {
+		errands[i] = errand{who: far.visitor, request: "POST /api/bus/send", body: mail("HO:far", "GO", direct, `{}`)}
+	}
+	var kept []int64
+	for _, r := range b.atOnce(errands) {
+		if r.status == http.StatusOK {
+			kept = append(kept, readSent(t, r.text).Seq)
+			continue
+		}
+		require.Equal(t, http.StatusTooManyRequests, r.status, r.text)
+		require.Contains(t, r.text, `"recoverable":true`)
+		require.Regexp(t, `^[1-9]\d*$`, r.header.Get("Retry-After"))
+	}
+	require.NotEmpty(t, kept)
+	require.Less(t, len(kept), many)
+	other.send("GO", direct, `{"quick":true}`)
+	sent := about(b.boss.polls(""), direct)
+	require.Len(t, sent, len(kept)+1)
+	require.ElementsMatch(t, kept, seqs(sent[:len(kept)]))
+	b.stop()
+}
+
+// certified makes a certificate of this machine's: two files, and who trusts it.
+func certified(t *testing.T) (certificate, key string, pool *x509.CertPool) {
+	t.Helper()
+	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	made := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, made, made, &secret.PublicKey, secret)
+	require.NoError(t, err)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(secret)
+	require.NoError(t, err)
+	write := func(name, kind string, der []byte) (path string, text []byte) {
+		path, text = filepath.Join(t.TempDir(), name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+		require.NoError(t, os.WriteFile(path, text, 0o600))
+		return path, text
+	}
+	certificate, text := write("bus.pem", "CERTIFICATE", der)
+	key, _ = write("bus.key", "PRIVATE KEY", pkcs8)
+	pool = x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(text))
+	return certificate, key, pool
+}
+
+// With a certificate everybody speaks TLS, and only the newest.
+//
+// Rows: E-04.
+func TestBusOverTLS(t *testing.T) {
+	t.Parallel()
+	certificate, key, pool := certified(t)
+	b, _ := openBureau(t, fmt.Sprintf("http {\n  listen = [\"127.0.0.1:0\"]\n  certificate = %q\n  key = %q\n}\n", certificate, key))
+	require.True(t, strings.HasPrefix(b.url, "https://"), b.url)
+	far := b.clerk("HO:far")
+	by := func(most uint16) {
+		far.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10, MaxVersion: most}, DisableKeepAlives: true}}
+	}
+	for _, version := range []uint16{tls.VersionTLS13, 0} {
+		by(version)
+		require.Equal(t, direct, far.send("GO", direct, `{}`).Topic)
+		require.Empty(t, far.polls(""))
+	}
+	for _, version := range []uint16{tls.VersionTLS10, tls.VersionTLS11, tls.VersionTLS12} {
+		by(version)
+		for _, request := range append(busRequests, [2]string{"GET /health", ""}) {
+			_, err := far.try(request[0], request[1])
+			require.ErrorContains(t, err, "protocol version", request[0])
+		}
+	}
+	plain, err := http.Get(strings.Replace(b.url, "https:", "http:", 1) + "/health")
+	if err == nil { // it is told in words that can be read that TLS is spoken here
+		_, _ = io.Copy(io.Discard, plain.Body)
+		require.NoError(t, plain.Body.Close())
+		require.Equal(t, http.StatusBadRequest, plain.StatusCode)
+	}
+	require.Len(t, b.boss.polls(""), 2)
+	b.stop()
+}

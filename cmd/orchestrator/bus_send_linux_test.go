@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// What is sent is one row, and is kept when it is answered; who it is for reads
+// it as it was said.
+//
+// Rows: E-01, E-03, E-06, E-10, E-17, E-18, E-22, E-25, E-30, E-51, E-82, E-86, T-37.
+func TestBusSend(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, "")
+	one, two := b.clerk("HO:one"), b.clerk("HO:two")
+	payload := `{"n":12345678901234567890,"e":1E400,"z":1.50,"html":"<a&b>","u":"\u00e9\ud83d\ude00é😀\/\u2028","nul":"\u0000","nested":{"seq":7},"idempotency_key":"mine","":[]}`
+	sent := one.send("HO:two", direct, payload)
+	require.Equal(t, "HO:one", sent.From)
+	require.Equal(t, "HO:two", sent.To)
+	require.Equal(t, direct, sent.Topic)
+	require.Equal(t, payload, string(sent.Payload), "letter for letter")
+	require.Nil(t, sent.ReplyTo)
+	require.False(t, sent.Duplicate)
+	require.Empty(t, sent.Warnings)
+	require.Equal(t, []letter{sent}, two.polls(""), "and letter for letter when it is read")
+	require.Empty(t, one.polls(""))
+
+	twin := one.send("HO:two", direct, payload)
+	require.Greater(t, twin.Seq, sent.Seq, "without a key nothing is the same")
+	null := one.send("HO:two", direct, payload, `"idempotency_key":null`, `"reply_to":null`)
+	require.Greater(t, null.Seq, twin.Seq)
+	require.Nil(t, null.ReplyTo)
+	extra := one.send("HO:two", direct, `{}`, `"priority":9,"trace":{"id":"x"}`, `"seq":1,"created_at":"2001-01-01T00:00:00.000Z","duplicate":true`)
+	require.False(t, extra.Duplicate)
+	require.Greater(t, extra.Seq, null.Seq, "the number is the bus's to give")
+	require.NotContains(t, extra.text, "2001")
+	require.Equal(t, []int64{sent.Seq, twin.Seq, null.Seq, extra.Seq}, seqs(two.polls("")))
+
+	large := fmt.Sprintf(`{"x":%q}`, strings.Repeat("é", wire.MostMail/2-4))
+	require.Len(t, large, wire.MostMail)
+	sent = one.send("HO:two", direct, large)
+	require.Equal(t, large, string(two.polls(fmt.Sprint("&cursor=", extra.Seq))[0].Payload))
+	topic := "täsk." + strings.Repeat("x", 190)
+	one.send("S:db:ünï", topic, `{}`)
+	require.Len(t, about(b.boss.polls(""), "topic.unknown"), 1)
+	require.Equal(t, topic, b.clerk("S:db:ünï").polls("")[0].Topic)
+	b.stop()
+}
+
+// Both spellings of what a message answers are one.
+//
+// Rows: E-15, T-36.
+func TestBusReplyTo(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, "")
+	one, two := b.clerk("HO:one"), b.clerk("HO:two")
+	first := one.send("HO:two", direct, `{}`)
+	for _, spelled := range []string{`%d`, `"%d"`} {
+		answer := two.send("HO:one", direct, `{}`, `"reply_to":`+fmt.Sprintf(spelled, first.Seq))
+		require.Equal(t, first.Seq, *answer.ReplyTo)
+		require.Contains(t, answer.text, fmt.Sprintf(`"reply_to":%d,`, first.Seq))
+		require.Empty(t, answer.Warnings)
+	}
+	last := two.send("HO:one", direct, `{}`).Seq
+	for _, wrong := range []string{`"abc"`, `1.5`, `"1.5"`, `""`, `"null"`, `0`, `-1`, `"0"`, `"-1"`, `true`, `[1]`, `"٣"`, `"+1"`, `" 1"`, `1e99`, `"99999999999999999999"`} {
+		refusal := two.spurned(http.StatusBadRequest, "invalid", "POST /api/bus/send", mail("HO:two", "HO:one", direct, `{}`, `"reply_to":`+wrong))
+		require.Equal(t, "/reply_to", refusal.Error.Details["pointer"], wrong)
+	}
+	later := two.send("HO:one", direct, `{}`, `"reply_to":999999`)
+	require.Equal(t, last+1, later.Seq, "what was refused has no number")
+	require.EqualValues(t, 999999, *later.ReplyTo)
+	require.Len(t, later.Warnings, 1)
+	require.Len(t, one.polls(""), 4)
+	b.stop()
+}
+
+// What makes no sense is refused, has no row and no number, and nobody reads it.
+//
+// Rows: E-06, E-11, E-12, E-13, E-14, E-21, E-69, E-70, E-71, E-73, E-75, T-41.
+func TestBusSendRefused(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, "")
+	one := b.clerk("HO:one")
+	before := one.send("GO", direct, `{}`).Seq
+	for _, row := range [][2]string{
+		{``, ``}, {`{`, ``}, {`[]`, ``}, {`"x"`, ``}, {`null`, ``}, {"{\"from_actor\":\"HO:one\xff\"}", ``}, {mail("HO:one", "GO", direct, `{}`) + `{}`, ``},
+		{`{"to_actor":"GO","topic":"a.b","payload":{}}`, "/from_actor"},
+		{`{"from_actor":null,"to_actor":"GO","topic":"a.b","payload":{}}`, "/from_actor"},
+		{mail("Bus", "GO", direct, `{}`), "/from_actor"}, {mail("Governor", "GO", direct, `{}`), "/from_actor"},
+		{mail("broadcast", "GO", direct, `{}`), "/from_actor"}, {mail("one", "GO", direct, `{}`), "/from_actor"},
+		{`{"from_actor":"HO:one","topic":"a.b","payload":{}}`, "/to_actor"},
+		{mail("HO:one", "", direct, `{}`), "/to_actor"}, {mail("HO:one", "??", direct, `{}`), "/to_actor"},
+		{mail("HO:one", "HO:", direct, `{}`), "/to_actor"}, {mail("HO:one", "PO:", direct, `{}`), "/to_actor"},
+		{mail("HO:one", "IO:", direct, `{}`), "/to_actor"}, {mail("HO:one", "W:", direct, `{}`), "/to_actor"},
+		{mail("HO:one", "S:db", direct, `{}`), "/to_actor"}, {mail("HO:one", "S:db:", direct, `{}`), "/to_actor"},
+		{mail("HO:one", "GO:x", direct, `{}`), "/to_actor"}, {mail("HO:one", "go", direct, `{}`), "/to_actor"},
+		{mail("HO:one", "HO:a b", direct, `{}`), "/to_actor"}, {mail("HO:one", "HO:"+strings.Repeat("a", 200), direct, `{}`), "/to_actor"},
+		{`{"from_actor":"HO:one","to_actor":"HO:a\u0000b","topic":"a.b","payload":{}}`, "/to_actor"},
+		{mail("HO:one", "Broadcast", direct, `{}`), "/to_actor"}, {mail("HO:one", "BROADCAST", direct, `{}`), "/to_actor"},
+		{`{"from_actor":"HO:one","to_actor":"GO","payload":{}}`, "/topic"},
+		{mail("HO:one", "GO", "", `{}`), "/topic"}, {mail("HO:one", "GO", "a..b", `{}`), "/topic"}, {mail("HO:one", "GO", ".a", `{}`), "/topic"},
+		{mail("HO:one", "GO", "a.", `{}`), "/topic"}, {mail("HO:one", "GO", "a b", `{}`), "/topic"},
+		{`{"from_actor":"HO:one","to_actor":"GO","topic":"a\nb","payload":{}}`, "/topic"},
+		{`{"from_actor":"HO:one","to_actor":"GO","topic":7,"payload":{}}`, "/topic"},
+		{`{"from_actor":"HO:one","to_actor":"GO","topic":"a.b"}`, "/payload"},
+		{mail("HO:one", "GO", direct, `[]`), "/payload"}, {mail("HO:one", "GO", direct, `"x"`), "/payload"}, {mail("HO:one", "GO", direct, `null`), "/payload"},
+		{mail("HO:one", "GO", direct, `7`), "/payload"},
+		{mail("HO:one", "GO", direct, `{}`, `"idempotency_key":""`), "/idempotency_key"},
+		{mail("HO:one", "GO", direct, `{}`, `"idempotency_key":7`), "/idempotency_key"},
+		{mail("HO:one", "GO", direct, `{}`, `"idempotency_key":"`+strings.Repeat("k", 201)+`"`), "/idempotency_key"},
+	} {
+		r := one.ask("POST /api/bus/send", row[0])
+		require.Equal(t, http.StatusBadRequest, r.status, "%.200s: %s", row[0], r.text)
+		if row[1] != "" {
+			require.Contains(t, r.text, `"pointer":"`+row[1]+`"`, row[0])
+		}
+	}
+	large := mail("HO:one", "GO", direct, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", wire.MostMail)))
+	one.spurned(http.StatusRequestEntityTooLarge, "too_large", "POST /api/bus/send", large)
+	deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)
+	require.Equal(t, http.StatusBadRequest, one.ask("POST /api/bus/send", mail("HO:one", "GO", direct, deep)).status)
+	twice := strings.Replace(mail("HO:one", "GO", direct, `{}`), `"topic"`, `"to_actor":"HO:x","topic"`, 1)
+	require.Equal(t, http.StatusBadRequest, one.ask("POST /api/bus/send", twice).status)
+
+	require.Equal(t, before+1, one.send("GO", direct, `{}`).Seq, "nothing has had a number")
+	require.Equal(t, []int64{before, before + 1}, seqs(b.boss.polls("")))
+	require.Empty(t, b.clerk("HO:x").polls("&cursor=0"))
+	b.stop()
+}
+
+// halves are texts that are none: half of a character stands in them.
+var halves = []string{`a\ud800b`, `\udc00`}
+
+// Text that cannot be kept is refused, and costs nobody anything: least of all
+// everybody's record. A NUL is text, and stands in payloads; as a key it could not
+// be kept.
+//
+// Rows: E-06, E-16, E-21.
+func TestBusKeyThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one"), "one")
+	far, one := b.clerk("HO:far"), actors[0]
+	for i, key := range append([]string{`a\u0000b`, `\u0000`}, halves...) {
+		id := fmt.Sprint("odd-", i)
+		one.say(asking(id, "send-message", `{"to_actor":"GO","topic":"a.b","payload":{},"idempotency_key":"`+key+`"}`) + "\n")
+		require.NotNil(t, one.answer(id).Error)
+		r, err := far.try("POST /api/bus/send", mail("HO:far", "GO", direct, `{}`, `"idempotency_key":"`+key+`"`))
+		require.NoError(t, err, key)
+		require.Equal(t, http.StatusBadRequest, r.status, "%s: %s", key, r.text)
+		far.send("GO", direct, `{"still":"there"}`)
+	}
+	require.Len(t, about(b.boss.polls(""), direct), 4)
+	b.stop()
+}
+
+// Nor is there a person whose name the record does not take.
+//
+// Rows: E-21.
+func TestBusPersonWhoCannotBeKept(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, writing("one", "PO:one"), "one")
+	if status, body := b.operate("issue-token", `{"sub":"a\u0000b"}`); status == http.StatusOK {
+		var issued struct{ Token string }
+		require.NoError(t, json.Unmarshal(body, &issued))
+		ann := b.visitor("Authorization", "Bearer "+issued.Token)
+		ann.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail("GO", "PO:one", direct, `{}`))
+		_, err := ann.try("POST /api/v1/tasks", `{"title":"x","spec":"s"}`)
+		require.NoError(t, err)
+	}
+	require.Equal(t, `{"protocol_version":"1.0"}`, b.nobody().ask("GET /health", "").text)
+	b.clerk("HO:far").send("PO:one", direct, `{}`)
+	b.stop()
+}
+
+// Elsewhere such text is refused as well.
+//
+// Rows: E-06, E-13, E-21.
+func TestBusHalfCharacters(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, "")
+	far := b.clerk("HO:far")
+	before := far.send("GO", direct, `{}`).Seq
+	for _, half := range halves {
+		for _, body := range []string{
+			`{"from_actor":"HO:far","to_actor":"GO","topic":"a.b","payload":{"x":"` + half + `"}}`,
+			`{"from_actor":"HO:far","to_actor":"GO","topic":"a.` + half + `","payload":{}}`,
+			`{"from_actor":"HO:far","to_actor":"HO:` + half + `","topic":"a.b","payload":{}}`,
+			`{"from_actor":"HO:far` + half + `","to_actor":"GO","topic":"a.b","payload":{}}`,
+		} {
+			far.spurned(http.StatusBadRequest, "invalid", "POST /api/bus/send", body)
+		}
+	}
+	require.Equal(t, before+1, far.send("GO", direct, `{}`).Seq)
+	b.stop()
+}

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// environment is that of an agent's process.
+func environment(t *testing.T, a *actor) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", a.pid))
+	require.NoError(t, err)
+	found := make(map[string]string)
+	for entry := range strings.SplitSeq(string(text), "\x00") {
+		name, value, _ := strings.Cut(entry, "=")
+		found[name] = value
+	}
+	return found
+}
+
+// calling spells the call of a method.
+func calling(id, method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params)
+}
+
+// rpc is an answer in JSON-RPC.
+type rpc struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  json.RawMessage `json:"result"`
+	Error   *struct {
+		Code    int
+		Message string
+		Data    json.RawMessage
+	} `json:"error"`
+}
+
+// result is what the call of a tool came to, for programs and for readers, who are
+// told the same.
+func (r *rpc) result(t *testing.T) (document string, failed bool) {
+	t.Helper()
+	require.Nil(t, r.Error)
+	var said struct {
+		Content           []struct{ Type, Text string }
+		StructuredContent json.RawMessage
+		IsError           bool
+	}
+	require.NoError(t, json.Unmarshal(r.Result, &said))
+	require.Len(t, said.Content, 1)
+	require.Equal(t, "text", said.Content[0].Type)
+	if !said.IsError {
+		require.Equal(t, string(said.StructuredContent), said.Content[0].Text)
+	}
+	return string(said.StructuredContent), said.IsError
+}
+
+// text is what the call of a tool was granted.
+func (r *rpc) text(t *testing.T) string {
+	t.Helper()
+	document, failed := r.result(t)
+	require.False(t, failed, document)
+	return document
+}
+
+// called waits for the answer to a call.
+func (a *actor) called(id string) (found *rpc) {
+	a.t.Helper()
+	waitForThat(a.t, "answer to call "+id, func() bool {
+		for _, line := range a.heardSoFar() {
+			var r rpc
+			if strings.HasPrefix(line, `{"jsonrpc":`) && json.Unmarshal([]byte(line), &r) == nil && string(r.ID) == id {
+				found = &r
+			}
+		}
+		return found != nil
+	})
+	require.Equal(a.t, "2.0", found.Version)
+	return found
+}
+
+// plain are the answers to mail that was said as it is.
+func (a *actor) plain() (found []string) {
+	for _, line := range a.heardSoFar() {
+		if strings.HasPrefix(line, `{"seq":`) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// calls calls a tool, and must be answered with yes.
+func (a *actor) calls(id, tool, arguments string) string {
+	a.t.Helper()
+	a.say(calling(id, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments)) + "\n")
+	return a.called(id).text(a.t)
+}
+
+// What the bus does over HTTP agents can ask for in envelopes, and are answered in
+// them; what comes for them is told to them as it comes.
+//
+// Rows: E-10, E-15, E-22, E-30, E-33, E-36, E-50, E-51, E-64, E-65, E-66, B-21.
+func TestBusOverStdio(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one")+writing("two", "W"), "one", "two")
+	one, two, worker := actors[0], actors[1], "W:"+actors[1].run
+	payload := `{"n":12345678901234567890,"u":"\u00e9\ud83d\ude00","html":"<a&b>"}`
+	m := one.granted(nil, "send-message", mail("PO:one", worker, direct, payload, `"reply_to":"3"`))
+	h := b.hub
+	h.requireDescribed("response.success", m.line)
+	require.Equal(t, []string{"correlationId", "id", "payload", "timestamp", "type"}, m.keys)
+	sent := readSent(t, string(m.Payload))
+	require.Equal(t, payload, string(sent.Payload))
+	require.EqualValues(t, 3, *sent.ReplyTo)
+	told := two.hears(1)
+	require.Equal(t, []letter{sent}, told)
+	notice := two.notices("message")[0]
+	require.Equal(t, []string{"id", "payload", "timestamp", "type"}, notice.keys)
+	h.requireDescribed("notify.message", notice.line)
+
+	var list struct {
+		Actor    string
+		Messages []json.RawMessage
+		Cursor   int64
+		More     bool
+	}
+	two.granted(&list, "poll-messages", `{"limit":1}`)
+	require.Len(t, list.Messages, 1)
+	require.Equal(t, sent.text, string(list.Messages[0]))
+	require.Zero(t, list.Cursor)
+	var acked struct {
+		Actor  string
+		Cursor int64
+	}
+	two.granted(&acked, "ack-messages", fmt.Sprintf(`{"seq":%d}`, sent.Seq))
+	require.Equal(t, worker, acked.Actor)
+	require.Equal(t, sent.Seq, acked.Cursor)
+	two.granted(&list, "poll-messages", `{}`)
+	require.Empty(t, list.Messages)
+	require.Equal(t, sent.Seq, list.Cursor)
+	two.granted(&list, "poll-messages", `{"cursor":0}`)
+	require.Len(t, list.Messages, 1)
+	refusal := two.refused("INVALID_REQUEST", "ack-messages", `{"seq":1000000}`)
+	require.Equal(t, "/payload/seq", refusal.Details["pointer"])
+
+	require.Empty(t, b.known(worker).LastBeat)
+	var beat struct {
+		Actor    string
+		LastSeen string `json:"last_seen"`
+		Every    int64  `json:"heartbeat_ms"`
+	}
+	two.granted(&beat, "heartbeat", `{}`)
+	require.EqualValues(t, 60_000, beat.Every)
+	require.Equal(t, worker, beat.Actor)
+	require.Regexp(t, moment, beat.LastSeen)
+	require.Equal(t, beat.LastSeen, b.known(worker).LastBeat)
+	messages := b.sent()
+	two.granted(nil, "heartbeat", `{}`)
+	require.Equal(t, messages, b.sent())
+	two.granted(nil, "send-message", `{"to_actor":"Bus","topic":"heartbeat","payload":{}}`)
+	require.Equal(t, messages+1, b.sent(), "by mail it is a message")
+	require.Len(t, about(b.boss.polls(""), "heartbeat"), 0)
+	r := b.boss.ask("GET /api/bus/poll?actor=Bus&cursor=0", "")
+	require.Contains(t, r.text, `"topic":"heartbeat"`)
+	for _, operation := range []string{"list-actors", "list-topics"} {
+		one.granted(nil, operation, `{}`)
+	}
+	for pointer, payload := range map[string]string{
+		"to_actor": `{"topic":"a.b","payload":{}}`, "topic": `{"to_actor":"GO","topic":"a..b","payload":{}}`,
+		"payload": `{"to_actor":"GO","topic":"a.b","payload":[]}`, "reply_to": `{"to_actor":"GO","topic":"a.b","payload":{},"reply_to":1.5}`,
+	} {
+		require.Equal(t, "/payload/"+pointer, one.refused("INVALID_REQUEST", "send-message", payload).Details["pointer"])
+	}
+	b.stop()
+}
+
+// Mail may be said as it is, and is answered with what is kept of it, or with why
+// not.
+//
+// Rows: E-10, E-11, E-13, E-16, E-19, E-21, E-22.
+func TestBusMailAsItIs(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one"), "one")
+	one := actors[0]
+	one.say(mail("PO:one", "HO:x", direct, `{"n":1.50}`, `"reply_to":"7"`) + "\n")
+	waitForThat(t, "answer", func() bool { return len(one.plain()) == 1 })
+	sent := readSent(t, one.plain()[0])
+	require.Contains(t, sent.Warnings[0], "there is none yet")
+	require.EqualValues(t, 7, *sent.ReplyTo)
+	found := b.clerk("HO:x").polls("")
+	require.Equal(t, []int64{sent.Seq}, seqs(found))
+	require.Equal(t, `{"n":1.50}`, string(found[0].Payload))
+
+	messages := b.sent()
+	for key, row := range map[string][2]string{ // what is wrong, and what is said of it
+		"k-topic":   {mail("PO:one", "HO:x", "a..b", `{}`, `"idempotency_key":"k-topic"`), `"pointer":"/topic"`},
+		"k-payload": {mail("PO:one", "HO:x", direct, `[]`, `"idempotency_key":"k-payload"`), `"pointer":"/payload"`},
+		"k-to":      {`{"from_actor":"PO:one","topic":"a.b","payload":{},"idempotency_key":"k-to"}`, `"pointer":"/to_actor"`},
+		"k-from":    {mail("GO", "HO:x", direct, `{}`, `"idempotency_key":"k-from"`), `"UNAUTHORIZED"`},
+		"k-all":     {mail("PO:one", "broadcast", direct, `{}`, `"idempotency_key":"k-all"`), `"UNAUTHORIZED"`},
+	} {
+		one.say(row[0] + "\n")
+		m := one.answer(key)
+		require.Equal(t, "response:error", m.Type)
+		require.Contains(t, m.line, row[1])
+	}
+	one.say(mail("PO:one", "HO:x", "", `{}`) + "\n") // with no key there is nothing to answer to
+	m := one.wait("refusal of nothing", func(m *message) bool { return m.Type == "response:error" && string(m.CorrelationID) == "null" })
+	require.Contains(t, m.line, `"pointer":"/topic"`)
+	require.Equal(t, messages, b.sent())
+	b.stop()
+}
+
+// Those who call tools find four, in the words of their protocol.
+//
+// Rows: E-10, E-30, E-36, E-64, E-84.
+func TestBusTools(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one")+writing("two", "HO:two"), "one", "two")
+	one, two := actors[0], actors[1]
+	one.say(calling(`"hello"`, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`) + "\n")
+	require.Contains(t, string(one.called(`"hello"`).Result), `"protocolVersion":"2025-06-18"`)
+	one.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + calling(`"list"`, "tools/list", `{}`) + "\n")
+	var list struct {
+		Tools []struct {
+			Name, Description string
+			InputSchema       struct{ Type string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(one.called(`"list"`).Result, &list))
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+		require.NotEmpty(t, tool.Description)
+		require.Equal(t, "object", tool.InputSchema.Type)
+	}
+	require.Equal(t, []string{"bus_send_message", "bus_poll", "bus_ack", "bus_presence_heartbeat"}, names)
+
+	sent := readSent(t, one.calls(`"send"`, "bus_send_message", `{"to_actor":"HO:two","topic":"message.direct","payload":{"n":1.50}}`))
+	require.Equal(t, []letter{sent}, two.hears(1))
+	require.Contains(t, two.calls(`"poll"`, "bus_poll", `{}`), sent.text)
+	require.Equal(t, fmt.Sprintf(`{"actor":"HO:two","cursor":%d}`, sent.Seq), two.calls(`"ack"`, "bus_ack", fmt.Sprintf(`{"seq":%d}`, sent.Seq)))
+	require.NotContains(t, two.calls(`"poll again"`, "bus_poll", `{}`), sent.text)
+	require.Contains(t, two.calls(`"poll all"`, "bus_poll", `{"cursor":0}`), sent.text)
+	require.Contains(t, two.calls(`"beat"`, "bus_presence_heartbeat", `{"actor":"HO:two"}`), `"actor":"HO:two"`)
+	require.NotEmpty(t, b.known("HO:two").LastBeat)
+
+	for id, line := range map[string]string{
+		`"tool"`: calling(`"tool"`, "tools/call", `{"name":"bus_nope","arguments":{}}`), `"none"`: calling(`"none"`, "tools/call", `{}`),
+		`"list of"`: calling(`"list of"`, "tools/call", `{"name":"bus_poll","arguments":[]}`), `"method"`: calling(`"method"`, "resources/list", `{}`),
+	} {
+		one.say(line + "\n")
+		answer := one.called(id)
+		require.NotNil(t, answer.Error, line)
+		require.Equal(t, map[bool]int{true: -32601, false: -32602}[id == `"method"`], answer.Error.Code)
+	}
+	messages := b.sent()
+	for id, arguments := range map[string]string{
+		`"no topic"`: `{"to_actor":"HO:two","payload":{}}`, `"as GO"`: mail("GO", "HO:two", direct, `{}`), `"to all"`: mail("PO:one", "broadcast", direct, `{}`),
+	} {
+		one.say(calling(id, "tools/call", `{"name":"bus_send_message","arguments":`+arguments+`}`) + "\n")
+		document, failed := one.called(id).result(t)
+		require.True(t, failed, document)
+		require.Contains(t, document, `"error"`)
+	}
+	require.Equal(t, messages, b.sent())
+	b.stop()
+}
+
+// An agent that says all that it hears is not heeded: mail, answers and refusals
+// come back, and nothing comes of them.
+//
+// Rows: E-01, E-03, E-86, T-03.
+func TestBusEchoes(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("parrot", "PO:parrot")+`
+agent "cat" {
+  command = ["cat"]
+  actor   = "PO:cat"
+}
+
+agent "terminal" {
+  command = ["cat"]
+  actor   = "PO:terminal"
+  pty     = true
+}
+`, "parrot")
+	parrot, far := actors[0], b.clerk("HO:far")
+	parrot.granted(nil, "send-message", `{"to_actor":"PO:parrot","topic":"message.direct","payload":{}}`)
+	parrot.say(mail("PO:parrot", "HO:x", direct, `{}`) + "\n" + mail("PO:parrot", "HO:x", "..", `{}`, `"idempotency_key":"no"`) + "\n")
+	parrot.calls(`"call"`, "bus_poll", `{}`)
+	parrot.say(calling(`"no"`, "tools/call", `{"name":"bus_ack","arguments":{}}`) + "\n")
+	parrot.called(`"no"`)
+	for _, who := range []string{"PO:parrot", "PO:cat", "PO:terminal"} {
+		far.send(who, direct, mail("GO", "HO:x", direct, `{}`))
+		far.send(who, direct, `{"type":"request:send-message","id":"1","timestamp":"`+noon+`","payload":{}}`)
+		b.boss.send(who, "task.assigned", `{}`)
+	}
+	b.boss.send("broadcast", "broadcast.all", `{}`)
+	parrot.hears(5)
+	for _, name := range []string{"cat", "terminal"} {
+		waitForThat(t, "echoes of "+name, func() bool { return b.agent(name).Mailbox.Messages == 0 && b.agent(name).Mailbox.Refused == 0 })
+	}
+	waitForThat(t, "echoes in the log", func() bool { return strings.Count(strings.Join(b.logged("cat", ".out"), "\n"), "notify:message") == 4 })
+	messages := b.sent()
+	heard := parrot.heardSoFar()
+	parrot.say(strings.Join(heard, "\n") + "\n")
+	parrot.quiet()
+	require.Equal(t, messages, b.sent())
+	require.Len(t, parrot.heardSoFar(), len(heard)+1, "it is answered nothing but what it has just asked")
+	require.Len(t, about(b.clerk("HO:x").polls("&cursor=0"), direct), 1)
+	b.stop()
+}

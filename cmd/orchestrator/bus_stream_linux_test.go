@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// ear listens to the stream of somebody's mail.
+type ear struct {
+	t      *testing.T
+	leave  context.CancelFunc
+	closed chan struct{}
+
+	mu      sync.Mutex
+	letters []letter
+	wrong   error
+}
+
+// listens opens a stream: query is what stands behind the actor, and last the number
+// of the last message that was read, "" for none.
+func (c *clerk) listens(query, last string) *ear {
+	c.hub.t.Helper()
+	e, status := c.mayListen(query, last)
+	require.Equal(c.hub.t, http.StatusOK, status)
+	return e
+}
+
+// mayListen is listens, if it may.
+func (c *clerk) mayListen(query, last string) (e *ear, status int) {
+	c.hub.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, c.hub.url+"/api/sse/events?actor="+url.QueryEscape(c.actor)+query, http.NoBody)
+	require.NoError(c.hub.t, err)
+	if c.header != "" {
+		asked.Header.Set(c.header, c.credential)
+	}
+	if last != "" {
+		asked.Header.Set("Last-Event-ID", last)
+	}
+	client := *c.client
+	client.Timeout = 0
+	answer, err := client.Do(asked)
+	require.NoError(c.hub.t, err)
+	if answer.StatusCode != http.StatusOK {
+		cancel()
+		require.NoError(c.hub.t, answer.Body.Close())
+		return nil, answer.StatusCode
+	}
+	require.Equal(c.hub.t, "text/event-stream", answer.Header.Get("Content-Type"))
+	e = &ear{t: c.hub.t, leave: cancel, closed: make(chan struct{})}
+	go func() { // ends with the stream
+		defer close(e.closed)
+		defer answer.Body.Close()
+		e.listen(answer.Body)
+	}()
+	c.hub.t.Cleanup(func() { cancel(); <-e.closed })
+	return e, answer.StatusCode
+}
+
+// listen reads the events of a stream.
+func (e *ear) listen(from io.Reader) {
+	lines := bufio.NewReaderSize(from, 2<<20)
+	event := make(map[string]string)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		line = strings.TrimSuffix(line, "\n")
+		if name, value, found := strings.Cut(line, ": "); found {
+			event[name] = value
+			continue
+		}
+		if line == "" && event["data"] != "" {
+			e.take(event)
+		}
+		clear(event)
+	}
+}
+
+// take keeps what an event says, which is the same in all of its parts.
+func (e *ear) take(event map[string]string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var l letter
+	if err := wire.DecodeOwn([]byte(event["data"]), &l); err != nil || event["id"] != fmt.Sprint(l.Seq) || event["event"] != l.Topic {
+		e.wrong = fmt.Errorf("%v is no event: %w", event, err)
+	}
+	l.text = event["data"]
+	e.letters = append(e.letters, l)
+}
+
+// heard is what was told so far.
+func (e *ear) heard() []letter {
+	e.t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	require.NoError(e.t, e.wrong)
+	return e.letters[:len(e.letters):len(e.letters)]
+}
+
+// hears waits until so much was told, and returns it.
+func (e *ear) hears(n int) []letter {
+	e.t.Helper()
+	waitForThat(e.t, fmt.Sprintf("%d events", n), func() bool { return len(e.heard()) >= n })
+	var found []letter
+	for _, l := range e.heard() {
+		found = append(found, readLetter(e.t, l.text))
+	}
+	return found
+}
+
+// ends waits for the end of a stream.
+func (e *ear) ends() {
+	e.t.Helper()
+	waitForThat(e.t, "end of the stream", func() bool {
+		select {
+		case <-e.closed:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// A stream tells what the poll tells, as it comes, and moves nothing.
+//
+// Rows: E-08, E-09, E-22, E-31, E-34, E-40, T-36.
+func TestBusStream(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, "")
+	far, one := b.clerk("HO:far"), b.clerk("HO:one")
+	sent := []letter{far.send("HO:one", direct, `{"u":"\n\r\u2028é","n":1.50}`), far.send("HO:one", "täsk.x", `{}`, `"reply_to":"1"`)}
+	e := one.listens("", "")
+	require.Equal(t, seqs(sent), seqs(e.hears(2)), "what is there already")
+	sent = append(sent, far.send("HO:one", direct, `{}`), b.boss.send("broadcast", "broadcast.all", `{}`))
+	far.send("HO:other", direct, `{}`)
+	sent = append(sent, far.send("HO:one", direct, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 1<<20-10))))
+	told := one.polls("")
+	require.Equal(t, told, e.hears(5), "what comes, letter for letter as it is polled, and nothing of others")
+	require.Equal(t, seqs(sent), seqs(told))
+	require.Zero(t, b.known("HO:one").Cursor)
+	for _, again := range []struct {
+		query, last string
+		want        []letter
+	}{
+		{"", "", told}, {"&cursor=0", "", told}, {fmt.Sprint("&cursor=", told[2].Seq), "", told[3:]}, {"", fmt.Sprint(told[1].Seq), told[2:]},
+		{"&cursor=0", fmt.Sprint(told[3].Seq), told[4:]}, {fmt.Sprint("&cursor=", told[3].Seq), "0", told},
+	} {
+		require.Equal(t, again.want, one.listens(again.query, again.last).hears(len(again.want)), "%s %s", again.query, again.last)
+	}
+	one.acks(told[3].Seq)
+	require.Equal(t, told[4:], one.listens("", "").hears(1), "behind what was acked")
+	e.leave()
+	e.ends()
+	require.Equal(t, told[4:], one.polls(""))
+	b.stop()
+}
+
+// Somebody may have many streams open, but not any number; and the end of the
+// orchestrator is the end of them.
+//
+// Rows: E-08, E-31.
+func TestBusManyStreams(t *testing.T) {
+	t.Parallel()
+	b, _ := newBureau(t, "")
+	far, one := b.clerk("HO:far"), b.clerk("HO:one")
+	var streams []*ear
+	for e, status := one.mayListen("", ""); e != nil; e, status = one.mayListen("", "") {
+		require.Equal(t, http.StatusOK, status)
+		streams = append(streams, e)
+		require.Less(t, len(streams), 1000)
+	}
+	require.Greater(t, len(streams), 7)
+	one.spurned(http.StatusTooManyRequests, "limited", "GET /api/sse/events", "")
+	others := b.clerk("HO:other").listens("", "")
+	sent := far.send("HO:one", direct, `{}`)
+	said := b.boss.send("broadcast", "broadcast.all", `{}`)
+	for _, s := range streams {
+		require.Equal(t, []letter{sent, said}, s.hears(2))
+	}
+	require.Equal(t, []letter{said}, others.hears(1))
+	streams[0].leave()
+	waitForThat(t, "place for another", func() bool {
+		r, err := one.try("HEAD /api/sse/events", "")
+		return err == nil && r.status == http.StatusOK
+	})
+	b.stop()
+	for _, s := range append(streams, others) {
+		s.ends()
+	}
+}
+
+// A reader that was cut off goes on behind what it has read last, across kills:
+// nothing is missing, and nothing comes twice.
+//
+// Rows: E-08, E-24, E-27, E-28, E-40.
+func TestBusStreamIsResumed(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one"), "one")
+	reader := b.clerk("HO:reader")
+	var all []letter
+	last, n := "", 0
+	for range rounds(t, 3) {
+		e := reader.listens("&cursor=0", last)
+		var lines strings.Builder
+		for range 300 {
+			fmt.Fprintln(&lines, mail("PO:one", "HO:reader", direct, fmt.Sprintf(`{"n":%d}`, n)))
+			n++
+		}
+		actors[0].say(lines.String())
+		e.hears(50)
+		b.kill()
+		e.ends()
+		for _, l := range e.heard() {
+			all = append(all, readLetter(t, l.text))
+		}
+		last = fmt.Sprint(all[len(all)-1].Seq)
+		actors = b.open("one")
+	}
+	mark := b.boss.send("HO:reader", direct, `{"mark":true}`)
+	e := reader.listens("&cursor=0", last)
+	waitForThat(t, "the last one", func() bool { found := e.heard(); return len(found) > 0 && found[len(found)-1].Seq == mark.Seq })
+	for _, l := range e.heard() {
+		all = append(all, readLetter(t, l.text))
+	}
+	require.Equal(t, reader.everything(10_000), all)
+	b.stop()
+}
+
+// A stream ends with what its reader has shown: a token that was replaced or taken
+// away, and the run of an agent. What comes then is told to nobody.
+//
+// Rows: E-05, E-08, E-77, E-79, K-18.
+func TestBusStreamEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one"), "one")
+	rotated, revoked := b.clerk("HO:rotated"), b.clerk("HO:revoked")
+	own := b.holding("PO:one", environment(t, actors[0])["ORC_TOKEN"])
+	ears := []*ear{rotated.listens("", ""), revoked.listens("", ""), own.listens("", "")}
+	before := b.boss.send("broadcast", "broadcast.all", `{"before":true}`)
+	for _, e := range ears {
+		require.Equal(t, []letter{before}, e.hears(1))
+	}
+	fresh := b.clerk("HO:rotated").listens("", fmt.Sprint(before.Seq))
+	b.ask("token", "revoke", b.tokenOf("HO:revoked"), "--yes")
+	actors[0].die()
+	b.enters("one")
+	after := b.boss.send("broadcast", "broadcast.all", `{"after":true}`)
+	require.Equal(t, []letter{after}, fresh.hears(1))
+	for _, e := range ears {
+		e.ends()
+		require.Equal(t, []int64{before.Seq}, seqs(e.heard()))
+	}
+	for _, c := range []*clerk{rotated, revoked, own} {
+		c.spurned(http.StatusUnauthorized, "unauthenticated", "GET /api/sse/events", "")
+	}
+	b.stop()
+}
+
+// A reader that takes nothing is left, by name, and nobody waits for it. It goes on
+// where it was.
+//
+// Rows: E-08, E-09, E-27, E-28.
+func TestBusSlowReader(t *testing.T) {
+	t.Parallel()
+	const many = 100
+	b, _ := newBureau(t, "")
+	slow, quick, far := b.clerk("HO:slow"), b.clerk("HO:quick"), b.clerk("HO:far")
+	conn, err := net.Dial("unix", b.path("state/api.sock"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "GET /api/sse/events?actor=HO:slow HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n\r\n", slow.credential)
+	require.NoError(t, err)
+	e := quick.listens("", "")
+	var sent, heard []letter
+	payload := fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 20<<10))
+	for range many {
+		sent = append(sent, far.send("HO:slow", direct, payload))
+		heard = append(heard, far.send("HO:quick", direct, `{}`))
+	}
+	require.Equal(t, heard, e.hears(many))
+	began := time.Now()
+	left := func() bool { return strings.Contains(b.cried.all(), "took nothing for too long") }
+	// Its patience is as long as ours is.
+	waitForThat(t, "half of its patience", func() bool { return left() || time.Since(began) > 20*time.Second })
+	waitForThat(t, "end of its patience", left)
+	require.Contains(t, b.cried.all(), "actor HO:slow")
+	heard = append(heard, far.send("HO:quick", direct, `{}`))
+	require.Equal(t, heard, e.hears(many+1))
+
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	on := &ear{t: t}
+	on.listen(answer.Body) // what was on its way
+	taken := on.hears(1)
+	require.Less(t, len(taken), many)
+	rest := slow.listens("", fmt.Sprint(taken[len(taken)-1].Seq)).hears(many - len(taken))
+	require.Equal(t, sent, append(taken, rest...))
+	require.Equal(t, sent, slow.polls(""))
+	b.stop()
+}
