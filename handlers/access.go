@@ -20,7 +20,7 @@ const (
 // nowhere: a key is found by its hash, a token by its id.
 type credential struct {
 	wire.Credential
-	hash    string    // "" for a token
+	hash    string    // "" for a person's token
 	until   time.Time // it holds; zero: for ever
 	revoked bool      // of a token, which is signed and would hold by itself until then
 }
@@ -260,7 +260,7 @@ func revokeToken(t *turn, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 	return &c.Credential, nil
 }
 
-// tokenRevoked says that a person's token holds no more.
+// tokenRevoked says that the token of a person, or of an actor, holds no more.
 type tokenRevoked struct {
 	ID      string `json:"id"`
 	Subject string `json:"subject"`

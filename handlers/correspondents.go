@@ -174,7 +174,7 @@ func (t *turn) writer(claimed, where string) (string, *wire.Error) {
 	switch t.from.Kind {
 	case Orchestrator:
 		return wire.ActorBus, nil
-	case Correspondent:
+	case Outsider:
 		id = t.from.Name
 	case Operator:
 		if t.from.Name == "" {

@@ -88,16 +88,17 @@
 // # Credentials
 //
 // Who is let in is decided here too: by the keys of agents, by tokens with which
-// a server registers, once, and by the tokens of people. Of the first two a hash
-// is kept; those of people are signed elsewhere, and here is only that they were
-// issued, and whether they were revoked. What has run out is not found any more,
+// a server registers, once, by those of actors from elsewhere, and by the tokens of
+// people. Of the first three a hash is kept; those of people are signed elsewhere,
+// and here is only that they were issued, and whether they were revoked. What has run out is not found any more,
 // and forgotten when the next one is issued.
 //
 // # Mail
 //
 // Actors write to each other: agents, people, and those from elsewhere who have
 // nothing else here. Every agent is one, by the name that the configuration gives
-// it, or another with each run; operators speak for GO. A message is one record,
+// it, or another with each run; operators speak for GO at their own socket, and
+// with a token for themselves. A message is one record,
 // as it was sent, and stays. What is here is who there is, up to where each has
 // dealt with its mail (its cursor), and the keys of the latest messages: whoever
 // asks for one with a key has looked into the record for older ones before, and
@@ -115,8 +116,9 @@
 // Of each agent the latest requests that changed something are remembered, with
 // their answers. The same request again, by its id and all that it says, is
 // answered as it was and has no second effect; another one of the same id is
-// refused. An agent that is started again may begin to count anew, unless it
-// repeats what the run before it sent, its time included.
+// refused. What makes a secret is the exception: the answer is kept nowhere, and
+// the same request makes another one. An agent that is started again may begin to
+// count anew, unless it repeats what the run before it sent, its time included.
 //
 // # What it will not do
 //

@@ -104,7 +104,7 @@ func (z *fuzzer) actor() Actor {
 	case n%7 == 0:
 		return Actor{Kind: Operator}
 	case n%17 == 16:
-		return Actor{Kind: Correspondent, Name: z.mailName()}
+		return Actor{Kind: Outsider, Name: z.mailName()}
 	case n%19 == 18:
 		return Actor{Kind: Operator, Name: z.text()}
 	}

@@ -38,8 +38,8 @@ const (
 	Orchestrator ActorKind = iota
 	Operator
 	Agent
-	Stranger      // somebody who has not registered yet
-	Correspondent // an actor from elsewhere, who has mail here and nothing else
+	Stranger // somebody who has not registered yet
+	Outsider // an actor from elsewhere, who has mail here and nothing else
 )
 
 // String spells an actor as the log has it.
@@ -54,7 +54,7 @@ func (a Actor) String() string {
 		return agentPrefix + a.Name
 	case Stranger:
 		return "stranger"
-	case Correspondent:
+	case Outsider:
 		return "actor:" + a.Name
 	}
 	return "orchestrator"

@@ -123,9 +123,9 @@ func MayAgents(name string) bool {
 	return o != nil && (o.Who <= Agents || o.Who == Actors)
 }
 
-// MayCorrespondents says whether those may ask for an operation who have mail
+// MayOutsiders says whether those may ask for an operation who have mail
 // here and nothing else.
-func MayCorrespondents(name string) bool {
+func MayOutsiders(name string) bool {
 	o := byName[name]
 	return o != nil && o.Who == Actors
 }
@@ -135,7 +135,7 @@ func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {
 	case from.Kind == Stranger && o.Who != Strangers:
 		return &wire.Error{Code: wire.CodeUnauthenticated, Message: o.Name + " is for those who are known"}
-	case from.Kind == Correspondent && o.Who != Actors:
+	case from.Kind == Outsider && o.Who != Actors:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is not for those who have nothing but mail here"}
 	case o.Who == Agents && from.Kind != Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for agents"}

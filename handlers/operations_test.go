@@ -53,7 +53,7 @@ func TestOperations(t *testing.T) {
 		require.Equal(t, o.Writes, Writes(o.Name))
 		require.Equal(t, o.Writes, r.Sum != 0, "%s is recognised when it comes again", o.Name)
 		require.Equal(t, o.Who <= Agents || o.Who == Actors, MayAgents(o.Name))
-		require.Equal(t, o.Who == Actors, MayCorrespondents(o.Name))
+		require.Equal(t, o.Who == Actors, MayOutsiders(o.Name))
 		require.NotEmpty(t, o.Summary)
 		require.NotEmpty(t, o.Who.String())
 		require.NotNil(t, o.Answer)

@@ -309,7 +309,7 @@ func (p *player) actor(who string) Actor {
 		return Actor{Kind: Operator, Name: name}
 	}
 	if id, ok := strings.CutPrefix(who, "actor:"); ok {
-		return Actor{Kind: Correspondent, Name: id}
+		return Actor{Kind: Outsider, Name: id}
 	}
 	who, strict := strings.CutPrefix(who, "strict:")
 	who, wide := strings.CutPrefix(who, "wide:")

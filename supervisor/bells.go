@@ -47,15 +47,13 @@ func (b *bells) ring(records []wire.Record) {
 		return
 	}
 	for i := range records {
-		switch r := &records[i]; r.Topic {
-		case "":
-		default:
-			if r.To == wire.Broadcast {
-				for actor := range b.hung {
-					b.ringAll(actor)
-				}
-				continue
+		switch r := &records[i]; {
+		case !r.IsMail():
+		case r.To == wire.Broadcast:
+			for actor := range b.hung {
+				b.ringAll(actor)
 			}
+		default:
 			b.ringAll(r.To)
 			b.ringAll("")
 		}

@@ -9,6 +9,8 @@
 //	stdout - wire.Lines - voice -+- channel - seat: State decides - record - letters
 //	                             +- log file, tail, followers
 //	letters - mailbox - one writer - stdin
+//	record - postman - mailbox (mail, and answers that are read in the record)
+//	       - bells (who follows mail reads it there)
 //	record - audience -+- journal (events -f)
 //	                   +- voices, followers (console, logs -f)
 //	child.Exited, child.Ended - turn - restart arithmetic - deadline - start
@@ -17,6 +19,10 @@
 // time, by whoever holds the dispatcher's seat: a lock, because handing over to
 // a goroutine would cost more than most decisions. What was decided is recorded
 // a batch at a time, and nobody is told or shown anything before that.
+//
+// What is in the record alone is read by the postman, for agents, and by whoever
+// asks at a door. Mail is brought to an agent a page at a time, as it takes it, and
+// from what it has acked on again in its next run.
 //
 // A run of an agent is a child process, or the connection of somebody who has
 // joined as it; all the rest is the same.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
@@ -101,29 +100,30 @@ func (s *Supervisor) Messages(ctx context.Context, q MailQuery, send func(wire.M
 var errEnough = errors.New("enough")
 
 // past sends what is there already, and returns the number behind which is the
-// rest.
+// rest. The last few are counted from the end first, so that none is kept
+// meanwhile.
 func (s *Supervisor) past(ctx context.Context, q MailQuery, send func(wire.Mail) error) (int64, error) {
+	search := wire.Search{After: q.Since}
 	if q.Last == 0 {
-		return s.messages(ctx, wire.Search{After: q.Since}, q, send)
+		return s.messages(ctx, search, q, send)
 	}
-	end := s.dispatcher.last.Load()
-	var last []wire.Mail
-	_, err := s.messages(ctx, wire.Search{After: q.Since, Until: end, Backward: true}, q, func(m wire.Mail) error {
-		if last = append(last, m); len(last) == q.Last {
+	if search.Until = s.dispatcher.last.Load(); search.Until <= q.Since {
+		return q.Since, nil
+	}
+	from, n := search, 0
+	from.Backward = true
+	_, err := s.messages(ctx, from, q, func(m wire.Mail) error {
+		search.After = m.Seq - 1
+		if n++; n == q.Last {
 			return errEnough
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return 0, err
+	if err != nil && !errors.Is(err, errEnough) || n == 0 {
+		return search.Until, err
 	}
-	slices.Reverse(last)
-	for _, m := range last {
-		if err := send(m); err != nil {
-			return 0, err
-		}
-	}
-	return max(end, q.Since), nil
+	_, err = s.messages(ctx, search, q, send)
+	return search.Until, err
 }
 
 // messages sends those that a search finds and a query wants, and returns the

@@ -267,11 +267,11 @@ func TestFollowedMail(t *testing.T) {
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
 		operator := handlers.Actor{Kind: handlers.Operator}
-		_, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.Correspondent, Name: "HO:x"}, "PO:one", nil)
+		_, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.Outsider, Name: "HO:x"}, "PO:one", nil)
 		require.Error(t, err)
 		all[0].says(mailTo("1", "HO:x", 1))
 		synctest.Wait()
-		reader, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.Correspondent, Name: "HO:x"}, "", nil)
+		reader, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.Outsider, Name: "HO:x"}, "", nil)
 		require.NoError(t, err)
 		got := make(chan []wire.Mail, 10)
 		ctx, leave := context.WithCancel(t.Context())

@@ -80,7 +80,7 @@ func (p *postman) ring(records []wire.Record) {
 	defer p.mu.Unlock()
 	for i := range records {
 		switch r := &records[i]; {
-		case r.Topic == "":
+		case !r.IsMail():
 		case r.To == wire.Broadcast:
 			for _, round := range p.rounds {
 				p.schedule(round)

@@ -17,6 +17,9 @@ type Record struct {
 	Correlation string    // what it belongs together with
 }
 
+// IsMail says whether a record is a message from one actor to another.
+func (r *Record) IsMail() bool { return r.Topic != "" }
+
 // Search says which records are wanted, where not all are: mail, which is what
 // has a topic and an addressee; or the one that has a key.
 type Search struct {

@@ -198,3 +198,39 @@ func TestBusIsToldWhileItAsks(t *testing.T) {
 	}
 	b.stop()
 }
+
+// Nor does it when what is not read are answers.
+//
+// Rows: E-09, E-27, T-04.
+func TestBusMailBesideAnswers(t *testing.T) {
+	t.Parallel()
+	const many = 500
+	b, _ := newBureau(t, `
+agent "deaf" {
+  command = ["sh", "deaf.sh"]
+  actor   = "PO:deaf"
+  limits {
+    mailbox_bytes = "1MiB"
+  }
+  autostart = false
+}
+`)
+	b.write("deaf.sh", fmt.Sprintf(`
+i=0
+while [ $i -lt %d ]; do i=$((i+1)); echo '{"type":"request:query-agents","id":"'$i'","timestamp":"%s","payload":{}}'; done
+>asked
+until [ -e go ]; do sleep 0.02; done
+exec cat >heard
+`, many, noon))
+	b.ask("agent", "start", "deaf")
+	waitForThat(t, "all that it asks", func() bool { _, err := os.Stat(b.path("asked")); return err == nil })
+	b.idle()
+	require.Positive(t, b.agent("deaf").Mailbox.Messages)
+	sent := b.boss.send("PO:deaf", direct, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 1_000_000)))
+	b.idle()
+	b.write("go", "")
+	waitForThat(t, "all of it", func() bool { return len(b.textLines("heard")) == many+1 })
+	require.Zero(t, b.agent("deaf").Mailbox.Refused)
+	require.Contains(t, strings.Join(b.textLines("heard"), "\n"), sent.text)
+	b.stop()
+}

@@ -18,8 +18,8 @@ func speaker(c api.Caller) handlers.Actor {
 		return handlers.Actor{Kind: handlers.Agent, Name: c.Name, Only: c.Run, Wide: c.Wide}
 	case api.Operator:
 		return handlers.Actor{Kind: handlers.Operator, Name: c.Name}
-	case api.Correspondent:
-		return handlers.Actor{Kind: handlers.Correspondent, Name: c.Name}
+	case api.Outsider:
+		return handlers.Actor{Kind: handlers.Outsider, Name: c.Name}
 	}
 	return handlers.Actor{Kind: handlers.Stranger}
 }

@@ -202,7 +202,7 @@ func (t *team) door() *api.Door {
 		Actor:      t.super.ActorOf,
 		Signer:     t.signer,
 		WithKey:    handlers.MayAgents,
-		WithActor:  handlers.MayCorrespondents,
+		WithActor:  handlers.MayOutsiders,
 		Writes:     writes,
 		Operations: operations,
 		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},

@@ -37,7 +37,7 @@ func (a Access) allows(c Caller) *wire.Error {
 		return unauthenticated("this needs an operator's token, and the caller is "+c.String(), a.hint())
 	case a == Agents && c.Kind != Agent && !c.Wide:
 		return unauthenticated("this needs an agent's key, and the caller is "+c.String(), a.hint())
-	case a == Everybody && c.Kind == Correspondent:
+	case a == Everybody && c.Kind == Outsider:
 		return unauthenticated("this needs the credential of an operator or an agent, and the caller is "+c.String(), a.hint())
 	}
 	return nil
@@ -99,7 +99,7 @@ func (d *Door) toOperation(name string) admission {
 		if c.Kind == Agent && (d.WithKey == nil || !d.WithKey(name)) {
 			return denied(name + " is for operators, and this is " + c.String())
 		}
-		if c.Kind == Correspondent && (d.WithActor == nil || !d.WithActor(name)) {
+		if c.Kind == Outsider && (d.WithActor == nil || !d.WithActor(name)) {
 			return denied(name + " is not for actors from elsewhere, and this is " + c.String())
 		}
 		return looks(c, d.Writes != nil && !d.Writes(name))

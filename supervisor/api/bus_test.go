@@ -92,7 +92,7 @@ func TestBusRoutes(t *testing.T) {
 		require.Empty(t, response.Header.Values("Bus-More"))
 		asked, refused := h.taken()
 		require.Empty(t, refused)
-		require.Equal(t, []question{{from: Caller{Kind: Correspondent, Name: "HO:far"}, operation: route.operation, body: test.said}}, asked, test.route)
+		require.Equal(t, []question{{from: Caller{Kind: Outsider, Name: "HO:far"}, operation: route.operation, body: test.said}}, asked, test.route)
 		if strings.TrimSpace(test.body) != "" {
 			require.True(t, h.document.mayBeSaid(t, route, test.body), "%s: %s", test.route, test.body)
 		}

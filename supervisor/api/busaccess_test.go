@@ -115,7 +115,7 @@ func TestAgentsComeBeforeActors(t *testing.T) {
 	require.Equal(t, Caller{Kind: Agent, Name: "coder", Run: "run-1"}, lasting(c))
 	c, _, err = d.bearer("orc_b")
 	require.NoError(t, err)
-	require.Equal(t, Caller{Kind: Correspondent, Name: "GO"}, lasting(c))
+	require.Equal(t, Caller{Kind: Outsider, Name: "GO"}, lasting(c))
 	require.NotContains(t, c.String(), "orc_b")
 }
 

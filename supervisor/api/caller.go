@@ -15,7 +15,7 @@ const (
 	Nobody   CallerKind = iota // not known, and so not trusted with anything
 	Operator                   // a person who runs the orchestrator, or a program of theirs
 	Agent
-	Correspondent // an actor from elsewhere that has a token of its own, and is no agent
+	Outsider // an actor from elsewhere that has a token of its own, and is no agent
 )
 
 // Caller is who asks: what the listener and the credential say, and never what
@@ -49,7 +49,7 @@ func (c Caller) String() string {
 		return "operator " + wire.Visible(c.Name)
 	case Agent:
 		return "agent " + wire.Visible(c.Name)
-	case Correspondent:
+	case Outsider:
 		return "actor " + wire.Visible(c.Name)
 	}
 	return "nobody"

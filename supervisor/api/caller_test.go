@@ -156,7 +156,7 @@ func TestCallersInWords(t *testing.T) {
 		"an operator":  {Kind: Operator},
 		"operator ann": {Kind: Operator, Name: "ann"},
 		"agent coder":  {Kind: Agent, Name: "coder", Run: "r"},
-		"actor HO:far": {Kind: Correspondent, Name: "HO:far"},
+		"actor HO:far": {Kind: Outsider, Name: "HO:far"},
 	} {
 		require.Equal(t, want, c.String())
 	}

@@ -68,7 +68,7 @@ func (d *Door) bearer(credential string) (Caller, *visit, error) {
 		}
 		c, ok := d.holder(credential)
 		if !ok {
-			return Caller{}, nil, unauthenticated("the key is not known", showKey)
+			return Caller{}, nil, unauthenticated("the key or token is not known, or holds no more", showOne)
 		}
 		return c, nil, nil
 	}
@@ -93,7 +93,7 @@ func (d *Door) holder(key string) (Caller, bool) {
 	}
 	if d.Actor != nil {
 		if id, ok := d.Actor(key); ok {
-			return Caller{Kind: Correspondent, Name: id, key: &key}, true
+			return Caller{Kind: Outsider, Name: id, key: &key}, true
 		}
 	}
 	return Caller{}, false

@@ -45,7 +45,7 @@ func (h *hubHouse) comers(t *testing.T) []comer {
 		{name: "another agent", by: h.as(withKey("other")), asAgents: true, denied: true, from: Caller{Kind: Agent, Name: "other"}},
 		{name: "a run", by: asks{client: over(env[EnvSocket])}, asAgents: true, from: Caller{Kind: Agent, Name: "coder", Run: "run-1"}},
 		{name: "a run by its token", by: h.as(http.Header{"X-Api-Key": {env[EnvToken]}}), asAgents: true, from: Caller{Kind: Agent, Name: "coder", Run: "run-1"}},
-		{name: "an actor from elsewhere", by: h.as(withToken("far")), from: Caller{Kind: Correspondent, Name: "HO:far"}},
+		{name: "an actor from elsewhere", by: h.as(withToken("far")), from: Caller{Kind: Outsider, Name: "HO:far"}},
 		{name: "the operators' socket", by: h.at(), looks: true, writes: true, asAgents: true, from: Caller{Kind: Operator, Wide: true}},
 	}
 }

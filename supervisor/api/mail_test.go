@@ -33,7 +33,7 @@ func TestMailAsEvents(t *testing.T) {
 		require.Equal(t, []string{want}, stream.response.Header.Values(name))
 	}
 	require.Empty(t, stream.response.Header.Get("Content-Length"))
-	require.Equal(t, []opening{{from: Caller{Kind: Correspondent, Name: "HO:far"}, actor: "HO:far"}}, h.post.taken())
+	require.Equal(t, []opening{{from: Caller{Kind: Outsider, Name: "HO:far"}, actor: "HO:far"}}, h.post.taken())
 
 	h.post.send(someMail(7))
 	stream.hears(t, "id: 7\nevent: task.assigned\ndata: "+mailText+"\n\n")
