@@ -303,3 +303,59 @@ func TestFollowedMail(t *testing.T) {
 		require.NoError(t, p.stop())
 	})
 }
+
+// An actor that the configuration gives to another agent is not two runs at once:
+// the one that is to be it waits for the end of the other.
+//
+// Rows: E-74.
+func TestActorsThatMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		was, is := named("was"), Agent{Name: "is", Actor: "PO:was"}
+		defaults(t, &is)
+		p := perform(t, Options{Record: newLedger()}, []Agent{was}, map[string]part{"was": untilSignal, "is": untilEOF})
+		synctest.Wait()
+		next := p.agents["was"].Agent
+		next.Actor = "PO:new"
+		applied := p.apply(Change{Action: ActionRestart, Name: "was", Agent: next}, Change{Action: ActionStart, Name: "is", Agent: is})
+		synctest.Wait()
+		require.Equal(t, wire.StateWaiting, p.view("is").State)
+		require.Contains(t, p.view("is").Reason, "which still is PO:was")
+		<-time.After(time.Minute)
+		applied.outcomes()
+		require.Equal(t, wire.StateRunning, p.view("is").State)
+		require.Equal(t, wire.StateRunning, p.view("was").State)
+		answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "list-actors", nil)
+		require.NoError(t, err)
+		who := make(map[string]string)
+		for _, v := range answer.(*wire.ActorList).Actors {
+			who[v.Agent] = v.Actor
+		}
+		require.Equal(t, "PO:was", who["is"])
+		require.Equal(t, "PO:new", who["was"])
+		require.NoError(t, p.stop())
+	})
+}
+
+// Mail that nobody reads keeps no agent from its tasks: nobody waits for it. What
+// cannot wait stalls it, as ever.
+//
+// Rows: B-08, E-27.
+func TestUnreadMailStallsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, named("one"), named("slow"))
+		one, deaf := all[0], all[1]
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		again := p.deafen(deaf)
+		one.says(mailTo("1", "PO:slow", 1), mailTo("2", "PO:slow", 2))
+		<-time.After(time.Minute)
+		require.Equal(t, wire.StateRunning, p.view("slow").State)
+		require.NoError(t, p.Tell(t.Context(), "slow", []byte("{\"type\":\"x\"}\n")))
+		<-time.After(time.Minute)
+		require.Equal(t, wire.StateStalled, p.view("slow").State)
+		again()
+		require.Equal(t, wire.StateRunning, p.view("slow").State)
+		require.Equal(t, []int{1, 2}, deaf.brought())
+		require.NoError(t, p.stop())
+	})
+}
