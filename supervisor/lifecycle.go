@@ -52,37 +52,6 @@ func (s *Supervisor) tryStart(a *agent) {
 	s.launch(a)
 }
 
-func (s *Supervisor) wait(a *agent, what string) {
-	if a.state != wire.StateWaiting {
-		a.set(wire.StateWaiting, "for "+what)
-		s.event(a, wire.Event{Kind: wire.EventWaiting, Text: "waits for " + what})
-	}
-	a.reason = "for " + what
-}
-
-// missing names the first agent that a still waits for.
-func (s *Supervisor) missing(a *agent) string {
-	if a.freely {
-		return ""
-	}
-	for _, name := range a.DependsOn {
-		d := s.agents[name]
-		if d != nil && d.state != wire.StateRunning && d.state != wire.StateStalled && d.state != wire.StateExited {
-			return name
-		}
-	}
-	return ""
-}
-
-// wakeWaiting starts those that waited for something that has changed.
-func (s *Supervisor) wakeWaiting() {
-	for _, a := range s.order {
-		if a.state == wire.StateWaiting {
-			s.tryStart(a)
-		}
-	}
-}
-
 func (a *agent) set(state wire.State, reason string) { a.state, a.reason = state, reason }
 
 // launch makes the agent's process, off this goroutine: reading secrets and
@@ -400,10 +369,4 @@ func (s *Supervisor) checkIdle() {
 	if s.options.ExitWhenIdle {
 		s.stop("all agents have ended")
 	}
-}
-
-// hopeless says whether a waits for an agent that is not going to run.
-func (s *Supervisor) hopeless(a *agent) bool {
-	d := s.agents[s.missing(a)]
-	return d != nil && (!d.wanted || d.state == wire.StateWaiting && s.hopeless(d))
 }

@@ -39,6 +39,7 @@ type round struct {
 	after  int64 // it has been brought all behind which this is the last
 	due    bool  // there may be more
 	inHand bool  // it has a page that was not taken yet
+	waits  bool  // for room
 	over   bool
 }
 
@@ -93,8 +94,8 @@ func (p *postman) ring(records []wire.Record) {
 
 // schedule has a round looked at. The lock is held.
 func (p *postman) schedule(r *round) {
-	if r == nil || r.due || r.over {
-		return
+	if r == nil || r.due || r.over || r.inHand || r.waits {
+		return // or it is looked at when that is over
 	}
 	r.due = true
 	p.do(func() { p.visit(r) })
@@ -147,21 +148,21 @@ func (p *postman) close() {
 func (p *postman) visit(r *round) {
 	p.mu.Lock()
 	r.due = false
-	busy := r.over || r.inHand
+	over := r.over
 	p.mu.Unlock()
-	if busy {
-		return // it is looked at again when the page that it has was taken
+	if over {
+		return
 	}
 	room, ok := r.mail.pageRoom()
 	if !ok {
-		r.mail.whenRoomy(func() { p.again(r) })
+		p.await(r)
 		return
 	}
 	page := handlers.MailPage{Actor: r.actor, After: r.after, Limit: int64(min(pageMessages, room.Messages))}
 	messages, seen, _, err := handlers.ReadMail(p.dispatcher, page, int(min(pageBytes, room.Bytes)))
 	if err != nil {
 		p.dispatcher.log.Error("mail cannot be read; it is tried again", "actor", r.actor, "error", err)
-		time.AfterFunc(time.Second, func() { p.again(r) })
+		time.AfterFunc(time.Second, func() { p.again(r) }) // which does nothing when all is over
 		return
 	}
 	if len(messages) > 0 && !p.bring(r, messages) {
@@ -200,9 +201,22 @@ func (p *postman) bring(r *round, messages []wire.Mail) bool {
 	r.inHand = false
 	p.mu.Unlock()
 	if errors.Is(err, ErrMailboxFull) {
-		r.mail.whenRoomy(func() { p.again(r) })
+		p.await(r)
 	}
 	return false
+}
+
+// await has a round looked at when its agent has read.
+func (p *postman) await(r *round) {
+	p.mu.Lock()
+	r.waits = true
+	p.mu.Unlock()
+	r.mail.whenRoomy(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		r.waits = false
+		p.schedule(r)
+	})
 }
 
 // answer completes an answer out of the record and gives it to a run. One that

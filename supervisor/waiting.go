@@ -1,0 +1,43 @@
+package supervisor
+
+import "orchestrator/wire"
+
+// What agents wait for before they start.
+
+// missing names the first agent that a still waits for.
+func (s *Supervisor) missing(a *agent) string {
+	if a.freely {
+		return ""
+	}
+	for _, name := range a.DependsOn {
+		d := s.agents[name]
+		if d != nil && d.state != wire.StateRunning && d.state != wire.StateStalled && d.state != wire.StateExited {
+			return name
+		}
+	}
+	return ""
+}
+
+// wait has an agent wait to be started, and tells people for what.
+func (s *Supervisor) wait(a *agent, what string) {
+	if a.state != wire.StateWaiting {
+		a.set(wire.StateWaiting, "for "+what)
+		s.event(a, wire.Event{Kind: wire.EventWaiting, Text: "waits for " + what})
+	}
+	a.reason = "for " + what
+}
+
+// wakeWaiting starts those that waited for something that has changed.
+func (s *Supervisor) wakeWaiting() {
+	for _, a := range s.order {
+		if a.state == wire.StateWaiting {
+			s.tryStart(a)
+		}
+	}
+}
+
+// hopeless says whether a waits for an agent that is not going to run.
+func (s *Supervisor) hopeless(a *agent) bool {
+	d := s.agents[s.missing(a)]
+	return d != nil && (!d.wanted || d.state == wire.StateWaiting && s.hopeless(d))
+}
