@@ -43,7 +43,7 @@ func (r *Reader) event(kind string) Message {
 }
 
 // longestID is how many bytes an id may have.
-const longestID = 1000
+const longestID = 4096
 
 // identity is the id: any text that is not empty.
 func (k *keys) identity() (string, *Error) {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +77,61 @@ func TestBusIsToldAgain(t *testing.T) {
 func (b *bureau) agentsOwn(agent, actor string) *clerk {
 	b.t.Helper()
 	return &clerk{visitor: b.program(agent), actor: actor}
+}
+
+// Across kills each run is told what its actor has not acked, from the first of it
+// on, in order, and once; also one that takes little at a time.
+//
+// Rows: E-24, E-26, E-27, E-28, E-33, E-37, E-40, T-34.
+func TestBusIsToldThroughKills(t *testing.T) {
+	t.Parallel()
+	const small = "  limits {\n    mailbox = 8\n  }"
+	b, actors := newBureau(t, writing("one", "PO:one", small)+writing("two", "PO:two"), "one", "two")
+	granted, asked, n := int64(0), int64(0), 0
+	for range rounds(t, 4) {
+		one, two := actors[0], actors[1]
+		var lines strings.Builder
+		for range 300 {
+			fmt.Fprintln(&lines, mail("PO:two", "PO:one", direct, fmt.Sprintf(`{"n":%d}`, n)))
+			n++
+		}
+		two.say(lines.String())
+		cursor := b.known("PO:one").Cursor
+		found := one.hears(20)
+		asked = found[len(found)-1].Seq // an ack that may be answered, and one that may not even come
+		one.request("ack-messages", fmt.Sprintf(`{"seq":%d}`, found[9].Seq))
+		last := one.request("ack-messages", fmt.Sprintf(`{"seq":%d}`, asked))
+		waitForThat(t, "some more", func() bool { return len(one.notices("message")) >= 50 })
+		found = one.hears(50)
+		b.kill()
+		whole := []letter(nil)
+		for _, line := range one.heardSoFar() {
+			if !json.Valid([]byte(line)) {
+				continue // it was cut off
+			}
+			m := heardAs(t, line)
+			switch {
+			case m.Type == "notify:message":
+				whole = append(whole, readLetter(t, string(m.Payload)))
+			case m.to(last):
+				require.Nil(t, m.Error, line)
+				granted = asked
+			}
+		}
+		require.Equal(t, found, whole[:len(found)])
+		actors = b.open("one", "two")
+		all := b.agentsOwn("one", "PO:one").polls(fmt.Sprintf("&limit=10000&cursor=%d", cursor))
+		require.Equal(t, all[:len(whole)], whole, "all that was not acked, from the first on")
+		require.GreaterOrEqual(t, b.known("PO:one").Cursor, granted)
+		require.LessOrEqual(t, b.known("PO:one").Cursor, asked)
+	}
+	last := b.boss.send("PO:one", direct, `{"last":true}`)
+	rest := b.agentsOwn("one", "PO:one").everything(10_000)
+	cursor := b.known("PO:one").Cursor
+	rest = slices.DeleteFunc(rest, func(l letter) bool { return l.Seq <= cursor })
+	require.Equal(t, last, rest[len(rest)-1])
+	require.Equal(t, rest, actors[0].hears(len(rest)))
+	b.stop()
 }
 
 // Who is another actor with each run is told what comes while it runs. What was
