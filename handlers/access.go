@@ -256,6 +256,9 @@ func revokeToken(t *turn, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Kind == credentialActor && !t.access.admitsBeside(c, t.at) && t.bus.remote(c.For) {
+		t.resolveStale(t.bus.actors[c.For], "its token was revoked")
+	}
 	t.fact("", "", &tokenRevoked{ID: c.ID, Subject: c.For})
 	return &c.Credential, nil
 }
@@ -268,12 +271,15 @@ type tokenRevoked struct {
 
 func (*tokenRevoked) kind() string { return wire.EventTokenRevoked }
 
-func (f *tokenRevoked) apply(s *State, _ *wire.Record) {
+func (f *tokenRevoked) apply(s *State, r *wire.Record) {
 	switch c := s.access.byID[f.ID]; {
 	case c == nil:
 	case c.Kind == credentialToken:
 		c.revoked = true
 	default: // nothing is signed that would hold without us
 		s.access.drop(c)
+		if !s.access.admitsBeside(c, r.At) && s.bus.remote(c.For) {
+			s.bus.forsake(c.For)
+		}
 	}
 }

@@ -74,6 +74,17 @@ func (x *access) admits(actor string) bool {
 	return false
 }
 
+// admitsBeside says whether the actor that a token is of has another one that
+// holds.
+func (x *access) admitsBeside(token *credential, at time.Time) bool {
+	for _, c := range x.order {
+		if c != token && c.Kind == credentialActor && c.For == token.For && !c.over(at) {
+			return true
+		}
+	}
+	return false
+}
+
 // ActorOf finds the actor that a token, given by its hash, speaks for.
 func (s *State) ActorOf(hash string, at time.Time) (actor string, ok bool) {
 	c := s.access.find(hash, credentialActor, at)

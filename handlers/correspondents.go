@@ -145,6 +145,22 @@ func (s *State) enroll(a *agent, seq int64) {
 	}
 }
 
+// remote says whether an actor is known, and nobody's here.
+func (b *bus) remote(id string) bool {
+	c := b.actors[id]
+	return c != nil && c.agent == nil
+}
+
+// forsake is for an actor from elsewhere that nobody can be any more: it is missed
+// by nobody, and forgotten if its name is not one to come back.
+func (b *bus) forsake(id string) {
+	c := b.actors[id]
+	b.unwatch(c)
+	if wire.Passing(id) && !c.stale {
+		b.leave(c)
+	}
+}
+
 // taken says whether a run of another agent has the mail of an actor.
 func (b *bus) taken(id string, a *agent) bool {
 	c := b.actors[id]

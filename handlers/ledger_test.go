@@ -93,6 +93,7 @@ func (l *ledger) hear(r *wire.Record) {
 		for hash, token := range l.tokens {
 			if token.id == f.ID {
 				delete(l.tokens, hash)
+				l.forsake(token.actor, r.At)
 			}
 		}
 	default:
@@ -209,6 +210,25 @@ func (l *ledger) know(f *agentKnown) {
 		l.lose(f.ID)
 	default:
 		l.become(f.ID, v.writes)
+	}
+}
+
+// forsake is for an actor that nobody can be any more: no agent is it, and no token
+// of it holds.
+func (l *ledger) forsake(id string, at time.Time) {
+	for _, token := range l.tokens {
+		if token.actor == id && (token.until.IsZero() || token.until.After(at)) {
+			return
+		}
+	}
+	if l.whose[id] != "" {
+		return
+	}
+	delete(l.expected, id)
+	l.w.must(!l.missed[id], "%s cannot come back, and GO waits for it", id)
+	if wire.Passing(id) {
+		delete(l.cursors, id)
+		delete(l.beats, id)
 	}
 }
 

@@ -84,6 +84,10 @@ func ActorOfRun(actor, run string) string {
 	return actor
 }
 
+// Passing says whether an actor is one of many of its kind, which come and go: a
+// worker or a specialist.
+func Passing(id string) bool { return strings.HasPrefix(id, "W:") || strings.HasPrefix(id, "S:") }
+
 // PerRun says whether each run of an agent is an actor of its own.
 func PerRun(actor string) bool {
 	return actor == "W" || strings.HasPrefix(actor, "S:") && strings.Count(actor, ":") == 1
