@@ -137,9 +137,9 @@ func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *O
 	known := slices.Contains(registered, m.Topic)
 	w.must(known && len(unknown) == 0 || !known && len(unknown) == 1, "%s is known: %t, and it was said %d times", m.Topic, known, len(unknown))
 	for _, r := range unknown {
-		var said unknownTopic
+		var said wire.UnknownTopic
 		err := json.Unmarshal(r.Payload, &said)
-		w.must(err == nil && said == unknownTopic{m.Topic, from, m.To, sent.Seq} && r.ReplyTo == sent.Seq && r.From == wire.ActorBus && r.To == wire.ActorGlobal, "%+v", r)
+		w.must(err == nil && said == wire.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: sent.Seq} && r.ReplyTo == sent.Seq && r.From == wire.ActorBus && r.To == wire.ActorGlobal, "%+v", r)
 	}
 	return mail
 }
@@ -254,13 +254,13 @@ func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
 		well = 1
 	}
 	for _, r := range append(spawns, ends...) {
-		var said spawned
+		var said wire.Spawned
 		err := json.Unmarshal(r.Payload, &said)
 		w.must(err == nil && r.To == wire.ActorGlobal && said.Agent == e.Agent && said.Run == e.Run, "%+v", r)
 		w.must(!w.bus.isOf(e.Agent) || said.Actor == v.actor, "%s is %s: %s", e.Agent, v.actor, r.Payload)
 	}
 	mail, crashes := split(mail, func(r *wire.Record) bool {
-		return r.Topic == wire.TopicAlertFired && bytes.Contains(r.Payload, []byte(alertCrashed))
+		return r.Topic == wire.TopicAlertFired && bytes.Contains(r.Payload, []byte(wire.AlertCrashed))
 	})
 	w.must(len(spawns) == started && len(ends) == well && len(crashes) == badly, "%s of %s: GO is told %d, %d, %d times that it has started, ended, ended badly",
 		e.Kind, e.Agent, len(spawns), len(ends), len(crashes))

@@ -133,11 +133,11 @@ func (l *ledger) beat(id string, at time.Time) {
 // hearAlert: of everything that is wrong GO is told once, and once that it is
 // over.
 func (l *ledger) hearAlert(r *wire.Record) {
-	var a alert
+	var a wire.Alert
 	l.w.must(json.Unmarshal(r.Payload, &a) == nil, "%s", r.Payload)
 	fired := r.Topic == wire.TopicAlertFired
 	switch a.Alert {
-	case alertStale:
+	case wire.AlertStale:
 		l.w.must(l.about == a.Actor && l.missed[a.Actor] != fired, "%s %s", r.Topic, r.Payload)
 		if fired {
 			v := l.lives[l.whose[a.Actor]]
@@ -146,7 +146,7 @@ func (l *ledger) hearAlert(r *wire.Record) {
 			l.w.must(r.At.Sub(l.heard(a.Actor)) > l.w.rules.Stale, "%s is missed too soon: %v", a.Actor, r.At.Sub(l.heard(a.Actor)))
 		}
 		l.missed[a.Actor], l.about = fired, ""
-	case alertCrashed:
+	case wire.AlertCrashed:
 		v := l.lives[a.Agent]
 		l.w.must(v != nil && v.crashed != fired, "%s %s", r.Topic, r.Payload)
 		v.crashed = fired

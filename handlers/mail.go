@@ -176,7 +176,7 @@ func (t *turn) send(from string, m *wire.SendMessage) *wire.Sent {
 	}
 	t.mail(f)
 	if !t.rules.knows(m.Topic) {
-		t.tellGlobal(wire.ActorBus, wire.TopicUnknown, f.Seq, unknownTopic{m.Topic, from, m.To, f.Seq})
+		t.tellGlobal(wire.ActorBus, wire.TopicUnknown, f.Seq, wire.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: f.Seq})
 	}
 	if m.Topic == wire.TopicHeartbeat {
 		t.resolveStale(t.bus.actors[from], "its heartbeat is back")
@@ -202,12 +202,4 @@ func (t *turn) oddMail(from string, m *wire.SendMessage) (warnings []string) {
 		warnings = append(warnings, fmt.Sprintf("the topic %s is not registered: bus.topics in the configuration is the list", m.Topic))
 	}
 	return warnings
-}
-
-// unknownTopic is the payload of topic.unknown.
-type unknownTopic struct {
-	Topic string `json:"topic"`
-	From  string `json:"from_actor"`
-	To    string `json:"to_actor"`
-	Seq   int64  `json:"seq"`
 }

@@ -87,7 +87,7 @@ func (t *turn) heed(e *errand, m *mailed) {
 // nothing has been done about it: whoever is GO gives it to another, or lets it
 // be. The message itself stays.
 func (t *turn) deadLetter(m *mailed) {
-	about := alert{Alert: alertDead, Actor: m.From}
+	about := wire.Alert{Alert: wire.AlertDead, Actor: m.From}
 	var said wire.Object
 	if said.ReadObject(m.Payload, t.rules.Depth, "") == nil {
 		about.Code, about.Text = said.Text("error_code"), said.Text("error")

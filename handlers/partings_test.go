@@ -111,11 +111,11 @@ func TestNameMoves(t *testing.T) {
 			require.Empty(t, p.heard(wire.TopicAlertFired, "other"), "it does not run")
 			p.play("start other")
 			p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: "named", Run: p.run("named"), Figures: wire.Figures{ExitCode: &code}})
-			require.Len(t, apart(p.heard(topic, "named"), alertStale), 1)
+			require.Len(t, apart(p.heard(topic, "named"), wire.AlertStale), 1)
 			p.play("acts named PO:another")
 			p.play("agents: named(worker) plain(worker) other(worker)")
 			p.play("start named")
-			require.Len(t, apart(p.heard(wire.TopicAlertResolved, "named"), alertStale), code)
+			require.Len(t, apart(p.heard(wire.TopicAlertResolved, "named"), wire.AlertStale), code)
 			p.play("exit other 0")
 			require.Equal(t, []string{p.run("other")}, p.heard(wire.TopicAgentTerminated, "other"), "what another said is not its own")
 			p.requireReplay()
@@ -137,11 +137,11 @@ func TestMissedAndGone(t *testing.T) {
 			p.play("> plain 1 heartbeat {}")
 			p.play("at +4m")
 			p.do(Actor{}, wire.Due{})
-			require.Equal(t, []string{alertStale}, p.heard(wire.TopicAlertFired, "plain"))
+			require.Equal(t, []string{wire.AlertStale}, p.heard(wire.TopicAlertFired, "plain"))
 			for _, line := range lines {
 				p.play(line)
 			}
-			require.Contains(t, p.heard(wire.TopicAlertResolved, "plain"), alertStale)
+			require.Contains(t, p.heard(wire.TopicAlertResolved, "plain"), wire.AlertStale)
 			p.requireReplay()
 		})
 	}

@@ -52,28 +52,8 @@ func (f *actorStale) apply(s *State, _ *wire.Record) {
 	}
 }
 
-// The alerts, as their payloads say them.
-const (
-	alertStale   = "agent.stale"
-	alertCrashed = "agent.crashed"
-	alertDead    = "message.failed" // somebody could not deal with a message
-)
-
-// alert is the payload of alert.fired and alert.resolved.
-type alert struct {
-	Alert    string `json:"alert"`
-	Actor    string `json:"actor"`
-	Agent    string `json:"agent,omitzero"`
-	LastSeen string `json:"last_seen,omitzero"`
-	Run      string `json:"run,omitzero"`
-	ExitCode *int   `json:"exit_code,omitzero"`
-	Signal   string `json:"signal,omitzero"`
-	Code     string `json:"error_code,omitzero"`
-	Text     string `json:"text,omitzero"`
-}
-
-func alertOf(what string, c *correspondent) alert {
-	a := alert{Alert: what}
+func alertOf(what string, c *correspondent) wire.Alert {
+	a := wire.Alert{Alert: what}
 	if c == nil {
 		return a
 	}
@@ -97,7 +77,7 @@ func (s *State) staleAt() time.Time {
 func (t *turn) missBeats() {
 	for len(t.bus.due) > 0 && !t.staleAt().After(t.at) {
 		c := t.bus.due[0]
-		about := alertOf(alertStale, c)
+		about := alertOf(wire.AlertStale, c)
 		t.factOf(wire.ActorBus, "", "", &actorStale{Actor: c.id})
 		t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)
 	}
@@ -109,28 +89,18 @@ func (t *turn) resolveStale(c *correspondent, why string) {
 		return
 	}
 	t.factOf(wire.ActorBus, "", "", &actorStale{Actor: c.id, Over: true})
-	about := alertOf(alertStale, c)
+	about := alertOf(wire.AlertStale, c)
 	about.Text = why
 	t.tellGlobal(wire.ActorBus, wire.TopicAlertResolved, 0, about)
-}
-
-// spawned is the payload of agent.spawned and agent.terminated.
-type spawned struct {
-	Agent    string `json:"agent"`
-	Actor    string `json:"actor"`
-	Run      string `json:"run"`
-	PID      int    `json:"pid,omitzero"`
-	ExitCode *int   `json:"exit_code,omitzero"`
-	Text     string `json:"text,omitzero"`
 }
 
 // spawn tells GO that an agent has started, and that what was wrong with it is
 // not any more.
 func (t *turn) spawn(a *agent, e *wire.Event, wrecked bool) {
-	t.tellGlobal(wire.ActorGlobal, wire.TopicAgentSpawned, 0, spawned{Agent: a.ID, Actor: a.mail.id, Run: e.Run, PID: e.Figures.PID})
+	t.tellGlobal(wire.ActorGlobal, wire.TopicAgentSpawned, 0, wire.Spawned{Agent: a.ID, Actor: a.mail.id, Run: e.Run, PID: e.Figures.PID})
 	t.resolveStale(a.mail, "it has started anew")
 	if wrecked {
-		about := alertOf(alertCrashed, a.mail)
+		about := alertOf(wire.AlertCrashed, a.mail)
 		about.Run, about.Text = e.Run, "it has started anew"
 		t.tellGlobal(wire.ActorBus, wire.TopicAlertResolved, 0, about)
 	}
@@ -149,7 +119,7 @@ func (t *turn) terminate(a *agent, e *wire.Event) {
 	}
 	t.resolveStale(a.mail, "it has ended")
 	if !a.farewell {
-		t.tellGlobal(from, wire.TopicAgentTerminated, 0, spawned{
+		t.tellGlobal(from, wire.TopicAgentTerminated, 0, wire.Spawned{
 			Agent: a.ID, Actor: id, Run: e.Run, ExitCode: e.Figures.ExitCode, Text: e.Text,
 		})
 	}
@@ -158,7 +128,7 @@ func (t *turn) terminate(a *agent, e *wire.Event) {
 // crashed tells GO that an agent has ended badly.
 func (t *turn) crashed(a *agent, e *wire.Event) {
 	t.resolveStale(a.mail, "it has ended")
-	about := alertOf(alertCrashed, a.mail)
+	about := alertOf(wire.AlertCrashed, a.mail)
 	about.Agent, about.Run, about.Text = a.ID, e.Run, e.Text
 	about.ExitCode, about.Signal = e.Figures.ExitCode, e.Figures.Signal
 	t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)

@@ -46,37 +46,25 @@ func (c *console) alert(l supervisor.Line, mark string) {
 	}
 }
 
-// The alerts that the bus fires, as their payloads say them.
-const (
-	alertStale   = "agent.stale"
-	alertCrashed = "agent.crashed"
-	alertDead    = "message.failed"
-)
-
 // alertWords are an alert as people read it, and the agent that it is about. One
 // that an agent has crashed has none: its exit is on the screen.
 func alertWords(m *wire.Mail) (agent, text string) {
-	var said struct {
-		Alert string `json:"alert"`
-		Actor string `json:"actor"`
-		Agent string `json:"agent"`
-		Text  string `json:"text"`
-	}
+	var said wire.Alert
 	if m.From != wire.ActorBus || wire.DecodeOwn(m.Payload, &said) != nil {
 		return "", fmt.Sprintf("%s: %s (%s)", oneLine(m.From), clip(oneLine(string(m.Payload)), shownPayload), m.Topic)
 	}
 	actor, fired := oneLine(said.Actor), m.Topic == wire.TopicAlertFired
 	switch {
-	case said.Alert == alertCrashed:
+	case said.Alert == wire.AlertCrashed:
 		return "", ""
-	case said.Alert == alertStale && fired:
+	case said.Alert == wire.AlertStale && fired:
 		text = actor + " sends no heartbeat"
-	case said.Alert == alertDead:
+	case said.Alert == wire.AlertDead:
 		text = actor + " could not deal with a message" + colon(said.Text)
 		if m.ReplyTo != nil {
 			text = fmt.Sprintf("%s could not deal with message %d%s", actor, *m.ReplyTo, colon(said.Text))
 		}
-	case said.Alert == alertStale:
+	case said.Alert == wire.AlertStale:
 		text = actor + " is not missed any more" + colon(said.Text)
 	default:
 		text = actor + colon(said.Text)
@@ -87,10 +75,7 @@ func alertWords(m *wire.Mail) (agent, text string) {
 // unknownTopic says that somebody uses a topic that is not registered: once for
 // many in a row.
 func (c *console) unknownTopic(l supervisor.Line) {
-	said, err := decode[struct {
-		Topic string `json:"topic"`
-		From  string `json:"from_actor"`
-	}](l.Event.Mail.Payload)
+	said, err := decode[wire.UnknownTopic](l.Event.Mail.Payload)
 	if err != nil || said.Topic == c.unknown {
 		return
 	}

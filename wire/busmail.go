@@ -1,0 +1,42 @@
+package wire
+
+// What the bus itself writes, to GO.
+
+// Alert is the payload of alert.fired and alert.resolved.
+type Alert struct {
+	Alert    string `json:"alert"` // Alert… below
+	Actor    string `json:"actor"`
+	Agent    string `json:"agent,omitzero"`
+	LastSeen string `json:"last_seen,omitzero"`
+	Run      string `json:"run,omitzero"`
+	ExitCode *int   `json:"exit_code,omitzero"`
+	Signal   string `json:"signal,omitzero"`
+	Code     string `json:"error_code,omitzero"`
+	Text     string `json:"text,omitzero"`
+}
+
+// The alerts.
+const (
+	AlertStale   = "agent.stale"    // its heartbeat stays away
+	AlertCrashed = "agent.crashed"  // it has ended badly
+	AlertDead    = "message.failed" // it could not deal with a message
+)
+
+// Spawned is the payload of agent.spawned, and of agent.terminated where the agent
+// has not said so itself.
+type Spawned struct {
+	Agent    string `json:"agent"`
+	Actor    string `json:"actor"`
+	Run      string `json:"run"`
+	PID      int    `json:"pid,omitzero"`
+	ExitCode *int   `json:"exit_code,omitzero"`
+	Text     string `json:"text,omitzero"`
+}
+
+// UnknownTopic is the payload of topic.unknown.
+type UnknownTopic struct {
+	Topic string `json:"topic"`
+	From  string `json:"from_actor"`
+	To    string `json:"to_actor"`
+	Seq   int64  `json:"seq"`
+}
