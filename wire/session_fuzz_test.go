@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func FuzzSession(f *testing.F) {
+	for _, example := range sessionExamples(f) {
+		f.Add(encoded(f, example))
+	}
+	f.Add([]byte(shortAssignment))
+	f.Add([]byte(shortResult))
+	f.Add([]byte(strings.ReplaceAll(shortResult, `,"`, ",\n\"")))
+	schema := validators(f)["session-message"]
+	f.Fuzz(func(t *testing.T, line []byte) {
+		m, err := ReadSessionMessage(line, 64, false)
+		strictly, refused := ReadSessionMessage(line, 64, true)
+		if err != nil {
+			require.NotNil(t, refused, "what is right strictly is right: %s", line)
+			problems, _ := err.Details["errors"].([]Problem)
+			require.LessOrEqual(t, len(problems), mostProblems)
+			require.NotEmpty(t, err.Complaints())
+			return
+		}
+		if refused == nil {
+			require.Equal(t, m, strictly)
+		}
+		if !strangeNumbers.Match(line) {
+			require.NoError(t, schema.Validate(mended(t, decoded(t, m.Document))), "%s", line)
+		}
+		requireDelivered(t, m)
+	})
+}
+
+// requireDelivered checks that a message is delivered as one line that is the
+// message, with no more than two members behind it.
+func requireDelivered(t *testing.T, m *SessionMessage) {
+	t.Helper()
+	line := m.Delivered(42, "c")
+	require.NotContains(t, string(line), "\n")
+	require.NotContains(t, string(line), "\r")
+	said, _, ok := scan(m.Document, 64, nil)
+	require.True(t, ok)
+	delivered, _, ok := scan(line, 64, nil)
+	require.True(t, ok)
+	require.True(t, bytes.HasPrefix(line, m.Document[:len(m.Document)-1]))
+	var more []string
+	for _, filled := range delivered[len(said):] {
+		more = append(more, string(filled.key)+" "+string(filled.value))
+	}
+	var want []string
+	if !m.Sequenced {
+		want = append(want, "sequence_number 42")
+	}
+	if m.CorrelationID == "" {
+		want = append(want, `correlation_id "c"`)
+	}
+	require.Equal(t, want, more)
+	back, err := ReadSessionMessage(line, 64, false)
+	require.Nil(t, err)
+	require.Equal(t, m.Body, back.Body)
+	require.True(t, back.Sequenced)
+}
