@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"time"
@@ -139,7 +140,14 @@ func longer(into *time.Duration) func(value) {
 }
 
 // size is a number of bytes, at least as many as told.
-func size(into *int64, least int64) func(value) {
+func size(into *int64, least int64) func(value) { return sizeUpTo(into, least, math.MaxInt64) }
+
+// mostSaid is how much can be said at once: what is taken must fit into one fact of
+// the record, which holds 32 MiB.
+const mostSaid = 28 << 20
+
+// sizeUpTo is size with a bound above.
+func sizeUpTo(into *int64, least, most int64) func(value) {
 	return func(v value) {
 		if n := v.cty; n.Type() == cty.Number && n.AsBigFloat().Sign() != 0 {
 			v.reject("bad-size", "Bad size", fmt.Sprintf("%s is a size.", v.name), unitHint("Sizes", v, "MiB"))
@@ -160,6 +168,9 @@ func size(into *int64, least int64) func(value) {
 		case n < least:
 			v.reject("out-of-range", "Size out of range",
 				fmt.Sprintf("%s is at least %d bytes.", v.name, least), "")
+		case n > most:
+			v.reject("out-of-range", "Size out of range",
+				fmt.Sprintf("%s is at most %d MiB.", v.name, most>>20), "What is larger goes into a file, and its name into the message.")
 		default:
 			*into = n
 		}
