@@ -356,6 +356,14 @@ func TestUnreadMailStallsNobody(t *testing.T) {
 		again()
 		require.Equal(t, wire.StateRunning, p.view("slow").State)
 		require.Equal(t, []int{1, 2}, deaf.brought())
+		again = p.deafen(deaf)
+		one.says(mailTo("3", "PO:slow", 3))
+		synctest.Wait()
+		deaf.exit <- 0
+		again()
+		<-time.After(time.Minute)
+		require.Equal(t, []int{1, 2, 3}, deaf.brought(), "its next run has all that it has not acked")
+		require.Zero(t, p.view("slow").Mailbox.Refused, "nothing is lost")
 		require.NoError(t, p.stop())
 	})
 }

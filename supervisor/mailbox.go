@@ -77,8 +77,8 @@ const (
 )
 
 // put adds an entry, and writes it in place when the stream takes it at once.
-// The text is the caller's again when it returns. When the mailbox is full it also returns what is closed when that may have
-// changed.
+// The text is the caller's again when it returns. When the mailbox is full it also
+// returns what is closed when that may have changed.
 func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 	m.mu.Lock()
 	switch {
@@ -162,7 +162,7 @@ func (m *mailbox) forget() []func(bool) {
 			lost = append(lost, m.queue[i].told)
 		}
 	}
-	m.refused += int64(m.lines + m.taken)
+	m.refused += int64(m.urgent) // what can wait is not lost
 	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.toTell = true, nil, 0, 0, 0, 0, nil
 	m.relief, m.lighter, m.urgent, m.pressed = nil, nil, 0, 0
 	m.makeRoom()
