@@ -97,7 +97,7 @@ func (s *State) attach(a *agent, id string, seq int64) *correspondent {
 	s.detach(a)
 	c := s.bus.enter(id, seq)
 	if c.agent != nil {
-		c.agent.mail = nil // the configuration has given its name to another
+		c.agent.mail = nil // whose run has ended: until then its name is not given to another
 	}
 	s.bus.unwatch(c)
 	s.access.revokeActor(id) // an agent has its own from its start
@@ -222,10 +222,10 @@ func (t *turn) writer(claimed, where string) (string, *wire.Error) {
 	return id, nil
 }
 
-// MailOf says as whom an agent has mail, and behind which number it has not been
+// Reads says as whom an agent has mail, and behind which number it has not been
 // told of any: what it has not acked, but nothing that was said to everybody
 // before its actor was known.
-func (s *State) MailOf(name string) (actor string, after int64) {
+func (s *State) Reads(name string) (actor string, after int64) {
 	a := s.agents[name]
 	if a == nil || a.mail == nil {
 		return "", 0

@@ -156,7 +156,7 @@ func (s *Supervisor) bringMail(a *agent) {
 		return
 	}
 	r := &round{to: handlers.Actor{Kind: handlers.Agent, Name: a.Name, Run: a.run}, mail: a.mail}
-	s.dispatcher.look(func(state *handlers.State) { r.actor, r.after = state.MailOf(a.Name) })
+	s.dispatcher.look(func(state *handlers.State) { r.actor, r.after = state.Reads(a.Name) })
 	if r.actor != "" {
 		s.dispatcher.mail.begin(r)
 	}

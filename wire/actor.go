@@ -69,12 +69,6 @@ func CheckAddressee(id string) string {
 	return ""
 }
 
-// CheckAgentActor says why an agent cannot have something for its actor: an id,
-// or what an id is made of for each of its runs; see ActorOfRun.
-func CheckAgentActor(actor string) string {
-	return CheckActor(ActorOfRun(actor, "00000000-0000-0000-0000-000000000000"))
-}
-
 // ActorOfRun is the id that a run of an agent has. Of "W", and of "S:kind", each
 // run is another one; everything else is an id by itself.
 func ActorOfRun(actor, run string) string {

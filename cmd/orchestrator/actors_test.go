@@ -30,7 +30,7 @@ func TestTheFileKnowsActors(t *testing.T) {
 		"PO:a:b", "PO:a\u00a0b", "PO:a\u200bb", "PO:\u202ed", "PO:" + long, "S:" + long, "PO:\a",
 	} {
 		taken := problems(fmt.Sprintf("agent \"a\" {\n  command = [\"x\"]\n  actor   = %q\n}", actor)) == 0
-		allowed := wire.CheckAgentActor(actor) == ""
+		allowed := wire.CheckActor(wire.ActorOfRun(actor, "7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100")) == ""
 		require.False(t, taken && !allowed, "%q is an actor in the file alone", actor)
 		require.True(t, taken || !allowed || len(actor) > 150, "%q is an actor on the bus alone", actor)
 	}
