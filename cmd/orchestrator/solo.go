@@ -88,7 +88,7 @@ func (s *solo) show(l supervisor.Line) {
 		return
 	}
 	if l.Missed > 0 {
-		s.say("%s are missing here: nothing was read for too long", count(int(l.Missed), "line"))
+		s.missed(l.Missed)
 	}
 	to, other := &s.out, &s.err
 	if l.Stream == wire.StreamErr {
@@ -113,6 +113,15 @@ func (s *solo) event(e *wire.Event) {
 		s.say("%s", wire.Visible(e.Text))
 	case wire.EventQuestionAsked:
 		s.say("asks %s", wire.Visible(e.Text))
+	}
+}
+
+// missed tells of a hole in the output, to somebody who reads it.
+func (s *solo) missed(lines int64) {
+	s.flush(&s.out)
+	s.flush(&s.err)
+	if !s.unread {
+		s.say("nothing was read for too long, so this is missing here: %s", count(int(lines), "line"))
 	}
 }
 
