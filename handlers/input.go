@@ -15,6 +15,7 @@ type Input struct {
 	// Refusal is why a request cannot be decided about, if it cannot: what had to
 	// be looked up for it could not be.
 	Refusal *wire.Error
+	Took    time.Duration // since it came, of a session message: its log says so
 }
 
 // Actor is who speaks. Its fields are what the pipe or the credential says,
@@ -90,6 +91,8 @@ type Letter struct {
 	Refusal *wire.Error // of an answer: instead of a payload
 	Task    string      // of a notice: somebody wants to hear, in a wire.Told, that it was written
 	Pages   []Page      // of an answer: what is in the log alone
+	Line    wire.Raw    // instead of all that: a line as it is, a session message
+	Said    int64       // of a Line: the number of its record, for the wire.Told that it was written
 }
 
 // Rules are what the configuration decides.

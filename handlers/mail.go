@@ -114,52 +114,65 @@ func sendMessage(t *turn, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
 		}
 	}
-	if before, _ := t.before(from, m); before != 0 { // what it says is in the record
+	if before, _ := t.before(&m.Lookup, from, m.Key); before != 0 { // what it says is in the record
 		return &wire.Sent{Mail: wire.Mail{Seq: before}, Duplicate: true}, nil
 	}
 	return t.send(from, m), nil
 }
 
-// Keyed says which message an input sends with a key, if it does, and from whom:
-// whether there is one already is to be looked up in the record first.
-func (s *State) Keyed(in *Input) (m *wire.SendMessage, from string) {
+// Keyed says what an input sends with a key, if it does: whether there is something
+// with it already is to be looked up in the record first, and filled into l. The key
+// is that of from.
+func (s *State) Keyed(in *Input) (l *wire.Lookup, from, key string) {
 	r, ok := in.Message.(*wire.Request)
 	if !ok {
-		return nil, ""
-	}
-	if m, ok = r.Body.(*wire.SendMessage); !ok || m.Key == "" {
-		return nil, ""
+		return nil, "", ""
 	}
 	t := turn{State: s, from: in.From}
-	from, err := t.writer(m.From, "from_actor")
-	if err != nil {
-		return nil, "" // it is refused
+	switch m := r.Body.(type) {
+	case *wire.SendMessage:
+		if from, err := t.writer(m.From, "from_actor"); m.Key != "" && err == nil {
+			return &m.Lookup, from, m.Key
+		}
 	}
-	return m, from
+	return nil, "", "" // it is refused, or has none
 }
 
-// before is the number of the message that its sender has sent with the same key,
-// 0 if there is none.
-func (t *turn) before(from string, m *wire.SendMessage) (seq int64, sure bool) {
-	if m.Key == "" {
+// before is the number of the record that somebody has with the same key, 0 if there
+// is none.
+func (t *turn) before(l *wire.Lookup, from, key string) (seq int64, sure bool) {
+	if key == "" {
 		return 0, true
 	}
-	if m.Sender != from {
+	if l.Sender != from {
 		return 0, false // the agent was another actor when it was looked up
 	}
-	if m.Before != 0 {
-		return m.Before, true
+	if l.Before != 0 {
+		return l.Before, true
 	}
-	return t.bus.keys.find(from, m.Key, m.Looked)
+	return t.bus.keys.find(from, key, l.Looked)
+}
+
+// SumOf is the sum of what a record with a key says, where the same key with other
+// words is refused; 0 where it is the key alone that counts.
+func SumOf(r *wire.Record) uint64 {
+	if r.Kind != wire.EventSessionSaid {
+		return 0
+	}
+	var said struct {
+		Sum uint64 `json:"sum"`
+	}
+	_ = wire.DecodeOwn(r.Payload, &said) // what cannot be read says something else
+	return said.Sum
 }
 
 // outdated says whether what was looked up for a request is too old to decide it.
 func (t *turn) outdated(r *wire.Request) bool {
-	m, from := t.Keyed(&Input{From: t.from, Message: r})
-	if m == nil {
+	l, from, key := t.Keyed(&Input{From: t.from, Message: r})
+	if l == nil {
 		return false
 	}
-	_, sure := t.before(from, m)
+	_, sure := t.before(l, from, key)
 	return !sure
 }
 

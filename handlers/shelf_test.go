@@ -32,13 +32,13 @@ func found(s *wire.Search, r *wire.Record) bool {
 
 // lookUp does before a decision about a message what whoever has the record does.
 func (s shelf) lookUp(state *State, in *Input) {
-	m, from := state.Keyed(in)
-	if m == nil {
+	l, from, key := state.Keyed(in)
+	if l == nil {
 		return
 	}
-	m.Looked, m.Before, m.Sender = int64(len(s)), 0, from
-	for r := range s.Find(wire.Search{From: from, Key: m.Key}) {
-		m.Before = r.Seq
+	*l = wire.Lookup{Looked: int64(len(s)), Sender: from}
+	for r := range s.Find(wire.Search{From: from, Key: key}) {
+		l.Before, l.Sum = r.Seq, SumOf(&r)
 	}
 }
 

@@ -169,11 +169,11 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 // decide has an input decided. Of a message with a key the record is looked into
 // before; now and then that was a while ago.
 func (w *world) decide(in *Input) Outcome {
-	m, from := w.state.Keyed(in)
+	m, from, key := w.state.Keyed(in)
 	if m == nil {
 		return w.state.Handle(*in)
 	}
-	m.Before, m.Looked, m.Sender = w.bus.keyed[sentKey{from, m.Key}], w.state.seq, from
+	m.Before, m.Looked, m.Sender = w.bus.keyed[sentKey{from, key}], w.state.seq, from
 	if late := w.chance.Int64N(w.state.seq + 1); w.chance.IntN(3) == 0 {
 		if m.Looked = late; m.Before > late {
 			m.Before = 0
@@ -185,7 +185,7 @@ func (w *world) decide(in *Input) Outcome {
 	}
 	w.saw["a look that is too old"]++
 	w.must(len(out.Records)+len(out.Letters) == 0 && out.Refused == nil && !out.Waits, "nothing was decided, and something is told")
-	m.Before, m.Looked, m.Sender = w.bus.keyed[sentKey{from, m.Key}], w.state.seq, from
+	m.Before, m.Looked, m.Sender = w.bus.keyed[sentKey{from, key}], w.state.seq, from
 	out = w.state.Handle(*in)
 	w.must(!out.Again, "a fresh look is too old")
 	return out

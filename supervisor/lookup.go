@@ -17,11 +17,11 @@ func (d *dispatcher) lookUp(inputs []handlers.Input) {
 		if !keyed(in) {
 			continue
 		}
-		var m *wire.SendMessage
-		var from string
-		d.look(func(s *handlers.State) { m, from = s.Keyed(in) })
-		if m != nil {
-			in.Refusal = d.sentBefore(m, from)
+		var l *wire.Lookup
+		var from, key string
+		d.look(func(s *handlers.State) { l, from, key = s.Keyed(in) })
+		if l != nil {
+			in.Refusal = d.sentBefore(l, from, key)
 		}
 	}
 }
@@ -36,18 +36,18 @@ func keyed(in *handlers.Input) bool {
 	return ok && m.Key != ""
 }
 
-// sentBefore looks for the message that was sent with the same key.
-func (d *dispatcher) sentBefore(m *wire.SendMessage, from string) *wire.Error {
-	m.Before, m.Sender = 0, from
-	if m.Looked = math.MaxInt64; d.record == nil {
+// sentBefore looks for what was sent with the same key.
+func (d *dispatcher) sentBefore(l *wire.Lookup, from, key string) *wire.Error {
+	*l = wire.Lookup{Sender: from, Looked: math.MaxInt64}
+	if d.record == nil {
 		return nil
 	}
-	m.Looked = d.last.Load() // before the look: what is recorded meanwhile may be seen or not
-	for r, err := range d.Find(wire.Search{From: from, Key: m.Key}) {
+	l.Looked = d.last.Load() // before the look: what is recorded meanwhile may be seen or not
+	for r, err := range d.Find(wire.Search{From: from, Key: key}) {
 		if err != nil {
 			return d.unreadable(err)
 		}
-		m.Before = r.Seq
+		l.Before, l.Sum = r.Seq, handlers.SumOf(&r)
 	}
 	return nil
 }

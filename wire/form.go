@@ -10,9 +10,10 @@ type Form uint8
 
 // The forms.
 const (
-	FormOwn  Form = iota // request:…, answered with response:…
-	FormMail             // mail as it is, answered with the mail as it is kept
-	FormTool             // the call of a tool, answered as JSON-RPC; the ID is JSON
+	FormOwn     Form = iota // request:…, answered with response:…
+	FormMail                // mail as it is, answered with the mail as it is kept
+	FormTool                // the call of a tool, answered as JSON-RPC; the ID is JSON
+	FormSession             // a session message as it is: only a refusal is answered, with what became of it
 )
 
 // RawID is the id of a request as JSON, for those who refuse it; nil when it has

@@ -65,11 +65,7 @@ type SendMessage struct {
 	ReplyTo int64  `json:"reply_to,omitzero"`
 	Key     string `json:"idempotency_key,omitzero"`
 
-	// What was found in the record before anybody decides: of mail with a key,
-	// the number of that which its sender has sent with it already, 0 for none;
-	// up to which number that is known, and for which sender it was looked.
-	Before, Looked int64  `json:"-"`
-	Sender         string `json:"-"`
+	Lookup `json:"-"` // whether there is one with the key already; Sum is of no use here
 }
 
 // ReadSendMessage reads a SendMessage.

@@ -2,7 +2,7 @@ package wire
 
 // Message is what there is to decide about. A line of an agent turns out to be
 // a Log, a Request, a Report, a Refused, a Replied, a Session or a Foreign; the
-// orchestrator itself says an Event, a Told, a Roster or a Due.
+// orchestrator itself says an Event, a Told, a Gone, a Roster or a Due.
 type Message interface{ message() }
 
 // Log is a line for people. Why says what kept it from being a message, if it
@@ -58,11 +58,18 @@ type Foreign struct {
 type Told struct {
 	Agent, Run string
 	Task       string // what the notice was about
+	Said       int64  // or which message of a session it was: the number of its record
 	Lost       bool
 }
 
-// Roster says which agents there are, in order.
-type Roster struct{ Agents []Member }
+// Gone says that an agent has ended and is not started again by itself.
+type Gone struct{ Agent string }
+
+// Roster says which agents there are, and which sessions, in order.
+type Roster struct {
+	Agents   []Member
+	Sessions []SessionSpec
+}
 
 // Member is an agent as the orchestrator knows it before it runs.
 type Member struct {
@@ -86,6 +93,7 @@ type Due struct {
 
 func (*Event) message()   {}
 func (*Told) message()    {}
+func (*Gone) message()    {}
 func (*Roster) message()  {}
 func (Due) message()      {}
 func (Log) message()      {}

@@ -250,6 +250,20 @@ const (
 	EventActorSeen          = "actor.seen"  // its heartbeat
 	EventActorStale         = "actor.stale" // its heartbeat stays away
 	EventActorTokenIssued   = "actor.token_issued"
+	EventSessionOpened      = "session.opened"
+	EventSessionClosed      = "session.closed"
+	EventSessionSaid        = "session.message"
+	EventSessionRefused     = "session.refused"     // a message that was not delivered, and why
+	EventSessionDelivered   = "session.delivered"   // messages are in the hands of whom they are for
+	EventSessionDeferred    = "session.deferred"    // a message could not be delivered, and is tried again
+	EventSessionUndelivered = "session.undelivered" // it is not
+	EventSessionAssigned    = "session.assigned"    // a task has come into a session
+	EventSessionMoved       = "session.moved"       // a task of a session is in another phase
+	EventSessionTrouble     = "session.trouble"     // the work on one went wrong
+	EventProgressOverdue    = "task.progress_overdue"
+	EventReviewRequested    = "review.requested"
+	EventReviewDecided      = "review.decided"
+	EventReviewEscalated    = "review.escalated" // there have been as many as there may be
 )
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.
