@@ -8,7 +8,7 @@ import (
 )
 
 // accident is something that happens to a process.
-func (w *world) accident(m *member) {
+func (w *world) accident(m *inhabitant) {
 	happen := func(kind string, figures wire.Figures) {
 		w.do(Actor{}, &wire.Event{Kind: kind, Agent: m.ID, Run: m.run, Text: kind, Figures: figures})
 	}
@@ -51,7 +51,7 @@ func (w *world) accident(m *member) {
 }
 
 // reconfigure changes an agent, or takes it out, or in again.
-func (w *world) reconfigure(m *member) {
+func (w *world) reconfigure(m *inhabitant) {
 	switch {
 	case !m.listed && !m.far && w.chance.IntN(2) == 0:
 		w.enroll(m)

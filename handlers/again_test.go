@@ -35,10 +35,11 @@ func TestAllRepeats(t *testing.T) {
 		`dev r start-task {"taskId":"$y"}`,
 		`dev r fail-task {"taskId":"$y","error":"e"}`,
 		`dev r ask-user {"question":"?"}`,
+		`boss r send-session-message {"message":{"message_id":"msg-1","timestamp":"2026-11-21T14:00:00Z","sequence_number":1,"from_agent":{"agent_id":"boss","agent_type":"architect"},"to_agent":{"agent_id":"dev","agent_type":"developer"},"message_type":"status_query","payload":{}}}`,
 	}
 	known := make(map[string]bool)
 	p := newPlayer(t)
-	for _, line := range []string{`able dev {"languages":["go"]}`, "agents: boss(planner) dev(worker)", "up", "start boss", "start dev"} {
+	for _, line := range []string{"session team architect=boss developer=dev", `able dev {"languages":["go"]}`, "agents: boss(planner) dev(worker)", "up", "start boss", "start dev"} {
 		p.play(line)
 	}
 	for i, request := range requests {

@@ -297,6 +297,12 @@ func same(a, b wire.Member) bool {
 
 // requeue lets a task wait for another agent.
 func (t *turn) requeue(k *task, f *taskRequeued) {
+	if w := k.work(); w != nil {
+		t.loseWork(w, &wire.TaskExecutionError{
+			ErrorType: wire.ExecutionException, ErrorMessage: f.Why, SuggestedAction: wire.SuggestReassign,
+		})
+		return
+	}
 	t.withdraw(k)
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, k.view.AssignedTo
 	t.fact("", k.view.ID, f)
@@ -307,6 +313,10 @@ func (t *turn) requeue(k *task, f *taskRequeued) {
 // dispatched, or that it could not be told, which frees it. A task that came to
 // its agent in another way waits until the agent asks.
 func (t *turn) told(m *wire.Told) {
+	if m.Said != 0 {
+		t.handed(m)
+		return
+	}
 	k := t.tasks[m.Task]
 	if k == nil || k.view.State != wire.TaskAssigned || k.view.AssignedTo != m.Agent || k.run != m.Run || k.way != dispatched {
 		return // it was faster, or is gone

@@ -40,7 +40,7 @@ func (t *turn) tell(a *agent, k *task, notice, message string) {
 // begun: the run before it may have died with the news.
 func (t *turn) remind(a *agent) {
 	for _, k := range a.holds {
-		if k.way != dispatched {
+		if k.way == matched || k.way == byHand {
 			t.tellAssigned(a, k)
 		}
 	}
@@ -53,6 +53,12 @@ func assignTask(t *turn, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
 	}
 	if err := t.mayManage(k, "assign"); err != nil {
 		return nil, err
+	}
+	if w := k.work(); w != nil && !k.view.State.Final() {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s belongs to the session %q, where its architect assigns it", k.label(), w.of.spec.ID),
+			Details: map[string]any{"taskId": k.view.ID, "session_id": w.of.spec.ID, "reason": "in_session"},
+		}
 	}
 	a := t.agentNamed(r.Agent)
 	switch {

@@ -16,6 +16,7 @@ const poison = 2
 // stop is not to blame, and neither is its task.
 func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
 	switch {
+	case k.way == inSession: // see bereaveWorks
 	case k.view.State.Final(): // it has come to nothing with another that the agent had
 	case k.way != dispatched:
 		t.retry(k, a, how, code, ordered)

@@ -18,6 +18,7 @@ func (t *turn) complete(k *task, result *wire.Result, mk *mark) {
 	t.fact("", k.view.ID, &taskDone{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Request: mk, read: result,
 	})
+	t.tellEnd(k, wire.OutcomeCompleted, "Completed by "+t.from.String())
 	for _, o := range result.Oddities {
 		t.odd(k, o)
 	}
@@ -170,6 +171,8 @@ func (t *turn) unblock(tasks []*task) {
 	slices.SortStableFunc(tasks, inTurn)
 	for _, k := range tasks {
 		switch {
+		case k.work() != nil:
+			t.release(k.work())
 		case k.view.State == wire.TaskAssigned:
 			t.tellAssigned(t.agents[k.view.AssignedTo], k)
 		case t.free(k):

@@ -56,7 +56,7 @@ func (w *world) step() {
 }
 
 // anybody is an agent, or what speaks with its key, or a person.
-func (w *world) anybody(m *member) Actor {
+func (w *world) anybody(m *inhabitant) Actor {
 	switch w.chance.IntN(12) {
 	case 0:
 		return Actor{Kind: Operator}
@@ -88,7 +88,7 @@ func (w *world) request(from Actor, operation, payload string) Outcome {
 	return w.do(from, r)
 }
 
-func (w *world) submit(m *member) {
+func (w *world) submit(m *inhabitant) {
 	if w.state.Open() > 120 {
 		w.tidy()
 	}
@@ -176,7 +176,7 @@ func (w *world) deliver() {
 	w.do(Actor{}, &wire.Told{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Lost: lost})
 }
 
-func (w *world) read(m *member) {
+func (w *world) read(m *inhabitant) {
 	from := w.anybody(m)
 	var out Outcome
 	switch w.chance.IntN(8) {
@@ -242,7 +242,7 @@ func (w *world) repeat() {
 	}
 }
 
-func (w *world) question(m *member) {
+func (w *world) question(m *inhabitant) {
 	if len(w.state.asked) > 30 {
 		w.answer()
 		return

@@ -46,6 +46,9 @@ func (f *taskAssigned) check(s *State) error {
 	if s.agents[f.Agent] == nil {
 		return fmt.Errorf("there is no agent %q", f.Agent)
 	}
+	if f.Way == inSession {
+		return s.checkTask(f.ID, openStates...)
+	}
 	return s.checkTask(f.ID, wire.TaskPending, wire.TaskAssigned)
 }
 
@@ -61,10 +64,12 @@ var (
 func (f *taskStarted) check(s *State) error {
 	return s.checkTask(f.ID, wire.TaskAssigned, wire.TaskPlanReview, wire.TaskNeedsHuman)
 }
-func (f *taskProgress) check(s *State) error  { return s.checkTask(f.ID, wire.TaskRunning) }
-func (f *taskRequeued) check(s *State) error  { return s.checkTask(f.ID, heldStates...) }
-func (f *taskDone) check(s *State) error      { return s.checkTask(f.ID, wire.TaskRunning) }
-func (f *taskFailed) check(s *State) error    { return s.checkTask(f.ID, wire.TaskRunning) }
+func (f *taskProgress) check(s *State) error { return s.checkTask(f.ID, wire.TaskRunning) }
+func (f *taskRequeued) check(s *State) error { return s.checkTask(f.ID, heldStates...) }
+func (f *taskDone) check(s *State) error {
+	return s.checkTask(f.ID, wire.TaskRunning, wire.TaskInReview, wire.TaskNeedsHuman, wire.TaskPlanning)
+}
+func (f *taskFailed) check(s *State) error    { return s.checkTask(f.ID, heldStates...) }
 func (f *taskPlanned) check(s *State) error   { return s.checkTask(f.ID, wire.TaskPlanning) }
 func (f *taskRevise) check(s *State) error    { return s.checkTask(f.ID, wire.TaskPlanReview) }
 func (f *taskCancelled) check(s *State) error { return s.checkTask(f.ID, openStates...) }

@@ -23,6 +23,12 @@ func (s *State) Due() (time.Time, bool) {
 			due, some = stale, true
 		}
 	}
+	if posted := s.sessions.posted; len(posted) > 0 && !s.stopping && (!some || posted[0].next.Before(due)) {
+		due, some = posted[0].next, true
+	}
+	if watched := s.sessions.watched; len(watched) > 0 && !s.stopping && (!some || watched[0].due.Before(due)) {
+		due, some = watched[0].due, true
+	}
 	return due, some
 }
 
@@ -40,13 +46,16 @@ func (s *State) keepDeadline(q *question) {
 }
 
 // expire ends the questions whose time has passed, and finds servers that are
-// not heard of any more, and actors whose heartbeat stays away.
+// not heard of any more, actors whose heartbeat stays away, session messages that
+// are to be tried again, and developers who are silent.
 func (t *turn) expire(late bool) {
 	if late {
 		t.fact("", "", new(stoodStill)) // who is there has its time again to say so
 	}
 	t.silence()
 	t.missBeats()
+	t.retryParcels()
+	t.watch()
 	for len(t.deadlines) > 0 && !t.deadlines[0].deadline.After(t.at) {
 		q := t.deadlines[0]
 		waited := q.waited(t.State)
@@ -67,6 +76,9 @@ type stoodStill struct{}
 
 func (*stoodStill) kind() string { return wire.EventStoodStill }
 
-func (*stoodStill) apply(s *State, r *wire.Record) { s.since = r.At }
+func (*stoodStill) apply(s *State, r *wire.Record) {
+	s.since = r.At
+	s.stirred(r.At)
+}
 
 func (*stoodStill) tell(e *wire.Event) { e.Text = "the orchestrator has stood still for a while" }

@@ -104,7 +104,7 @@ func (w *world) result() string {
 
 // goOn has an agent do what is next about a task in its hands; false when that
 // is to end it.
-func (w *world) goOn(m *member, id string, state wire.TaskState) bool {
+func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
 	person := Actor{Kind: Operator}
 	task := fmt.Sprintf(`"taskId":%q`, id)
 	switch state {
@@ -135,7 +135,7 @@ func (w *world) goOn(m *member, id string, state wire.TaskState) bool {
 }
 
 // deed is something that somebody does about some task.
-func (w *world) deed(m *member) {
+func (w *world) deed(m *inhabitant) {
 	from, id := w.anybody(m), w.someTask()
 	task := fmt.Sprintf(`"taskId":%q`, id)
 	switch n := w.chance.IntN(20); {

@@ -11,14 +11,17 @@ import (
 // turn is the handling of one input.
 type turn struct {
 	*State
-	at      time.Time
-	from    Actor
-	random  [16]byte
-	request *wire.Request // nil unless it is one
-	settled bool          // it is answered, or will be
-	pages   []Page        // of the log, that the answer needs
-	until   int64         // and no record after this one, when it was given before; 0: all
-	out     *Outcome
+	at        time.Time
+	from      Actor
+	random    [16]byte
+	request   *wire.Request // nil unless it is one
+	settled   bool          // it is answered, or will be
+	pages     []Page        // of the log, that the answer needs
+	until     int64         // and no record after this one, when it was given before; 0: all
+	out       *Outcome
+	took      time.Duration // since the input came
+	bySession bool          // a session ends a task now: nobody has to be told
+	hushed    string        // an agent that hears of it already
 
 	orphans       []orphan         // of this turn
 	announcements []*taskAnnounced // that end the turn
@@ -53,7 +56,7 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
 	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Fault = nil, false, false, nil
-	s.turn = turn{State: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, out: &s.outcome}
+	s.turn = turn{State: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, took: in.Took, out: &s.outcome}
 	s.turn.handle(in.Message, in.Refusal)
 	return s.outcome
 }
@@ -81,8 +84,11 @@ func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 		t.happen(m)
 	case *wire.Told:
 		t.told(m)
+	case *wire.Gone:
+		t.gone(m.Agent)
 	case *wire.Roster:
 		t.enlist(m)
+		t.convene(m.Sessions)
 	case wire.Due:
 		t.expire(m.Late)
 	default:
@@ -94,6 +100,7 @@ func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 	t.rehome()
 	t.dispatch()
 	t.announce()
+	t.bring()
 }
 
 // ask handles a request.

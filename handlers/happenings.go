@@ -43,6 +43,7 @@ func (f *happened) apply(s *State, r *wire.Record) {
 		came := a.takes()
 		f.change(a)
 		s.follow(a, f, r)
+		s.carry(a, f, r)
 		s.offer(a)
 		if !came && a.takes() {
 			s.wishes.gain(a)
@@ -62,6 +63,7 @@ func (s *State) awake(at time.Time) {
 		a.wrecked = a.wrecked || a.alive()
 		s.endLife(a)
 		a.state, a.stale, a.deaf, a.run = offline, false, false, ""
+		s.waitAgain(a, at)
 		s.stand(a)
 	}
 	for _, q := range s.asked {
@@ -120,6 +122,21 @@ func (s *State) follow(a *agent, f *happened, r *wire.Record) {
 	}
 }
 
+// carry is what a happening does to the session messages that an agent has not
+// taken up.
+func (s *State) carry(a *agent, f *happened, r *wire.Record) {
+	switch f.what {
+	case wire.EventStarted, wire.EventRecovered:
+		if a.runs(f.Run) {
+			s.meetRun(a)
+		}
+	case wire.EventEnded:
+		if a.runs(f.Run) {
+			s.loseRun(a, r.At)
+		}
+	}
+}
+
 // hearing is what a happening says about an agent that runs: whether it works,
 // and whether it can be told.
 func (f *happened) hearing(a *agent) {
@@ -166,6 +183,13 @@ func (t *turn) happen(e *wire.Event) {
 		for _, k := range slices.Clone(a.holds) {
 			t.bereave(k, a, e.Text, code, e.Figures.Ordered)
 		}
+		t.bereaveWorks(a, e.Text, e.Figures.Ordered)
+	}
+	if e.Kind == wire.EventGaveUp {
+		t.gone(e.Agent)
+	}
+	if e.Kind == wire.EventUp {
+		t.reconvene()
 	}
 }
 
@@ -191,5 +215,6 @@ func (t *turn) lose() {
 		for _, k := range slices.Clone(a.holds) {
 			t.bereave(k, a, lostWithUs, -1, false)
 		}
+		t.bereaveWorks(a, lostWithUs, true)
 	}
 }

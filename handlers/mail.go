@@ -35,7 +35,7 @@ func (f *mailed) read(r *wire.Record) error {
 }
 
 func (f *mailed) apply(s *State, r *wire.Record) {
-	s.bus.keys.keep(r.From, f.key, r.Seq)
+	s.bus.keys.keep(r.From, f.key, keyed{seq: r.Seq})
 	if r.From != wire.ActorBus {
 		s.bus.heard(s.bus.enter(r.From, r.Seq), r)
 	}
@@ -114,8 +114,8 @@ func sendMessage(t *turn, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
 		}
 	}
-	if before, _ := t.before(&m.Lookup, from, m.Key); before != 0 { // what it says is in the record
-		return &wire.Sent{Mail: wire.Mail{Seq: before}, Duplicate: true}, nil
+	if before, _ := t.before(&m.Lookup, from, m.Key); before.seq != 0 { // what it says is in the record
+		return &wire.Sent{Mail: wire.Mail{Seq: before.seq}, Duplicate: true}, nil
 	}
 	return t.send(from, m), nil
 }
@@ -134,21 +134,24 @@ func (s *State) Keyed(in *Input) (l *wire.Lookup, from, key string) {
 		if from, err := t.writer(m.From, "from_actor"); m.Key != "" && err == nil {
 			return &m.Lookup, from, m.Key
 		}
+	case *wire.SaySession:
+		if x, err := t.locate(m); err == nil {
+			return &m.Lookup, x.of.key(), m.Message.MessageID
+		}
 	}
 	return nil, "", "" // it is refused, or has none
 }
 
-// before is the number of the record that somebody has with the same key, 0 if there
-// is none.
-func (t *turn) before(l *wire.Lookup, from, key string) (seq int64, sure bool) {
+// before is what somebody has sent with the same key, nothing if there is none.
+func (t *turn) before(l *wire.Lookup, from, key string) (what keyed, sure bool) {
 	if key == "" {
-		return 0, true
+		return keyed{}, true
 	}
 	if l.Sender != from {
-		return 0, false // the agent was another actor when it was looked up
+		return keyed{}, false // the agent was another actor when it was looked up
 	}
 	if l.Before != 0 {
-		return l.Before, true
+		return keyed{seq: l.Before, sum: l.Sum}, true
 	}
 	return t.bus.keys.find(from, key, l.Looked)
 }

@@ -16,7 +16,7 @@ var names = []string{"GO", "PO:one", "PO:two", "HO:three", "IO:four"}
 
 // christen gives a member an actor when the world begins: some have names, some
 // are another one with each run.
-func (m *member) christen(i int) {
+func (m *inhabitant) christen(i int) {
 	switch {
 	case i < len(names):
 		m.Actor = names[i]
@@ -29,7 +29,7 @@ func (m *member) christen(i int) {
 
 // rename gives a member another actor. Whoever had it is somebody else from now
 // on, or, as long as it runs, when it has ended.
-func (w *world) rename(m *member) {
+func (w *world) rename(m *inhabitant) {
 	m.yields, m.Actor = false, w.one(append([]string{"", "W", "S:db", "S:ui"}, names...)...)
 	if wire.PerRun(m.writes()) {
 		return
@@ -44,10 +44,10 @@ func (w *world) rename(m *member) {
 	}
 }
 
-func (m *member) writes() string { return (&agent{Member: m.Member}).writes() }
+func (m *inhabitant) writes() string { return (&agent{Member: m.Member}).writes() }
 
 // yield has a member that has ended give up an actor that is another's.
-func (w *world) yield(m *member) {
+func (w *world) yield(m *inhabitant) {
 	if m.yields {
 		m.yields, m.Actor = false, ""
 		w.enlist()
@@ -55,7 +55,7 @@ func (w *world) yield(m *member) {
 }
 
 // post is something that somebody does with mail.
-func (w *world) post(m *member) {
+func (w *world) post(m *inhabitant) {
 	from := w.anybody(m)
 	switch w.chance.IntN(8) {
 	case 0:
@@ -159,7 +159,7 @@ func (w *world) send(from Actor) {
 
 // reportByMail has an agent say by mail how a task is that it has, or that it has
 // not.
-func (w *world) reportByMail(m *member) {
+func (w *world) reportByMail(m *inhabitant) {
 	if !m.up && !m.dying {
 		return
 	}

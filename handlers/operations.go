@@ -97,6 +97,11 @@ var operations = []Operation{
 	operation(Operation{Name: "heartbeat", Who: Actors, Writes: true, Summary: "Say that you are there, and will say so again within a minute"}, heartbeat),
 	operation(Operation{Name: "list-actors", Who: Actors, Summary: "List who has mail, whether they are there, and up to where they have read"}, listActors),
 	operation(Operation{Name: "list-topics", Who: Actors, Summary: "List the topics that are registered"}, listTopics),
+	operation(Operation{Name: "send-session-message", Writes: true, Summary: "Say a message in a session, to another member; an agent may also print it as it is"}, sendSessionMessage),
+	operation(Operation{Name: "get-session", Summary: "A session: its members, tasks and reviews, and a page of its log"}, getSession),
+	operation(Operation{Name: "list-sessions", Summary: "List the sessions that you are in; people see all"}, listSessions),
+	operation(Operation{Name: "create-session", Who: Operators, Writes: true, Summary: "Make a session of agents that work together"}, createSession),
+	operation(Operation{Name: "list-reviews", Summary: "List the reviews of the sessions that you are in"}, listReviews),
 }
 
 // byName finds operations.

@@ -43,6 +43,8 @@ func TestOperations(t *testing.T) {
 		"register-agent":      `{"name":"n","registration_token":"t"}`,
 		"send-message":        `{"to_actor":"GO","topic":"a.b","payload":{}}`,
 		"poll-messages":       `{}`, "ack-messages": `{"seq":1}`, "heartbeat": `{}`, "list-actors": `{}`, "list-topics": `{}`,
+		"send-session-message": `{"message":{}}`, "get-session": `{}`, "list-sessions": `{}`, "list-reviews": `{}`,
+		"create-session": `{"session_id":"s","members":[]}`,
 	}
 	var standard []string
 	for _, o := range Operations() {

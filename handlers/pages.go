@@ -22,6 +22,8 @@ type Page struct {
 
 	Mail *MailPage // somebody's messages
 	Sent int64     // record of a message
+
+	Session *SessionPage // the log of a session
 }
 
 // PageInput is a contract that is to be read out of the record of a task's end.
@@ -118,6 +120,8 @@ func Complete(answer any, pages []Page, record Archive) (any, error) {
 		return &whole, nil
 	case *wire.NoteList:
 		return completeNotes(pages, record)
+	case *wire.SessionView:
+		return completeSession(a, pages, record)
 	case *wire.MailList, *wire.Sent:
 		return completeMail(answer, pages, record)
 	}

@@ -18,33 +18,35 @@ import (
 
 // player plays stories: it is all that is around a State.
 type player struct {
-	t       testing.TB
-	rules   Rules
-	state   *State
-	at      time.Time
-	chance  uint32
-	runs    map[string]int           // of each agent, so far
-	sent    map[string]*wire.Request // the latest of each sender and id that was not refused
-	records []wire.Record
-	last    Outcome             // of the latest input
-	able    map[string]wire.Raw // what agents can do, by name
-	acts    map[string]string   // as whom they have mail
-	token   string              // the latest with which a server can register
-	out     strings.Builder
+	t        testing.TB
+	rules    Rules
+	state    *State
+	at       time.Time
+	chance   uint32
+	runs     map[string]int           // of each agent, so far
+	sent     map[string]*wire.Request // the latest of each sender and id that was not refused
+	records  []wire.Record
+	last     Outcome             // of the latest input
+	able     map[string]wire.Raw // what agents can do, by name
+	acts     map[string]string   // as whom they have mail
+	convened []wire.SessionSpec  // the sessions of the configuration
+	lines    map[string]string   // session messages that were said, by id
+	token    string              // the latest with which a server can register
+	out      strings.Builder
 }
 
 // beginning is when every story begins.
 var beginning = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
 func newPlayer(t testing.TB) *player {
-	return &player{t: t, state: New(Rules{}), at: beginning, runs: make(map[string]int), sent: make(map[string]*wire.Request), able: make(map[string]wire.Raw), acts: make(map[string]string)}
+	return &player{t: t, state: New(Rules{}), at: beginning, runs: make(map[string]int), sent: make(map[string]*wire.Request), able: make(map[string]wire.Raw), acts: make(map[string]string), lines: make(map[string]string)}
 }
 
 // saved is the player as it is now, to go on from later.
 func (p *player) saved() player {
 	return player{
 		t: p.t, rules: p.rules, state: restored(p.t, p.rules, spelled(p.t, p.state)), at: p.at, chance: p.chance,
-		runs: maps.Clone(p.runs), sent: maps.Clone(p.sent), records: slices.Clip(p.records), able: maps.Clone(p.able), acts: maps.Clone(p.acts), token: p.token,
+		runs: maps.Clone(p.runs), sent: maps.Clone(p.sent), records: slices.Clip(p.records), able: maps.Clone(p.able), acts: maps.Clone(p.acts), convened: slices.Clip(p.convened), lines: maps.Clone(p.lines), token: p.token,
 	}
 }
 
@@ -87,6 +89,20 @@ func command(word string) func(p *player, rest string) {
 		return func(p *player, rest string) { p.told(rest, false) }
 	case "lost":
 		return func(p *player, rest string) { p.told(rest, true) }
+	case "session":
+		return (*player).convene
+	case "say":
+		return (*player).say
+	case "again":
+		return (*player).again
+	case "has":
+		return func(p *player, rest string) { p.has(rest, false) }
+	case "hasnot":
+		return func(p *player, rest string) { p.has(rest, true) }
+	case "gone":
+		return func(p *player, who string) { p.do(Actor{}, &wire.Gone{Agent: who}) }
+	case "show":
+		return (*player).showSession
 	case "at":
 		return (*player).setTime
 	case "late":
@@ -170,7 +186,7 @@ func (p *player) setRules(rest string) {
 var memberForm = regexp.MustCompile(`([\w-]+)\(([^)]*)\)`)
 
 func (p *player) enlist(rest string) {
-	roster := &wire.Roster{}
+	roster := &wire.Roster{Sessions: p.convened}
 	for _, found := range memberForm.FindAllStringSubmatch(rest, -1) {
 		m := wire.Member{ID: found[1], Capacity: 1, OnExit: "auto", Abilities: p.able[found[1]], Actor: p.acts[found[1]]}
 		for i, field := range strings.Split(found[2], ";") {
@@ -329,9 +345,13 @@ func (p *player) run(name string) string {
 }
 
 func (p *player) setTime(rest string) {
-	since, err := time.ParseDuration(strings.TrimPrefix(rest, "+"))
+	p.at = beginning.Add(p.duration(strings.TrimPrefix(rest, "+")))
+}
+
+func (p *player) duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
 	require.NoError(p.t, err)
-	p.at = beginning.Add(since)
+	return d
 }
 
 func (p *player) wait(string) {

@@ -173,7 +173,7 @@ func answerQuestion(t *turn, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire
 		answer := &wire.UserAnswer{Answer: r.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: wire.Timestamp(t.at)}}
 		t.out.Letters = append(t.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Payload: answer})
 	}
-	if q.view.Task != "" {
+	if q.view.Task != "" && !t.judge(q.view.Task, q.view.ID, r.Answer) {
 		t.helped(q.view.Task, r.Answer)
 	}
 	return &wire.QuestionReply{Question: q.view, Answer: r.Answer, Told: told}, nil

@@ -37,6 +37,9 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 		s.owned[owner.Actor] = s.named(owner.Tasks)
 	}
 	s.restoreBus(&kept)
+	for i := range kept.Sessions {
+		s.restoreSession(&kept.Sessions[i])
+	}
 	for i := range kept.Questions {
 		s.restoreQuestion(&kept.Questions[i])
 	}

@@ -17,13 +17,13 @@ func TestSentKeys(t *testing.T) {
 	const many = keysKept + 100
 	k := newSentKeys()
 	for seq := int64(1); seq <= many; seq++ {
-		k.keep("PO:one", fmt.Sprint(seq), 2*seq)
-		k.keep("PO:one", "", 2*seq+1)
+		k.keep("PO:one", fmt.Sprint(seq), keyed{seq: 2 * seq})
+		k.keep("PO:one", "", keyed{seq: 2*seq + 1})
 	}
 	requireSoundKeys(t, &k)
 	find := func(from, key string, looked int64) []any {
-		seq, sure := k.find(from, key, looked)
-		return []any{seq, sure}
+		what, sure := k.find(from, key, looked)
+		return []any{what.seq, sure}
 	}
 	require.Equal(t, []any{int64(2 * many), true}, find("PO:one", fmt.Sprint(many), 0))
 	require.Equal(t, []any{int64(202), true}, find("PO:one", "101", 0), "the oldest that is known")

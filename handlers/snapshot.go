@@ -12,7 +12,7 @@ import (
 
 // snapshotVersion is the form of snapshots. One of another form is passed over,
 // and the records tell everything.
-const snapshotVersion = 3
+const snapshotVersion = 4
 
 // snapshot is a State as it is kept, so that a restart need not begin at the
 // first record. What can be made of other parts is not in it.
@@ -32,6 +32,7 @@ type snapshot struct {
 	LastLink  int64              `json:"last_link"`
 	Actors    []snapshotActor    `json:"actors"`
 	Met       int64              `json:"actors_met"`
+	Sessions  []snapshotSession  `json:"sessions"`
 }
 
 // snapshotActor is somebody who has mail. The keys of mail are in the record.
@@ -95,15 +96,16 @@ type snapshotRemote struct {
 
 type snapshotMemory struct {
 	mark
-	Task   *wire.TaskReply  `json:"task,omitzero"`
-	Answer *wire.UserAnswer `json:"answer,omitzero"`
-	Link   *wire.LinkReply  `json:"link,omitzero"`
-	Note   *wire.NoteReply  `json:"note,omitzero"`
-	Given  *wire.Assignment `json:"given,omitzero"`
-	Server *wire.Server     `json:"server,omitzero"`
-	Sent   *wire.Sent       `json:"sent,omitzero"`
-	Err    *wire.Error      `json:"error,omitzero"`
-	Seq    int64            `json:"seq,omitzero"`
+	Task   *wire.TaskReply   `json:"task,omitzero"`
+	Answer *wire.UserAnswer  `json:"answer,omitzero"`
+	Link   *wire.LinkReply   `json:"link,omitzero"`
+	Note   *wire.NoteReply   `json:"note,omitzero"`
+	Given  *wire.Assignment  `json:"given,omitzero"`
+	Server *wire.Server      `json:"server,omitzero"`
+	Sent   *wire.Sent        `json:"sent,omitzero"`
+	Said   *wire.SessionSaid `json:"said,omitzero"`
+	Err    *wire.Error       `json:"error,omitzero"`
+	Seq    int64             `json:"seq,omitzero"`
 }
 
 type snapshotTask struct {
@@ -174,6 +176,9 @@ func (s *State) Snapshot() ([]byte, error) {
 	kept.Met = s.bus.met
 	for _, c := range s.bus.order {
 		kept.Actors = append(kept.Actors, c.snapshot())
+	}
+	for _, x := range s.sessions.order {
+		kept.Sessions = append(kept.Sessions, x.snapshot())
 	}
 	for _, q := range s.asked {
 		kept.Questions = append(kept.Questions, snapshotQuestion{
@@ -264,6 +269,8 @@ func (m *memory) snapshot() snapshotMemory {
 		kept.Server = answer
 	case *wire.Sent:
 		kept.Sent = answer
+	case *wire.SessionSaid:
+		kept.Said = answer
 	}
 	return kept
 }
@@ -283,6 +290,8 @@ func (m *snapshotMemory) reply() any {
 		return m.Given
 	case m.Server != nil:
 		return m.Server
+	case m.Said != nil:
+		return m.Said
 	case m.Sent != nil:
 		m.Sent.Payload = nil // it is spelled as null
 		return m.Sent

@@ -196,6 +196,6 @@ func requireSoundKeys(t testing.TB, k *sentKeys) {
 	require.LessOrEqual(t, len(k.ring), keysKept)
 	require.Equal(t, len(k.ring), len(k.byKey))
 	for _, key := range k.ring {
-		require.Greater(t, k.byKey[key], k.floor)
+		require.Greater(t, k.byKey[key].seq, k.floor)
 	}
 }

@@ -37,6 +37,7 @@ type State struct {
 
 	access   access
 	bus      bus
+	sessions sessions
 	stopping bool      // no new work is given out
 	since    time.Time // this orchestrator is up: before that it heard nobody
 
@@ -81,6 +82,7 @@ func New(rules Rules) *State {
 		questions: make(map[string]*question),
 		access:    newAccess(),
 		bus:       newBus(),
+		sessions:  newSessions(),
 	}
 }
 
@@ -150,6 +152,24 @@ var facts = map[string]func() fact{
 	wire.EventActorSeen:          func() fact { return new(actorSeen) },
 	wire.EventActorStale:         func() fact { return new(actorStale) },
 	wire.EventActorTokenIssued:   func() fact { return new(actorTokenIssued) },
+
+	wire.EventSessionOpened:      func() fact { return new(sessionOpened) },
+	wire.EventSessionClosed:      func() fact { return new(sessionClosed) },
+	wire.EventSessionSaid:        func() fact { return new(sessionSaid) },
+	wire.EventSessionRefused:     func() fact { return new(sessionRefused) },
+	wire.EventSessionDelivered:   func() fact { return new(sessionDelivered) },
+	wire.EventSessionDeferred:    func() fact { return new(sessionDeferred) },
+	wire.EventSessionUndelivered: func() fact { return new(sessionUndelivered) },
+	wire.EventSessionAssigned:    func() fact { return new(workAssigned) },
+	wire.EventSessionRepeated:    func() fact { return new(workRepeated) },
+	wire.EventSessionMoved:       func() fact { return new(workMoved) },
+	wire.EventSessionCompleted:   func() fact { return new(workCompleted) },
+	wire.EventSessionTrouble:     func() fact { return new(workTroubled) },
+	wire.EventProgressOverdue:    func() fact { return new(progressOverdue) },
+	wire.EventReviewRequested:    func() fact { return new(reviewRequested) },
+	wire.EventReviewDecided:      func() fact { return new(reviewDecided) },
+	wire.EventReviewEscalated:    func() fact { return new(reviewEscalated) },
+	wire.EventReviewExtended:     func() fact { return new(reviewExtended) },
 }
 
 // decode makes the fact of a record.
@@ -193,6 +213,7 @@ func (s *State) Apply(r wire.Record) error {
 	s.seq = r.Seq
 	f.apply(s, &r)
 	s.wishes.looked() // what came of it is in the records
+	s.sessions.looked()
 	return nil
 }
 

@@ -22,6 +22,7 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //   - SEQ KIND FROM -> TO PAYLOAD    a record
 //     AGENT <- response:… ID PAYLOAD   an answer, as it is on the wire
 //     AGENT <- notify:… PAYLOAD        a notification
+//     AGENT <= TYPE ID …               a session message
 //     (…)                              what else there is to say
 //
 // The lines of a script are:
@@ -44,6 +45,12 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //	                                 actor:ID has nothing but mail, operator:NAME
 //	                                 is a person with a token
 //	resend AGENT ID                  the last request of that id that was granted, word for word
+//	session NAME architect=A …       a session of the configuration that comes next
+//	say FROM TO ID TYPE KEY=VALUE …  a session message: see sessionplay_test.go
+//	again AGENT ID                   the line of that id once more
+//	has AGENT ID, hasnot AGENT ID    it was written to that agent's stdin, or could not be
+//	gone AGENT                       it has ended, and is not started again
+//	show NAME                        a session, with its log
 //	told AGENT $TASK                 its notification was written
 //	lost AGENT $TASK                 its notification could not be written
 //	at +31s                          the time since the beginning
@@ -180,7 +187,7 @@ func (p *player) show(out Outcome) {
 			to = " -> " + r.To
 		}
 		kind := strings.TrimSpace(r.Kind + " " + r.Topic)
-		fmt.Fprintf(&p.out, "+ %d %s %s%s %s\n", r.Seq, kind, r.From, to, r.Payload)
+		fmt.Fprintf(&p.out, "+ %d %s %s%s %s\n", r.Seq, kind, r.From, to, documentForm.ReplaceAllString(string(r.Payload), ""))
 	}
 	for i := range out.Letters {
 		p.showLetter(&out.Letters[i])
@@ -210,6 +217,9 @@ func (p *player) showLetter(l *Letter) {
 	}
 	var line []byte
 	switch {
+	case l.Line != nil:
+		fmt.Fprintf(&p.out, "%s <= %s\n", to, p.heardMessage(l))
+		return
 	case l.Notice != "":
 		line = wire.Envelope{At: p.at}.AppendNotice(nil, l.Notice, l.Payload)
 	case l.Pages != nil:

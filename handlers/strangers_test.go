@@ -16,7 +16,7 @@ type key struct {
 }
 
 // enroll has a member that is not in the configuration register as a server.
-func (w *world) enroll(m *member) {
+func (w *world) enroll(m *inhabitant) {
 	out := w.request(Actor{Kind: Operator}, "issue-registration", fmt.Sprintf(`{"name":%q}`, m.ID))
 	token := out.Letters[len(out.Letters)-1].Payload.(*wire.IssuedRegistration).Token
 	capabilities := ""
@@ -31,7 +31,7 @@ func (w *world) enroll(m *member) {
 }
 
 // administer has a person see to who may come in.
-func (w *world) administer(m *member) {
+func (w *world) administer(m *inhabitant) {
 	person := Actor{Kind: Operator}
 	switch w.chance.IntN(6) {
 	case 0:

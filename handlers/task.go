@@ -38,6 +38,7 @@ type more struct {
 	delivered []delivery     // what its result has for others
 	question  string         // its agent waits for the answer to this one
 	history   []string       // why it lost the agents that had it
+	work      *work          // what a session does about it
 }
 
 // needsMore makes room for more.
@@ -56,15 +57,24 @@ func (k *task) wants() *wants {
 	return k.more.wants
 }
 
+// work is what a session does about a task, or nil.
+func (k *task) work() *work {
+	if k.more == nil {
+		return nil
+	}
+	return k.more.work
+}
+
 func (k *task) patient() bool { return k.more != nil && k.more.patient }
 
 // way is how a task came to its agent.
 type way string
 
 const (
-	dispatched way = ""      // by its role and capabilities: the agent starts by being told
-	matched    way = "match" // by its requirements: the agent says when it starts
-	byHand     way = "hand"  // somebody said so: the agent says when it starts
+	dispatched way = ""        // by its role and capabilities: the agent starts by being told
+	matched    way = "match"   // by its requirements: the agent says when it starts
+	byHand     way = "hand"    // somebody said so: the agent says when it starts
+	inSession  way = "session" // its architect said so: the developer hears of it by that message
 )
 
 // blocked counts pending tasks that wait for others, beside the states.
@@ -247,6 +257,9 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 		s.stand(holder)
 	}
 	k.view.EndedAt, k.ended = wire.Timestamp(r.At), r.Seq
+	if w := k.work(); w != nil {
+		s.endOf(w, to, r.At)
+	}
 	s.finished = append(s.finished, k)
 	for len(s.finished) > s.rules.KeepFinished {
 		s.finished[0].shrink()

@@ -146,6 +146,9 @@ func (*taskStarted) kind() string { return wire.EventTaskStarted }
 func (f *taskStarted) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
 	s.move(k, wire.TaskRunning)
+	if w := k.work(); w != nil && (w.active() || w.phase == wire.PhaseRedesign) {
+		s.enter(w, wire.PhaseWorking, r.At)
+	}
 	if k.view.StartedAt == "" {
 		k.view.StartedAt = wire.Timestamp(r.At)
 	}
@@ -164,9 +167,12 @@ type taskProgress struct {
 
 func (*taskProgress) kind() string { return wire.EventTaskProgress }
 
-func (f *taskProgress) apply(s *State, _ *wire.Record) {
+func (f *taskProgress) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
 	k.view.Progress, k.view.Message = f.Progress, f.Message
+	if w := k.work(); w != nil && w.phase == wire.PhaseWorking {
+		s.enter(w, wire.PhaseWorking, r.At)
+	}
 }
 
 // taskTrouble says that an agent met an error that it can live with.

@@ -41,8 +41,15 @@ func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 // parent is what the agent that submits a task is working on: the new one is a
 // part of it.
 func (t *turn) parent() string {
-	a := t.agents[t.from.Name]
-	if t.from.Kind != Agent || a == nil {
+	if t.from.Kind != Agent {
+		return ""
+	}
+	return t.parentOf(t.from.Name)
+}
+
+func (t *turn) parentOf(agent string) string {
+	a := t.agents[agent]
+	if a == nil {
 		return ""
 	}
 	for _, k := range a.holds {
@@ -74,7 +81,11 @@ func (t *turn) oddities(k *task, r *wire.SubmitTask) {
 
 // uuid is the id that this turn's chance makes (RFC 9562, version 4).
 func (t *turn) uuid() string {
-	b := t.random
+	return asUUID(t.random)
+}
+
+// asUUID spells bytes as a UUID of version 4.
+func asUUID(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	id := make([]byte, 0, 36)
 	for _, part := range [][]byte{b[0:4], b[4:6], b[6:8], b[8:10], b[10:16]} {
@@ -262,6 +273,7 @@ func (t *turn) fail(k *task, why, stack string, mk *mark) {
 	t.fact("", k.view.ID, &taskFailed{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: why, Stack: stack, Request: mk,
 	})
+	t.tellEnd(k, wire.OutcomeFailed, why)
 	t.abandon(k)
 }
 
@@ -293,6 +305,7 @@ func (t *turn) cancel(k *task, reason string, mk *mark) {
 	if holder != "" {
 		t.recall(k, holder, run, reason)
 	}
+	t.tellEnd(k, wire.OutcomeFailed, "Cancelled: "+reason)
 }
 
 // relieve tells the agent of a task that somebody else has said its end.
@@ -304,7 +317,7 @@ func (t *turn) relieve(k *task, by string) {
 
 // recall tells an agent that it need not work on a task any more.
 func (t *turn) recall(k *task, holder, run, reason string) {
-	if a := t.agents[holder]; a == nil || a.remote != nil {
+	if a := t.agents[holder]; a == nil || a.remote != nil || holder == t.hushed {
 		return // nobody to tell: a server asks itself
 	}
 	t.notice(Actor{Kind: Agent, Name: holder, Run: run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})

@@ -31,7 +31,7 @@ type world struct {
 	steps  int
 	ids    int
 
-	members []*member
+	members []*inhabitant
 	mail    []Letter                  // notices of tasks, on their way
 	waits   map[string]bool           // requests whose answer comes later, by run and id
 	sent    []sent                    // the latest requests that were granted
@@ -49,8 +49,8 @@ type world struct {
 	saw   map[string]int
 }
 
-// member is an agent and its process.
-type member struct {
+// inhabitant is an agent and its process.
+type inhabitant struct {
 	wire.Member
 	listed bool // it is in the configuration
 	run    string
@@ -80,7 +80,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.bus = newLedger(w)
 	exits := []string{"auto", "fail", "requeue"}
 	for i := range 14 {
-		m := &member{listed: true, counts: i%2 == 0}
+		m := &inhabitant{listed: true, counts: i%2 == 0}
 		m.ID, m.Role, m.OnExit, m.Capacity = fmt.Sprintf("a%d", i), wire.Roles[i%3], exits[i%len(exits)], 1+i%3
 		m.Deaf = i == 13
 		m.christen(i)
@@ -108,7 +108,7 @@ func rulesOf(seed uint64) Rules {
 
 var skills = []string{"go", "sql", "css", "ops"}
 
-func (w *world) retrain(m *member) {
+func (w *world) retrain(m *inhabitant) {
 	m.Capabilities = nil
 	for _, skill := range skills {
 		if w.chance.IntN(2) == 0 {
@@ -131,17 +131,17 @@ func (w *world) enlist() {
 	w.do(Actor{}, roster)
 }
 
-func (w *world) launch(m *member) {
+func (w *world) launch(m *inhabitant) {
 	m.runs++
 	m.up, m.dying, m.ids = true, false, 0
 	m.run = fmt.Sprintf("%s.%d", m.ID, m.runs)
 	w.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: m.ID, Run: m.run})
 }
 
-func (m *member) actor() Actor { return Actor{Kind: Agent, Name: m.ID, Run: m.run} }
+func (m *inhabitant) actor() Actor { return Actor{Kind: Agent, Name: m.ID, Run: m.run} }
 
 // says says whether an actor is the member.
-func (m *member) says(a Actor) bool { return a.Kind == Agent && a.Name == m.ID && a.Run == m.run }
+func (m *inhabitant) says(a Actor) bool { return a.Kind == Agent && a.Name == m.ID && a.Run == m.run }
 
 // do has an input decided, and looks at what was decided.
 func (w *world) do(from Actor, message wire.Message) Outcome {

@@ -177,7 +177,7 @@ func performAs(t *testing.T, agents []Agent, parts map[string]part) *play {
 	for _, a := range agents {
 		changes = append(changes, Change{Action: ActionStart, Name: a.Name, Agent: a})
 	}
-	wait, err := p.Apply(t.Context(), changes)
+	wait, err := p.Apply(t.Context(), changes, nil)
 	require.NoError(t, err)
 	_, err = wait(t.Context())
 	require.NoError(t, err)

@@ -76,7 +76,8 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 		c.reply(m, now)
 		return true
 	case *wire.Session:
-		c.foreign.add("speaks a dialect that is not served (session); it is kept as log")
+		c.session(m, now)
+		return !line.Cut
 	case *wire.Foreign:
 		c.foreign.add(fmt.Sprintf("speaks a dialect that is not served (%s); it is kept as log", m.Dialect))
 	}
@@ -111,6 +112,19 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 		in.Random = chance()
 	}
 	c.inputs = append(c.inputs, in)
+	c.requests++
+}
+
+// session puts a message of a session among the inputs, or refuses it. One that
+// makes no sense is decided about like any other: the log of its session has it.
+func (c *channel) session(s *wire.Session, now time.Time) {
+	if err := c.admit(now); err != nil {
+		c.refuse(true, wire.FormSession, s.RawID(), sessionKind(s.Type), err, now)
+		return
+	}
+	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Random: chance(), Message: &wire.Request{
+		ID: s.ID, Operation: sayOperation, Form: wire.FormSession, Body: &wire.SaySession{Session: *s},
+	}})
 	c.requests++
 }
 

@@ -115,16 +115,19 @@ func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.Time) int {
 	to := letters[0].To
 	mail := d.posts.mail(to)
+	if letters[0].Line != nil {
+		return d.pass(letters, mail, room)
+	}
 	if mail == nil {
 		if task := letters[0].Task; task != "" {
-			d.note(&wire.Told{Agent: to.Name, Run: to.Run, Task: task, Lost: true})
+			d.receive([]wire.Told{{Agent: to.Name, Run: to.Run, Task: task}}, false)
 		}
 		return 1 // it has ended, and with it whoever asked
 	}
 	e := entry{text: (*room)[:0]}
 	for e.lines < len(letters) {
 		l := &letters[e.lines]
-		if l.To != to || e.lines > 0 && (l.Task != "" || mail.wrote != nil || l.Pages != nil) {
+		if l.To != to || l.Line != nil || e.lines > 0 && (l.Task != "" || l.Pages != nil) {
 			break
 		}
 		if l.Pages != nil && d.record != nil {
@@ -137,23 +140,57 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 			e.answers++
 		}
 		if l.Task != "" {
-			told := wire.Told{Agent: to.Name, Run: to.Run, Task: l.Task}
-			e.told = func(written bool) {
-				told.Lost = !written
-				d.note(&told)
-			}
+			e.receipts, e.few = []wire.Told{{Agent: to.Name, Run: to.Run, Task: l.Task}}, true
 			break
 		}
 	}
 	d.put(mail, e, to)
-	if *room = e.text; cap(e.text) > roomKept {
-		*room = nil
+	keepRoom(room, e.text)
+	return e.lines
+}
+
+// pass delivers the first letter, and those behind it that are for the same run
+// and lines like it, as they are. What there is too much of for one entry is left
+// for the next: an entry has room whole or not at all.
+func (d *dispatcher) pass(letters []handlers.Letter, mail *mailbox, room *[]byte) int {
+	to, e := letters[0].To, entry{text: (*room)[:0]}
+	for i := range letters {
+		l := &letters[i]
+		if l.To != to || l.Line == nil || i > 0 && len(e.text)+len(l.Line) > batchBytes {
+			break
+		}
+		e.text = append(append(e.text, l.Line...), '\n')
+		e.receipts = append(e.receipts, wire.Told{Agent: to.Name, Run: to.Run, Said: l.Said})
+		e.lines++
 	}
+	if mail == nil {
+		d.receive(e.receipts, false)
+	} else {
+		d.put(mail, e, to)
+	}
+	keepRoom(room, e.text)
 	return e.lines
 }
 
 // roomKept is how much room for spelling is kept from one time to the next.
 const roomKept = 64 << 10
+
+func keepRoom(room *[]byte, text []byte) {
+	if *room = text; cap(text) > roomKept {
+		*room = nil
+	}
+}
+
+// receive notes whether what somebody asked about was written.
+func (d *dispatcher) receive(receipts []wire.Told, written bool) {
+	now := time.Now()
+	inputs := make([]handlers.Input, len(receipts))
+	for i := range receipts {
+		receipts[i].Lost = !written
+		inputs[i] = handlers.Input{At: now, Message: &receipts[i]}
+	}
+	d.submit(inputs, new(work))
+}
 
 // put puts an entry into a mailbox. What there is no room for is counted by the
 // mailbox, and said.
@@ -162,12 +199,10 @@ func (d *dispatcher) put(mail *mailbox, e entry, to handlers.Actor) {
 	if err == nil {
 		return
 	}
-	if e.told != nil {
-		e.told(false)
+	if len(e.receipts) > 0 {
+		d.receive(e.receipts, false)
 		if errors.Is(err, ErrMailboxFull) { // until it has read, it is given nothing more
-			mail.whenRoomy(func() {
-				d.note(&wire.Event{Kind: wire.EventRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
-			})
+			d.hope(mail, to)
 		}
 	}
 	if lost := d.posts.missed(to, e.lines, time.Now()); lost > 0 {
@@ -177,6 +212,18 @@ func (d *dispatcher) put(mail *mailbox, e entry, to handlers.Actor) {
 			Figures: wire.Figures{Count: lost},
 		})
 	}
+}
+
+// hope notes that an agent reads again as soon as it does: once, however much it
+// was not given meanwhile.
+func (d *dispatcher) hope(mail *mailbox, to handlers.Actor) {
+	if !mail.hoping.CompareAndSwap(false, true) {
+		return
+	}
+	mail.whenRoomy(func() {
+		mail.hoping.Store(false) // before it is noted: what is lost from now on is lost after it
+		d.note(&wire.Event{Kind: wire.EventRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
+	})
 }
 
 // missed counts messages that an agent did not get, and returns how many there

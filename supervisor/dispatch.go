@@ -40,6 +40,7 @@ type dispatcher struct {
 	log    hclog.Logger
 	audit  *audit
 	show   func([]wire.Record) // tells people what became true
+	closed func(*wire.Record)  // hears of each session that is over
 	broke  func(error)         // the record takes nothing any more
 	posts  posts
 	doors  atomic.Int64 // how many have asked at a door
@@ -151,6 +152,7 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 		d.show(w.records)
 	}
 	d.deliver(w.letters, &w.room)
+	d.heed(w.records)
 	clear(w.letters)
 }
 
@@ -170,9 +172,16 @@ func (d *dispatcher) decide(in *handlers.Input, w *work) bool {
 	if d.broken != nil && d.refuse(in, w) {
 		return true
 	}
+	said := saying(in)
+	if said {
+		in.Took = time.Since(in.At)
+	}
 	out := d.state.Handle(*in)
 	if out.Again {
 		return false
+	}
+	if said && out.Refused == nil && len(out.Records) > 0 && d.record != nil {
+		out.Letters = append(out.Letters, unspoken(in))
 	}
 	d.take(out, w)
 	return true

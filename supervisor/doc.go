@@ -9,10 +9,12 @@
 //	stdout - wire.Lines - voice -+- channel - seat: State decides - record - letters
 //	                             +- log file, tail, followers
 //	letters - mailbox - one writer - stdin
+//	mailbox - receipts - seat (whether what must not be lost was written)
 //	record - postman - mailbox (mail, and answers that are read in the record)
 //	       - bells (who follows mail reads it there)
 //	record - audience -+- journal (events -f)
 //	                   +- voices, followers (console, logs -f)
+//	record - turn - stop (of agents that end with their session)
 //	child.Exited, child.Ended - turn - restart arithmetic - deadline - start
 //
 // What follows from messages is decided by package handlers, one input at a

@@ -18,6 +18,7 @@ func (s *Supervisor) mailbox(a *agent, m *maker, c Process) *mailbox {
 		timeout: a.Health.WriteTimeout,
 		to:      c.Stdin(),
 		close:   func() { c.CloseStdin() },
+		receive: s.dispatcher.receive,
 		stalled: func(yes bool) { s.post(func() { s.stdinStalled(a, m.run, yes) }) },
 		broken: func(err error) {
 			s.post(func() {

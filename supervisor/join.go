@@ -254,15 +254,20 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 		s.enlist()
 	}
 	a.lastStop = a.lastExit
+	again := !a.removed && (a.afresh || inherits && a.Autostart)
+	ordered := a.halt != nil || s.stopping != nil
+	if why == nil && !ordered && !again {
+		s.dispatcher.note(&wire.Gone{Agent: a.Name})
+	}
 	switch {
-	case a.halt != nil || s.stopping != nil:
+	case ordered:
 		s.stopped(a, ending)
 	case a.removed:
 		a.wanted = false
 		a.set(wire.StateStopped, "")
 		s.leave(a)
 		s.gone(a)
-	case a.afresh, inherits && a.Autostart:
+	case again:
 		a.afresh = false
 		a.set(wire.StateStopped, "")
 		s.want(a, a.freely)

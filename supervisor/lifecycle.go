@@ -68,7 +68,7 @@ func (s *Supervisor) launch(a *agent) {
 	s.event(a, wire.Event{Kind: wire.EventStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	m := &maker{spec: a.Agent, run: a.run, joined: a.joined, told: make(chan struct{})}
+	m := &maker{spec: a.Agent, run: a.run, session: s.sessionOf(a.Name), joined: a.joined, told: make(chan struct{})}
 	if a.joined != nil {
 		m.spec = byPipe(a.Agent)
 	}
@@ -85,11 +85,12 @@ func (s *Supervisor) launch(a *agent) {
 // maker makes one run of an agent and passes on what its child reports: not
 // before the start itself was told.
 type maker struct {
-	spec   Agent
-	run    string
-	joined *joining // nil: it is to be a child
-	speech *speech
-	told   chan struct{}
+	spec    Agent
+	run     string
+	session []string // of its environment: what tells of its session
+	joined  *joining // nil: it is to be a child
+	speech  *speech
+	told    chan struct{}
 }
 
 func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, error) {
@@ -107,6 +108,7 @@ func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, err
 	if !m.spec.Raw {
 		m.speech.channel = s.channel(a, m)
 	}
+	env = append(without(env, m.session), m.session...)
 	env, shut := s.doorway(m, append(env, "ORC_AGENT_ID="+m.spec.Name, "ORC_ACTOR="+m.spec.actor(m.run)))
 	c, err := m.start(s, a, child.Spec{
 		Command: m.spec.Command,
@@ -259,6 +261,7 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	default:
 		a.wanted = false
 		a.set(wire.StateExited, exit.String())
+		s.dispatcher.note(&wire.Gone{Agent: a.Name})
 		s.wakeWaiting()
 		s.checkIdle()
 	}

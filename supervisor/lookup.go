@@ -26,14 +26,20 @@ func (d *dispatcher) lookUp(inputs []handlers.Input) {
 	}
 }
 
-// keyed says whether an input is a message with a key.
+// keyed says whether an input is a message with a key. One of a session has its
+// id, if it can be read.
 func keyed(in *handlers.Input) bool {
 	r, ok := in.Message.(*wire.Request)
 	if !ok {
 		return false
 	}
-	m, ok := r.Body.(*wire.SendMessage)
-	return ok && m.Key != ""
+	switch m := r.Body.(type) {
+	case *wire.SendMessage:
+		return m.Key != ""
+	case *wire.SaySession:
+		return m.Message != nil
+	}
+	return false
 }
 
 // sentBefore looks for what was sent with the same key.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/wire"
 )
 
 // Why a message was not taken.
@@ -28,6 +30,7 @@ type mailbox struct {
 	wrote   func([]byte) // sees each line before it is written; may be nil
 	stalled func(bool)   // stdin took nothing for timeout; it takes again
 	broken  func(error)  // the agent closed its stdin
+	receive func(receipts []wire.Told, written bool)
 
 	mu      sync.Mutex
 	queue   []entry
@@ -38,8 +41,8 @@ type mailbox struct {
 	pressed int // of those in hand
 	taken   int // messages that the writer has in hand, and their bytes
 	inHand  int64
-	toTell  []func(written bool) // of what the writer has in hand
-	scratch []byte               // the writer's
+	asking  curious // about what the writer has in hand
+	scratch []byte  // the writer's
 	writing bool
 	ending  bool // close when the queue is empty
 	over    bool // nothing can be written any more
@@ -48,6 +51,7 @@ type mailbox struct {
 	room    chan struct{} // closed when something was taken; nil while nobody waits
 	relief  []func()      // each called once when the mailbox is less than half full again
 	lighter []func()      // and these when that is so of its bytes
+	hoping  atomic.Bool   // it was full, and when it is not any more that will be told
 }
 
 // entry is what is put into a mailbox at once: whole lines.
@@ -55,9 +59,12 @@ type entry struct {
 	text  []byte
 	lines int
 	// told hears, once, whether the entry was written; nil when nobody asks.
-	// What somebody asks about is let in beyond the number of messages: there
-	// is never much of it.
 	told func(written bool)
+	// receipts are noted when it is known whether the entry was written: those of
+	// all that is written at once together, for there may be many.
+	receipts []wire.Told
+	// few is what is let in beyond the number of messages: there is never much of it.
+	few bool
 	// answers is how many of the lines answer requests. Those are let in
 	// whatever there is: an agent may wait for them, and it is kept from asking
 	// for more than there is room for.
@@ -68,6 +75,28 @@ type entry struct {
 }
 
 func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
+
+// curious are those who ask whether something was written.
+type curious struct {
+	told     []func(written bool)
+	receipts []wire.Told
+}
+
+func (c *curious) join(e *entry) {
+	if e.told != nil {
+		c.told = append(c.told, e.told)
+	}
+	c.receipts = append(c.receipts, e.receipts...)
+}
+
+func (m *mailbox) tell(those curious, written bool) {
+	for _, told := range those.told {
+		told(written)
+	}
+	if len(those.receipts) > 0 {
+		m.receive(those.receipts, written)
+	}
+}
 
 const (
 	// batchBytes bounds what is written at once.
@@ -91,7 +120,7 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 		if !m.roomy() {
 			moved, err = m.moving(), ErrMailboxFull
 		}
-	case e.told == nil && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes > 0:
+	case !e.few && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes > 0:
 		m.refused += int64(e.lines)
 		moved, err = m.moving(), ErrMailboxFull
 	}
@@ -120,16 +149,16 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 // hold takes an entry into the writer's hand. The lock is held.
 func (m *mailbox) hold(e *entry) {
 	if m.wrote != nil {
-		m.wrote(e.text)
+		for line := range bytes.Lines(e.text) {
+			m.wrote(line)
+		}
 	}
 	m.inHand += int64(len(e.text))
 	m.taken += e.lines
 	if !e.patient {
 		m.pressed += e.lines
 	}
-	if e.told != nil {
-		m.toTell = append(m.toTell, e.told)
-	}
+	m.asking.join(e)
 }
 
 // end closes stdin when all that waits has been written.
@@ -150,29 +179,21 @@ func (m *mailbox) drop() {
 	m.mu.Lock()
 	lost := m.forget()
 	m.mu.Unlock()
-	tell(lost, false)
+	m.tell(lost, false)
 }
 
 // forget empties the mailbox for good, and returns those who asked about what
 // was in it. The lock is held.
-func (m *mailbox) forget() []func(bool) {
-	lost := m.toTell
+func (m *mailbox) forget() curious {
+	lost := m.asking
 	for i := range m.queue {
-		if m.queue[i].told != nil {
-			lost = append(lost, m.queue[i].told)
-		}
+		lost.join(&m.queue[i])
 	}
 	m.refused += int64(m.urgent) // what can wait is not lost
-	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.toTell = true, nil, 0, 0, 0, 0, nil
+	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.asking = true, nil, 0, 0, 0, 0, curious{}
 	m.relief, m.lighter, m.urgent, m.pressed = nil, nil, 0, 0
 	m.makeRoom()
 	return lost
-}
-
-func tell(those []func(bool), written bool) {
-	for _, told := range those {
-		told(written)
-	}
 }
 
 // eager is a stream that can be written without waiting: what it does not take
@@ -269,11 +290,11 @@ func (m *mailbox) wroteAll() {
 	m.bytes -= m.inHand
 	m.urgent -= m.pressed
 	m.taken, m.inHand, m.pressed = 0, 0, 0
-	told := m.toTell
-	m.toTell = nil
+	asked := m.asking
+	m.asking = curious{}
 	relief := m.relieved()
 	m.mu.Unlock()
-	tell(told, true)
+	m.tell(asked, true)
 	for _, do := range relief {
 		do()
 	}
@@ -325,7 +346,7 @@ func (m *mailbox) fail(err error) {
 	m.writing = false
 	lost := m.forget()
 	m.mu.Unlock()
-	tell(lost, false)
+	m.tell(lost, false)
 	if !known && !errors.Is(err, os.ErrClosed) {
 		m.broken(err)
 	}

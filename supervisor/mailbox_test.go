@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
 )
 
 // boxOf is a mailbox of a stream whose other end is returned.
@@ -163,6 +165,111 @@ func TestBrokenStream(t *testing.T) {
 		m.end()
 		require.Empty(t, broken)
 		require.NotErrorIs(t, err, os.ErrClosed)
+		_ = theirs.Close()
+	})
+}
+
+// receipted is what became of what somebody asked about, as it was told.
+type receipted struct {
+	said    []int64
+	written bool
+}
+
+// receiptsOf has a mailbox tell what became of what somebody asked about.
+func receiptsOf(m *mailbox) <-chan receipted {
+	heard := make(chan receipted, 100)
+	m.receive = func(receipts []wire.Told, written bool) {
+		one := receipted{written: written}
+		for _, r := range receipts {
+			one.said = append(one.said, r.Said)
+		}
+		heard <- one
+	}
+	return heard
+}
+
+// asked is an entry that somebody asks about.
+func asked(said ...int64) entry {
+	e := entry{lines: len(said)}
+	for _, n := range said {
+		e.text = fmt.Appendf(e.text, "line %d\n", n)
+		e.receipts = append(e.receipts, wire.Told{Said: n})
+	}
+	return e
+}
+
+// What is written at once is told at once, however many ask; so is what is lost.
+//
+// Rows: B-08, C-91.
+func TestReceiptsComeTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, theirs := boxOf(t, Bounds{Messages: 1000, Bytes: 1 << 20})
+		heard := receiptsOf(m)
+		put := func(from, until int64) (all []int64) {
+			for n := from; n < until; n++ {
+				_, err := m.put(asked(n))
+				require.NoError(t, err)
+				all = append(all, n)
+			}
+			return all
+		}
+		put(0, 1) // which is being written
+		synctest.Wait()
+		all := put(1, 101)
+		require.Empty(t, heard)
+		_, err := io.CopyN(io.Discard, theirs, int64(len("line 0\n")))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, receipted{said: []int64{0}, written: true}, <-heard)
+		last := put(101, 103) // behind those that are in hand now
+		require.Empty(t, heard)
+		_, err = io.CopyN(io.Discard, theirs, int64(9*len("line 1\n")+90*len("line 10\n")+len("line 100\n")))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, receipted{said: all, written: true}, <-heard)
+		last = append(last, put(103, 104)...)
+		m.drop()
+		require.Equal(t, receipted{said: last}, <-heard)
+		require.Empty(t, heard)
+	})
+}
+
+// What somebody asks about has to have room like all else, unless there is never
+// much of it.
+//
+// Rows: B-08, C-91.
+func TestReceiptsDoNotMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, theirs := boxOf(t, Bounds{Messages: 3, Bytes: 1 << 20})
+		heard := receiptsOf(m)
+		_, err := m.put(asked(1, 2, 3, 4))
+		require.NoError(t, err)
+		_, err = m.put(asked(5))
+		require.ErrorIs(t, err, ErrMailboxFull)
+		assignment := asked(6)
+		assignment.few = true
+		_, err = m.put(assignment)
+		require.NoError(t, err)
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		synctest.Wait()
+		require.Equal(t, receipted{said: []int64{1, 2, 3, 4}, written: true}, <-heard)
+		require.Equal(t, receipted{said: []int64{6}, written: true}, <-heard)
+		require.Empty(t, heard, "who was told that there is no room is told nothing more")
+		_ = theirs.Close()
+	})
+}
+
+// A terminal gives back line by line what was written together.
+func TestEachLineIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, theirs := boxOf(t, Bounds{Messages: 10, Bytes: 1 << 20})
+		var seen []string
+		m.wrote = func(line []byte) { seen = append(seen, string(line)) }
+		receiptsOf(m)
+		_, err := m.put(asked(1, 2))
+		require.NoError(t, err)
+		require.Equal(t, []string{"line 1\n", "line 2\n"}, seen)
+		m.drop()
 		_ = theirs.Close()
 	})
 }

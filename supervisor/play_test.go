@@ -245,7 +245,7 @@ func (p *play) ask(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOut
 // apply makes changes and leaves the wait for what becomes of them.
 func (p *play) apply(changes ...Change) pending {
 	return p.pend(func(ctx context.Context) ([]wire.AgentOutcome, error) {
-		wait, err := p.Apply(ctx, changes)
+		wait, err := p.Apply(ctx, changes, p.options.Sessions)
 		if err != nil {
 			return nil, err
 		}

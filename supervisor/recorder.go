@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"orchestrator/handlers"
@@ -58,6 +59,7 @@ func (d *dispatcher) write(b *batch) {
 			d.breakOff(broke, b)
 		} else {
 			d.last.Add(int64(len(b.records)))
+			b.letters = slices.DeleteFunc(b.letters, tacit)
 			d.bells.ring(b.records)
 			d.mail.ring(b.records)
 		}
@@ -65,6 +67,7 @@ func (d *dispatcher) write(b *batch) {
 	d.deliver(b.letters, &d.room) // an overdue answer is no longer among them
 	if len(b.records) > 0 {
 		d.show(b.records)
+		d.heed(b.records)
 	}
 	for _, settled := range b.settled {
 		close(settled)
@@ -130,7 +133,7 @@ func appendHappenings(some, records []wire.Record) []wire.Record {
 // appendRefusals appends the answers among letters to some, as refusals.
 func appendRefusals(some, letters []handlers.Letter, why *wire.Error) []handlers.Letter {
 	for _, l := range letters {
-		if l.Notice == "" {
+		if isAnswer(l) {
 			some = append(some, handlers.Letter{To: l.To, Request: l.Request, Form: l.Form, Refusal: why})
 		}
 	}
@@ -149,20 +152,12 @@ func (d *dispatcher) overdue(b *batch) {
 	d.seat.Lock()
 	late := appendRefusals(nil, b.letters, why)
 	late = appendRefusals(late, d.filling.letters, why)
-	b.letters, d.filling.letters = noticesOf(b.letters), noticesOf(d.filling.letters)
+	b.letters, d.filling.letters = slices.DeleteFunc(b.letters, isAnswer), slices.DeleteFunc(d.filling.letters, isAnswer)
 	d.seat.Unlock()
 	d.deliver(late, new([]byte))
 }
 
-func noticesOf(letters []handlers.Letter) []handlers.Letter {
-	var notices []handlers.Letter
-	for _, l := range letters {
-		if l.Notice != "" {
-			notices = append(notices, l)
-		}
-	}
-	return notices
-}
+func isAnswer(l handlers.Letter) bool { return l.Notice == "" && l.Line == nil }
 
 // takeSnapshot spells the State when it is time to, or at the end. It includes
 // what is in the batch that is about to be recorded, and is kept after it. The

@@ -25,14 +25,16 @@ type Change struct {
 	Agent  Agent // as it is to be; not for ActionStop
 }
 
-// Apply brings the agents to what they should be, all in one turn. Agents that
-// no change names are not touched. An error means that nothing was done; what
-// becomes of the changes, in their order, is what wait returns.
-func (s *Supervisor) Apply(ctx context.Context, changes []Change) (wait func(context.Context) ([]wire.AgentOutcome, error), err error) {
+// Apply brings the agents to what they should be, all in one turn, and the
+// sessions, which are all there are to be. Agents that no change names are not
+// touched. An error means that nothing was done; what becomes of the changes, in
+// their order, is what wait returns.
+func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []wire.SessionSpec) (wait func(context.Context) ([]wire.AgentOutcome, error), err error) {
 	outcomes, err := ask(ctx, s, func() ([]<-chan wire.AgentOutcome, error) {
 		if s.stopping != nil {
 			return nil, errStopping
 		}
+		s.sessions = sessions // before anything starts
 		return s.apply(changes), nil
 	})
 	if err != nil {

@@ -47,12 +47,18 @@ func (s *Supervisor) StopAgents(ctx context.Context, r wire.AgentsRequest) ([]wi
 			if !a.wanted && a.child == nil {
 				a.lastStop = "is stopped already"
 			}
-			a.wanted = false
 			expect(a, expectation{})
 		}
-		p := s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: "stopped by hand"}) })
-		s.begin(p, agents)
+		s.halts(agents, "stopped by hand")
 	})
+}
+
+// halts stops agents, those that depend on others first. They stay stopped.
+func (s *Supervisor) halts(agents []*agent, reason string) {
+	for _, a := range agents {
+		a.wanted = false
+	}
+	s.begin(s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: reason}) }), agents)
 }
 
 // RestartAgents stops agents, those that depend on others first, and starts them

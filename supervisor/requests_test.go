@@ -215,7 +215,7 @@ func TestReloadDuringTheStopIsRefused(t *testing.T) {
 		<-time.After(5 * time.Second)
 		p.cancel()
 		synctest.Wait()
-		_, err := p.Apply(t.Context(), []Change{{Action: ActionStart, Name: "b", Agent: agentOf(t, "b")}})
+		_, err := p.Apply(t.Context(), []Change{{Action: ActionStart, Name: "b", Agent: agentOf(t, "b")}}, nil)
 		require.ErrorIs(t, err, errStopping)
 		require.NoError(t, p.end())
 	})
@@ -229,7 +229,7 @@ func TestReloadCanBeMadeAgain(t *testing.T) {
 		<-time.After(5 * time.Second)
 		changes := []Change{{Action: ActionStop, Name: "a"}, {Action: ActionStart, Name: "b", Agent: agentOf(t, "b")}}
 		ctx, leave := context.WithCancel(t.Context())
-		wait, err := p.Apply(ctx, changes)
+		wait, err := p.Apply(ctx, changes, nil)
 		require.NoError(t, err)
 		leave()
 		_, err = wait(ctx)

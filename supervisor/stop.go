@@ -115,8 +115,12 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 		h = &halt{at: time.Now()}
 	}
 	ran := h.begun || a.state == wire.StateStopping
+	hoped := a.state == wire.StateBackoff || a.state == wire.StateWaiting || a.state == wire.StateStarting
 	a.set(wire.StateStopped, "")
 	a.lastStop = "stopped"
+	if !ran && hoped && !h.again && s.stopping == nil {
+		s.dispatcher.note(&wire.Gone{Agent: a.Name}) // it was to start, and nobody tells that it does not
+	}
 	if ran {
 		a.lastStop = s.stoppedText(a, h, ending)
 		s.event(a, wire.Event{

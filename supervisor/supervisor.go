@@ -30,6 +30,7 @@ type Options struct {
 	Record   Record        // where facts are kept; nil: nowhere
 	Rules    handlers.Rules
 	Protocol Protocol
+	Sessions []wire.SessionSpec // those of the configuration, in its order
 	// Doorway lets a run of an agent in at another door than its pipe. env is
 	// what the run is told of it, and counts beside an error as well; shut is
 	// called once, when nothing is left of the run. nil: there is no such door.
@@ -68,6 +69,7 @@ type Supervisor struct {
 	agents    map[string]*agent
 	actors    map[string]*agent // who is, of those that have names
 	order     []*agent
+	sessions  []wire.SessionSpec
 	deadlines deadlines
 	storm     storm
 	idle      bool      // said that all have ended
@@ -130,11 +132,13 @@ func New(o Options, agents []Agent) *Supervisor {
 		done:       make(chan struct{}),
 		agents:     make(map[string]*agent),
 		actors:     make(map[string]*agent),
+		sessions:   o.Sessions,
 
 		expecting: make(map[*agent]bool),
 	}
 	s.audience.heard = s.heard
 	s.dispatcher.show = s.audience.tell
+	s.dispatcher.closed = s.sessionClosed
 	s.dispatcher.broke = s.recordBroke
 	s.inbox.wake = make(chan struct{}, 1)
 	for _, spec := range agents {

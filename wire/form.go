@@ -45,11 +45,12 @@ func (f Form) payload() string {
 
 // place has an error point into a line of this form. Whoever reads a payload, or
 // decides about it, says where something is wrong as if it stood in a request of
-// our own: they need not know in which form it came.
+// our own: they need not know in which form it came. A session message is read by
+// itself, and what is wrong with it points into it already.
 func (f Form) place(e *Error) *Error {
 	pointer, _ := e.Details["pointer"].(string)
 	below, found := strings.CutPrefix(pointer, FormOwn.payload())
-	if f == FormOwn || !found || below != "" && below[0] != '/' {
+	if f == FormOwn || f == FormSession || !found || below != "" && below[0] != '/' {
 		return e
 	}
 	there := *e // the same error may be said again, in another form
@@ -59,11 +60,15 @@ func (f Form) place(e *Error) *Error {
 }
 
 // AppendReply appends the answer to a request as one line, in the form in which
-// it was asked: payload, a JSON object, or why not. The request is its ID.
+// it was asked: payload, a JSON object, or why not. The request is its ID. A
+// session message that is delivered has no answer; beside a refusal, payload may
+// be the *DeliveryError that became of it.
 func (e Envelope) AppendReply(b []byte, form Form, request string, payload any, refusal *Error) []byte {
 	switch {
 	case form == FormOwn:
 		return e.AppendAnswer(b, request, payload, refusal)
+	case form == FormSession:
+		return e.appendReceipt(b, request, payload, refusal)
 	case refusal != nil:
 		return e.AppendRefused(b, form, rawID(form, request), refusal)
 	}
@@ -86,13 +91,33 @@ func appendReply(b []byte, form Form, request string, payload any) ([]byte, erro
 	return appendResult(b, rawID(form, request), string(spelled), spelled, false), nil
 }
 
+// appendReceipt appends what became of a session message, if it was not delivered.
+func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal *Error) []byte {
+	if refusal == nil {
+		return b
+	}
+	what, _ := payload.(*DeliveryError)
+	if what == nil {
+		what = Undelivered(messageID, refusal)
+	}
+	return e.AppendDeliveryError(b, rawID(FormSession, messageID), what, refusal)
+}
+
 // AppendRefused appends the refusal of a request as one line, in the form in
 // which it was asked. The request's id is given as it stood, or nil.
 func (e Envelope) AppendRefused(b []byte, form Form, id []byte, refusal *Error) []byte {
 	refusal = form.place(refusal)
-	if form != FormTool {
-		return e.AppendRefusal(b, id, refusal)
+	switch form {
+	case FormTool:
+		return e.appendToolRefusal(b, id, refusal)
+	case FormSession:
+		messageID, _ := text(id)
+		return e.AppendDeliveryError(b, id, Undelivered(messageID, refusal), refusal)
 	}
+	return e.AppendRefusal(b, id, refusal)
+}
+
+func (Envelope) appendToolRefusal(b, id []byte, refusal *Error) []byte {
 	words := refusal.Message
 	if refusal.Hint != "" {
 		words += ". " + refusal.Hint

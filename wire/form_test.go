@@ -80,15 +80,42 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 	}
 }
 
+// Who says a session message is told what became of it, if it was not delivered.
+//
+// Rows: C-90, K-06.
+func TestSessionMessagesAreAnsweredWhenTheyAreRefused(t *testing.T) {
+	refused := &Error{Code: CodeDenied, Message: "m", Details: map[string]any{"pointer": "/payload/task/task_id"}}
+	require.Empty(t, noon.AppendReply(nil, FormSession, "msg-1", &SessionSaid{}, nil))
+	require.Empty(t, noon.AppendReply(nil, FormSession, "", nil, nil))
+	for id, raw := range map[string][]byte{"msg-1": []byte(`"msg-1"`), `"`: []byte(`"\""`), "": nil} {
+		require.Equal(t, raw, (&Request{ID: id, Form: FormSession}).RawID())
+		want := string(noon.AppendDeliveryError([]byte("before "), raw, Undelivered(id, refused), refused))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), FormSession, id, nil, refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), FormSession, id, (*DeliveryError)(nil), refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), FormSession, id, &SessionSaid{}, refused)))
+		require.Equal(t, want, string(noon.AppendRefused([]byte("before "), FormSession, raw, refused)))
+		require.Contains(t, want, `"pointer":"/payload/task/task_id"`)
+	}
+	late := &DeliveryError{OriginalMessageID: "msg-1", ErrorType: DeliveryTimeout, RetryCount: 2, MaxRetries: 3, NextRetryAt: Timestamp(noon.At)}
+	require.Equal(t,
+		string(noon.AppendDeliveryError(nil, []byte(`"msg-1"`), late, refused)), string(noon.AppendReply(nil, FormSession, "msg-1", late, refused)))
+	escaped := noon.AppendRefused(nil, FormSession, []byte(`"\u006dsg-1"`), refused)
+	require.Contains(t, string(escaped), `"correlationId":"\u006dsg-1"`)
+	require.Contains(t, string(escaped), `"original_message_id":"msg-1"`)
+	number := noon.AppendRefused(nil, FormSession, []byte(`7`), refused)
+	require.Contains(t, string(number), `"correlationId":7,`)
+	require.Contains(t, string(number), `"original_message_id":""`)
+}
+
 // An error points at where something stands in the line, whatever its form.
 func TestErrorsPointIntoTheLine(t *testing.T) {
-	for pointer, want := range map[string][3]string{
-		"/payload/topic":   {"/payload/topic", "/topic", "/params/arguments/topic"},
-		"/payload/payload": {"/payload/payload", "/payload", "/params/arguments/payload"},
-		"/payload":         {"/payload", "", "/params/arguments"},
-		"/payloads":        {"/payloads", "/payloads", "/payloads"},
-		"/id":              {"/id", "/id", "/id"},
-		"":                 {"", "", ""},
+	for pointer, want := range map[string][4]string{
+		"/payload/topic":   {"/payload/topic", "/topic", "/params/arguments/topic", "/payload/topic"},
+		"/payload/payload": {"/payload/payload", "/payload", "/params/arguments/payload", "/payload/payload"},
+		"/payload":         {"/payload", "", "/params/arguments", "/payload"},
+		"/payloads":        {"/payloads", "/payloads", "/payloads", "/payloads"},
+		"/id":              {"/id", "/id", "/id", "/id"},
+		"":                 {"", "", "", ""},
 	} {
 		for form, there := range want {
 			require.Equal(t, there, Form(form).place(invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
@@ -126,9 +153,12 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 func TestNothingThatIsSaidBackIsHeard(t *testing.T) {
 	sent, refused := &Sent{Mail: fullMail, Warnings: []string{"w"}}, invalid("/payload/topic", "m")
 	lines := [][]byte{noon.AppendNotice(nil, NoticeMessage, &fullMail), append(fullMail.append(nil), '\n'), append(bareMail.append(nil), '\n')}
-	for _, form := range []Form{FormOwn, FormMail, FormTool} {
+	for _, form := range []Form{FormOwn, FormMail, FormTool, FormSession} {
 		for _, id := range []string{"1", ""} {
-			lines = append(lines, noon.AppendReply(nil, form, id, sent, nil), noon.AppendReply(nil, form, id, nil, refused))
+			lines = append(lines, noon.AppendReply(nil, form, id, nil, refused))
+			if form != FormSession {
+				lines = append(lines, noon.AppendReply(nil, form, id, sent, nil))
+			}
 		}
 	}
 	for _, method := range []string{"initialize", "ping", "tools/list", "nope", "tools/call"} {

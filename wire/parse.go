@@ -29,9 +29,6 @@ import (
 type Reader struct {
 	Agent string // whose lines these are: no other name may stand in them
 	Depth int    // levels of nesting
-	// Strict says that session messages are held against their protocol to the
-	// letter: see ReadSessionMessage.
-	Strict bool
 	// Capability says whether somebody offers a task type; nil: nobody does.
 	Capability func(name string) bool
 

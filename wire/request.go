@@ -116,6 +116,23 @@ func readBus(operation string, o *Object) any {
 	case "list-actors", "list-topics":
 		return readNothing(o)
 	}
+	return readSessions(operation, o)
+}
+
+// readSessions is readBody for sessions.
+func readSessions(operation string, o *Object) any {
+	switch operation {
+	case "send-session-message":
+		return readSaySession(o)
+	case "get-session":
+		return readGetSession(o)
+	case "create-session":
+		return readSessionSpec(o)
+	case "list-sessions":
+		return readNothing(o)
+	case "list-reviews":
+		return readListReviews(o)
+	}
 	return nil
 }
 

@@ -67,6 +67,21 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		"poll-messages": {&PollMessages{}, &PollMessages{Actor: ActorGovernor, Cursor: ptr(int64(0)), Limit: MostMailPage}},
 		"ack-messages":  {&AckMessages{}, &AckMessages{Actor: "HO:attic", Seq: 45}},
 		"heartbeat":     {&Heartbeat{}, &Heartbeat{Actor: "IO:ann"}},
+		"get-session": {
+			&GetSession{}, &GetSession{SessionID: "kitchen", After: 41, Limit: MostSessionPage, CorrelationID: "kettle", TaskID: "kettle-1", To: "coder"},
+		},
+		"list-reviews": {&ListReviews{}, &ListReviews{SessionID: "kitchen", TaskID: "kettle-1", ReviewID: "kettle-1-a"}},
+		"create-session": {
+			&SessionSpec{
+				ID: "attic", Members: []SessionMember{}, Validation: ValidationStandard, MaxIterations: SessionIterations, OnMax: EscalateHumanReview,
+				ProgressAfter: SessionProgressAfter, ProgressEvery: SessionProgressEvery,
+			},
+			&SessionSpec{
+				ID: "kitchen", Members: []SessionMember{{AgentID: "lead", AgentType: AgentArchitect}}, Validation: ValidationStrict, MaxIterations: 1, OnMax: EscalateAbort,
+				RequireReview: true, TaskTimeout: 1, ProgressAfter: 2, ProgressEvery: 3,
+			},
+		},
+		"send-session-message": {saying(t, "", shortAssignment), saying(t, "kitchen", `{"message_type":"abort","message_id":7}`)},
 	}
 	compiled := validators(t)
 	for _, name := range Schemas() {

@@ -70,8 +70,11 @@ func at(value any, keys ...string) any {
 
 // Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-52, B-58, B-59, B-60, B-64, B-65, B-66, B-67.
 func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
-	odd := map[string][]string{"event:error": {"recoverable"}} // missing means true
-	spelled := map[string]any{"request:submit-task": submitted{}, "request:add-dependency": depended{}}
+	odd := map[string][]string{ // missing means something
+		"event:error":            {"recoverable"},
+		"request:create-session": {"validation", "max_iterations", "on_max", "require_review"},
+	}
+	spelled := map[string]any{"request:submit-task": submitted{}, "request:add-dependency": depended{}, "request:send-session-message": saySession{}}
 	for _, name := range Schemas() {
 		if !inbound(name) {
 			continue
@@ -113,6 +116,12 @@ type submitted struct {
 	SessionID            string       `json:"sessionId,omitzero"`
 }
 
+// saySession is a SaySession as it is spelled.
+type saySession struct {
+	SessionID string `json:"session_id,omitzero"`
+	Message   Raw    `json:"message"`
+}
+
 // depended is an AddDependency as it is spelled.
 type depended struct {
 	TaskID   string `json:"taskId"`
@@ -130,12 +139,27 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	for name, value := range map[string]any{
 		"server": Server{}, "match": Match{}, "note": Note{}, "link": Link{}, "credential": Credential{}, "hub-task": HubTask{},
 		"mail": Mail{}, "actor": ActorView{}, "topic": TopicView{},
+		"session": SessionView{}, "session-task": SessionTask{}, "review": ReviewView{}, "session-entry": logged{},
 	} {
 		requireFields(t, name, schemaOf(t, name), value)
 	}
 	for _, name := range []string{"task", "hub-task"} {
 		requireFields(t, name, at(schemaOf(t, name), "properties", "help"), Help{})
 	}
+	session, task := at(schemaOf(t, "session"), "properties"), at(schemaOf(t, "session-task"), "properties")
+	requireFields(t, "session", at(session, "members", "items"), SessionMember{})
+	requireFields(t, "session", at(session, "standing", "items"), MemberView{})
+	requireFields(t, "session-task", at(task, "findings", "items"), FindingView{})
+	requireFields(t, "session-task", at(task, "error"), TaskExecutionError{})
+}
+
+// logged is what a SessionEntry has beside the message.
+type logged struct {
+	LoggedAt string   `json:"logged_at"`
+	TookMS   float64  `json:"processing_duration_ms"`
+	Errors   []string `json:"validation_errors,omitzero"`
+	Seq      int64    `json:"log_seq"`
+	Refused  string   `json:"refused,omitzero"`
 }
 
 // Rows: B-36, B-41, B-61.
@@ -152,6 +176,7 @@ func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 			Warnings  []string `json:"warnings,omitzero"`
 		}{},
 		"messages": MailList{}, "acked": Acked{}, "seen": Beat{}, "actors": ActorList{}, "topics": TopicList{},
+		"said": SessionSaid{}, "sessions": SessionList{}, "reviews": ReviewList{},
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(answers)))
 	for name, value := range types {
@@ -160,8 +185,13 @@ func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 	require.Equal(t, []any{map[string]any{"$ref": "urn:orchestrator:mail"}}, at(answers, "sent", "allOf"))
 	requireFields(t, "metadata", at(answers, "answer", "properties", "metadata"), AnswerMetadata{})
 	possible := at(schemaOf(t, "response:success"), "properties", "payload", "anyOf").([]any)
-	require.Len(t, possible, len(answers)+2)
-	require.Subset(t, possible, []any{map[string]any{"$ref": "urn:orchestrator:server"}, map[string]any{"$ref": "urn:orchestrator:credential"}})
+	require.Len(t, possible, len(answers)+3)
+	for _, name := range []string{"server", "credential", "session"} {
+		require.Contains(t, possible, any(map[string]any{"$ref": "urn:orchestrator:" + name}))
+	}
+	brief := at(answers, "sessions", "properties", "sessions", "items")
+	requireFields(t, "sessions", brief, SessionBrief{})
+	requireFields(t, "sessions", at(brief, "properties", "members", "items"), SessionMember{})
 }
 
 // Rows: B-69, B-70, B-71, B-72.
@@ -223,6 +253,45 @@ func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 		}
 	}
 	require.Equal(t, words(hub), at(schemaOf(t, "hub-task"), "properties", "status", "enum"))
+	requireSessionWords(t, states)
+}
+
+// requireSessionWords checks the words of sessions, wherever they stand.
+func requireSessionWords(t *testing.T, states []string) {
+	t.Helper()
+	create, session := at(schemaOf(t, "request:create-session"), "properties", "payload"), schemaOf(t, "session")
+	task, brief := schemaOf(t, "session-task"), at(schemaOf(t, "response:success"), "$defs", "sessions", "properties", "sessions", "items")
+	enum := func(schema any, keys ...string) any {
+		for _, key := range keys {
+			schema = at(schema, "properties", key)
+			if items := at(schema, "items"); items != nil {
+				schema = items
+			}
+		}
+		return at(schema, "enum")
+	}
+	validations := []string{ValidationStandard, ValidationStrict}
+	require.Equal(t, append(words(validations), nil), enum(create, "validation"))
+	require.Equal(t, append(words(Escalations), nil), enum(create, "on_max"))
+	require.Equal(t, words(AgentTypes), enum(create, "members", "agent_type"))
+	require.Equal(t, words(validations), enum(session, "validation"))
+	require.Equal(t, words(Escalations), enum(session, "on_max"))
+	require.Equal(t, words(AgentTypes), enum(session, "standing", "agent_type"))
+	for _, schema := range []any{session, brief} {
+		require.Equal(t, words(AgentTypes), enum(schema, "members", "agent_type"))
+		require.Equal(t, words([]string{SessionOpen, SessionClosed}), enum(schema, "state"))
+		require.Equal(t, words([]string{SessionFromFile, SessionByHand}), enum(schema, "source"))
+	}
+	require.Equal(t, words([]string{
+		PhaseHeld, PhaseAssigned, PhaseWorking, PhaseCompleted, PhaseReviewing, PhaseRevise, PhaseRedesign, PhaseHuman, PhaseOver,
+	}), enum(task, "phase"))
+	require.Equal(t, words(states), enum(task, "state"))
+	require.Equal(t, words(Escalations), enum(task, "escalated"))
+	require.Equal(t, words(severities), enum(task, "findings", "severity"))
+	require.Equal(t, words(categories), enum(task, "findings", "category"))
+	require.Equal(t, words(executionErrors), enum(task, "error", "error_type"))
+	require.Equal(t, words(suggestions), enum(task, "error", "suggested_action"))
+	require.Equal(t, append(words(verdicts), VerdictNone), enum(schemaOf(t, "review"), "verdict"))
 }
 
 func words(of []string) []any {

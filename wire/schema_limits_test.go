@@ -23,6 +23,9 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 		// Characters that cannot be seen are many, and lengths are counted in bytes.
 		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:\u00ad"}}`, "actor must have something that can be read behind each colon: \"HO:\\u00ad\""},
 		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:` + strings.Repeat("é", 99) + `"}}`, "actor must not be longer than 200 bytes"},
+		// What two members have to do with each other.
+		{"request:create-session", `{"type":"request:create-session","id":"1","timestamp":"2026-01-01","payload":{"session_id":"s","members":[{"agent_id":"a","agent_type":"architect"},{"agent_id":"a","agent_type":"developer"}]}}`, "agent_id stands twice"},
+		{"request:create-session", `{"type":"request:create-session","id":"1","timestamp":"2026-01-01","payload":{"session_id":"s","members":[{"agent_id":"` + strings.Repeat("é", 101) + `","agent_type":"architect"}]}}`, "agent_id must not be longer than 200 bytes"},
 		// A reader has an end to its patience, and everybody may set another.
 		{"event:log", `{"type":"event:log","id":"1","payload":{"level":"info","message":"","context":{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}}}`, "it is something else"},
 	} {

@@ -8,7 +8,7 @@ package wire
 // of the question.
 func (r *Reader) Check(line []byte) Message {
 	m := r.Parse(line)
-	claimed := Reader{Depth: r.Depth, Strict: r.Strict, Capability: r.Capability}
+	claimed := Reader{Depth: r.Depth, Capability: r.Capability}
 	switch refused := m.(type) {
 	case *Refused:
 		if refused.Err.Code == CodeDenied {
@@ -17,7 +17,7 @@ func (r *Reader) Check(line []byte) Message {
 		}
 	case *Session:
 		if refused.Err != nil && refused.Err.Code == CodeDenied {
-			claimed.Agent = r.known.sender()
+			claimed.Agent = r.sender()
 			m = claimed.Parse(line)
 		}
 	}
@@ -31,7 +31,7 @@ func (r *Reader) Check(line []byte) Message {
 		}
 	case *Session:
 		if m.Err != nil {
-			return &Refused{ID: m.id, Type: m.Type, Request: true, Err: m.Err}
+			return &Refused{ID: m.id, Type: m.Type, Request: true, Form: FormSession, Err: m.Err}
 		}
 	case *Replied:
 		if m.Err != nil {

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // SessionMessage is what one agent of a session says to another. It is delivered
@@ -21,6 +23,10 @@ type SessionMessage struct {
 
 	Document Raw      // all of it, on one line, digit for digit
 	Notes    []string // what was forgiven, and what is odd, each with its place
+	Sum      uint64   // of its type, who says it to whom, and its payload: saying it once more changes none of them
+
+	lapses  []Problem
+	pointer string // to the message, in what it came in
 }
 
 // AgentIdentifier names an agent in a session.
@@ -30,9 +36,9 @@ type AgentIdentifier struct {
 	InstanceID string `json:"instance_id,omitzero"`
 }
 
-// Session is a line in the words of a session: a message, or what is wrong with
-// it. Both belong in the log of the session; whoever said what is wrong is told
-// so (AppendDeliveryError).
+// Session is what was said in the words of a session, on a line of its own or in
+// the payload of a request: a message, or what is wrong with it. Both belong in the
+// log of the session; whoever said what is wrong is told so (AppendDeliveryError).
 type Session struct {
 	ID       string          // its message_id, "" when none can be read
 	Type     string          // its message_type, whatever word that is
@@ -45,8 +51,8 @@ type Session struct {
 
 func (*Session) message() {}
 
-// RawID is the message_id as it stood in the line, for the answer; nil when there
-// is none to give back.
+// RawID is the message_id as it was spelled, for the answer; nil when there is none
+// to give back.
 func (s *Session) RawID() []byte { return s.id }
 
 // Complaints are what the log says beside a message: what was forgiven, or all
@@ -56,6 +62,25 @@ func (s *Session) Complaints() []string {
 		return s.Err.Complaints()
 	}
 	return slices.Clone(s.Message.Notes)
+}
+
+// Strictly is what a strict reader refuses about the message: all that was forgiven,
+// told as ReadSessionMessage tells what is wrong; nil when nothing was. What is only
+// odd is no mistake.
+func (m *SessionMessage) Strictly() *Error { return refusing(m.lapses) }
+
+// Placed has an error that points into the message point into what it came in: they
+// are the same where the message is a line of its own. One that does so already
+// stays as it is.
+func (m *SessionMessage) Placed(e *Error) *Error {
+	pointer, there := e.Details["pointer"].(string)
+	if m.pointer == "" || !there || strings.HasPrefix(pointer+"/", m.pointer+"/") {
+		return e
+	}
+	placed := *e
+	placed.Details = maps.Clone(e.Details)
+	placed.Details["pointer"] = m.pointer + pointer
+	return &placed
 }
 
 // Delivered is the message as it is written to whom it is for: as it came, with a
@@ -89,7 +114,7 @@ var directions = []direction{
 }
 
 // Misdirected is why an agent of its type does not say this to one of that type,
-// nil if it does.
+// nil if it does. It is Placed.
 func (m *SessionMessage) Misdirected() *Error {
 	i := slices.IndexFunc(directions, func(d direction) bool { return d.kind == m.MessageType })
 	if i < 0 {
@@ -97,9 +122,9 @@ func (m *SessionMessage) Misdirected() *Error {
 	}
 	switch d := directions[i]; {
 	case m.From.AgentType != d.from:
-		return denied("/from_agent/agent_type", m.MessageType+" is for an agent of the type "+d.from+" to say")
+		return m.Placed(denied("/from_agent/agent_type", m.MessageType+" is for an agent of the type "+d.from+" to say"))
 	case d.to != "" && m.To.AgentType != d.to:
-		return denied("/to_agent/agent_type", m.MessageType+" is said to an agent of the type "+d.to)
+		return m.Placed(denied("/to_agent/agent_type", m.MessageType+" is said to an agent of the type "+d.to))
 	}
 	return nil
 }

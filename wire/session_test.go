@@ -3,6 +3,7 @@ package wire
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,9 +26,21 @@ func sessionExamples(t testing.TB) map[string]map[string]any {
 // heard reads a message that is right.
 func heard(t testing.TB, line string, strict bool) *SessionMessage {
 	t.Helper()
-	m, err := ReadSessionMessage([]byte(line), 64, strict)
+	m, err := ReadSessionMessage([]byte(line), 64)
 	require.Nil(t, err, "%v\n%s", err, line)
+	if strict {
+		require.Nil(t, m.Strictly())
+	}
 	return m
+}
+
+// judged is what is wrong with a message, perhaps in the eyes of somebody strict.
+func judged(line []byte, strict bool) *Error {
+	m, err := ReadSessionMessage(line, 64)
+	if err == nil && strict {
+		return m.Strictly()
+	}
+	return err
 }
 
 // A message as they come where nobody looks: with a short id, and without what is
@@ -69,11 +82,17 @@ func TestSessionMessagesAreRead(t *testing.T) {
 			TaskID: "kettle-1", Status: "partial", Created: []FileChange{{Path: "kettle/heat_test.go", LinesAdded: &forty}},
 			Modified: []FileChange{{Path: "kettle/heat.go", LinesAdded: &twelve, LinesRemoved: &three}}, Deleted: []string{"kettle/old.go"},
 			Summary: "It stops, and says why", Blockers: []string{"The lid is not there yet"}, TestsRun: true, TestsPassed: true, TypeCheckPassed: true,
+			Error: &TaskExecutionError{
+				TaskID: "kettle-1", ErrorType: ExecutionResourceLimit, ErrorMessage: "The lid has no room", Recoverable: true, SuggestedAction: SuggestManual,
+			},
 		},
 		"review_request": &ReviewRequest{ReviewID: "kettle-1-a", TaskID: "kettle-1", Files: []string{"kettle/heat.go"}},
 		"review_result": &ReviewResult{
 			ReviewID: "kettle-1-a", TaskID: "kettle-1", Verdict: "changes_requested", Summary: "Nearly there",
-			Findings:     []Finding{{ID: "k-1", Severity: "major", Category: "logic", FixedIn: 2}, {ID: "k-2", Severity: "suggestion", Category: "style"}},
+			Findings: []Finding{
+				{ID: "k-1", Severity: "major", Category: "logic", File: "kettle/heat.go", Text: "A level of 0 is not below 0", FixedIn: 2},
+				{ID: "k-2", Severity: "suggestion", Category: "style", File: "kettle/heat.go", Text: "The name is long"},
+			},
 			Verification: []Verification{{Name: "tests"}, {Name: "type_check", Passed: true}, {Name: "lint", Passed: true}, {Name: "custom/dry", Passed: true}},
 			Changes:      []RequiredChange{{ID: "c-1", Priority: "must_fix", Findings: []string{"k-1"}}},
 		},
@@ -97,7 +116,8 @@ func TestSessionMessagesAreRead(t *testing.T) {
 // Rows: C-03, C-04, C-05, C-06, C-07, C-10, C-11, C-12, C-13, C-14, K-09.
 func TestSessionEnvelopesAreRead(t *testing.T) {
 	m := heard(t, string(encoded(t, sessionExamples(t)["task_assignment"])), true)
-	m.Document, m.Body = nil, nil
+	require.NotZero(t, m.Sum)
+	m.Document, m.Body, m.Sum = nil, nil, 0
 	require.Equal(t, &SessionMessage{
 		MessageID: "0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01", Timestamp: "2026-11-20T09:11:00Z", SequenceNumber: 1, Sequenced: true,
 		From: AgentIdentifier{AgentID: "lead", AgentType: "architect"}, To: AgentIdentifier{AgentID: "coder", AgentType: "developer", InstanceID: "coder-2"},
@@ -139,7 +159,7 @@ func TestWhatSessionsForgive(t *testing.T) {
 			"/payload/verification/custom: custom is missing",
 		},
 	} {
-		_, err := ReadSessionMessage([]byte(line), 64, true)
+		err := judged([]byte(line), true)
 		require.NotNil(t, err)
 		require.Equal(t, CodeInvalid, err.Code)
 		require.Equal(t, want, err.Complaints())
@@ -158,24 +178,34 @@ func TestIDsOfSessionMessages(t *testing.T) {
 		"x": "no", "": "no", " ": "no", "msg-": "no", "msg-a": "no", "msg-1-": "no", "msg-1-a-b": "no", "msg-1-é": "no", "msg--1": "no", "MSG-1": "no", "msg-1 ": "no", "msg-1\n": "no",
 		"msg-1_a": "no", "m-1": "no", "msg1": "no", "msg-" + strings.Repeat("1", 197): "no",
 	} {
-		line := string(encoded(t, map[string]any{"message_id": id}))
+		line := encoded(t, with(sessionExamples(t)["abort"], "/message_id", id))
 		for _, strict := range []bool{false, true} {
-			_, err := ReadSessionMessage([]byte(line), 64, strict)
-			wrong := slices.ContainsFunc(err.Complaints(), func(c string) bool { return strings.HasPrefix(c, "/message_id: ") })
-			require.Equal(t, want == "no" || strict && want == "short", wrong, "%q, strictly %v", id, strict)
+			err := judged(line, strict)
+			require.Equal(t, want == "no" || strict && want == "short", err != nil, "%q, strictly %v", id, strict)
+			if err != nil {
+				require.Equal(t, "/message_id", err.Details["pointer"])
+			}
 		}
 	}
 }
 
 // What is odd is taken as it is, with a note; the same strictly.
 //
-// Rows: C-11, C-42, C-43, C-44, C-58, C-66, C-85.
+// Rows: C-11, C-42, C-43, C-44, C-58, C-66, C-85, C-92.
 func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 	for _, test := range []struct{ kind, from, to, want string }{
 		{"task_completion", `"tests_run":true`, `"tests_run":false`, "/payload/self_review/tests_passed: tests_passed is true, and tests_run is false: they cannot have passed"},
 		{"task_completion", `"change_type":"created"`, `"change_type":"deleted"`, `/payload/changes/files_created/0/change_type: change_type is "deleted", and it stands among files_created`},
 		{"task_completion", `"change_type":"modified"`, `"change_type":"created"`, `/payload/changes/files_modified/0/change_type: change_type is "created", and it stands among files_modified`},
 		{"task_completion", `"blockers":["The lid is not there yet"],`, ``, "/payload/blockers: blockers says nothing: it should say why the status is partial"},
+		{"task_completion", `"error_type":"resource_limit"`, `"error_type":"hunger"`, `/payload/error/error_type: error_type must be one of timeout, exception, scope_violation or resource_limit, not "hunger"; the error is passed over`},
+		{"task_completion", `"suggested_action":"manual"`, `"suggested_action":"sleep"`, `/payload/error/suggested_action: suggested_action must be one of retry, reassign, abort or manual, not "sleep"; the error is passed over`},
+		{"task_completion", `"error_message":`, `"message":`, "/payload/error/error_message: error_message is missing; the error is passed over"},
+		{"task_completion", `"recoverable":true`, `"recoverable":"yes"`, "/payload/error/recoverable: recoverable must be true or false; the error is passed over"},
+		{"task_completion", `"recoverable":true`, `"later":[]`, ""},
+		{"task_completion", `"error":{`, `"error":null,"x":{`, "/payload/error: error must not be null; the error is passed over"},
+		{"task_completion", `"error":{`, `"error":"no room","x":{`, "/payload/error: error must be an object; the error is passed over"},
+		{"task_completion", `"error":{`, `"error":{},"error":{`, "/payload/error: error stands twice; the error is passed over"},
 		{"review_result", `"related_findings":["k-1"]`, `"related_findings":["k-1","k-9"]`, `/payload/required_changes/0/related_findings/1: related_findings: no finding is called "k-9"`},
 		{"review_result", `"priority":"must_fix"`, `"priority":"consider"`, ""},
 		{"acknowledgment", `"reply_to":"0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01"`, `"reply_to":"yours"`, `/reply_to: reply_to names no message: none has an id such as "yours"`},
@@ -185,6 +215,9 @@ func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 		require.Contains(t, line, test.from)
 		m := heard(t, strings.Replace(line, test.from, test.to, 1), true)
 		require.Equal(t, test.want, strings.Join(m.Notes, "\n"))
+		if done, ok := m.Body.(*Completion); ok {
+			require.Equal(t, strings.Contains(test.want, "passed over"), done.Error == nil)
+		}
 	}
 	bare := strings.Replace(shortResult[:strings.Index(shortResult, `"findings"`)], "changes_requested", "%", 1) +
 		`"findings":[],"verification":{"tests":{"passed":true},"type_check":{"passed":true},"custom":{}},"summary":""}}`
@@ -199,7 +232,7 @@ func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 //
 // Rows: C-97, C-98.
 func TestEverythingThatIsWrongIsTold(t *testing.T) {
-	_, err := ReadSessionMessage([]byte(`{"message_type":"abort","payload":{"scope":"all","target_id":7,"reason":null,"cleanup_required":"no","cleanup_required":true}}`), 64, false)
+	_, err := ReadSessionMessage([]byte(`{"message_type":"abort","payload":{"scope":"all","target_id":7,"reason":null,"cleanup_required":"no","cleanup_required":true}}`), 64)
 	require.Equal(t, []Problem{
 		{"/message_id", "message_id is missing"},
 		{"/timestamp", "timestamp is missing"},
@@ -214,16 +247,22 @@ func TestEverythingThatIsWrongIsTold(t *testing.T) {
 	require.Equal(t, "message_id is missing", err.Message)
 
 	many := `{"message_type":"task_progress","payload":{"files_modified_so_far":[` + strings.Repeat("1,", 99) + `1]}}`
-	_, err = ReadSessionMessage([]byte(many), 64, false)
+	_, err = ReadSessionMessage([]byte(many), 64)
 	require.Len(t, err.Details["errors"], 20)
 	odd := strings.Replace(shortResult, `"related_findings":["k-1"]`, `"related_findings":["x"`+strings.Repeat(`,"x"`, 99)+`]`, 1)
 	require.Len(t, heard(t, odd, false).Notes, 20)
+	careless := strings.Replace(strings.Repeat(`,{"finding_id":"%","severity":"minor","category":"bug","location":{"file":"a"},"description":""}`, 99), ",", "", 1)
+	for i := range 99 {
+		careless = strings.Replace(careless, "%", strconv.Itoa(i), 1)
+	}
+	m := heard(t, shortResult[:strings.Index(shortResult, `{"finding_id"`)]+careless+shortResult[strings.Index(shortResult, `],"verification"`):], false)
+	require.Len(t, m.Strictly().Details["errors"], 20)
 
 	for line, want := range map[string]string{
 		``: "the message: it must be an object", `[]`: "the message: it must be an object", `null`: "the message: it must be an object",
 		`{"a":`: "the message: it is no valid JSON", `{"a":{"b":{}}}`: "the message: it nests too deeply", `{}{}`: "the message: more follows the object: one message a line, one writer a stream",
 	} {
-		_, err := ReadSessionMessage([]byte(line), 2, false)
+		_, err := ReadSessionMessage([]byte(line), 2)
 		require.Equal(t, CodeInvalid, err.Code)
 		require.Equal(t, want, err.Message)
 		require.Equal(t, []string{want}, err.Complaints())
@@ -260,7 +299,7 @@ func TestSessionMessagesAreRefused(t *testing.T) {
 	} {
 		line := string(encoded(t, sessionExamples(t)[test.kind]))
 		require.Contains(t, line, test.from)
-		_, err := ReadSessionMessage([]byte(strings.Replace(line, test.from, test.to, 1)), 64, true)
+		err := judged([]byte(strings.Replace(line, test.from, test.to, 1)), false)
 		require.NotNil(t, err, test.to)
 		require.Equal(t, []string{test.want}, err.Complaints())
 	}
@@ -278,7 +317,7 @@ func TestTypesThatAreNone(t *testing.T) {
 		strings.Replace(shortResult, `"review_result"`, `7`, 1):                CodeInvalid,
 		strings.Replace(shortResult, `"message_type":"review_result",`, ``, 1): CodeInvalid,
 	} {
-		_, err := ReadSessionMessage([]byte(line), 64, false)
+		_, err := ReadSessionMessage([]byte(line), 64)
 		require.NotNil(t, err)
 		require.Equal(t, want, err.Code, line)
 		require.Equal(t, "/message_type", err.Details["pointer"])
@@ -295,7 +334,7 @@ func TestSessionMessagesAreKeptDigitForDigit(t *testing.T) {
 	spread := strings.ReplaceAll(line, `,"`, ",\r\n\t\"")
 	require.Equal(t, line, string(heard(t, spread, false).Document), "on one line, wherever it came from")
 	text := []byte(line)
-	m, err := ReadSessionMessage(text, 64, false)
+	m, err := ReadSessionMessage(text, 64)
 	require.Nil(t, err)
 	clear(text)
 	require.Equal(t, line, string(m.Document), "it outlives its line")
@@ -324,69 +363,5 @@ func TestSessionMessagesAreDeliveredAsTheyCame(t *testing.T) {
 		m := heard(t, test.line, false)
 		require.Equal(t, strings.TrimSuffix(test.line, "}")+test.more+"}", string(m.Delivered(test.sequence, test.correlation)))
 		require.Equal(t, test.line, string(m.Document), "delivering it changes nothing")
-	}
-}
-
-// Who says what to whom.
-//
-// Rows: C-17, C-67.
-func TestMessagesThatAreMisdirected(t *testing.T) {
-	for _, kind := range SessionTypes {
-		var may []string
-		for _, from := range AgentTypes {
-			for _, to := range AgentTypes {
-				m := SessionMessage{MessageType: kind, From: AgentIdentifier{AgentType: from}, To: AgentIdentifier{AgentType: to}}
-				err := m.Misdirected()
-				if err == nil {
-					may = append(may, from[:1]+to[:1])
-					continue
-				}
-				require.Equal(t, CodeDenied, err.Code)
-				require.Contains(t, []any{"/from_agent/agent_type", "/to_agent/agent_type"}, err.Details["pointer"])
-			}
-		}
-		want := map[string]string{
-			"task_assignment": "ad", "task_progress": "da", "task_completion": "da", "review_request": "ar", "review_result": "ra", "abort": "aa ad ar",
-		}[kind]
-		if want == "" {
-			want = "aa ad ar da dd dr ra rd rr"
-		}
-		require.Equal(t, want, strings.Join(may, " "), kind)
-	}
-}
-
-// Rows: C-84, T-30.
-func TestObjectionsToAnApproval(t *testing.T) {
-	passed := func(names ...string) (all []Verification) {
-		for _, name := range names {
-			all = append(all, Verification{Name: name, Passed: true})
-		}
-		return all
-	}
-	fine := passed("tests", "type_check", "lint", "custom/dry")
-	for _, test := range []struct {
-		result  ReviewResult
-		pointer any
-	}{
-		{ReviewResult{Verification: fine}, nil},
-		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "minor"}, {Severity: "suggestion"}}}, nil},
-		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "major", FixedIn: 2}, {Severity: "critical", FixedIn: 1}}}, nil},
-		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "minor"}, {Severity: "major"}}}, "/payload/findings/1"},
-		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "critical"}}}, "/payload/findings/0"},
-		{ReviewResult{Verification: append(passed("type_check"), Verification{Name: "tests"})}, "/payload/verification"},
-		{ReviewResult{Verification: append(passed("tests"), Verification{Name: "lint"})}, "/payload/verification"},
-		{ReviewResult{Verification: append(passed("tests"), Verification{Name: "custom/dry"})}, "/payload/verification"},
-	} {
-		for _, verdict := range verdicts {
-			test.result.Verdict = verdict
-			err := test.result.Objection()
-			if verdict != VerdictApproved || test.pointer == nil {
-				require.Nil(t, err)
-				continue
-			}
-			require.NotNil(t, err)
-			require.Equal(t, CodeConflict, err.Code)
-			require.Equal(t, test.pointer, err.Details["pointer"])
-		}
 	}
 }

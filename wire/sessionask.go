@@ -24,6 +24,12 @@ type SessionSpec struct {
 	ProgressEvery int64           `json:"progress_every_ms,omitzero"` // this often
 }
 
+// When a developer reports progress, where nobody says: in milliseconds.
+const (
+	SessionProgressAfter = 120_000
+	SessionProgressEvery = 30_000
+)
+
 // How strictly the messages of a session are held against its protocol.
 const (
 	ValidationStandard = "standard"
@@ -40,7 +46,7 @@ type SessionMember struct {
 // printing the message as a line of its own.
 type SaySession struct {
 	SessionID string // of the session that is meant; "": the only one that both are in
-	Session          // the message, or what is wrong with it
+	Session          // the message, or what is wrong with it: that is no reason to refuse the request
 	Lookup           // whether it was there before
 }
 

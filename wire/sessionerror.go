@@ -76,6 +76,8 @@ const (
 	ExecutionResourceLimit  = "resource_limit"
 )
 
+var executionErrors = []string{ExecutionTimeout, ExecutionException, ExecutionScopeViolation, ExecutionResourceLimit}
+
 // What can be done about it.
 const (
 	SuggestRetry    = "retry"
@@ -83,3 +85,5 @@ const (
 	SuggestAbort    = "abort"
 	SuggestManual   = "manual" // somebody has to look
 )
+
+var suggestions = []string{SuggestRetry, SuggestReassign, SuggestAbort, SuggestManual}

@@ -16,18 +16,21 @@ func (k *keys) session() bool {
 // is refused, but for one that says something to this agent, which is a message
 // that was delivered here and comes back.
 func (r *Reader) session(line []byte) Message {
-	k := &r.known
-	s, from := k.said(), k.sender()
+	s, from := named(r.room), r.sender()
 	switch {
 	case from == "" || from == r.Agent:
-	case agentNamed(k.toAgent) == r.Agent:
+	case agentNamed(r.known.toAgent) == r.Agent:
 		return Log{Why: "an echo of a session message"}
 	default:
 		s.Err = denied("/from_agent/agent_id", fmt.Sprintf("agent_id says %.80q, but this is the stream of %q", from, r.Agent))
 	}
-	s.Document = keep(bytes.TrimSpace(line))
+	line = bytes.TrimSpace(line)
+	s.Document = keep(line)
+	if len(s.Document) != len(line) { // whoever reads what was kept finds the same in it
+		r.room, _, _ = scan(s.Document, r.Depth, r.room)
+	}
 	if s.Err == nil {
-		s.Message, s.Err = readSession(s.Document, r.room, r.Strict)
+		s.Message, s.Err = readSession(s.Document, r.room, "")
 	}
 	return s
 }
@@ -36,11 +39,10 @@ func (r *Reader) session(line []byte) Message {
 // is none that was delivered: what would tell may be among the rest. The line is
 // nil where it is not all there.
 func (r *Reader) spoiled(line []byte, why string) Message {
-	k := &r.known
-	if k.sender() != r.Agent || r.Agent == "" {
+	if r.sender() != r.Agent || r.Agent == "" {
 		return Log{Why: why}
 	}
-	s := k.said()
+	s := named(r.room)
 	s.Err = invalid("", "the message cannot be taken: "+why)
 	if line != nil {
 		s.Document = keep(bytes.TrimSpace(line))
@@ -48,24 +50,33 @@ func (r *Reader) spoiled(line []byte, why string) Message {
 	return s
 }
 
-// said is a session message of which nothing but its name is known.
-func (k *keys) said() *Session {
+// named is a session message of which nothing but its name is known.
+func named(members []member) *Session {
 	s := new(Session)
-	s.Type, _ = text(k.messageType)
-	if k.twice == "message_id" {
-		return s // whichever of the two was meant
-	}
-	s.ID, _ = text(k.messageID)
-	s.id = bytes.Clone(correlatable(k.messageID))
+	s.Type, _ = text(once(members, "message_type"))
+	id := once(members, "message_id")
+	s.ID, _ = text(id)
+	s.id = bytes.Clone(correlatable(id))
 	return s
 }
 
 // sender is who says that the message is theirs, "" when nobody can tell.
-func (k *keys) sender() string {
-	if k.twice == "from_agent" {
-		return ""
+func (r *Reader) sender() string { return agentNamed(once(r.room, "from_agent")) }
+
+// once is the value of a member, nil when it stands twice: nobody knows which of the
+// two was meant.
+func once(members []member, key string) []byte {
+	var found []byte
+	for i := range members {
+		if string(members[i].key) != key {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = members[i].value
 	}
-	return agentNamed(k.fromAgent)
+	return found
 }
 
 // agentNamed is the agent_id in an AgentIdentifier, "" if it has none.

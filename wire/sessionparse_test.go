@@ -78,17 +78,11 @@ func TestSessionMessagesThatAreWrongOnALine(t *testing.T) {
 	}
 }
 
-// A reader is as strict as whoever made it.
-//
-// Rows: C-03, T-25.
-func TestReadersOfSessionsMayBeStrict(t *testing.T) {
-	s, ok := (&Reader{Agent: "lead", Depth: 64, Strict: true}).Parse([]byte(shortAssignment)).(*Session)
-	require.True(t, ok)
-	require.Equal(t, "/message_id", s.Err.Details["pointer"])
-	require.Len(t, s.Complaints(), 2)
-	s, ok = (&Reader{Agent: "lead", Depth: 64, Strict: true}).Parse(encoded(t, sessionExamples(t)["abort"])).(*Session)
-	require.True(t, ok)
-	require.Nil(t, s.Err)
+// What is kept is what was read, even where a line has ends of lines in it.
+func TestSessionMessagesAreReadAsTheyAreKept(t *testing.T) {
+	s := sessionOf(t, "lead", strings.Replace(shortAssignment, `"task":`, " \r\"task\" : ", 1))
+	require.Equal(t, shortAssignment, string(s.Document))
+	require.Equal(t, heard(t, shortAssignment, false), s.Message)
 }
 
 // The pipe says who speaks: another name is refused, whatever else is wrong. But
@@ -145,6 +139,12 @@ func TestSessionMessagesInWhichAKeyStandsTwice(t *testing.T) {
 		require.Equal(t, id == "", s.RawID() == nil)
 		require.Equal(t, line, string(s.Document))
 		require.Equal(t, Log{Why: "the key " + key + " stands twice"}, as("coder", line))
+	}
+	for _, other := range []string{"timestamp", "payload"} { // whichever pair comes last
+		s := sessionOf(t, "lead", twice(twice(shortAssignment, "message_id"), other))
+		require.Empty(t, s.ID)
+		require.Nil(t, s.RawID())
+		require.IsType(t, Log{}, as("lead", twice(twice(shortAssignment, "from_agent"), other)))
 	}
 	require.IsType(t, Log{}, as("lead", twice(shortAssignment, "from_agent")))
 	require.IsType(t, Log{}, as("lead", strings.Replace(twice(shortAssignment, "payload"), "{", `{"type":"notify:x",`, 1)))
@@ -210,9 +210,7 @@ func TestCheckReadsSessionMessages(t *testing.T) {
 		require.True(t, ok, agent)
 		require.Equal(t, "task_assignment", refused.Type)
 		require.Equal(t, `"msg-7-kettle"`, string(refused.ID))
+		require.Equal(t, FormSession, refused.Form)
 		require.Equal(t, "/payload/priority", refused.Err.Details["pointer"])
 	}
-	refused, ok := (&Reader{Depth: 64, Strict: true}).Check([]byte(shortAssignment)).(*Refused)
-	require.True(t, ok)
-	require.Equal(t, "/message_id", refused.Err.Details["pointer"])
 }

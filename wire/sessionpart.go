@@ -39,8 +39,8 @@ func (p Problem) String() string {
 
 // judgement is what comes together while a message is read.
 type judgement struct {
-	strict   bool
 	problems []Problem
+	lapses   []Problem // what was forgiven, in the words in which it would be refused
 	notes    []string
 }
 
@@ -60,13 +60,21 @@ func (j *judgement) note(pointer, message string) {
 	}
 }
 
-// err is everything that is wrong: the first in words, all of it in the details.
-func (j *judgement) err() *Error {
-	if len(j.problems) == 0 {
+// lapse keeps what is forgiven, for whoever is strict.
+func (j *judgement) lapse(pointer, message string) {
+	if len(j.lapses) < mostProblems {
+		j.lapses = append(j.lapses, Problem{Pointer: pointer, Message: message})
+	}
+}
+
+// refusing is an error of everything that is wrong: the first in words, all of it
+// in the details; nil when nothing is.
+func refusing(problems []Problem) *Error {
+	if len(problems) == 0 {
 		return nil
 	}
-	first := invalid(j.problems[0].Pointer, j.problems[0].Message)
-	first.Details["errors"] = j.problems
+	first := invalid(problems[0].Pointer, problems[0].Message)
+	first.Details["errors"] = problems
 	return first
 }
 
@@ -84,11 +92,14 @@ type need uint8
 const (
 	optional  need = iota
 	needed         // missing, it is a mistake
-	excusable      // missing, it is forgiven with a note, unless somebody is strict
+	excusable      // missing, it is forgiven with a note, by all who are not strict
 )
 
 // wrong says that a member is wrong.
 func (p *part) wrong(key, message string) { p.all.add(p.below(key), key+" "+message) }
+
+// lapse says what is wrong with a member that is forgiven.
+func (p *part) lapse(key, message string) { p.all.lapse(p.below(key), key+" "+message) }
 
 // odd says that a member is odd and taken as it is.
 func (p *part) odd(key, message string) { p.all.note(p.below(key), key+" "+message) }
@@ -110,9 +121,10 @@ func (p *part) has(key string, must need) bool {
 		p.wrong(key, "must not be null")
 	case count > 1:
 		p.wrong(key, "stands twice")
-	case must == needed, must == excusable && p.all.strict:
+	case must == needed:
 		p.wrong(key, "is missing")
 	case must == excusable:
+		p.lapse(key, "is missing")
 		p.odd(key, "is missing, which is forgiven")
 	}
 	return false

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"strings"
 )
 
@@ -10,11 +12,11 @@ import (
 // tells whether it is one. Everything that is wrong is in the error: the first in
 // its message and under "pointer" in its details, all of it under "errors".
 //
-// Unless somebody is strict, a message_id may have the short form that is in use
-// beside UUIDs, and what is left out too often to insist on it is forgiven with a
-// note: a sequence_number, must_not_break, the rationale of a finding, and custom
-// verifications. What is accepted strictly is accepted without, too.
-func ReadSessionMessage(line []byte, depth int, strict bool) (*SessionMessage, *Error) {
+// A message_id may have the short form that is in use beside UUIDs, and what is
+// left out too often to insist on it is forgiven with a note: a sequence_number,
+// must_not_break, the rationale of a finding, and custom verifications. Whether
+// somebody is stricter than that is known when the session is: see Strictly.
+func ReadSessionMessage(line []byte, depth int) (*SessionMessage, *Error) {
 	document := keep(bytes.TrimSpace(line))
 	members, why, ok := scan(document, depth, nil)
 	if !ok {
@@ -23,15 +25,16 @@ func ReadSessionMessage(line []byte, depth int, strict bool) (*SessionMessage, *
 		}
 		return nil, invalid("", "the message: "+why)
 	}
-	return readSession(document, members, strict)
+	return readSession(document, members, "")
 }
 
-// readSession is ReadSessionMessage for a document that has been taken apart.
-func readSession(document Raw, members []member, strict bool) (*SessionMessage, *Error) {
-	all := judgement{strict: strict}
-	p := part{Object: Object{members: members}, all: &all}
+// readSession is ReadSessionMessage for a document that has been taken apart. The
+// pointer is to where it stands.
+func readSession(document Raw, members []member, pointer string) (*SessionMessage, *Error) {
+	var all judgement
+	p := part{Object: Object{pointer: pointer, members: members}, all: &all}
 	m := &SessionMessage{
-		Document:      document,
+		Document: document, pointer: pointer,
 		MessageID:     p.messageID("message_id"),
 		Timestamp:     p.moment("timestamp", needed),
 		From:          p.agent("from_agent"),
@@ -43,17 +46,29 @@ func readSession(document Raw, members []member, strict bool) (*SessionMessage, 
 	}
 	m.SequenceNumber, m.Sequenced = p.whole("sequence_number", excusable, 0)
 	p.inside("payload", needed, func(in *part) { m.Body = in.body(m.MessageType) })
-	if err := all.err(); err != nil {
-		if m.MessageType != "" && all.problems[0].Pointer == "/message_type" {
+	if err := refusing(all.problems); err != nil {
+		if m.MessageType != "" && all.problems[0].Pointer == p.below("message_type") {
 			err.Code = CodeUnknownType
 		}
 		return nil, err
 	}
-	if m.ReplyTo != "" && !isMessageID(m.ReplyTo, false) {
+	if m.ReplyTo != "" && !isUUID4(m.ReplyTo) && !isShortID(m.ReplyTo) {
 		p.odd("reply_to", fmt.Sprintf("names no message: none has an id such as %.80q", m.ReplyTo))
 	}
-	m.Notes = all.notes
+	m.Notes, m.lapses = all.notes, all.lapses
+	m.Sum = m.sum(once(members, "payload"))
 	return m, nil
+}
+
+// sum is the Sum of a message with a payload. There is a length before each part,
+// so that no two messages are made of the same text.
+func (m *SessionMessage) sum(payload []byte) uint64 {
+	sum := fnv.New64a()
+	for _, part := range [...][]byte{[]byte(m.MessageType), []byte(m.From.AgentID), []byte(m.To.AgentID), payload} {
+		_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		_, _ = sum.Write(part)
+	}
+	return sum.Sum64()
 }
 
 // body reads a payload; nil when nobody knows the type.
@@ -94,29 +109,27 @@ func (p *part) agent(key string) (agent AgentIdentifier) {
 
 func (p *part) messageID(key string) string {
 	id := p.id(key, needed)
-	if id == "" || isMessageID(id, p.all.strict) {
-		return id
+	switch {
+	case id == "", isUUID4(id):
+	case isShortID(id):
+		p.lapse(key, fmt.Sprintf("must be a UUID of version 4, not %.80q", id))
+	default:
+		p.wrong(key, fmt.Sprintf("must be a UUID of version 4, or msg- and digits, perhaps with a dash, letters and digits behind them, not %.80q", id))
 	}
-	form := "a UUID of version 4, or msg- and digits, perhaps with a dash, letters and digits behind them"
-	if p.all.strict {
-		form = "a UUID of version 4"
-	}
-	p.wrong(key, fmt.Sprintf("must be %s, not %.80q", form, id))
 	return id
 }
 
-// isMessageID says whether a text is a UUID of version 4, or, where nobody is
-// strict, msg- and digits, perhaps with a dash, letters and digits behind them.
-func isMessageID(id string, strict bool) bool {
-	if isUUID(id) {
-		return id[14] == '4' && strings.IndexByte("89abAB", id[19]) >= 0
-	}
+// isUUID4 says whether a text is a UUID of version 4.
+func isUUID4(id string) bool {
+	return isUUID(id) && id[14] == '4' && strings.IndexByte("89abAB", id[19]) >= 0
+}
+
+// isShortID says whether a text is msg- and digits, perhaps with a dash, letters
+// and digits behind them.
+func isShortID(id string) bool {
 	number, short := strings.CutPrefix(id, "msg-")
-	if strict || !short {
-		return false
-	}
 	number, rest, more := strings.Cut(number, "-")
-	return isRun(number, digit) && (!more || isRun(rest, alphanumeric))
+	return short && isRun(number, digit) && (!more || isRun(rest, alphanumeric))
 }
 
 func isRun(text string, of func(byte) bool) bool {

@@ -55,6 +55,8 @@ type Finding struct {
 	ID       string
 	Severity string // Severity… above
 	Category string // Category… above
+	File     string // where it is
+	Text     string // what it is
 	FixedIn  int64  // the iteration; 0: it is open
 }
 
@@ -135,7 +137,7 @@ func (p *part) finding() Finding {
 		ID: p.id("finding_id", needed), Severity: p.word("severity", needed, severities), Category: p.word("category", needed, categories),
 	}
 	p.inside("location", needed, func(in *part) {
-		in.name("file", needed)
+		f.File = in.name("file", needed)
 		from, begins := in.whole("line_start", optional, 0)
 		to, ends := in.whole("line_end", optional, 0)
 		if begins && ends && to < from {
@@ -143,7 +145,7 @@ func (p *part) finding() Finding {
 		}
 		in.text("code_snippet", optional)
 	})
-	p.text("description", needed)
+	f.Text = p.text("description", needed)
 	p.text("rationale", excusable)
 	p.text("suggestion", optional)
 	f.FixedIn, _ = p.whole("fixed_in_iteration", optional, 1)

@@ -59,10 +59,10 @@ func filled(document any, pointer, key string, value any) any {
 func requireSessionVerdict(t *testing.T, schema *jsonschema.Schema, document any) bool {
 	t.Helper()
 	line := encoded(t, document)
-	_, err := ReadSessionMessage(line, 64, true)
+	err := judged(line, true)
 	requireSessionSays(t, schema.Validate(document), err, line)
 	if _, isObject := document.(map[string]any); isObject {
-		_, err = ReadSessionMessage(line, 64, false)
+		err = judged(line, false)
 		requireSessionSays(t, schema.Validate(mended(t, document)), err, line)
 	}
 	return err == nil
@@ -153,7 +153,7 @@ func TestWhatTheSchemaOfSessionsCannotSay(t *testing.T) {
 		strings.Replace(string(encoded(t, sessionExamples(t)["abort"])), `"0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d0a"`, `"msg-12"`, 1): `message_id must be a UUID of version 4, not "msg-12"`,
 	} {
 		require.NoError(t, schema.Validate(decoded(t, []byte(line))), line)
-		_, err := ReadSessionMessage([]byte(line), 64, true)
+		err := judged([]byte(line), true)
 		require.NotNil(t, err, line)
 		require.Equal(t, want, err.Message)
 	}
@@ -182,6 +182,9 @@ func TestSchemaOfSessionsHasTheWordsThatThereAre(t *testing.T) {
 		"required_change priority": fixes,
 		"feedback feedback_type":   feedbackTypes,
 		"abort scope":              abortScopes,
+
+		"execution_error error_type":       executionErrors,
+		"execution_error suggested_action": suggestions,
 	} {
 		definition, key, _ := strings.Cut(path, " ")
 		require.Equal(t, words(want), at(definitions, definition, "properties", key, "enum"), path)
@@ -189,5 +192,12 @@ func TestSchemaOfSessionsHasTheWordsThatThereAre(t *testing.T) {
 	require.Equal(t, words(sessionDependencies), at(definitions, "task_assignment", "properties", "dependencies", "items", "properties", "dependency_type", "enum"))
 	require.Equal(t, words(focusAreas), at(definitions, "review_request", "properties", "scope", "properties", "focus_areas", "items", "enum"))
 	requireFields(t, "agent", definitions["agent"], AgentIdentifier{})
+	type said struct { // the task is that of the completion
+		ErrorType       string `json:"error_type"`
+		ErrorMessage    string `json:"error_message"`
+		Recoverable     bool   `json:"recoverable,omitzero"`
+		SuggestedAction string `json:"suggested_action,omitzero"`
+	}
+	requireFields(t, "execution_error", definitions["execution_error"], said{})
 	require.True(t, slices.Contains(Schemas(), "session-message"))
 }

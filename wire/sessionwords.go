@@ -85,6 +85,9 @@ const (
 	VerdictRejected         = "rejected"          // it has to be planned anew
 )
 
+// VerdictNone is said of a review that came to nothing: its reviewer never had it.
+const VerdictNone = "none"
+
 var verdicts = []string{VerdictApproved, VerdictChangesRequested, VerdictRejected}
 
 // How bad a finding is.

@@ -104,6 +104,8 @@ type Completion struct {
 	Blockers []string // why it is not completed
 
 	TestsRun, TestsPassed, TypeCheckPassed bool // as the developer says
+
+	Error *TaskExecutionError // an extension: how it went wrong; nil: nobody says, or not so that it makes sense
 }
 
 // FileChange is a file that a developer created or modified.
@@ -147,7 +149,26 @@ func (p *part) completion() *Completion {
 	if len(c.Blockers) == 0 && (c.Status == OutcomePartial || c.Status == OutcomeFailed) {
 		p.odd("blockers", "says nothing: it should say why the status is "+c.Status)
 	}
+	c.Error = p.executionError("error", c.TaskID)
 	return c
+}
+
+// executionError reads how the work on a task went wrong. The protocol does not know
+// it, and nobody's message is refused for what stands there.
+func (p *part) executionError(key, task string) *TaskExecutionError {
+	var e *TaskExecutionError
+	aside := part{Object: p.Object, all: new(judgement)}
+	aside.inside(key, optional, func(in *part) {
+		e = &TaskExecutionError{
+			TaskID: task, ErrorType: in.word("error_type", needed, executionErrors), ErrorMessage: in.text("error_message", needed),
+			Recoverable: in.truth("recoverable", optional), SuggestedAction: in.word("suggested_action", optional, suggestions),
+		}
+	})
+	if problems := aside.all.problems; len(problems) > 0 {
+		p.all.note(problems[0].Pointer, problems[0].Message+"; the "+key+" is passed over")
+		return nil
+	}
+	return e
 }
 
 // fileChanges reads a list of changes that should all be of one kind.

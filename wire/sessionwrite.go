@@ -16,17 +16,20 @@ type SessionHead struct {
 	ReplyTo        string
 }
 
-// FailedCompletion is the task_completion of a developer who will say none: the
-// task has failed, and nothing is known of what was changed.
-func (h SessionHead) FailedCompletion(task, why string) *SessionMessage {
+// Completion is the task_completion of a developer who will say none: what the task
+// came to (Outcome…), and why. Nothing is known of what was changed or checked.
+func (h SessionHead) Completion(task, outcome, why string) *SessionMessage {
+	c := &Completion{TaskID: task, Status: outcome, Deleted: []string{}, Summary: why, Blockers: []string{}}
 	p := appendText([]byte(`{"task_id":`), task)
-	p = append(p, `,"status":"failed","changes":{"files_created":[],"files_modified":[],"files_deleted":[]}`...)
+	p = appendMember(p, "status", outcome)
+	p = append(p, `,"changes":{"files_created":[],"files_modified":[],"files_deleted":[]}`...)
 	p = appendMember(p, "summary", why)
 	p = append(p, `,"self_review":{"tests_run":false,"tests_passed":false,"type_check_passed":false}`...)
-	p = appendTexts(p, "blockers", []string{why})
-	return h.say(TypeTaskCompletion, append(p, '}'), &Completion{
-		TaskID: task, Status: OutcomeFailed, Deleted: []string{}, Summary: why, Blockers: []string{why},
-	})
+	if outcome != OutcomeCompleted {
+		c.Blockers = append(c.Blockers, why)
+		p = appendTexts(p, "blockers", c.Blockers)
+	}
+	return h.say(TypeTaskCompletion, append(p, '}'), c)
 }
 
 // StatusResponse answers a status_query for an agent that does not run: with any
@@ -40,6 +43,7 @@ func (h SessionHead) say(kind string, payload Raw, body any) *SessionMessage {
 		MessageID: h.MessageID, Timestamp: Timestamp(h.At), SequenceNumber: h.SequenceNumber, Sequenced: true, From: h.From, To: h.To,
 		MessageType: kind, CorrelationID: h.CorrelationID, ReplyTo: h.ReplyTo, Body: body,
 	}
+	m.Sum = m.sum(payload)
 	b := appendText([]byte(`{"message_id":`), m.MessageID)
 	b = appendMember(b, "timestamp", m.Timestamp)
 	b = strconv.AppendInt(appendKey(b, "sequence_number"), m.SequenceNumber, 10)

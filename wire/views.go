@@ -259,11 +259,14 @@ const (
 	EventSessionUndelivered = "session.undelivered" // it is not
 	EventSessionAssigned    = "session.assigned"    // a task has come into a session
 	EventSessionMoved       = "session.moved"       // a task of a session is in another phase
+	EventSessionRepeated    = "session.reassigned"  // it is given to its developer again, after something went wrong
+	EventSessionCompleted   = "session.completed"   // its developer is done, and its task is not
 	EventSessionTrouble     = "session.trouble"     // the work on one went wrong
 	EventProgressOverdue    = "task.progress_overdue"
 	EventReviewRequested    = "review.requested"
 	EventReviewDecided      = "review.decided"
 	EventReviewEscalated    = "review.escalated" // there have been as many as there may be
+	EventReviewExtended     = "review.extended"  // a person wants one more
 )
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.

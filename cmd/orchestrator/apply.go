@@ -85,7 +85,7 @@ func (t *team) apply(ctx context.Context, next *config.Config, changes []config.
 			todo = append(todo, supervisor.Change{Action: supervisor.Action(c.Action), Name: c.Agent, Agent: specs[c.Agent]})
 		}
 	}
-	wait, err := t.super.Apply(ctx, todo)
+	wait, err := t.super.Apply(ctx, todo, sessions(next))
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 
 // onlyIn says where packages of others may be known.
 var onlyIn = map[string][]string{
+	"github.com/bmatcuk/doublestar":      {"handlers/scope"},
 	"github.com/hashicorp/hcl":           {"supervisor/config"},
 	"github.com/zclconf/go-cty":          {"supervisor/config"},
 	"github.com/go-json-experiment/json": {"wire"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor"
@@ -61,6 +62,25 @@ func rules(c *config.Config) (handlers.Rules, supervisor.Protocol) {
 			CountAssigned: m.CountAssigned, MaxAttempts: m.MaxAttempts, Heartbeat: c.Bus.Heartbeat, Stale: c.Bus.Stale, Topics: c.Bus.Topics,
 		},
 		supervisor.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
+}
+
+// sessions are those of a configuration as they are decided about. Whoever wrote a
+// time that is shorter than can be told apart did not mean none.
+func sessions(c *config.Config) []wire.SessionSpec {
+	milliseconds := func(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
+	var all []wire.SessionSpec
+	for i := range c.Sessions {
+		s := &c.Sessions[i]
+		spec := wire.SessionSpec{
+			ID: s.Name, Validation: s.Validation, MaxIterations: int64(s.MaxIterations), OnMax: s.OnMax, RequireReview: s.RequireReview,
+			TaskTimeout: milliseconds(s.TaskTimeout), ProgressAfter: milliseconds(s.ProgressAfter), ProgressEvery: milliseconds(s.ProgressEvery),
+		}
+		for _, m := range s.Members {
+			spec.Members = append(spec.Members, wire.SessionMember{AgentID: m.Name, AgentType: m.Type})
+		}
+		all = append(all, spec)
+	}
+	return all
 }
 
 // offers are the capabilities of an agent in one flat list.

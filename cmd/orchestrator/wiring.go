@@ -155,6 +155,7 @@ func (t *team) supervise(c *config.Config, o supervisor.Options) error {
 	o.Shutdown, o.Record, o.Doorway = c.Orchestrator.Shutdown, t.record, t.runs.Open
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)
+	o.Sessions = sessions(c)
 	t.super = supervisor.New(o, t.specs(c))
 	t.signer.Revoked = t.super.TokenRevoked
 	if err := t.super.Restore(ctx); err != nil {

@@ -92,6 +92,9 @@ type Session struct {
 	MaxIterations int
 	OnMax         string
 	RequireReview bool
+	TaskTimeout   time.Duration // without a completion; 0: a task may take as long as it does
+	ProgressAfter time.Duration // a task that takes longer is expected to report its progress
+	ProgressEvery time.Duration // and then this often
 	Members       []Member
 }
 

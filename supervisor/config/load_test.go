@@ -160,6 +160,7 @@ session "s" {
 	require.Equal(t, filepath.Join(c.Dir, ".orchestrator", "events.db"), c.Store.Path)
 	require.Equal(t, []Session{{
 		Name: "s", Validation: "standard", MaxIterations: 3, OnMax: "human_review",
+		ProgressAfter: 2 * time.Minute, ProgressEvery: 30 * time.Second,
 		Members: []Member{{Name: "coder-0", Type: "developer"}},
 	}}, c.Sessions)
 

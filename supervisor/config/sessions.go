@@ -5,12 +5,16 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 )
 
 func (r *reader) session(b *hcl.Block) {
-	s := Session{Name: b.Labels[0], Validation: "standard", MaxIterations: 3, OnMax: "human_review"}
+	s := Session{
+		Name: b.Labels[0], Validation: "standard", MaxIterations: 3, OnMax: "human_review",
+		ProgressAfter: 2 * time.Minute, ProgressEvery: 30 * time.Second,
+	}
 	members := map[string]hcl.Range{}
 	r.read(b.Body, r.scope, section{
 		title: fmt.Sprintf("Session %q", s.Name),
@@ -20,6 +24,9 @@ func (r *reader) session(b *hcl.Block) {
 			attr("max_iterations", whole(&s.MaxIterations, 1, math.MaxInt32)),
 			attr("on_max", choice(&s.OnMax, "abort", "force_approve", "human_review")),
 			attr("require_review", truth(&s.RequireReview)),
+			attr("task_timeout", duration(&s.TaskTimeout)),
+			attr("progress_after", longer(&s.ProgressAfter)),
+			attr("progress_every", longer(&s.ProgressEvery)),
 		},
 		children: []child{{kind: "member", label: "name", many: true, read: func(b *hcl.Block) {
 			if r.unique(members, b) {

@@ -1,0 +1,256 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// parcel is a session message that is not in the hands of whom it is for. A task
+// assignment and a review request stay parcels until they are taken up: a run that
+// dies before that takes them with it, and the next one gets them again.
+type parcel struct {
+	seq     int64 // of its record
+	to      *member
+	from    string // the member that said it
+	id      string // its message_id
+	kind    string
+	task    string
+	by      string // who said it for its sender, who has never heard of it then
+	line    wire.Raw
+	held    bool      // it is not to be delivered yet
+	out     string    // the run that it is on the way to; "": it waits
+	taken   bool      // that run has it
+	retries int       // so far
+	next    time.Time // it is tried again then, while it waits
+}
+
+// date implements dated.
+func (p *parcel) date() (time.Time, int64) { return p.next, p.seq }
+
+// lasting says whether a parcel stays one when it has been delivered.
+func (p *parcel) lasting() bool {
+	return p.kind == wire.TypeTaskAssignment || p.kind == wire.TypeReviewRequest
+}
+
+// pulls says whether an agent asks for its messages itself: it runs elsewhere, has
+// no stdin for messages, or nobody knows it yet.
+func (s *State) pulls(name string) bool {
+	a := s.agents[name]
+	return a == nil || a.remote != nil || a.Deaf
+}
+
+// reachable says whether an agent has a run that can be told something now.
+func (a *agent) reachable() bool {
+	return a.run != "" && !a.ended && (a.state == up || a.state == leaving)
+}
+
+// lodge takes a parcel in.
+func (s *State) lodge(p *parcel, at time.Time) {
+	p.to.parcels = append(p.to.parcels, p)
+	s.post(p, at)
+}
+
+// post sends a parcel on its way, where nothing is in the way; else it waits.
+func (s *State) post(p *parcel, at time.Time) {
+	waits := slices.ContainsFunc(p.to.parcels, func(o *parcel) bool { return o != p && o.out == "" && !o.held })
+	switch a := s.agents[p.to.AgentID]; {
+	case p.held:
+	case a != nil && a.reachable() && !waits:
+		s.launch(p)
+	default:
+		s.defers(p, at.Add(deliveryRetries[0]))
+	}
+}
+
+// defers lets a parcel wait until a time.
+func (s *State) defers(p *parcel, until time.Time) {
+	s.sessions.posted.drop(p)
+	p.out, p.taken, p.next = "", false, until
+	s.sessions.posted.add(p)
+}
+
+// launch sends a parcel on its way to the run that its addressee has now. Its letter
+// is written when the turn ends.
+func (s *State) launch(p *parcel) {
+	s.sessions.posted.drop(p)
+	p.out, p.taken = s.agents[p.to.AgentID].run, false
+	s.sessions.fresh = append(s.sessions.fresh, p)
+}
+
+// unlodge lets go of a parcel.
+func (s *State) unlodge(p *parcel) {
+	s.sessions.posted.drop(p)
+	p.to.parcels = slices.DeleteFunc(p.to.parcels, func(o *parcel) bool { return o == p })
+}
+
+// parcel finds what of a record is still a parcel for an agent.
+func (s *State) parcel(agent string, seq int64) *parcel {
+	for _, m := range s.sessions.seats[agent] {
+		for _, p := range m.parcels {
+			if p.seq == seq {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// unlodge takes back the parcels about a task that have not been taken up.
+func (s *session) unlodge(st *State, task, kind string) {
+	for _, m := range s.members {
+		for _, p := range slices.Clone(m.parcels) {
+			if p.task == task && p.kind == kind {
+				st.unlodge(p)
+			}
+		}
+	}
+}
+
+// bring writes the letters of the parcels that this turn has sent on their way.
+func (t *turn) bring() {
+	for _, p := range t.sessions.fresh {
+		t.out.Letters = append(t.out.Letters, Letter{
+			To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq,
+		})
+	}
+	clear(t.sessions.fresh)
+	t.sessions.fresh = t.sessions.fresh[:0]
+}
+
+// meetRun is the start of a run: all that waits for its agent goes to it.
+func (s *State) meetRun(a *agent) {
+	for _, m := range s.sessions.seats[a.ID] {
+		for _, p := range m.parcels {
+			if !p.held && (p.out == "" || p.out != a.run) {
+				s.launch(p)
+			}
+		}
+	}
+}
+
+// loseRun is the end of one: what it had not taken up waits for the next.
+func (s *State) loseRun(a *agent, at time.Time) {
+	for _, m := range s.sessions.seats[a.ID] {
+		for _, p := range m.parcels {
+			if p.out != "" {
+				s.defers(p, at.Add(deliveryRetries[min(p.retries, len(deliveryRetries)-1)]))
+			}
+		}
+	}
+}
+
+// waitAgain gives what waits for an agent its time anew: nobody could have brought
+// it while there was no orchestrator.
+func (s *State) waitAgain(a *agent, at time.Time) {
+	for _, m := range s.sessions.seats[a.ID] {
+		for _, p := range m.parcels {
+			if !p.held {
+				s.defers(p, at.Add(deliveryRetries[min(p.retries, len(deliveryRetries)-1)]))
+			}
+		}
+	}
+}
+
+// handed notes that a session message was written to the stdin of whom it is for,
+// or that it was not.
+func (t *turn) handed(m *wire.Told) {
+	p := t.parcel(m.Agent, m.Said)
+	if p == nil || p.out != m.Run || p.taken {
+		return // its task is over, or that run is
+	}
+	switch a := t.agents[m.Agent]; {
+	case !m.Lost:
+		t.fact(agentPrefix+m.Agent, p.task, &sessionDelivered{Session: p.to.of.spec.ID, Agent: m.Agent, Message: m.Said})
+	case a != nil && a.runs(m.Run) && a.state == up: // else what it did not read waits for its next run
+		t.miss(p)
+	}
+}
+
+// miss notes that a parcel could not be delivered. It is tried again a few times,
+// and its sender is told of each.
+func (t *turn) miss(p *parcel) {
+	if p.retries == len(deliveryRetries) {
+		t.abandonParcel(p, p.retries, "it was tried again and again")
+		return
+	}
+	t.deferParcel(p, p.retries)
+}
+
+func (t *turn) deferParcel(p *parcel, retries int) {
+	next := wire.Timestamp(t.at.Add(deliveryRetries[retries]))
+	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
+		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next,
+	})
+	t.tellUndelivered(p, retries, next, "")
+}
+
+// tellUndelivered tells the sender of a parcel how its delivery goes.
+func (t *turn) tellUndelivered(p *parcel, retries int, next, why string) {
+	a := t.agents[p.from]
+	if p.by != "" || a == nil || a.remote != nil || !a.reachable() {
+		return
+	}
+	text := fmt.Sprintf("%s does not take its messages now: it is tried again", p.to.AgentID)
+	if next == "" {
+		text = fmt.Sprintf("%s has not taken the message: %s", p.to.AgentID, why)
+	}
+	t.out.Letters = append(t.out.Letters, Letter{
+		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Request: p.id, Form: wire.FormSession,
+		Payload: &wire.DeliveryError{
+			OriginalMessageID: p.id, ErrorType: wire.DeliveryTimeout, RetryCount: retries, MaxRetries: wire.DeliveryRetries, NextRetryAt: next,
+		},
+		Refusal: &wire.Error{Code: wire.CodeTimeout, Message: text, Details: map[string]any{"to_agent": p.to.AgentID}},
+	})
+}
+
+// retryParcels tries the parcels again whose time has come.
+func (t *turn) retryParcels() {
+	for len(t.sessions.posted) > 0 && !t.sessions.posted[0].next.After(t.at) && !t.stopping {
+		p := t.sessions.posted[0]
+		retries := p.retries + 1
+		switch a := t.agents[p.to.AgentID]; {
+		case a != nil && a.reachable() && retries <= len(deliveryRetries):
+			t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
+				Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Again: true,
+			})
+		case retries >= len(deliveryRetries):
+			t.abandonParcel(p, len(deliveryRetries), "it does not run")
+		default:
+			t.deferParcel(p, retries)
+		}
+	}
+}
+
+// abandonParcel gives a parcel up, and what hangs on it.
+func (t *turn) abandonParcel(p *parcel, retries int, why string) {
+	s := p.to.of
+	t.fact(agentPrefix+p.from, p.task, &sessionUndelivered{
+		Session: s.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Why: why,
+	})
+	t.tellUndelivered(p, retries, "", why)
+	w := t.workOn(s, p.task)
+	switch {
+	case w == nil:
+	case p.kind == wire.TypeTaskAssignment && w.phase == wire.PhaseAssigned:
+		t.loseWork(w, &wire.TaskExecutionError{
+			ErrorType: wire.ExecutionException, SuggestedAction: wire.SuggestReassign,
+			ErrorMessage: fmt.Sprintf("%s could not be given the task: %s", p.to.AgentID, why),
+		})
+	case p.kind == wire.TypeReviewRequest:
+		t.loseReview(w, fmt.Sprintf("%s could not be given the review: %s", p.to.AgentID, why))
+	}
+}
+
+// abandonParcels gives up all that waits for an agent that does not come back.
+func (t *turn) abandonParcels(name, why string) {
+	for _, m := range t.sessions.seats[name] {
+		for _, p := range slices.Clone(m.parcels) {
+			if !p.held && p.out == "" {
+				t.abandonParcel(p, p.retries, why)
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// sessionDelivered says that a message is in the hands of whom it is for.
+type sessionDelivered struct {
+	Session string `json:"session_id"`
+	Agent   string `json:"agent"`
+	Message int64  `json:"message"` // the number of its record
+}
+
+func (*sessionDelivered) kind() string { return wire.EventSessionDelivered }
+
+func (f *sessionDelivered) apply(s *State, _ *wire.Record) {
+	p := s.parcel(f.Agent, f.Message)
+	if p.lasting() {
+		p.taken = true
+		return
+	}
+	s.unlodge(p)
+}
+
+// sessionDeferred says that a message could not be delivered and when it is tried
+// again; or that it is being tried again.
+type sessionDeferred struct {
+	Session string `json:"session_id"`
+	Agent   string `json:"agent"`
+	Message int64  `json:"message"`
+	ID      string `json:"message_id"`
+	Retries int    `json:"retry_count"`
+	Next    string `json:"next_retry_at,omitzero"`
+	Again   bool   `json:"again,omitzero"`
+}
+
+func (*sessionDeferred) kind() string { return wire.EventSessionDeferred }
+
+func (f *sessionDeferred) apply(s *State, _ *wire.Record) {
+	p := s.parcel(f.Agent, f.Message)
+	p.retries = f.Retries
+	if f.Again {
+		s.launch(p)
+		return
+	}
+	next, _ := wire.ParseTime(f.Next)
+	s.defers(p, next)
+}
+
+// sessionUndelivered says that a message is not delivered.
+type sessionUndelivered struct {
+	Session string `json:"session_id"`
+	Agent   string `json:"agent"`
+	Message int64  `json:"message"`
+	ID      string `json:"message_id"`
+	Retries int    `json:"retry_count"`
+	Why     string `json:"why"`
+}
+
+func (*sessionUndelivered) kind() string { return wire.EventSessionUndelivered }
+
+func (f *sessionUndelivered) apply(s *State, _ *wire.Record) { s.unlodge(s.parcel(f.Agent, f.Message)) }
+
+func (f *sessionDelivered) check(s *State) error   { return s.checkParcel(f.Agent, f.Message) }
+func (f *sessionDeferred) check(s *State) error    { return s.checkParcel(f.Agent, f.Message) }
+func (f *sessionUndelivered) check(s *State) error { return s.checkParcel(f.Agent, f.Message) }
+
+func (s *State) checkParcel(agent string, message int64) error {
+	if s.parcel(agent, message) == nil {
+		return fmt.Errorf("no message %d is on its way to %q", message, agent)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package scope
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBoundsOfAPattern: the last that is accepted, and the first that is not.
+// Rows: C-28, T-28.
+func TestBoundsOfAPattern(t *testing.T) {
+	for name, test := range map[string]struct {
+		make func(n int) string
+		most int
+		file string
+	}{
+		"long":         {func(n int) string { return strings.Repeat("a", n-1) + "*" }, longestPattern, strings.Repeat("a", longestPattern)},
+		"stars":        {func(n int) string { return strings.Repeat("*", n) }, mostWildcards, "a"},
+		"questions":    {func(n int) string { return strings.Repeat("?", n-1) + "*" }, mostWildcards, strings.Repeat("a", mostWildcards)},
+		"classes":      {func(n int) string { return strings.Repeat("[a]", n-1) + "*" }, mostWildcards, strings.Repeat("a", mostWildcards)},
+		"braces":       {func(n int) string { return strings.Repeat("{a}", n) }, mostBraces, strings.Repeat("a", mostBraces)},
+		"nested":       {func(n int) string { return strings.Repeat("{", n) + "a" + strings.Repeat("}", n) }, mostBraces, "a"},
+		"alternatives": {func(n int) string { return "{" + strings.Repeat("b,", n-1) + "a}" }, mostAlternatives, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.True(t, New([]string{test.make(test.most)}).Allows(test.file))
+			require.False(t, New([]string{test.make(test.most + 1)}).Allows(test.file))
+		})
+	}
+	escaped := strings.Repeat(`\*\?\[\{\}`, mostWildcards)
+	require.True(t, New([]string{escaped}).Allows(strings.ReplaceAll(escaped, `\`, "")), "what is escaped does not count")
+	require.False(t, New([]string{strings.Repeat("{a,b}", mostBraces)}).Allows(strings.Repeat("a", mostBraces)), "2 to the power of 8")
+}
+
+// TestBoundsOfAScope: what comes after too many patterns allows nothing, and
+// alternatives count, also those that are refused for being too many.
+// Rows: C-28, T-28.
+func TestBoundsOfAScope(t *testing.T) {
+	of := func(n int, pattern string) []string {
+		patterns := make([]string, n, n+1)
+		for i := range patterns {
+			patterns[i] = pattern
+		}
+		return append(patterns, "last")
+	}
+	for name, test := range map[string]struct {
+		pattern string
+		each    int
+	}{
+		"one":       {"a*", 1},
+		"not well":  {"[", 1},
+		"absolute":  {"/a", 1},
+		"three":     {"{a,b,c}*", 3},
+		"too many":  {strings.Repeat("{a,b}", mostBraces), mostAlternatives},
+		"very many": {strings.Repeat("{a,b,c,d,e}", mostBraces), mostAlternatives},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fit := (mostPatterns - 1) / test.each
+			require.True(t, New(of(fit, test.pattern)).Allows("last"))
+			s := New(of(mostPatterns/test.each+1, test.pattern))
+			require.False(t, s.Allows("last"))
+			require.LessOrEqual(t, len(s.globs)+len(s.files), mostPatterns)
+		})
+	}
+}
+
+// TestSteps: however expensive a scope and the files are, a question takes its
+// steps and no more, and what is then not looked at is outside.
+// Rows: C-75, T-28.
+func TestSteps(t *testing.T) {
+	for _, test := range hostile {
+		t.Run(test.name, func(t *testing.T) {
+			s := New([]string{test.pattern, "a.go", "**/[a].go"})
+			require.Len(t, s.globs, 2)
+			require.True(t, s.Allows("x/a.go"))
+			require.False(t, s.Allows(test.file))
+
+			steps, asked := mostSteps/16, 0
+			for ; steps > 0; asked++ {
+				require.False(t, s.allows(test.file, &steps))
+			}
+			require.Zero(t, steps)
+			require.LessOrEqual(t, asked, mostSteps/16/look)
+			require.False(t, s.allows("x/a.go", &steps))
+			require.True(t, s.allows("a.go", &steps), "a file by its name is found without")
+			require.True(t, s.Allows("x/a.go"), "and the next question has its own")
+		})
+	}
+}
+
+// TestPriceIsKept: what a pattern becomes is not much longer than it was, so that
+// its bounds are also those of what is matched.
+func TestPriceIsKept(t *testing.T) {
+	for _, pattern := range []string{
+		strings.Repeat("[!a]", mostWildcards), strings.Repeat("[^a-b]", mostWildcards-2) + "/**", strings.Repeat("**/", mostWildcards/2-1) + "**",
+	} {
+		s := New([]string{pattern})
+		require.Len(t, s.globs, 1, "%q", pattern)
+		require.LessOrEqual(t, len(s.globs[0].tail), len(pattern)+len("/-/")*mostWildcards+len("/*"))
+	}
+}

@@ -1,0 +1,203 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/handlers/scope"
+	"orchestrator/wire"
+)
+
+// considerCompletion decides about the end of the work on a task. What changes files
+// that it was not to change is refused, with the scope that holds.
+func (t *turn) considerCompletion(x *saying, c *wire.Completion) *wire.Error {
+	w, err := t.completable(x, c.TaskID)
+	if err != nil {
+		return err
+	}
+	if outside := scope.Outside(w.scope, c.Touched()); len(outside) > 0 {
+		return t.outOfScope(w, outside)
+	}
+	result := payloadOf(x.Document)
+	if e := c.Error; e != nil && c.Status == wire.OutcomeFailed && t.mayRetry(w, e) {
+		x.fate = fateKept // it goes on: its architect hears of the end
+		x.after = func() { t.beginWork(w); t.retryWork(w, e) }
+		return nil
+	}
+	x.after = func() {
+		t.beginWork(w)
+		switch {
+		case c.Status == wire.OutcomeFailed:
+			t.failedWork(w, c)
+		case w.phase == wire.PhaseReviewing: // the review was asked for before it
+			t.fact(agentPrefix+w.architect, c.TaskID, &workCompleted{ID: c.TaskID, Result: result})
+		default:
+			t.completeWork(w, result)
+		}
+	}
+	return nil
+}
+
+// completable is the work that a completion ends. One that is being reviewed may be
+// completed yet: its review was asked for early.
+func (t *turn) completable(x *saying, id string) (*work, *wire.Error) {
+	if w := t.workOn(x.of, id); w != nil && w.phase == wire.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
+		x.task, x.chain = id, w.chain
+		return w, nil
+	}
+	return t.activeWork(x, id)
+}
+
+// payloadOf is the payload of a session message, as it came.
+func payloadOf(document wire.Raw) wire.Raw {
+	var o wire.Object
+	if o.ReadObject(document, deepest, "") != nil {
+		return nil
+	}
+	return o.Document("payload")
+}
+
+// outOfScope refuses a completion that touches what it was not to touch.
+func (t *turn) outOfScope(w *work, files []string) *wire.Error {
+	e := &wire.TaskExecutionError{
+		TaskID: w.task.view.ID, ErrorType: wire.ExecutionScopeViolation, Recoverable: true, SuggestedAction: wire.SuggestRetry,
+		ErrorMessage: fmt.Sprintf("%d files are outside of the scope, the first is %.200q", len(files), files[0]),
+	}
+	t.troubled(w, e)
+	return &wire.Error{
+		Code: wire.CodeConflict, Message: e.ErrorMessage,
+		Details: map[string]any{
+			"pointer": "/payload/changes", "reason": wire.ExecutionScopeViolation, "scope": w.scope, "files": files, "task_execution_error": e,
+		},
+		Hint: "say the completion again, as a new message, without them",
+	}
+}
+
+// completeWork is a completion: the task is done, or waits for its review where the
+// session wants one.
+func (t *turn) completeWork(w *work, result wire.Raw) {
+	if w.of.spec.RequireReview || w.task.view.State.Final() {
+		t.fact(agentPrefix+w.architect, w.task.view.ID, &workCompleted{ID: w.task.view.ID, Result: result})
+		return
+	}
+	t.doneWork(w, result)
+}
+
+// workCompleted says that a developer is done with a work, and that its task is not:
+// its review comes first, or it was done before.
+type workCompleted struct {
+	ID     string   `json:"task"`
+	Result wire.Raw `json:"result"`
+}
+
+func (*workCompleted) kind() string { return wire.EventSessionCompleted }
+
+func (f *workCompleted) apply(s *State, r *wire.Record) {
+	w := s.tasks[f.ID].work()
+	w.result = f.Result
+	if w.phase != wire.PhaseReviewing {
+		s.enter(w, wire.PhaseCompleted, r.At)
+	}
+}
+
+// doneWork ends the task of a work well, and those of which it is a revision.
+func (t *turn) doneWork(w *work, document wire.Raw) {
+	result := &succeeded
+	if document != nil {
+		result = wire.ReadResult(document)
+	}
+	defer t.among()()
+	for ; w != nil; w = w.revises {
+		if k := w.task; !k.view.State.Final() {
+			t.withdraw(k)
+			t.complete(k, result, nil)
+		}
+	}
+}
+
+// failWork ends the task of a work badly, and those of which it is a revision.
+func (t *turn) failWork(w *work, why string) {
+	defer t.among()()
+	for ; w != nil; w = w.revises {
+		t.endWork(w, why)
+		if k := w.task; !k.view.State.Final() {
+			t.fail(k, why, "", nil)
+		}
+	}
+}
+
+// drop ends a work that nobody wants any more.
+func (t *turn) drop(w *work, why string) {
+	defer t.among()()
+	for ; w != nil; w = w.revises {
+		if w.over() {
+			continue
+		}
+		t.endWork(w, why)
+		if k := w.task; !k.view.State.Final() {
+			t.cancel(k, why, nil)
+			t.abandon(k)
+		}
+	}
+}
+
+// endWork ends a work whose task has ended before; that of others ends with it.
+func (t *turn) endWork(w *work, why string) {
+	if !w.over() && w.task.view.State.Final() {
+		t.moveWork(w, wire.PhaseOver, why)
+	}
+}
+
+// among says that it is its session that ends a task now, and returns what ends
+// that: else its members are to be told.
+func (t *turn) among() func() {
+	before := t.bySession
+	t.bySession = true
+	return func() { t.bySession = before }
+}
+
+// failedWork is a completion that says that the work has failed.
+func (t *turn) failedWork(w *work, c *wire.Completion) {
+	why := c.Summary
+	if len(c.Blockers) > 0 {
+		why += ": " + c.Blockers[0]
+	}
+	if e := c.Error; e != nil {
+		e.Recoverable, e.SuggestedAction = false, suggested(e.ErrorType)
+		t.troubled(w, e)
+	}
+	t.failWork(w, why)
+}
+
+// tellEnd tells the members of a session what became of a task of theirs that
+// somebody else has ended, as if its developer had said it.
+func (t *turn) tellEnd(k *task, outcome, why string) {
+	w := k.work()
+	if w == nil || t.bySession || w.of.closed {
+		return
+	}
+	t.sayCompletion(w, outcome, why)
+}
+
+// sayCompletion says a completion for a developer who says none.
+func (t *turn) sayCompletion(w *work, outcome, why string) {
+	from, to := w.of.member(w.developer), w.of.member(w.architect)
+	if from == nil || to == nil {
+		return // one of them is not a member any more
+	}
+	t.sayFor(w, from, to, func(h wire.SessionHead) *wire.SessionMessage { return h.Completion(w.task.view.ID, outcome, why) })
+}
+
+// sayFor says something in the name of a member, because it does not.
+func (t *turn) sayFor(w *work, from, to *member, spell func(wire.SessionHead) *wire.SessionMessage) {
+	m := spell(t.head(w.of, from, to, w.chain))
+	t.say(&saying{SessionMessage: m, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID, notes: m.Notes}, nil)
+}
+
+// head is what stands around a message that the orchestrator says for a member.
+func (t *turn) head(s *session, from, to *member, chain string) wire.SessionHead {
+	return wire.SessionHead{
+		MessageID: messageID(s.spec.ID, t.seq+1), At: t.at, SequenceNumber: s.last + 1,
+		From: wire.AgentIdentifier{AgentID: from.AgentID, AgentType: from.AgentType},
+		To:   wire.AgentIdentifier{AgentID: to.AgentID, AgentType: to.AgentType}, CorrelationID: chain,
+	}
+}

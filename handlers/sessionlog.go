@@ -1,0 +1,147 @@
+package handlers
+
+import (
+	"time"
+
+	"orchestrator/wire"
+)
+
+// sessionSaid is a message of a session as its log has it. It is in the record with
+// its session as sender and addressee, its message_id as key and its task as
+// correlation.
+type sessionSaid struct {
+	Session  string   `json:"session_id"`
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	Type     string   `json:"message_type"`
+	ID       string   `json:"message_id"`
+	Task     string   `json:"task,omitzero"`
+	Sequence int64    `json:"sequence_number"`
+	Given    bool     `json:"given,omitzero"` // its sender gave the sequence number
+	Chain    string   `json:"correlation_id,omitzero"`
+	Linked   bool     `json:"linked,omitzero"` // and the correlation_id
+	Sum      uint64   `json:"sum"`
+	TookMS   float64  `json:"processing_duration_ms"`
+	Notes    []string `json:"notes,omitzero"`
+	By       string   `json:"by,omitzero"`   // who said it in its sender's name, if somebody did
+	Fate     fate     `json:"fate,omitzero"` // what becomes of it
+	Request  *mark    `json:"request,omitzero"`
+	Document wire.Raw `json:"document"`
+}
+
+// fate is what becomes of a message.
+type fate string
+
+const (
+	fateDelivered fate = ""       // it is delivered
+	fateHeld      fate = "held"   // it is delivered when its task waits for nothing any more
+	fateKept      fate = "kept"   // it was dealt with here, and nobody else needs to hear of it
+	fatePulled    fate = "pulled" // whom it is for asks for it
+)
+
+func (*sessionSaid) kind() string { return wire.EventSessionSaid }
+
+func (f *sessionSaid) apply(st *State, r *wire.Record) {
+	s := st.sessions.byID[f.Session]
+	s.messages++
+	s.last = max(s.last, f.Sequence)
+	st.bus.keys.keep(s.key(), f.ID, keyed{seq: r.Seq, sum: f.Sum})
+	s.latest = f
+	if f.Request != nil {
+		st.remember(f.From, f.Request, f.answer(r.Seq), nil)
+	}
+	if from := s.member(f.From); from != nil && f.Given {
+		from.number = f.Sequence
+	}
+	to := s.member(f.To)
+	if to == nil || f.Fate == fateKept || f.Fate == fatePulled {
+		return
+	}
+	st.lodge(&parcel{
+		seq: r.Seq, to: to, from: f.From, id: f.ID, kind: f.Type, task: f.Task, by: f.By, held: f.Fate == fateHeld,
+		line: f.line(),
+	}, r.At)
+}
+
+// answer is what whoever has asked for a message to be said is told.
+func (f *sessionSaid) answer(seq int64) *wire.SessionSaid {
+	return &wire.SessionSaid{
+		MessageID: f.ID, SessionID: f.Session, Seq: seq, SequenceNumber: f.Sequence, CorrelationID: f.Chain, Held: f.Fate == fateHeld,
+		Notes: f.Notes,
+	}
+}
+
+// line is the message as it is delivered.
+func (f *sessionSaid) line() wire.Raw {
+	m := wire.SessionMessage{Document: f.Document, Sequenced: f.Given}
+	if f.Linked {
+		m.CorrelationID = f.Chain
+	}
+	return m.Delivered(f.Sequence, f.Chain)
+}
+
+// sessionRefused is a message that was not delivered, with what was wrong with it.
+type sessionRefused struct {
+	Session  string   `json:"session_id"`
+	From     string   `json:"from"`
+	Type     string   `json:"message_type,omitzero"`
+	ID       string   `json:"message_id,omitzero"`
+	Task     string   `json:"task,omitzero"`
+	Why      string   `json:"why"`
+	Errors   []string `json:"errors"`
+	TookMS   float64  `json:"processing_duration_ms"`
+	By       string   `json:"by,omitzero"`
+	Document wire.Raw `json:"document,omitzero"`
+}
+
+func (*sessionRefused) kind() string { return wire.EventSessionRefused }
+
+func (f *sessionRefused) apply(st *State, _ *wire.Record) {
+	s := st.sessions.byID[f.Session]
+	s.messages++
+	s.refused++
+}
+
+// sessionFact makes a fact of a session's log true.
+func (t *turn) sessionFact(s *session, topic, key, task string, f fact) int64 {
+	payload, err := wire.Encode(f)
+	if err != nil {
+		panic("a " + f.kind() + " cannot be spelled: " + err.Error())
+	}
+	t.seq++
+	r := wire.Record{
+		Seq: t.seq, At: t.at, From: s.key(), To: s.key(), Topic: topic, Kind: f.kind(), Payload: payload, Key: key, Correlation: task,
+	}
+	t.out.Records = append(t.out.Records, r)
+	f.apply(t.State, &r)
+	return r.Seq
+}
+
+// milliseconds is how long something took, to the microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// logRefused logs a message that is refused with its session, if it has one.
+func (t *turn) logRefused(s *session, said *wire.SaySession, task string, err *wire.Error) {
+	if s == nil {
+		return
+	}
+	f := &sessionRefused{
+		Session: s.spec.ID, Type: said.Type, ID: said.ID, Task: task, Why: err.Message, TookMS: milliseconds(t.took), By: t.speaker(said),
+		Document: said.Document, From: t.from.Name,
+	}
+	if m := said.Message; m != nil {
+		f.From, f.Type, f.ID, f.Document = m.From.AgentID, m.MessageType, m.MessageID, m.Document
+	}
+	if f.Errors = said.Complaints(); said.Err == nil || len(f.Errors) == 0 {
+		f.Errors = append([]string{err.Message}, f.Errors...)
+	}
+	t.sessionFact(s, wire.EventSessionRefused, "", task, f)
+}
+
+// speaker is who says a message in another's name; "" when its sender does.
+func (t *turn) speaker(said *wire.SaySession) string {
+	if m := said.Message; t.from.Kind == Agent || m == nil {
+		return ""
+	}
+	return t.from.String()
+}

@@ -1,0 +1,266 @@
+package handlers
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// convene notes a session for the configuration that comes next:
+//
+//	session NAME architect=A developer=B,C reviewer=D strict max=2 on-max=abort review timeout=60s
+func (p *player) convene(rest string) {
+	words := strings.Fields(rest)
+	spec := wire.SessionSpec{
+		ID: words[0], Validation: wire.ValidationStandard, MaxIterations: wire.SessionIterations, OnMax: wire.EscalateHumanReview,
+	}
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "strict":
+			spec.Validation = wire.ValidationStrict
+		case "review":
+			spec.RequireReview = true
+		case "max":
+			spec.MaxIterations, _ = strconv.ParseInt(value, 10, 64)
+		case "on-max":
+			spec.OnMax = value
+		case "timeout":
+			spec.TaskTimeout = p.duration(value).Milliseconds()
+		default:
+			for name := range strings.SplitSeq(value, ",") {
+				spec.Members = append(spec.Members, wire.SessionMember{AgentID: name, AgentType: key})
+			}
+		}
+	}
+	p.convened = append(p.convened, spec)
+}
+
+// say has somebody say a session message:
+//
+//	say FROM TO ID TYPE KEY=VALUE…
+//
+// Its payload is a usual one of its type, changed as the keys say. A key is a path
+// in the payload, in which the last part of a path may stand for the whole where no
+// other ends so; the value is JSON, or a text. corr, reply, seq, from_type and
+// to_type stand beside the payload, and "-" as value takes something away. FROM may
+// be operator:NAME, which says it for NAME.
+func (p *player) say(rest string) {
+	words := strings.Fields(rest)
+	from, byOperator := strings.CutPrefix(words[0], "operator:")
+	line := p.spelledMessage(from, words[1], words[2], words[3], words[4:])
+	p.lines[words[2]] = line
+	if byOperator {
+		p.speak("operator " + words[2] + ` send-session-message {"message":` + line + `}`)
+		return
+	}
+	p.print(from, line)
+}
+
+// again has the line be said again that has an id.
+func (p *player) again(rest string) {
+	from, id, _ := strings.Cut(rest, " ")
+	p.print(from, p.lines[id])
+}
+
+// print has an agent print a line that is a session message.
+func (p *player) print(who, line string) {
+	reader := wire.Reader{Agent: p.actor(who).Name, Depth: 64}
+	s, ok := reader.Parse([]byte(line)).(*wire.Session)
+	require.True(p.t, ok, "no session message: %s", line)
+	p.do(p.actor(who), &wire.Request{
+		ID: s.ID, Operation: "send-session-message", Form: wire.FormSession, Body: &wire.SaySession{Session: *s},
+	})
+}
+
+// has notes that a message is in the hands of whom it is for, or, with lost, that
+// it could not be written.
+func (p *player) has(rest string, lost bool) {
+	who, id, _ := strings.Cut(rest, " ")
+	a := p.actor(who)
+	p.do(Actor{}, &wire.Told{Agent: a.Name, Run: a.Run, Said: p.saidAs(id), Lost: lost})
+}
+
+// saidAs is the number of the record of a message.
+func (p *player) saidAs(id string) int64 {
+	for _, r := range p.records {
+		if r.Kind == wire.EventSessionSaid && r.Key == id {
+			return r.Seq
+		}
+	}
+	require.Fail(p.t, "no such message", id)
+	return 0
+}
+
+// typeOf is the type of an agent in the sessions of the configuration.
+func (p *player) typeOf(name string) string {
+	for _, spec := range p.convened {
+		for _, m := range spec.Members {
+			if m.AgentID == name {
+				return m.AgentType
+			}
+		}
+	}
+	return wire.AgentDeveloper
+}
+
+// usual are payloads as they usually are.
+var usual = map[string]string{
+	wire.TypeTaskAssignment: `{"task":{"task_id":"t1","task_description":"Do it","context":{"specs":[],"reference_files":[]},
+		"constraints":{"scope":["src/**"],"testing_required":true,"must_not_break":[]},"acceptance_criteria":["it works"]},"priority":"high"}`,
+	wire.TypeTaskProgress: `{"task_id":"t1","progress_percent":50,"current_step":"half","files_modified_so_far":[]}`,
+	wire.TypeTaskCompletion: `{"task_id":"t1","status":"completed","changes":{"files_created":[],"files_modified":[],"files_deleted":[]},
+		"summary":"Done","self_review":{"tests_run":true,"tests_passed":true,"type_check_passed":true}}`,
+	wire.TypeReviewRequest: `{"review_id":"r1","task_id":"t1","scope":{"files":[],"focus_areas":["logic"]},
+		"criteria":{"must_pass_tests":true,"must_pass_type_check":true},"context":{"task_description":"Do it","acceptance_criteria":[]}}`,
+	wire.TypeReviewResult: `{"review_id":"r1","task_id":"t1","verdict":"approved","findings":[],
+		"verification":{"tests":{"passed":true},"type_check":{"passed":true},"custom":{}},"summary":"Fine"}`,
+	wire.TypeFeedback:       `{"feedback_type":"guidance","subject":"s","content":"c","action_required":false}`,
+	wire.TypeStatusQuery:    `{}`,
+	wire.TypeStatusResponse: `{}`,
+	wire.TypeAbort:          `{"scope":"task","target_id":"t1","reason":"nobody wants it","cleanup_required":true}`,
+	wire.TypeAcknowledgment: `{}`,
+}
+
+// shortPaths are those of what is changed often.
+var shortPaths = map[string]string{
+	"scope": "task.constraints.scope", "id": "task.task_id", "says": "task.task_description", "files": "changes.files_deleted",
+	"lint": "verification.lint", "tests": "verification.tests",
+}
+
+func (p *player) spelledMessage(from, to, id, kind string, words []string) string {
+	var payload map[string]any
+	if usual[kind] == "" {
+		payload = map[string]any{}
+	} else {
+		require.NoError(p.t, json.Unmarshal([]byte(usual[kind]), &payload))
+	}
+	fromAgent, toAgent := map[string]any{"agent_id": from, "agent_type": p.typeOf(from)}, map[string]any{"agent_id": to, "agent_type": p.typeOf(to)}
+	m := map[string]any{
+		"message_id": id, "timestamp": wire.Timestamp(p.at), "from_agent": fromAgent, "to_agent": toAgent, "message_type": kind, "payload": payload,
+	}
+	m["sequence_number"] = len(p.lines) + 1
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		if value == "-" && m[key] != nil {
+			delete(m, key)
+			continue
+		}
+		switch key {
+		case "corr":
+			m["correlation_id"] = value
+		case "reply":
+			m["reply_to"] = value
+		case "session":
+			m["session_id"] = value
+		case "seq":
+			m["sequence_number"] = json.Number(value)
+		case "message_id", "timestamp", "message_type", "payload":
+			change(m, []string{key}, value)
+		case "from_type":
+			fromAgent["agent_type"] = value
+		case "to_type":
+			toAgent["agent_type"] = value
+		default:
+			if long := shortPaths[key]; long != "" && (key != "scope" || kind == wire.TypeTaskAssignment) {
+				key = long
+			}
+			change(payload, strings.Split(key, "."), value)
+		}
+	}
+	line, err := json.Marshal(m)
+	require.NoError(p.t, err)
+	return string(line)
+}
+
+// change changes what stands at a path.
+func change(in map[string]any, path []string, value string) {
+	for _, key := range path[:len(path)-1] {
+		below, ok := in[key].(map[string]any)
+		if !ok {
+			below = map[string]any{}
+			in[key] = below
+		}
+		in = below
+	}
+	last := path[len(path)-1]
+	if value == "-" {
+		delete(in, last)
+		return
+	}
+	var v any
+	if json.Unmarshal([]byte(value), &v) != nil {
+		v = strings.ReplaceAll(value, "_", " ")
+		if !strings.Contains(last, "content") && !strings.Contains(last, "summary") {
+			v = value
+		}
+	}
+	in[last] = v
+}
+
+// showSession writes how a session is, without its messages.
+func (p *player) showSession(id string) {
+	t := turn{State: p.state, from: Actor{Kind: Operator}}
+	v, err := getSession(&t, &wire.GetSession{SessionID: id})
+	require.Nil(p.t, err)
+	whole, fault := Complete(v, t.pages, shelf(p.records))
+	require.NoError(p.t, fault)
+	view := whole.(*wire.SessionView)
+	fmt.Fprintf(&p.out, "%s %s %s\n", view.ID, view.State, view.Reason)
+	for _, m := range view.Standing {
+		fmt.Fprintf(&p.out, "%s %s %s, %d waiting, %d working\n", m.AgentID, m.AgentType, m.Status, m.Waiting, m.Working)
+	}
+	for _, k := range view.Tasks {
+		fmt.Fprintf(&p.out, "task %s %s %s of %s, try %d, review %d of %d", k.TaskID, k.Phase, k.State, k.Developer, k.Tries, k.Iteration, k.MaxIterations)
+		for _, f := range k.Findings {
+			fmt.Fprintf(&p.out, ", %s %s %d-%d", f.ID, f.Severity, f.Found, f.Fixed)
+		}
+		if k.Error != nil {
+			fmt.Fprintf(&p.out, ", %s: %s, %s", k.Error.ErrorType, k.Error.ErrorMessage, k.Error.SuggestedAction)
+		}
+		p.out.WriteString("\n")
+	}
+	for _, v := range view.Reviews {
+		fmt.Fprintf(&p.out, "review %s of %s by %s, %d: %s\n", v.ReviewID, v.TaskID, v.Reviewer, v.Iteration, v.Verdict)
+	}
+	for _, e := range view.Messages {
+		fmt.Fprintf(&p.out, "%d %s %s from %s %s %v %s\n", e.Seq, e.MessageID, e.Type, e.From, e.Chain, e.Errors, e.Refused)
+	}
+}
+
+// documentForm is what a record says of a session message at length.
+var documentForm = regexp.MustCompile(`,?"document":\{.*\}|"sum":\d+,|"processing_duration_ms":0,?`)
+
+// heardMessage is a session message that is written to somebody's stdin, in short:
+// but for what was filled in it is as it was said.
+func (p *player) heardMessage(l *Letter) string {
+	var m, said map[string]any
+	require.NoError(p.t, json.Unmarshal(l.Line, &m))
+	short := fmt.Sprintf("%s %s seq %v", m["message_type"], m["message_id"], m["sequence_number"])
+	if m["correlation_id"] != nil {
+		short += fmt.Sprintf(" corr %v", m["correlation_id"])
+	}
+	if m["reply_to"] != nil {
+		short += fmt.Sprintf(" reply %v", m["reply_to"])
+	}
+	line := p.lines[fmt.Sprint(m["message_id"])]
+	if line == "" { // the orchestrator says it for somebody
+		payload, err := json.Marshal(m["payload"])
+		require.NoError(p.t, err)
+		return short + " " + string(payload)
+	}
+	require.NoError(p.t, json.Unmarshal([]byte(line), &said))
+	for _, filled := range []string{"sequence_number", "correlation_id"} {
+		if said[filled] == nil {
+			delete(m, filled)
+		}
+	}
+	require.Equal(p.t, said, m, "it is delivered as it was said")
+	return short
+}

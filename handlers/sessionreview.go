@@ -1,0 +1,309 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/handlers/review"
+	"orchestrator/wire"
+)
+
+func policy(word string) review.Policy { return review.Policy(word) }
+
+// considerRequest decides about a review that an architect asks for.
+func (t *turn) considerRequest(x *saying, r *wire.ReviewRequest) *wire.Error {
+	if before := x.of.byReview[r.ReviewID]; before != nil {
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a review %.80q already: take a new id for each", r.ReviewID),
+			Details: map[string]any{"pointer": "/payload/review_id", "reason": "review_id_taken", "review_id": r.ReviewID},
+		}
+	}
+	w := t.workOn(x.of, r.TaskID)
+	if w == nil {
+		return &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", r.TaskID),
+			Details: map[string]any{"pointer": "/payload/task_id", "task_id": r.TaskID},
+		}
+	}
+	w = w.last() // what is reviewed is its latest revision, by whatever name
+	x.task, x.chain = w.task.view.ID, w.chain
+	switch {
+	case !w.loop.MayRequest():
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q has had %d reviews, which is as many as there may be", r.TaskID, w.loop.Iteration),
+			Details: map[string]any{
+				"pointer": "/payload/review_id", "reason": "iterations_used_up", "iteration": w.loop.Iteration, "max_iterations": w.loop.Max,
+			},
+		}
+	case !w.active() && w.phase != wire.PhaseCompleted:
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q cannot be reviewed now: it is %s", r.TaskID, w.phase),
+			Details: map[string]any{"pointer": "/payload/task_id", "reason": "wrong_state", "task_id": r.TaskID, "state": w.phase},
+		}
+	case w.active():
+		x.notes = append(x.notes, "/payload/task_id: its developer has not said that it is done")
+	}
+	x.after = func() {
+		t.beginWork(w)
+		t.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.task, &reviewRequested{
+			Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Named: r.TaskID, Reviewer: x.to.AgentID, Chain: x.chain,
+		})
+	}
+	return nil
+}
+
+// reviewRequested says that the work on a task is under review.
+type reviewRequested struct {
+	Session  string `json:"session_id"`
+	Review   string `json:"review_id"`
+	ID       string `json:"task"`
+	Named    string `json:"task_id"` // as the request has it
+	Reviewer string `json:"reviewer"`
+	Chain    string `json:"correlation_id"`
+}
+
+func (*reviewRequested) kind() string { return wire.EventReviewRequested }
+
+func (f *reviewRequested) apply(st *State, r *wire.Record) {
+	s, w := st.sessions.byID[f.Session], st.tasks[f.ID].work()
+	v := &reviewOf{work: w, named: f.Named, view: wire.ReviewView{
+		ReviewID: f.Review, SessionID: f.Session, TaskID: f.ID, Reviewer: f.Reviewer, Iteration: w.loop.Iteration + 1,
+		RequestedAt: wire.Timestamp(r.At),
+	}}
+	s.reviews = append(s.reviews, v)
+	s.byReview[f.Review] = v
+	w.open = v
+	st.enter(w, wire.PhaseReviewing, r.At)
+}
+
+// considerResult decides about what a review came to.
+func (t *turn) considerResult(x *saying, r *wire.ReviewResult) *wire.Error {
+	v := x.of.byReview[r.ReviewID]
+	switch {
+	case v == nil:
+		return &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("nobody has asked for a review %.80q", r.ReviewID),
+			Details: map[string]any{"pointer": "/payload/review_id", "review_id": r.ReviewID},
+		}
+	case v.work.open != v:
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the review %.80q is over", r.ReviewID),
+			Details: map[string]any{"pointer": "/payload/review_id", "reason": "not_active", "review_id": r.ReviewID, "verdict": v.view.Verdict},
+		}
+	case v.view.Reviewer != x.from.AgentID:
+		return rejected("/payload/review_id", fmt.Sprintf("the review %.80q is not yours", r.ReviewID))
+	}
+	w := v.work
+	x.task, x.chain = w.task.view.ID, w.chain
+	if r.TaskID != v.named && r.TaskID != x.task {
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the review %.80q is of the task %.80q", r.ReviewID, v.named),
+			Details: map[string]any{"pointer": "/payload/task_id", "reason": "wrong_task", "task_id": v.named},
+		}
+	}
+	if err := r.Objection(); err != nil {
+		return err
+	}
+	x.after = func() {
+		f := &reviewDecided{Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Reviewer: x.from.AgentID, Verdict: r.Verdict, Findings: findings(r)}
+		t.factOf(agentPrefix+x.from.AgentID, agentPrefix+w.architect, x.task, f)
+		t.follow1(w, f.step)
+	}
+	return nil
+}
+
+// findings are those of a result as they are followed.
+func findings(r *wire.ReviewResult) []review.Finding {
+	found := make([]review.Finding, 0, len(r.Findings))
+	for _, f := range r.Findings {
+		found = append(found, review.Finding{
+			ID: f.ID, Severity: f.Severity, Category: f.Category, File: f.File, Text: firstWords(f.Text, ""), Fixed: int(f.FixedIn),
+		})
+	}
+	return found
+}
+
+// reviewDecided says what a review came to.
+type reviewDecided struct {
+	Session  string           `json:"session_id"`
+	Review   string           `json:"review_id"`
+	ID       string           `json:"task"`
+	Reviewer string           `json:"reviewer"`
+	Verdict  string           `json:"verdict,omitzero"` // "": it came to nothing
+	Why      string           `json:"why,omitzero"`
+	Findings []review.Finding `json:"findings,omitzero"`
+
+	step review.Step // that follows
+}
+
+func (*reviewDecided) kind() string { return wire.EventReviewDecided }
+
+func (f *reviewDecided) apply(st *State, r *wire.Record) {
+	v := st.sessions.byID[f.Session].byReview[f.Review]
+	w := v.work
+	v.view.DecidedAt, v.view.Verdict, w.open = wire.Timestamp(r.At), f.Verdict, nil
+	for _, found := range f.Findings {
+		v.view.Findings = append(v.view.Findings, found.ID)
+	}
+	w.of.unlodge(st, f.ID, wire.TypeReviewRequest)
+	if f.Verdict == "" {
+		v.view.Verdict = wire.VerdictNone
+		st.enter(w, wire.PhaseCompleted, r.At)
+		return
+	}
+	f.step = w.loop.Decide(review.Verdict(f.Verdict), f.Findings)
+	switch f.step {
+	case review.Revise:
+		st.enter(w, wire.PhaseRevise, r.At)
+	case review.Redesign:
+		st.enter(w, wire.PhaseRedesign, r.At)
+	}
+}
+
+// follow1 does what follows from a verdict.
+func (t *turn) follow1(w *work, step review.Step) {
+	switch step {
+	case review.Approve:
+		t.approveWork(w, "approved")
+	case review.Abort, review.ForceApprove, review.AskHuman:
+		t.escalate(w)
+	}
+}
+
+// approveWork ends a work well.
+func (t *turn) approveWork(w *work, why string) {
+	t.doneWork(w, w.result)
+	for ; w != nil; w = w.revises {
+		if !w.over() {
+			t.moveWork(w, wire.PhaseOver, why)
+		}
+	}
+}
+
+// loseReview ends a review that its reviewer does not.
+func (t *turn) loseReview(w *work, why string) {
+	if v := w.open; v != nil {
+		t.fact(agentPrefix+w.architect, w.task.view.ID, &reviewDecided{
+			Session: w.of.spec.ID, Review: v.view.ReviewID, ID: w.task.view.ID, Reviewer: v.view.Reviewer, Why: why,
+		})
+	}
+}
+
+// escalate ends the reviews of a task of which there have been as many as there may
+// be, as its session wants it.
+func (t *turn) escalate(w *work) {
+	k, open := w.task, len(w.loop.Open())
+	how := string(w.loop.Policy)
+	f := &reviewEscalated{ID: k.view.ID, Name: k.view.Name, Policy: how, Iterations: w.loop.Iteration, Open: open}
+	why := fmt.Sprintf("changes are wanted after %d of %d reviews, and %s are open", f.Iterations, w.loop.Max, counted(open, "finding"))
+	if how == wire.EscalateHumanReview {
+		f.QuestionID = t.questionID()
+		f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", k.label(), why)
+	}
+	t.fact(agentPrefix+w.architect, k.view.ID, f)
+	switch how {
+	case wire.EscalateAbort:
+		t.drop(w, "Review: "+why)
+	case wire.EscalateForceApprove:
+		t.approveWork(w, why)
+	}
+	t.tellArchitect(w, how, why)
+}
+
+// tellArchitect tells the architect of a work what its session, or a person, has
+// decided about it.
+func (t *turn) tellArchitect(w *work, how, why string) {
+	a := t.agents[w.architect]
+	switch how {
+	case wire.EscalateAbort:
+		t.tell(a, w.task, wire.NoticeUpdated, "Aborted: "+why)
+	case wire.EscalateForceApprove:
+		t.tell(a, w.task, wire.NoticeUpdated, "Approved all the same: "+why)
+	case wire.EscalateHumanReview:
+		t.tell(a, w.task, wire.NoticeUpdated, "A person is asked: "+why)
+	default:
+		t.tell(a, w.task, wire.NoticeUpdated, how)
+	}
+}
+
+// What a person can say about a task whose reviews have come to their end.
+const (
+	judgeApprove = "approve"
+	judgeRevise  = "revise"
+	judgeAbort   = "abort"
+)
+
+var judgements = []wire.Option{
+	{Label: "Approve it as it is", Value: judgeApprove},
+	{Label: "Revise it once more", Value: judgeRevise},
+	{Label: "Abort it", Value: judgeAbort},
+}
+
+// reviewEscalated says that a task has had as many reviews as it may have, and what
+// follows.
+type reviewEscalated struct {
+	ID         string `json:"task"`
+	Name       string `json:"name"`
+	Policy     string `json:"policy"`
+	Iterations int    `json:"iterations"`
+	Open       int    `json:"open_findings"`
+	QuestionID string `json:"question_id,omitzero"`
+	Question   string `json:"question,omitzero"`
+}
+
+func (*reviewEscalated) kind() string { return wire.EventReviewEscalated }
+
+func (f *reviewEscalated) apply(s *State, r *wire.Record) {
+	k := s.tasks[f.ID]
+	w := k.work()
+	w.escalated = f.Policy
+	if f.QuestionID == "" {
+		return
+	}
+	w.question = f.QuestionID
+	s.enter(w, wire.PhaseHuman, r.At)
+	s.numbered++
+	q := &question{number: s.numbered, view: wire.Question{
+		ID: f.QuestionID, Agent: w.architect, Task: f.ID, Question: f.Question, Options: judgements, AskedAt: wire.Timestamp(r.At),
+	}}
+	s.questions[f.QuestionID] = q
+	s.asked = append(s.asked, q)
+	if !k.view.State.Final() {
+		s.move(k, wire.TaskNeedsHuman)
+		k.more.question = f.QuestionID
+	}
+}
+
+// judge does with a work what a person has answered; false when the question was
+// another one.
+func (t *turn) judge(id, question, answer string) bool {
+	k := t.tasks[id]
+	if k == nil || k.work() == nil || k.work().question != question {
+		return false
+	}
+	w := k.work()
+	switch answer {
+	case judgeApprove:
+		t.approveWork(w, "approved by a person")
+		t.tellArchitect(w, "Approved by a person", "")
+	case judgeRevise:
+		t.fact(agentPrefix+w.architect, id, &reviewExtended{ID: id})
+		t.tellArchitect(w, "A person wants it revised once more: assign it again", "")
+	default:
+		t.drop(w, "Aborted by a person after its reviews")
+		t.tellArchitect(w, "Aborted by a person", "")
+	}
+	return true
+}
+
+// reviewExtended says that a person wants a task revised once more.
+type reviewExtended struct {
+	ID string `json:"task"`
+}
+
+func (*reviewExtended) kind() string { return wire.EventReviewExtended }
+
+func (f *reviewExtended) apply(s *State, r *wire.Record) {
+	w := s.tasks[f.ID].work()
+	w.loop.Extend()
+	s.enter(w, wire.PhaseRevise, r.At)
+}

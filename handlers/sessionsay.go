@@ -1,0 +1,244 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// saying is a session message that is being decided about.
+type saying struct {
+	*wire.SessionMessage
+	of    *session
+	said  *wire.SaySession
+	from  *member
+	to    *member
+	chain string   // what it belongs together with
+	task  string   // what it is about
+	fate  fate     // what becomes of it
+	notes []string // what is odd about it
+	after func()   // does what follows from it
+}
+
+// places are where errors point to.
+const (
+	atFrom = "/from_agent/agent_id"
+	atTo   = "/to_agent/agent_id"
+)
+
+func sendSessionMessage(t *turn, said *wire.SaySession) (*wire.SessionSaid, *wire.Error) {
+	x, err := t.locate(said)
+	if err != nil {
+		t.logRefused(t.refusing(said), said, "", err)
+		return nil, err
+	}
+	if before, _ := t.before(&said.Lookup, x.of.key(), x.MessageID); before.seq != 0 {
+		return t.saidBefore(x, before)
+	}
+	if err := t.consider(x); err != nil {
+		t.logRefused(x.of, said, x.task, err)
+		return nil, err
+	}
+	answer := t.say(x, t.mark())
+	if x.after != nil {
+		x.after()
+	}
+	if t.request.Form == wire.FormSession {
+		return nil, nil // nobody is told that all is well
+	}
+	return answer, nil
+}
+
+// saidBefore is for a message that was there already: nothing is done, and nobody
+// is to blame, unless it says something else now.
+func (t *turn) saidBefore(x *saying, before keyed) (*wire.SessionSaid, *wire.Error) {
+	if before.sum != x.Sum {
+		err := &wire.Error{
+			Code: wire.CodeInvalid, Message: "this message_id was used for another message: take a new one for each",
+			Details: map[string]any{"pointer": "/message_id", "reason": "id_reused"},
+		}
+		t.logRefused(x.of, x.said, "", err)
+		return nil, err
+	}
+	if t.request.Form == wire.FormSession {
+		return nil, nil
+	}
+	return &wire.SessionSaid{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.seq, Duplicate: true}, nil
+}
+
+// locate finds the session of a message, and in it who says it to whom.
+func (t *turn) locate(said *wire.SaySession) (*saying, *wire.Error) {
+	m := said.Message
+	if said.Err != nil || m == nil {
+		return nil, said.Err
+	}
+	if t.from.Kind == Agent && m.From.AgentID != t.from.Name {
+		return nil, rejected(atFrom, fmt.Sprintf("agent_id says %q, and you are %q", m.From.AgentID, t.from.Name))
+	}
+	s, err := t.sessionOf(said)
+	if err != nil {
+		return nil, err
+	}
+	x := &saying{SessionMessage: m, of: s, said: said, from: s.member(m.From.AgentID), to: s.member(m.To.AgentID), notes: slices.Clone(m.Notes)}
+	switch {
+	case x.from == nil:
+		return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of the session %q", m.From.AgentID, s.spec.ID))
+	case x.to == nil:
+		return nil, rejected(atTo, fmt.Sprintf("%q is not a member of the session %q", m.To.AgentID, s.spec.ID))
+	case x.from.AgentType != m.From.AgentType:
+		return nil, rejected("/from_agent/agent_type", fmt.Sprintf("%q is a %s in this session", m.From.AgentID, x.from.AgentType))
+	case x.to.AgentType != m.To.AgentType:
+		return nil, rejected("/to_agent/agent_type", fmt.Sprintf("%q is a %s in this session", m.To.AgentID, x.to.AgentType))
+	case s.spec.Validation == wire.ValidationStrict && m.Strictly() != nil:
+		return nil, m.Strictly()
+	}
+	return x, nil
+}
+
+// sessionOf is the session that a message is said in: the one that it names, or the
+// only one in which both are.
+func (t *turn) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
+	m := said.Message
+	for _, id := range []string{said.SessionID, m.SessionID} {
+		if id == "" {
+			continue
+		}
+		if s := t.sessions.byID[id]; s != nil {
+			return s, nil
+		}
+		return nil, &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no session %q", id), Details: map[string]any{"session_id": id, "pointer": "/session_id"},
+		}
+	}
+	var both, one []*session
+	for _, seat := range t.sessions.seats[m.From.AgentID] {
+		one = append(one, seat.of)
+		if seat.of.member(m.To.AgentID) != nil {
+			both = append(both, seat.of)
+		}
+	}
+	open := slices.DeleteFunc(slices.Clone(both), func(s *session) bool { return s.closed })
+	switch {
+	case len(open) == 1:
+		return open[0], nil
+	case len(open) > 1:
+		return nil, &wire.Error{
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("you are in %d sessions with %q: say which one is meant", len(open), m.To.AgentID),
+			Details: map[string]any{"pointer": "/session_id", "reason": "ambiguous_session"},
+		}
+	case len(both) > 0:
+		return both[0], nil
+	case len(one) > 0:
+		return one[0], nil
+	}
+	return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of any session", m.From.AgentID))
+}
+
+// refusing is the session in whose log a message belongs that is refused before it
+// is known which one was meant.
+func (t *turn) refusing(said *wire.SaySession) *session {
+	name := t.from.Name
+	if m := said.Message; m != nil {
+		if s, err := t.sessionOf(said); err == nil {
+			return s
+		}
+		name = m.From.AgentID
+	}
+	if s := t.sessions.byID[said.SessionID]; s != nil {
+		return s
+	}
+	if t.from.Kind != Agent || len(t.sessions.seats[name]) == 0 {
+		return nil
+	}
+	return t.sessions.seats[name][0].of
+}
+
+// consider decides what follows from a message. It changes nothing yet.
+func (t *turn) consider(x *saying) *wire.Error {
+	if x.of.closed {
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the session %q is closed: %s", x.of.spec.ID, x.of.reason),
+			Details: map[string]any{"session_id": x.of.spec.ID, "reason": "session_closed"},
+		}
+	}
+	if err := x.Misdirected(); err != nil {
+		return err
+	}
+	if x.Sequenced && x.SequenceNumber < x.from.number {
+		x.notes = append(x.notes, fmt.Sprintf("/sequence_number: %d comes after %d", x.SequenceNumber, x.from.number))
+	}
+	if err := t.considerBody(x); err != nil {
+		return err
+	}
+	switch {
+	case x.CorrelationID == "":
+	case x.chain == "":
+		x.chain = x.CorrelationID
+	case x.chain != x.CorrelationID:
+		x.notes = append(x.notes, fmt.Sprintf("/correlation_id: %.80q is not that of what it belongs to, which is %.80q", x.CorrelationID, x.chain))
+		x.chain = x.CorrelationID
+	}
+	return nil
+}
+
+func (t *turn) considerBody(x *saying) *wire.Error {
+	switch body := x.Body.(type) {
+	case *wire.SessionAssignment:
+		return t.considerAssignment(x, body)
+	case *wire.Acknowledgment:
+		t.considerAck(x)
+	case *wire.SessionProgress:
+		return t.considerProgress(x, body)
+	case *wire.Completion:
+		return t.considerCompletion(x, body)
+	case *wire.ReviewRequest:
+		return t.considerRequest(x, body)
+	case *wire.ReviewResult:
+		return t.considerResult(x, body)
+	case *wire.Abort:
+		return t.considerAbort(x, body)
+	case *wire.Feedback:
+		t.about(x, body.TaskID, "related_task_id")
+	case *wire.StatusQuery:
+		t.about(x, body.TaskID, "task_id")
+		t.considerQuery(x, body)
+	}
+	return nil
+}
+
+// about notes what a message is about that may be about anything.
+func (t *turn) about(x *saying, task, key string) {
+	if task == "" {
+		return
+	}
+	if w := t.workOn(x.of, task); w != nil {
+		x.task, x.chain = task, w.chain
+		return
+	}
+	x.notes = append(x.notes, fmt.Sprintf("/payload/%s: no task of this session is called %.80q", key, task))
+}
+
+// say puts a message into the log of its session, and on its way.
+func (t *turn) say(x *saying, mk *mark) *wire.SessionSaid {
+	if !x.Sequenced {
+		x.SequenceNumber = x.of.last + 1
+	}
+	if x.fate == fateDelivered && t.pulls(x.to.AgentID) {
+		x.fate = fatePulled
+	}
+	f := &sessionSaid{
+		Session: x.of.spec.ID, From: x.From.AgentID, To: x.To.AgentID, Type: x.MessageType, ID: x.MessageID, Task: x.task,
+		Sequence: x.SequenceNumber, Given: x.Sequenced, Chain: x.chain, Linked: x.CorrelationID != "", Sum: x.Sum,
+		TookMS: milliseconds(t.took), Notes: x.notes, Fate: x.fate, Request: mk, Document: x.Document,
+	}
+	if f.By = (Actor{}).String(); x.said != nil {
+		f.By = t.speaker(x.said)
+	}
+	return f.answer(t.sessionFact(x.of, x.MessageType, x.MessageID, x.task, f))
+}
+
+// rejected refuses a message for who says it, or to whom.
+func rejected(pointer, message string) *wire.Error {
+	return &wire.Error{Code: wire.CodeDenied, Message: message, Details: map[string]any{"pointer": pointer}}
+}

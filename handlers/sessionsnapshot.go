@@ -1,0 +1,198 @@
+package handlers
+
+import (
+	"time"
+
+	"orchestrator/handlers/review"
+	"orchestrator/wire"
+)
+
+// snapshotSession is a session as a snapshot has it.
+type snapshotSession struct {
+	Spec     wire.SessionSpec `json:"spec"`
+	File     bool             `json:"file,omitzero"`
+	Closed   bool             `json:"closed,omitzero"`
+	Aborted  bool             `json:"aborted,omitzero"`
+	Reason   string           `json:"reason,omitzero"`
+	Messages int64            `json:"messages,omitzero"`
+	Refused  int64            `json:"refused,omitzero"`
+	Last     int64            `json:"last,omitzero"`
+	Numbers  []int64          `json:"numbers"` // of its members, in order
+	Works    []snapshotWork   `json:"works"`
+	Reviews  []snapshotReview `json:"reviews"`
+	Parcels  []snapshotParcel `json:"parcels"` // of each member in order, one member after the other
+}
+
+type snapshotWork struct {
+	Task      string                   `json:"task"`
+	Number    int64                    `json:"number"`
+	Architect string                   `json:"architect"`
+	Developer string                   `json:"developer"`
+	Phase     string                   `json:"phase"`
+	Chain     string                   `json:"chain"`
+	Message   string                   `json:"message"`
+	Document  wire.Raw                 `json:"document,omitzero"`
+	Scope     []string                 `json:"scope"`
+	Tries     int                      `json:"tries"`
+	Loop      review.Loop              `json:"loop"`
+	Revises   string                   `json:"revises,omitzero"`
+	Result    wire.Raw                 `json:"result,omitzero"`
+	Open      string                   `json:"open,omitzero"`
+	Escalated string                   `json:"escalated,omitzero"`
+	Question  string                   `json:"question,omitzero"`
+	Trouble   *wire.TaskExecutionError `json:"trouble,omitzero"`
+	Limit     int64                    `json:"limit_ms,omitzero"`
+	Begun     string                   `json:"begun,omitzero"`
+	Heard     string                   `json:"heard,omitzero"`
+	Overdue   bool                     `json:"overdue,omitzero"`
+}
+
+type snapshotReview struct {
+	View  wire.ReviewView `json:"view"`
+	Named string          `json:"named"`
+}
+
+type snapshotParcel struct {
+	Seq     int64    `json:"seq"`
+	To      string   `json:"to"`
+	From    string   `json:"from"`
+	ID      string   `json:"id"`
+	Kind    string   `json:"kind"`
+	Task    string   `json:"task,omitzero"`
+	By      string   `json:"by,omitzero"`
+	Line    wire.Raw `json:"line"`
+	Held    bool     `json:"held,omitzero"`
+	Out     string   `json:"out,omitzero"`
+	Taken   bool     `json:"taken,omitzero"`
+	Retries int      `json:"retries,omitzero"`
+	Next    string   `json:"next,omitzero"`
+}
+
+func (s *session) snapshot() snapshotSession {
+	kept := snapshotSession{
+		Spec: s.spec, File: s.file, Closed: s.closed, Aborted: s.aborted, Reason: s.reason, Messages: s.messages, Refused: s.refused, Last: s.last,
+	}
+	for _, m := range s.members {
+		kept.Numbers = append(kept.Numbers, m.number)
+		for _, p := range m.parcels {
+			kept.Parcels = append(kept.Parcels, p.snapshot())
+		}
+	}
+	for _, w := range s.works {
+		kept.Works = append(kept.Works, w.snapshot())
+	}
+	for _, v := range s.reviews {
+		kept.Reviews = append(kept.Reviews, snapshotReview{View: v.view, Named: v.named})
+	}
+	return kept
+}
+
+func (p *parcel) snapshot() snapshotParcel {
+	kept := snapshotParcel{
+		Seq: p.seq, To: p.to.AgentID, From: p.from, ID: p.id, Kind: p.kind, Task: p.task, By: p.by, Line: p.line, Held: p.held, Out: p.out,
+		Taken: p.taken, Retries: p.retries,
+	}
+	if p.out == "" && !p.held {
+		kept.Next = wire.Timestamp(p.next)
+	}
+	return kept
+}
+
+func (w *work) snapshot() snapshotWork {
+	kept := snapshotWork{
+		Task: w.task.view.ID, Number: w.number, Architect: w.architect, Developer: w.developer, Phase: w.phase, Chain: w.chain, Message: w.message,
+		Document: w.document, Scope: w.scope, Tries: w.tries, Loop: w.loop, Result: w.result, Escalated: w.escalated, Question: w.question,
+		Trouble: w.trouble, Limit: w.limit.Milliseconds(), Begun: stamped(w.begun), Heard: stamped(w.heard), Overdue: w.overdue,
+	}
+	if w.revises != nil {
+		kept.Revises = w.revises.task.view.ID
+	}
+	if w.open != nil {
+		kept.Open = w.open.view.ReviewID
+	}
+	return kept
+}
+
+// stamped is a time, "" when there is none.
+func stamped(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return wire.Timestamp(at)
+}
+
+// restoreSession makes a session of a snapshot, when tasks and agents are there.
+func (s *restoring) restoreSession(kept *snapshotSession) {
+	x := &session{
+		spec: kept.Spec, file: kept.File, closed: kept.Closed, aborted: kept.Aborted, reason: kept.Reason, messages: kept.Messages,
+		refused: kept.Refused, last: kept.Last, byReview: make(map[string]*reviewOf),
+	}
+	s.broken = s.broken || s.sessions.byID[x.spec.ID] != nil || len(kept.Numbers) != len(x.spec.Members)
+	if s.broken {
+		return
+	}
+	s.sessions.put(x)
+	s.sessions.seatIn(x)
+	for i, m := range x.members {
+		m.number = kept.Numbers[i]
+	}
+	for i := range kept.Works {
+		s.restoreWork(x, &kept.Works[i])
+	}
+	for i := range kept.Reviews {
+		s.restoreReview(x, &kept.Reviews[i])
+	}
+	for i, k := range kept.Works {
+		if v := x.byReview[k.Open]; v != nil {
+			x.works[i].open = v
+		}
+	}
+	for i := range kept.Parcels {
+		s.restoreParcel(x, &kept.Parcels[i])
+	}
+}
+
+func (s *restoring) restoreWork(x *session, kept *snapshotWork) {
+	w := &work{
+		of: x, task: s.task(kept.Task), number: kept.Number, architect: kept.Architect, developer: kept.Developer, phase: kept.Phase,
+		chain: kept.Chain, message: kept.Message, document: kept.Document, scope: kept.Scope, tries: kept.Tries, loop: kept.Loop,
+		result: kept.Result, escalated: kept.Escalated, question: kept.Question, trouble: kept.Trouble,
+		limit: time.Duration(kept.Limit) * time.Millisecond, overdue: kept.Overdue,
+	}
+	w.begun, _ = wire.ParseTime(kept.Begun)
+	w.heard, _ = wire.ParseTime(kept.Heard)
+	if kept.Revises != "" {
+		if w.revises = s.task(kept.Revises).work(); w.revises == nil {
+			s.broken = true
+			return
+		}
+		w.revises.revision = w
+	}
+	w.task.needsMore().work = w
+	x.works = append(x.works, w)
+	s.watchWork(w)
+}
+
+func (s *restoring) restoreReview(x *session, kept *snapshotReview) {
+	w := s.task(kept.View.TaskID).work()
+	s.broken = s.broken || w == nil
+	v := &reviewOf{named: kept.Named, view: kept.View, work: w}
+	x.reviews = append(x.reviews, v)
+	x.byReview[v.view.ReviewID] = v
+}
+
+func (s *restoring) restoreParcel(x *session, kept *snapshotParcel) {
+	p := &parcel{
+		seq: kept.Seq, to: x.member(kept.To), from: kept.From, id: kept.ID, kind: kept.Kind, task: kept.Task, by: kept.By, line: kept.Line,
+		held: kept.Held, out: kept.Out, taken: kept.Taken, retries: kept.Retries,
+	}
+	if p.to == nil {
+		s.broken = true
+		return
+	}
+	p.to.parcels = append(p.to.parcels, p)
+	if p.out == "" && !p.held {
+		p.next, _ = wire.ParseTime(kept.Next)
+		s.sessions.posted.add(p)
+	}
+}

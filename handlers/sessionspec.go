@@ -1,0 +1,98 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// sessionOpened says that there is a session, that it is open again, or that it has
+// changed.
+type sessionOpened struct {
+	wire.SessionSpec
+	File bool `json:"file,omitzero"`
+}
+
+func (*sessionOpened) kind() string { return wire.EventSessionOpened }
+
+func (f *sessionOpened) apply(st *State, _ *wire.Record) {
+	s := st.sessions.byID[f.ID]
+	if s == nil {
+		s = &session{byReview: make(map[string]*reviewOf)}
+	}
+	s.spec, s.file, s.closed, s.reason, s.aborted = f.SessionSpec, f.File, false, "", false
+	st.sessions.put(s)
+	st.sessions.seatIn(s)
+}
+
+// sessionClosed says that nothing is said in a session any more.
+type sessionClosed struct {
+	ID     string   `json:"session_id"`
+	Reason string   `json:"reason"`
+	By     string   `json:"by,omitzero"`   // the member that has aborted it
+	Stop   []string `json:"stop,omitzero"` // agents that end with it
+}
+
+func (*sessionClosed) kind() string { return wire.EventSessionClosed }
+
+func (f *sessionClosed) apply(st *State, _ *wire.Record) {
+	s := st.sessions.byID[f.ID]
+	s.closed, s.reason, s.aborted = true, f.Reason, f.By != ""
+	for _, m := range s.members {
+		st.sessions.drop(m)
+	}
+}
+
+// convene takes on the sessions of the configuration: those that are new, have
+// changed, are gone, or were aborted before this start.
+func (t *turn) convene(specs []wire.SessionSpec) {
+	there := make(map[string]bool, len(specs))
+	for _, spec := range specs {
+		there[spec.ID] = true
+		if s := t.sessions.byID[spec.ID]; s == nil || s.closed && !s.aborted || !s.closed && !sameSession(&s.spec, &spec) || !s.file {
+			t.fact("", "", &sessionOpened{SessionSpec: spec, File: true})
+		}
+	}
+	for _, s := range t.sessions.order {
+		if s.file && !s.closed && !there[s.spec.ID] {
+			t.adjourn(s, &sessionClosed{Reason: "it is no longer in the configuration"})
+		}
+	}
+}
+
+// reconvene opens the sessions again that were aborted before this orchestrator
+// was started.
+func (t *turn) reconvene() {
+	for _, s := range t.sessions.order {
+		if s.closed && s.aborted {
+			t.fact("", "", &sessionOpened{SessionSpec: s.spec, File: s.file})
+		}
+	}
+}
+
+// adjourn ends a session, and what its members are at.
+func (t *turn) adjourn(s *session, f *sessionClosed) {
+	for _, w := range slices.Clone(s.works) {
+		t.drop(w, "its session was ended: "+f.Reason)
+	}
+	f.ID = s.spec.ID
+	t.fact("", "", f)
+}
+
+func sameSession(a, b *wire.SessionSpec) bool {
+	return a.Validation == b.Validation && a.MaxIterations == b.MaxIterations && a.OnMax == b.OnMax &&
+		a.RequireReview == b.RequireReview && a.TaskTimeout == b.TaskTimeout && a.ProgressAfter == b.ProgressAfter &&
+		a.ProgressEvery == b.ProgressEvery && slices.Equal(a.Members, b.Members)
+}
+
+func createSession(t *turn, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
+	if s := t.sessions.byID[spec.ID]; s != nil && (s.file || !s.closed) {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a session %q already", spec.ID),
+			Details: map[string]any{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},
+		}
+	}
+	t.fact("", "", &sessionOpened{SessionSpec: *spec})
+	return t.sessionView(t.sessions.byID[spec.ID]), nil
+}

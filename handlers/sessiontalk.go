@@ -1,0 +1,118 @@
+package handlers
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// considerAbort decides about the end of a task, or of the session.
+func (t *turn) considerAbort(x *saying, a *wire.Abort) *wire.Error {
+	if a.Scope == wire.AbortSession {
+		if a.TargetID != x.of.spec.ID {
+			return rejected("/payload/target_id", fmt.Sprintf("this is the session %q", x.of.spec.ID))
+		}
+		x.after = func() {
+			t.adjourn(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: t.leaving(x.of)})
+		}
+		return nil
+	}
+	w := t.workOn(x.of, a.TargetID)
+	switch {
+	case w == nil:
+		return &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", a.TargetID),
+			Details: map[string]any{"pointer": "/payload/target_id", "task_id": a.TargetID},
+		}
+	case w.settled():
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q has ended", a.TargetID),
+			Details: map[string]any{"pointer": "/payload/target_id", "reason": "not_active", "task_id": a.TargetID},
+		}
+	}
+	x.task, x.chain = a.TargetID, w.chain
+	x.after = func() {
+		holder := w.developer
+		if x.to.AgentID == holder {
+			t.hushed = holder // it hears of it by this message
+		}
+		t.drop(w, "Aborted: "+a.Reason)
+		t.hushed = ""
+	}
+	return nil
+}
+
+// leaving are the agents of a session that have nothing left to do when it ends:
+// those that run here and are in no other that is open.
+func (t *turn) leaving(s *session) (names []string) {
+	for _, m := range s.members {
+		a := t.agents[m.AgentID]
+		if a == nil || a.remote != nil {
+			continue
+		}
+		busy := false
+		for _, seat := range t.sessions.seats[m.AgentID] {
+			busy = busy || seat.of != s && !seat.of.closed
+		}
+		if !busy {
+			names = append(names, m.AgentID)
+		}
+	}
+	return names
+}
+
+// considerQuery answers a question for the state of a member that cannot answer.
+func (t *turn) considerQuery(x *saying, q *wire.StatusQuery) {
+	a := t.agents[x.to.AgentID]
+	if a == nil || a.remote != nil || a.reachable() || a.state == starting {
+		return
+	}
+	x.fate = fateKept
+	x.after = func() {
+		h := t.head(x.of, x.to, x.from, x.chain)
+		if h.ReplyTo = x.MessageID; h.CorrelationID == "" {
+			h.CorrelationID = x.CorrelationID
+		}
+		m := h.StatusResponse(t.standing(x.of, a, q.TaskID))
+		t.say(&saying{SessionMessage: m, of: x.of, from: x.to, to: x.from, chain: h.CorrelationID, task: x.task, notes: m.Notes}, nil)
+	}
+}
+
+// standing is how an agent is that does not run.
+func (t *turn) standing(s *session, a *agent, task string) wire.Raw {
+	type standing struct {
+		AgentID string             `json:"agent_id"`
+		Status  string             `json:"status"`
+		By      string             `json:"answered_by"`
+		Tasks   []wire.SessionTask `json:"tasks"`
+	}
+	answer := standing{AgentID: a.ID, Status: a.status(), By: Actor{}.String(), Tasks: []wire.SessionTask{}}
+	for _, w := range s.works {
+		if w.developer == a.ID && (w.active() || w.task.view.ID == task) {
+			answer.Tasks = append(answer.Tasks, w.view())
+		}
+	}
+	text, err := wire.Encode(answer)
+	if err != nil {
+		panic(fmt.Sprintf("how an agent is cannot be spelled: %v", err))
+	}
+	return text
+}
+
+// messageID is the id of a message that the orchestrator says for a member: a UUID
+// of version 4 in its form. It needs no chance: no two are made of the same.
+func messageID(session string, seq int64) string {
+	sum := sha256.Sum256(binary.AppendVarint([]byte(session+"\x00"), seq))
+	return asUUID([16]byte(sum[:16]))
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, strings.TrimSuffix(thing, "s"))
+}

@@ -1,0 +1,200 @@
+package handlers
+
+import (
+	"fmt"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// mostTries is how often a developer tries a task, all in all, before it has failed.
+const mostTries = 2
+
+// workTroubled says that the work on a task went wrong, and what is done about it.
+type workTroubled struct {
+	wire.TaskExecutionError
+	Tries int   `json:"tries"`             // with the one that begins now, if one does
+	Limit int64 `json:"limit_ms,omitzero"` // it has now
+}
+
+func (*workTroubled) kind() string { return wire.EventSessionTrouble }
+
+func (f *workTroubled) apply(s *State, r *wire.Record) {
+	w := s.tasks[f.TaskID].work()
+	e := f.TaskExecutionError
+	w.trouble = &e
+	if f.Tries > w.tries && w.phase == wire.PhaseWorking {
+		w.begun, w.heard, w.overdue = r.At, r.At, false
+	}
+	s.sessions.watched.drop(w)
+	w.tries, w.limit = f.Tries, time.Duration(f.Limit)*time.Millisecond
+	s.watchWork(w)
+}
+
+// troubled notes an error that changes nothing else.
+func (t *turn) troubled(w *work, e *wire.TaskExecutionError) {
+	t.trouble1(w, e, w.tries, w.limit)
+}
+
+func (t *turn) trouble1(w *work, e *wire.TaskExecutionError, tries int, limit time.Duration) {
+	e.TaskID = w.task.view.ID
+	t.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{TaskExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
+}
+
+// suggested is what can be done about an error that is not tried again.
+func suggested(kind string) string {
+	switch kind {
+	case wire.ExecutionTimeout:
+		return wire.SuggestReassign
+	case wire.ExecutionException:
+		return wire.SuggestAbort
+	}
+	return wire.SuggestManual // a task that is too large is for its architect to split
+}
+
+// mayRetry says whether a work that went wrong is tried again: once, after an
+// exception or when it took too long.
+func (t *turn) mayRetry(w *work, e *wire.TaskExecutionError) bool {
+	return (e.ErrorType == wire.ExecutionException || e.ErrorType == wire.ExecutionTimeout) && w.tries < mostTries && w.document != nil
+}
+
+// retryWork has the developer of a work begin anew: it is told by the assignment,
+// said again with what went wrong.
+func (t *turn) retryWork(w *work, e *wire.TaskExecutionError) {
+	limit := w.limit
+	if e.ErrorType == wire.ExecutionTimeout {
+		limit *= 2
+	}
+	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
+	tries := w.tries + 1
+	t.trouble1(w, e, tries, limit)
+	t.restartWork(w, tries, e.ErrorType, e.ErrorMessage)
+}
+
+// restartWork lets a work wait for its developer to take it up again.
+func (t *turn) restartWork(w *work, attempt int, outcome, why string) {
+	from, to := w.of.member(w.architect), w.of.member(w.developer)
+	if from == nil || to == nil || t.agents[w.developer] == nil {
+		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
+		return
+	}
+	first, err := wire.ReadSessionMessage(w.document, deepest)
+	if err != nil {
+		panic("an assignment that was read cannot be read: " + err.Message)
+	}
+	h := t.head(w.of, from, to, w.chain)
+	h.ReplyTo = w.message
+	again, spellErr := h.Again(first, int64(attempt-1), outcome, why)
+	if spellErr != nil {
+		panic(fmt.Sprintf("an assignment cannot be said again: %v", spellErr))
+	}
+	t.moveWork(w, wire.PhaseAssigned, why)
+	t.say(&saying{SessionMessage: again, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID}, nil)
+	t.factOf(agentPrefix+w.architect, agentPrefix+w.developer, w.task.view.ID, &workRepeated{ID: w.task.view.ID, Message: again.MessageID})
+	t.withdraw(w.task)
+	t.giveWork(w)
+}
+
+// loseWork fails a work that its developer does not end: its architect is told as if
+// the developer had.
+func (t *turn) loseWork(w *work, e *wire.TaskExecutionError) {
+	if w.settled() {
+		return
+	}
+	t.troubled(w, e)
+	t.sayCompletion(w, wire.OutcomeFailed, e.ErrorMessage)
+	t.failWork(w, e.ErrorMessage)
+}
+
+// bereaveWorks decides about the works of an agent whose run has ended. What it had
+// not begun waits for its next run. What it was at is tried again: once, where the
+// run ended by itself; that it was told to end, or was lost with the orchestrator,
+// counts for nothing.
+func (t *turn) bereaveWorks(a *agent, how string, ordered bool) {
+	for _, w := range t.worksOf(a.ID) {
+		if w.phase != wire.PhaseWorking {
+			continue
+		}
+		e := &wire.TaskExecutionError{
+			ErrorType: wire.ExecutionException, ErrorMessage: fmt.Sprintf("%s ended while it had the task: %s", a.ID, how),
+		}
+		switch {
+		case ordered:
+			t.restartWork(w, w.tries+1, "interrupted", how)
+		case t.mayRetry(w, e):
+			t.retryWork(w, e)
+		default:
+			e.SuggestedAction = wire.SuggestAbort
+			t.loseWork(w, e)
+		}
+	}
+}
+
+// gone gives up what waits for an agent that does not come back by itself.
+func (t *turn) gone(name string) {
+	if a := t.agents[name]; a == nil || a.remote != nil || t.stopping {
+		return
+	}
+	why := name + " does not run any more"
+	t.abandonParcels(name, why)
+	for _, w := range t.worksOf(name) {
+		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
+	}
+}
+
+// watch looks at the works whose developers have been silent, or have taken too long.
+func (t *turn) watch() {
+	for len(t.sessions.watched) > 0 && !t.sessions.watched[0].due.After(t.at) && !t.stopping {
+		w := t.sessions.watched[0]
+		if w.limit > 0 && !w.begun.Add(w.limit).After(t.at) {
+			t.timeOut(w)
+			continue
+		}
+		t.fact(agentPrefix+w.developer, w.task.view.ID, &progressOverdue{ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Since: wire.Timestamp(w.heard)})
+	}
+}
+
+// timeOut is for a work that takes too long: once it has twice the time.
+func (t *turn) timeOut(w *work) {
+	e := &wire.TaskExecutionError{
+		ErrorType: wire.ExecutionTimeout, ErrorMessage: fmt.Sprintf("%s has not completed the task in %s", w.developer, w.limit),
+	}
+	if !t.mayRetry(w, e) {
+		e.SuggestedAction = wire.SuggestReassign
+		t.loseWork(w, e)
+		return
+	}
+	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
+	t.trouble1(w, e, w.tries+1, 2*w.limit)
+	t.tell(t.agents[w.developer], w.task, wire.NoticeUpdated, fmt.Sprintf("%s: it has %s more", e.ErrorMessage, w.limit))
+}
+
+// progressOverdue says that nothing is heard of a task that takes its time.
+type progressOverdue struct {
+	ID    string `json:"task"`
+	Name  string `json:"name"`
+	Agent string `json:"agent"`
+	Since string `json:"since"`
+}
+
+func (*progressOverdue) kind() string { return wire.EventProgressOverdue }
+
+func (f *progressOverdue) apply(s *State, _ *wire.Record) {
+	w := s.tasks[f.ID].work()
+	w.overdue = true
+	s.watchWork(w)
+}
+
+// workRepeated says that a work was assigned again, by another message, because of
+// what came between.
+type workRepeated struct {
+	ID      string `json:"task"`
+	Message string `json:"message_id"`
+}
+
+func (*workRepeated) kind() string { return wire.EventSessionRepeated }
+
+func (f *workRepeated) apply(s *State, _ *wire.Record) {
+	w := s.tasks[f.ID].work()
+	w.message, w.document = f.Message, w.of.latest.Document
+}

@@ -1,0 +1,230 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// SessionPage is a page of the log of a session, which is in the record alone.
+type SessionPage struct {
+	Session string
+	After   int64 // messages behind this number
+	Until   int64 // and up to this one
+	Limit   int
+	Chain   string // those of this chain alone; "": all
+	Task    string // likewise
+	To      string // likewise
+}
+
+// sessionPageBytes is how much a page holds; a message that is larger is a page by
+// itself.
+const sessionPageBytes = 4 << 20
+
+func listSessions(t *turn, _ *wire.Nothing) (*wire.SessionList, *wire.Error) {
+	answer := &wire.SessionList{Sessions: []wire.SessionBrief{}}
+	for _, s := range t.sessions.order {
+		if t.from.Kind != Agent || s.member(t.from.Name) != nil {
+			answer.Sessions = append(answer.Sessions, s.brief())
+		}
+	}
+	return answer, nil
+}
+
+func (s *session) brief() wire.SessionBrief {
+	b := wire.SessionBrief{
+		ID: s.spec.ID, State: s.state(), Source: s.source(), Members: s.spec.Members, Messages: s.messages, Refused: s.refused, Tasks: len(s.works),
+	}
+	for _, w := range s.works {
+		if !w.settled() {
+			b.Open++
+		}
+		if w.open != nil {
+			b.Reviews++
+		}
+	}
+	return b
+}
+
+func (s *session) state() string {
+	if s.closed {
+		return wire.SessionClosed
+	}
+	return wire.SessionOpen
+}
+
+func (s *session) source() string {
+	if s.file {
+		return wire.SessionFromFile
+	}
+	return wire.SessionByHand
+}
+
+func getSession(t *turn, r *wire.GetSession) (*wire.SessionView, *wire.Error) {
+	s, err := t.sessionNamed(r.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	page := &SessionPage{
+		Session: s.spec.ID, After: r.After, Until: max(t.seq, 1), Limit: int(r.Limit), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
+	}
+	if page.Limit == 0 {
+		page.Limit = wire.SessionPage
+	}
+	t.pages = append(t.pages, Page{Session: page})
+	return t.sessionView(s), nil
+}
+
+// sessionNamed is a session that the caller may look at.
+func (t *turn) sessionNamed(id string) (*session, *wire.Error) {
+	seats := t.sessions.seats[t.from.Name]
+	if id == "" && t.from.Kind == Agent && len(seats) == 1 {
+		return seats[0].of, nil
+	}
+	s := t.sessions.byID[id]
+	switch {
+	case id == "":
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "session_id is missing", Details: map[string]any{"pointer": "/payload/session_id"}}
+	case s == nil:
+		return nil, &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no session %q", id),
+			Details: map[string]any{"session_id": id, "pointer": "/payload/session_id"},
+		}
+	case t.from.Kind == Agent && s.member(t.from.Name) == nil:
+		return nil, &wire.Error{
+			Code: wire.CodeDenied, Message: fmt.Sprintf("you are not a member of the session %q", id),
+			Details: map[string]any{"session_id": id, "pointer": "/payload/session_id"},
+		}
+	}
+	return s, nil
+}
+
+// sessionView is a session without its messages.
+func (t *turn) sessionView(s *session) *wire.SessionView {
+	v := &wire.SessionView{
+		SessionSpec: s.spec, State: s.state(), Reason: s.reason, Source: s.source(),
+		Standing: []wire.MemberView{}, Tasks: []wire.SessionTask{}, Reviews: []wire.ReviewView{}, Messages: []wire.SessionEntry{},
+	}
+	working := make(map[string]int)
+	for _, w := range s.works {
+		if w.active() {
+			working[w.developer]++
+		}
+		v.Tasks = append(v.Tasks, w.view())
+	}
+	for _, m := range s.members {
+		shown := wire.MemberView{SessionMember: m.SessionMember, Working: working[m.AgentID]}
+		for _, p := range m.parcels {
+			if !p.taken {
+				shown.Waiting++
+			}
+		}
+		if a := t.agents[m.AgentID]; a != nil {
+			shown.Status = a.status()
+		}
+		v.Standing = append(v.Standing, shown)
+	}
+	for _, r := range s.reviews {
+		v.Reviews = append(v.Reviews, r.shown())
+	}
+	return v
+}
+
+// view is a work as its members see it.
+func (w *work) view() wire.SessionTask {
+	k := w.task
+	v := wire.SessionTask{
+		TaskID: k.view.ID, Name: k.view.Name, Architect: w.architect, Developer: w.developer, Phase: w.phase, State: k.view.State,
+		Progress: k.view.Progress, Step: k.view.Message, Overdue: w.overdue, Tries: w.tries, Iteration: w.loop.Iteration,
+		MaxIterations: w.loop.Limit(), Escalated: w.escalated, CorrelationID: w.chain, Scope: w.scope, Findings: []wire.FindingView{}, Error: w.trouble,
+	}
+	if w.revises != nil {
+		v.Revises = w.revises.task.view.ID
+	}
+	for _, f := range w.loop.Findings {
+		v.Findings = append(v.Findings, wire.FindingView{
+			ID: f.ID, Severity: f.Severity, Category: f.Category, File: f.File, Text: f.Text, Found: f.Found, Fixed: f.Fixed,
+		})
+	}
+	return v
+}
+
+func (v *reviewOf) shown() wire.ReviewView {
+	shown := v.view
+	if shown.Findings == nil {
+		shown.Findings = []string{}
+	}
+	return shown
+}
+
+func listReviews(t *turn, r *wire.ListReviews) (*wire.ReviewList, *wire.Error) {
+	if r.SessionID != "" {
+		if _, err := t.sessionNamed(r.SessionID); err != nil {
+			return nil, err
+		}
+	}
+	answer := &wire.ReviewList{Reviews: []wire.ReviewView{}}
+	for _, s := range t.sessions.order {
+		if t.from.Kind == Agent && s.member(t.from.Name) == nil {
+			continue
+		}
+		for _, v := range s.reviews {
+			if (r.SessionID == "" || s.spec.ID == r.SessionID) && (r.TaskID == "" || v.view.TaskID == r.TaskID) &&
+				(r.ReviewID == "" || v.view.ReviewID == r.ReviewID) {
+				answer.Reviews = append(answer.Reviews, v.shown())
+			}
+		}
+	}
+	return answer, nil
+}
+
+// completeSession reads a page of the log of a session.
+func completeSession(answer *wire.SessionView, pages []Page, record Archive) (any, error) {
+	whole := *answer
+	for _, p := range pages {
+		var err error
+		if whole.Messages, whole.Next, whole.More, err = readSessionLog(record, p.Session); err != nil {
+			return nil, err
+		}
+	}
+	return &whole, nil
+}
+
+func readSessionLog(record Archive, page *SessionPage) (entries []wire.SessionEntry, next int64, more bool, err error) {
+	entries, next = []wire.SessionEntry{}, page.After
+	size := 0
+	search := wire.Search{To: []string{sessionPrefix + page.Session}, After: page.After, Until: page.Until}
+	for r, err := range record.Find(search) {
+		if err != nil {
+			return nil, 0, false, err
+		}
+		f, err := decode(&r)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		if e, wanted := page.entry(f, &r); wanted {
+			if size += len(e.Document); len(entries) == page.Limit || size > sessionPageBytes && len(entries) > 0 {
+				return entries, next, true, nil
+			}
+			entries = append(entries, e)
+		}
+		next = r.Seq
+	}
+	return entries, next, false, nil
+}
+
+// entry is a record as the log of its session has it, and whether it is wanted.
+func (p *SessionPage) entry(f fact, r *wire.Record) (wire.SessionEntry, bool) {
+	e := wire.SessionEntry{Seq: r.Seq, LoggedAt: wire.Timestamp(r.At)}
+	to := ""
+	switch f := f.(type) {
+	case *sessionSaid:
+		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Notes
+		e.Sequence, e.Chain, to = f.Sequence, f.Chain, f.To
+	case *sessionRefused:
+		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors, e.Refused = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Errors, f.Why
+	default:
+		return e, false
+	}
+	return e, (p.Task == "" || p.Task == r.Correlation) && (p.Chain == "" || p.Chain == e.Chain) && (p.To == "" || p.To == to)
+}

@@ -1,0 +1,179 @@
+package handlers
+
+import (
+	"slices"
+	"time"
+
+	"orchestrator/handlers/review"
+	"orchestrator/wire"
+)
+
+// work is what a session does about a task: who does it, how far it is, and what
+// reviews have found. It outlives the end of the task where reviews come after it:
+// the task stays done then, and what waited for it is not held back again.
+type work struct {
+	of        *session
+	task      *task
+	architect string
+	developer string
+	phase     string   // wire.Phase…
+	chain     string   // the correlation_id of all that is said about it
+	message   string   // message_id of the assignment
+	document  wire.Raw // and the assignment itself, until it is over
+	scope     []string
+	tries     int
+	loop      review.Loop
+	revises   *work     // the one of which this is a revision under another id
+	revision  *work     // and the one that is a revision of this
+	result    wire.Raw  // of the latest completion, until it is approved
+	open      *reviewOf // the review that is under way
+	escalated string
+	question  string // a person is asked what is to become of it
+	trouble   *wire.TaskExecutionError
+	progress  float64
+	step      string
+
+	limit   time.Duration // without a completion; 0: none
+	begun   time.Time     // this try
+	heard   time.Time     // its developer said something of it
+	overdue bool          // it was said that it does not
+	due     time.Time     // something is to be looked at then
+	number  int64         // of the record that made it
+}
+
+// reviewOf is a review of a work.
+type reviewOf struct {
+	named string // its task, as the request has it
+	view  wire.ReviewView
+	work  *work
+}
+
+// date implements dated.
+func (w *work) date() (time.Time, int64) { return w.due, w.number }
+
+// at says whether the developer is expected to say something of it.
+func (w *work) active() bool { return w.phase == wire.PhaseAssigned || w.phase == wire.PhaseWorking }
+
+// over says whether nothing more is said of it.
+func (w *work) over() bool { return w.phase == wire.PhaseOver }
+
+// settled says whether it is over as far as what has ended with its task goes: a
+// review may come yet.
+func (w *work) settled() bool {
+	return w.over() || w.phase == wire.PhaseCompleted && w.task.view.State.Final()
+}
+
+// last is the latest revision of a work.
+func (w *work) last() *work {
+	for w.revision != nil {
+		w = w.revision
+	}
+	return w
+}
+
+// enter puts a work into a phase, and its task into the state that goes with it,
+// unless that has ended.
+func (s *State) enter(w *work, phase string, at time.Time) {
+	if phase == wire.PhaseWorking && w.phase != phase {
+		w.begun = at
+	}
+	w.phase, w.heard, w.overdue = phase, at, false
+	if phase == wire.PhaseOver {
+		w.document, w.result, w.open = nil, nil, nil
+		w.of.unlodge(s, w.task.view.ID, wire.TypeReviewRequest)
+	}
+	if phase != wire.PhaseAssigned && phase != wire.PhaseHeld {
+		w.of.unlodge(s, w.task.view.ID, wire.TypeTaskAssignment)
+	}
+	if to := stateOf(phase); to != "" && !w.task.view.State.Final() && w.task.view.State != to {
+		s.move(w.task, to)
+	}
+	s.watchWork(w)
+}
+
+// endOf is what the end of its task is for a work. What is done as its developer said
+// may be reviewed yet.
+func (s *State) endOf(w *work, to wire.TaskState, at time.Time) {
+	if to == wire.TaskDone && (w.active() || w.phase == wire.PhaseHeld) {
+		s.enter(w, wire.PhaseCompleted, at)
+		return
+	}
+	s.enter(w, wire.PhaseOver, at)
+}
+
+// stateOf is the state of a task whose work is in a phase; "" where a fact of the
+// task itself says it.
+func stateOf(phase string) wire.TaskState {
+	switch phase {
+	case wire.PhaseCompleted, wire.PhaseReviewing, wire.PhaseRevise:
+		return wire.TaskInReview
+	case wire.PhaseRedesign:
+		return wire.TaskPlanning
+	}
+	return ""
+}
+
+// watchWork looks at a work again when its developer will have been silent for too
+// long, or will have had it for too long.
+func (s *State) watchWork(w *work) {
+	s.sessions.watched.drop(w)
+	w.due = time.Time{}
+	if w.phase != wire.PhaseWorking {
+		return
+	}
+	if !w.overdue && !s.pulls(w.developer) {
+		w.due = w.silentAt()
+	}
+	if w.limit > 0 && (w.due.IsZero() || w.begun.Add(w.limit).Before(w.due)) {
+		w.due = w.begun.Add(w.limit)
+	}
+	if !w.due.IsZero() {
+		s.sessions.watched.add(w)
+	}
+}
+
+// silentAt is when a developer will have said nothing of a work for too long: once
+// it takes longer, it is heard of now and then.
+func (w *work) silentAt() time.Time {
+	every, after := w.of.every(), w.of.after()
+	silent := w.begun.Add(after + every)
+	if heard := w.heard.Add(every); heard.After(silent) {
+		return heard
+	}
+	return silent
+}
+
+func (s *session) after() time.Duration {
+	if s.spec.ProgressAfter > 0 {
+		return time.Duration(s.spec.ProgressAfter) * time.Millisecond
+	}
+	return progressAfter
+}
+
+func (s *session) every() time.Duration {
+	if s.spec.ProgressEvery > 0 {
+		return time.Duration(s.spec.ProgressEvery) * time.Millisecond
+	}
+	return progressEvery
+}
+
+// worksOf are the works that an agent is at or has been given.
+func (s *State) worksOf(agent string) (all []*work) {
+	for _, m := range s.sessions.seats[agent] {
+		for _, w := range m.of.works {
+			if w.developer == agent && w.active() {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+// stirred notes that all developers have been heard of: nobody listened meanwhile.
+func (s *State) stirred(at time.Time) {
+	for _, w := range slices.Clone(s.sessions.watched) {
+		s.sessions.watched.drop(w)
+		w.begun, w.heard = at, at
+		s.watchWork(w)
+	}
+}

@@ -1,0 +1,89 @@
+package supervisor
+
+import (
+	"slices"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// sayOperation is what an agent asks for that prints a message of a session.
+const sayOperation = "send-session-message"
+
+// sessionKind is what such a line is called.
+func sessionKind(messageType string) string { return "session:" + messageType }
+
+// saying says whether an input is a message of a session, on whatever way.
+func saying(in *handlers.Input) bool {
+	r, ok := in.Message.(*wire.Request)
+	if !ok {
+		return false
+	}
+	_, ok = r.Body.(*wire.SaySession)
+	return ok
+}
+
+// unspoken is the answer to a message of a session that was granted. It is never
+// given: whoever prints one hears only of what is refused. But until the message is
+// recorded, it may still have to be refused.
+func unspoken(in *handlers.Input) handlers.Letter {
+	r, _ := in.Message.(*wire.Request)
+	return handlers.Letter{To: in.From, Request: r.ID, Form: r.Form}
+}
+
+// tacit says whether a letter is such an answer.
+func tacit(l handlers.Letter) bool {
+	return l.Form == wire.FormSession && isAnswer(l) && l.Refusal == nil
+}
+
+// sessionOf is how an agent's environment tells of the session that it is in: of
+// the first, if there are several. It is for the turns of Run.
+func (s *Supervisor) sessionOf(agent string) []string {
+	for i := range s.sessions {
+		for _, m := range s.sessions[i].Members {
+			if m.AgentID == agent {
+				return []string{"ORC_SESSION=" + s.sessions[i].ID, "ORC_SESSION_TYPE=" + m.AgentType}
+			}
+		}
+	}
+	return nil
+}
+
+// heed passes on what the supervisor has to do about facts. It comes after the
+// letters: what an agent is told last, it is told before it is stopped. Facts of
+// earlier lives do not come by here.
+func (d *dispatcher) heed(records []wire.Record) {
+	for i := range records {
+		if records[i].Kind == wire.EventSessionClosed {
+			d.closed(&records[i])
+		}
+	}
+}
+
+// sessionClosed stops those who are to end with their session. Some of them may
+// run elsewhere.
+func (s *Supervisor) sessionClosed(r *wire.Record) {
+	var over struct {
+		Reason string   `json:"reason"`
+		Stop   []string `json:"stop"`
+	}
+	if err := wire.DecodeOwn(r.Payload, &over); err != nil {
+		s.options.Log.Error("it cannot be read which agents end with a session", "seq", r.Seq, "error", err)
+		return
+	}
+	if len(over.Stop) == 0 {
+		return
+	}
+	s.post(func() {
+		if s.stopping != nil {
+			return // so are they
+		}
+		var agents []*agent
+		for _, name := range over.Stop {
+			if a := s.agents[name]; a != nil && !a.removed && !slices.Contains(agents, a) {
+				agents = append(agents, a)
+			}
+		}
+		s.halts(agents, "its session was aborted: "+over.Reason)
+	})
+}

@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Again is the task_assignment that was said before, as a new message: the same
+// task, and among its previous attempts what came of the last one. All else in the
+// payload is as it was, digit for digit.
+func (h SessionHead) Again(original *SessionMessage, attempt int64, outcome, feedback string) (*SessionMessage, error) {
+	if original.MessageType != TypeTaskAssignment {
+		return nil, fmt.Errorf("saying %s again: it is no %s", original.MessageID, TypeTaskAssignment)
+	}
+	members, _, _ := scan(original.Document, scannedBefore, nil)
+	payload, ok := withAttempt(once(members, "payload"), spellAttempt(attempt, outcome, feedback))
+	if !ok {
+		return nil, fmt.Errorf("saying %s again: it has no task with a context", original.MessageID)
+	}
+	m, err := ReadSessionMessage(h.say(TypeTaskAssignment, payload, nil).Document, scannedBefore)
+	if err != nil {
+		return nil, fmt.Errorf("saying %s again: %w", original.MessageID, err)
+	}
+	return m, nil
+}
+
+func spellAttempt(number int64, outcome, feedback string) []byte {
+	b := strconv.AppendInt([]byte(`{"attempt_number":`), number, 10)
+	b = appendMember(b, "outcome", outcome)
+	return append(appendMember(b, "feedback", feedback), '}')
+}
+
+// withAttempt is the payload of a task_assignment with one more attempt behind those
+// that there are.
+func withAttempt(payload, attempt []byte) (more Raw, ok bool) {
+	in, at := payload, 0
+	for _, key := range [...]string{"task", "context"} {
+		from, to, ok := within(in, key)
+		if !ok {
+			return nil, false
+		}
+		in, at = in[from:to], at+from
+	}
+	from, to, there := within(in, "previous_attempts")
+	if !there {
+		at += len(in) - 1 // before the brace of the context, in which there are others
+		return slices.Concat(payload[:at], []byte(`,"previous_attempts":[`), attempt, []byte{']'}, payload[at:]), true
+	}
+	if in[from] != '[' {
+		return nil, false
+	}
+	at += to - 1
+	if list := in[from+1 : to-1]; len(bytes.TrimSpace(list)) > 0 {
+		attempt = slices.Concat([]byte{','}, attempt)
+	}
+	return slices.Concat(payload[:at], attempt, payload[at:]), true
+}
+
+// within is where the value of a member begins and ends in an object. The value is
+// lent out of the object, and ends where its room does: that tells the place.
+func within(object []byte, key string) (from, to int, ok bool) {
+	members, _, _ := scan(object, scannedBefore, nil)
+	value := once(members, key)
+	if value == nil {
+		return 0, 0, false
+	}
+	from = cap(object) - cap(value)
+	return from, from + len(value), true
+}

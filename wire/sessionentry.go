@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// entryKeys are what the log says of a message, beside what the message says. A
+// message may have such members of its own: they are left out, or it could say of
+// itself what only the log can know.
+var entryKeys = []string{"logged_at", "processing_duration_ms", "validation_errors", "log_seq", "refused"}
+
+// MarshalJSONTo implements the encoder's interface: an entry is the message as it
+// came, and what the log says of it.
+func (s *SessionEntry) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(s.append(nil)) }
+
+func (s *SessionEntry) append(b []byte) []byte {
+	from := len(b)
+	members, _, ok := scan(s.Document, scannedBefore, nil)
+	if ok {
+		b = appendMembersBut(b, members, entryKeys)
+	} else {
+		b = s.appendKnown(b)
+	}
+	has := func(key string) bool {
+		return ok && slices.ContainsFunc(members, func(m member) bool { return string(m.key) == key })
+	}
+	if s.Sequence != 0 && !has("sequence_number") {
+		b = strconv.AppendInt(appendKey(b, "sequence_number"), s.Sequence, 10)
+	}
+	if !has("correlation_id") {
+		b = appendSome(b, "correlation_id", s.Chain)
+	}
+	b = append(s.appendLogged(b), '}')
+	b[from] = '{' // where the first member has its comma
+	return b
+}
+
+// appendMembersBut spells members as they are, but for those with some keys.
+func appendMembersBut(b []byte, members []member, keys []string) []byte {
+	for _, m := range members {
+		if key := string(m.key); !slices.Contains(keys, key) {
+			b = append(appendText(append(b, ','), key), ':')
+			b = append(b, m.value...)
+		}
+	}
+	return b
+}
+
+// appendKnown spells what is known of a message without a document.
+func (s *SessionEntry) appendKnown(b []byte) []byte {
+	b = appendSome(b, "message_id", s.MessageID)
+	b = appendSome(b, "message_type", s.Type)
+	if s.From != "" {
+		b = append(appendText(append(appendKey(b, "from_agent"), `{"agent_id":`...), s.From), '}')
+	}
+	return b
+}
+
+// appendLogged spells what the log says.
+func (s *SessionEntry) appendLogged(b []byte) []byte {
+	b = appendMember(b, "logged_at", s.LoggedAt)
+	b = strconv.AppendFloat(appendKey(b, "processing_duration_ms"), s.TookMS, 'f', -1, 64)
+	if len(s.Errors) > 0 {
+		b = appendTexts(b, "validation_errors", s.Errors)
+	}
+	b = strconv.AppendInt(appendKey(b, "log_seq"), s.Seq, 10)
+	return appendSome(b, "refused", s.Refused)
+}
+
+// UnmarshalJSONFrom implements the decoder's interface, for those who are told of a
+// message. Its document is then all of the entry, and what the message says is read
+// as far as it makes sense: it may be one that was refused for that.
+func (s *SessionEntry) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	*s = SessionEntry{Document: keep(value)}
+	o, wrong := openObject(s.Document, scannedBefore, "", nil)
+	if wrong != nil {
+		return wrong
+	}
+	s.readLogged(&o)
+	s.readSaid(o.members)
+	if o.err != nil {
+		return o.err
+	}
+	return nil
+}
+
+func (s *SessionEntry) readLogged(o *Object) {
+	s.Seq, s.LoggedAt, s.Refused = o.Whole("log_seq", 0), o.Text("logged_at"), o.Text("refused")
+	s.TookMS, _ = o.Number("processing_duration_ms")
+	s.Errors = o.Texts("validation_errors")
+}
+
+func (s *SessionEntry) readSaid(members []member) {
+	s.MessageID, _ = text(once(members, "message_id"))
+	s.Type, _ = text(once(members, "message_type"))
+	s.From = agentNamed(once(members, "from_agent"))
+	s.Chain, _ = text(once(members, "correlation_id"))
+	lenient := Object{members: members}
+	s.Sequence = lenient.Whole("sequence_number", 0)
+}

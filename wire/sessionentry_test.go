@@ -1,0 +1,114 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const entryAt = "2026-02-04T12:00:00.123Z"
+
+// An entry of the log is the message with what the log says of it, and no key in it
+// stands twice.
+//
+// Rows: C-98, C-99, C-100.
+func TestEntriesOfTheLog(t *testing.T) {
+	const ours = `"logged_at":"2026-02-04T12:00:00.123Z","processing_duration_ms":0.25,`
+	unnumbered := strings.Replace(shortAssignment, `"sequence_number":7,`, ``, 1)
+	lying := strings.TrimSuffix(shortAssignment, "}") + `,"logged_at":1,"refused":"yes","validation_errors":[],"log_seq":-1,"log\u005fseq":2,"processing_duration_ms":null}`
+	short := strings.TrimSuffix(shortAssignment, "}") + ","
+	for _, test := range []struct {
+		entry SessionEntry
+		want  string
+	}{
+		{SessionEntry{Document: Raw(shortAssignment)}, short + ours + `"log_seq":57}`},
+		{SessionEntry{Document: Raw(shortAssignment), Sequence: 9, Chain: "c"}, short + `"correlation_id":"c",` + ours + `"log_seq":57}`},
+		{SessionEntry{Document: Raw(shortResult), Sequence: 9, Chain: "c"}, strings.TrimSuffix(shortResult, "}") + "," + ours + `"log_seq":57}`},
+		{
+			SessionEntry{Document: Raw(unnumbered), Sequence: 9, Chain: `"`, Errors: []string{"a", `"b"`}},
+			strings.TrimSuffix(unnumbered, "}") + `,"sequence_number":9,"correlation_id":"\"",` + ours + `"validation_errors":["a","\"b\""],"log_seq":57}`,
+		},
+		{SessionEntry{Document: Raw(lying)}, short + ours + `"log_seq":57}`},
+		{SessionEntry{Document: Raw(lying), Refused: "no", Errors: []string{"e"}}, short + ours + `"validation_errors":["e"],"log_seq":57,"refused":"no"}`},
+		{SessionEntry{Document: Raw(`{"x":1.0,"x":2}`), Refused: "no"}, `{"x":1.0,"x":2,` + ours + `"log_seq":57,"refused":"no"}`},
+		{SessionEntry{Document: Raw(`{}`), Refused: "no"}, `{` + ours + `"log_seq":57,"refused":"no"}`},
+		{SessionEntry{Document: Raw(`{ }`), MessageID: "m"}, `{` + ours + `"log_seq":57}`},
+		{SessionEntry{Document: Raw(`[1]`), MessageID: "m"}, `{"message_id":"m",` + ours + `"log_seq":57}`},
+		{SessionEntry{Refused: "no"}, `{` + ours + `"log_seq":57,"refused":"no"}`},
+		{
+			SessionEntry{MessageID: "m", Type: "abort", From: `le"ad`, Chain: "c"},
+			`{"message_id":"m","message_type":"abort","from_agent":{"agent_id":"le\"ad"},"correlation_id":"c",` + ours + `"log_seq":57}`,
+		},
+	} {
+		test.entry.Seq, test.entry.LoggedAt, test.entry.TookMS = 57, entryAt, 0.25
+		text, err := Encode(&SessionView{Messages: []SessionEntry{test.entry}})
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"messages":[`+test.want+`]`)
+		text, err = Encode(test.entry)
+		require.NoError(t, err)
+		require.Equal(t, test.want, string(text))
+		requireEntry(t, &test.entry, text)
+	}
+}
+
+// requireEntry checks that an entry is read again, and spelled again, as it was.
+func requireEntry(t *testing.T, entry *SessionEntry, text []byte) {
+	t.Helper()
+	require.NoError(t, validators(t)["session-entry"].Validate(decoded(t, text)))
+	var back SessionEntry
+	require.NoError(t, DecodeOwn(text, &back))
+	require.Equal(t, string(text), string(back.Document))
+	require.Equal(t, []any{entry.Seq, entry.LoggedAt, entry.TookMS, entry.Errors, entry.Refused}, []any{back.Seq, back.LoggedAt, back.TookMS, back.Errors, back.Refused})
+	if m, err := ReadSessionMessage(entry.Document, 64); err == nil {
+		require.Equal(t, []any{m.MessageID, m.MessageType, m.From.AgentID}, []any{back.MessageID, back.Type, back.From})
+	} else if entry.Document == nil {
+		require.Equal(t, []any{entry.MessageID, entry.Type, entry.From, entry.Chain}, []any{back.MessageID, back.Type, back.From, back.Chain})
+	}
+	again, err := Encode(&back)
+	require.NoError(t, err)
+	require.JSONEq(t, string(text), string(again))
+}
+
+// Rows: C-99.
+func TestEntriesAreReadAsFarAsTheyMakeSense(t *testing.T) {
+	var e SessionEntry
+	const odd = `{"message_id":7,"message_type":[],"from_agent":"lead","sequence_number":"x","correlation_id":{},"logged_at":"a","processing_duration_ms":1.5,"log_seq":3,"refused":"r","validation_errors":["v"]}`
+	require.NoError(t, Decode([]byte(odd), &e))
+	require.Equal(t, SessionEntry{Document: Raw(odd), Seq: 3, LoggedAt: "a", TookMS: 1.5, Errors: []string{"v"}, Refused: "r"}, e)
+	const known = `{"message_id":"m","message_type":"abort","from_agent":{"agent_id":"lead"},"sequence_number":4,"correlation_id":"c","log_seq":3}`
+	require.NoError(t, Decode([]byte(known), &e))
+	require.Equal(t, SessionEntry{Document: Raw(known), Seq: 3, MessageID: "m", Type: "abort", From: "lead", Sequence: 4, Chain: "c"}, e)
+	for _, bad := range []string{`[]`, `"x"`, `{"log_seq":"3"}`, `{"logged_at":1}`, `{"validation_errors":"v"}`, `{"processing_duration_ms":true}`, `{`} {
+		require.Error(t, Decode([]byte(bad), &e), bad)
+	}
+}
+
+// All that is told of a session is as its schemas say.
+func TestSessionsAreToldAsTheirSchemasSay(t *testing.T) {
+	spec := SessionSpec{
+		ID: "kitchen", Members: []SessionMember{{AgentID: "lead", AgentType: AgentArchitect}}, Validation: ValidationStandard, MaxIterations: SessionIterations, OnMax: EscalateAbort,
+	}
+	review := ReviewView{ReviewID: "r", SessionID: "kitchen", TaskID: "t", Reviewer: "critic", Iteration: 1, RequestedAt: entryAt}
+	task := SessionTask{
+		TaskID: "t", Phase: PhaseHeld, State: TaskPending, MaxIterations: 3, Findings: []FindingView{{ID: "f", Severity: SeverityMajor, Category: CategoryBug, Found: 1}},
+		Error: &TaskExecutionError{TaskID: "t", ErrorType: ExecutionTimeout, SuggestedAction: SuggestRetry},
+	}
+	whole := SessionView{
+		SessionSpec: spec, State: SessionOpen, Source: SessionFromFile, Standing: []MemberView{{SessionMember: spec.Members[0], Status: "idle"}},
+		Tasks: []SessionTask{task}, Reviews: []ReviewView{review}, Messages: []SessionEntry{{Seq: 1, Document: Raw(shortAssignment), LoggedAt: entryAt}},
+	}
+	compiled := validators(t)
+	for name, value := range map[string]any{"session": &whole, "review": &review, "session-task": &task} {
+		text, err := Encode(value)
+		require.NoError(t, err)
+		require.NoError(t, compiled[name].Validate(decoded(t, text)), "%s", text)
+	}
+	for _, answer := range []any{
+		&whole, &SessionView{SessionSpec: spec, State: SessionClosed, Reason: "over", Source: SessionByHand}, &ReviewList{Reviews: []ReviewView{review}},
+		&SessionList{Sessions: []SessionBrief{{ID: "kitchen", State: SessionOpen, Source: SessionByHand}}},
+		&SessionSaid{MessageID: "m", SessionID: "kitchen", Seq: 1, Notes: []string{"n"}, Held: true, Duplicate: true, CorrelationID: "c"},
+	} {
+		requireValid(t, "response:success", noon.AppendAnswer(nil, "1", answer, nil))
+	}
+}

@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// saying is a message of a session, right or wrong, as it is asked for.
+func saying(t *testing.T, session, message string) *SaySession {
+	t.Helper()
+	body, err := ReadRequest("send-session-message", []byte(`{"session_id":"`+session+`","message":`+message+`}`), 64)
+	require.Nil(t, err)
+	return body.(*SaySession)
+}
+
+// creating is a payload of create-session with more behind what it needs.
+func creating(more string) string { return `{"session_id":"kitchen","members":[]` + more + `}` }
+
+// Rows: C-87, C-88, C-99, C-100.
+func TestWhatIsAskedOfSessionsIsRead(t *testing.T) {
+	with := func(change func(s *SessionSpec)) *SessionSpec {
+		s := &SessionSpec{
+			ID: "kitchen", Members: []SessionMember{}, Validation: "standard", MaxIterations: 3, OnMax: "human_review", ProgressAfter: 120000, ProgressEvery: 30000,
+		}
+		change(s)
+		return s
+	}
+	for _, test := range []struct {
+		operation, payload string
+		want               any
+	}{
+		{"create-session", creating(``), with(func(*SessionSpec) {})},
+		{"create-session", creating(`,"later":1,"validation":null,"max_iterations":null,"on_max":null,"require_review":null,"progress_after_ms":null`), with(func(*SessionSpec) {})},
+		{"create-session", creating(`,"progress_after_ms":0,"progress_every_ms":0`), with(func(s *SessionSpec) { s.ProgressAfter, s.ProgressEvery = 0, 0 })},
+		{"create-session", creating(`,"task_timeout_ms":1e3,"max_iterations":1`), with(func(s *SessionSpec) { s.TaskTimeout, s.MaxIterations = 1000, 1 })},
+		{"create-session", creating(`,"on_max":"force_approve","validation":"strict","require_review":true`), with(func(s *SessionSpec) {
+			s.OnMax, s.Validation, s.RequireReview = "force_approve", "strict", true
+		})},
+		{
+			"create-session", `{"session_id":"kitchen","members":[{"agent_id":"a b","agent_type":"architect","x":1},{"agent_id":"c","agent_type":"reviewer"}]}`,
+			with(func(s *SessionSpec) { s.Members = []SessionMember{{"a b", "architect"}, {"c", "reviewer"}} }),
+		},
+		{"get-session", `{}`, &GetSession{}},
+		{"get-session", `{"session_id":null,"limit":0,"after":0,"x":[]}`, &GetSession{}},
+		{"get-session", `{"limit":10000}`, &GetSession{Limit: 10000}},
+		{"list-sessions", `{"x":1}`, &Nothing{}},
+		{"list-reviews", `{"x":1}`, &ListReviews{}},
+	} {
+		body, wrong := readAs(t, test.operation, test.payload)
+		require.Empty(t, wrong, "%s %s", test.operation, test.payload)
+		require.Equal(t, test.want, body, "%s %s", test.operation, test.payload)
+	}
+}
+
+// Rows: C-13, C-87, C-88.
+func TestWhatIsAskedOfSessionsIsRefused(t *testing.T) {
+	const form = "must be 1 to 64 letters, digits, dots, dashes and underscores, the first of them a letter or digit"
+	for _, test := range []struct{ operation, payload, want string }{
+		{"create-session", `{"members":[]}`, "/payload/session_id: session_id is missing"},
+		{"create-session", `{"session_id":"","members":[]}`, "/payload/session_id: session_id must not be empty"},
+		{"create-session", `{"session_id":"a/b","members":[]}`, `/payload/session_id: session_id ` + form + `, not "a/b"`},
+		{"create-session", `{"session_id":"kitchen"}`, "/payload/members: members is missing: it must be a list"},
+		{"create-session", `{"session_id":"kitchen","members":{}}`, "/payload/members: members must be a list"},
+		{"create-session", `{"session_id":"kitchen","members":["a"]}`, "/payload/members/0: 0: it must be an object"},
+		{"create-session", `{"session_id":"kitchen","members":[{"agent_type":"architect"}]}`, "/payload/members/0/agent_id: agent_id is missing"},
+		{"create-session", `{"session_id":"kitchen","members":[{"agent_id":"a"}]}`, "/payload/members/0/agent_type: agent_type is missing"},
+		{"create-session", `{"session_id":"kitchen","members":[{"agent_id":"a","agent_type":"worker"}]}`, `/payload/members/0/agent_type: agent_type must be one of architect, developer or reviewer, not "worker"`},
+		{"create-session", `{"session_id":"kitchen","members":[{"agent_id":"a\u0000","agent_type":"architect"}]}`, "/payload/members/0/agent_id: agent_id must not have control characters in it"},
+		{"create-session", `{"session_id":"kitchen","members":[{"agent_id":"a","agent_type":"architect"},{"agent_id":"a","agent_type":"architect"}]}`, "/payload/members/1/agent_id: agent_id stands twice"},
+		{"create-session", creating(`,"validation":"loose"`), `/payload/validation: validation must be one of standard or strict, not "loose"`},
+		{"create-session", creating(`,"max_iterations":0`), "/payload/max_iterations: max_iterations must be a whole number from 1 to 9007199254740991"},
+		{"create-session", creating(`,"max_iterations":2.5`), "/payload/max_iterations: max_iterations must be a whole number from 1 to 9007199254740991"},
+		{"create-session", creating(`,"on_max":""`), `/payload/on_max: on_max must be one of abort, force_approve or human_review, not ""`},
+		{"create-session", creating(`,"require_review":"yes"`), "/payload/require_review: require_review must be true or false"},
+		{"create-session", creating(`,"task_timeout_ms":-1`), "/payload/task_timeout_ms: task_timeout_ms must be a whole number from 0 to 9007199254740991"},
+		{"create-session", creating(`,"progress_every_ms":1e12`), "/payload/progress_every_ms: progress_every_ms is longer than a year, in milliseconds"},
+		{"get-session", `{"limit":-1}`, "/payload/limit: limit must be a whole number from 0 to 9007199254740991"},
+		{"get-session", `{"limit":10001}`, "/payload/limit: limit must not be more than 10000"},
+		{"get-session", `{"after":-1}`, "/payload/after: after must be a whole number from 0 to 9007199254740991"},
+		{"get-session", `{"to":{}}`, "/payload/to: to must be a string"},
+		{"get-session", `{"task_id":1}`, "/payload/task_id: task_id must be a string"},
+		{"list-reviews", `{"review_id":1}`, "/payload/review_id: review_id must be a string"},
+		{"send-session-message", `{}`, "/payload/message: message is missing: it must be an object"},
+		{"send-session-message", `{"message":null}`, "/payload/message: message is missing: it must be an object"},
+		{"send-session-message", `{"message":"{}"}`, "/payload/message: message must be an object"},
+		{"send-session-message", `{"message":{},"message":{}}`, "/payload/message: message stands twice"},
+		{"send-session-message", `{"session_id":1,"message":{}}`, "/payload/session_id: session_id must be a string"},
+	} {
+		_, wrong := readAs(t, test.operation, test.payload)
+		require.Equal(t, test.want, wrong, "%s %s", test.operation, test.payload)
+	}
+}
+
+func TestSessionIDs(t *testing.T) {
+	for _, good := range []string{"a", "7", "checkout-2_b.c", "A.", strings.Repeat("x", 64)} {
+		require.True(t, IsSessionID(good), good)
+	}
+	for _, bad := range []string{"", ".", "-a", "_a", "a b", "a/b", "a\n", "é", "a\x00", strings.Repeat("x", 65)} {
+		require.False(t, IsSessionID(bad), bad)
+	}
+}
+
+// A message is read the same, whatever it comes in. It is kept on one line.
+//
+// Rows: C-01, C-16, T-25.
+func TestSessionMessagesInRequests(t *testing.T) {
+	s := saying(t, "kitchen", shortAssignment)
+	line := sessionOf(t, "lead", shortAssignment)
+	require.Equal(t, "kitchen", s.SessionID)
+	require.Nil(t, s.Err)
+	require.Equal(t, []any{line.ID, line.Type, line.Document, line.RawID()}, []any{s.ID, s.Type, s.Document, s.RawID()})
+	require.Equal(t, line.Message.Body, s.Message.Body)
+	require.Equal(t, line.Message.Sum, s.Message.Sum)
+	require.Equal(t, []string{"/payload/message/payload/task/constraints/must_not_break: must_not_break is missing, which is forgiven"}, s.Complaints())
+	require.Equal(t, []string{
+		`/payload/message/message_id: message_id must be a UUID of version 4, not "msg-7-kettle"`,
+		"/payload/message/payload/task/constraints/must_not_break: must_not_break is missing",
+	}, s.Message.Strictly().Complaints())
+	spread := saying(t, "", strings.ReplaceAll(shortAssignment, `,"`, ",\r\n\t\""))
+	require.Equal(t, shortAssignment, string(spread.Document))
+	require.Equal(t, s.Message, spread.Message)
+}
+
+// What is wrong with a message is for the log of its session, and refuses no
+// request.
+//
+// Rows: C-90, C-97, C-98.
+func TestSessionMessagesThatAreWrongInRequests(t *testing.T) {
+	urgent := strings.Replace(shortAssignment, `"low"`, `"urgent"`, 1)
+	s := saying(t, "", urgent)
+	require.Nil(t, s.Message)
+	require.Equal(t, "msg-7-kettle", s.ID)
+	require.Equal(t, "task_assignment", s.Type)
+	require.Equal(t, urgent, string(s.Document))
+	require.Equal(t, "/payload/message/payload/priority", s.Err.Details["pointer"])
+	require.Equal(t, []string{`/payload/message/payload/priority: priority must be one of high, medium or low, not "urgent"`}, s.Complaints())
+	for message, want := range map[string]string{
+		`{}`:                        "/payload/message/message_id",
+		twice(urgent, "message_id"): "/payload/message/message_id",
+		twice(urgent, "payload"):    "/payload/message/payload",
+		`{"message_id":7}`:          "/payload/message/message_id",
+	} {
+		s := saying(t, "", message)
+		require.Nil(t, s.Message)
+		require.Equal(t, want, s.Err.Details["pointer"], message)
+		require.Equal(t, message, string(s.Document))
+	}
+	require.Empty(t, saying(t, "", twice(urgent, "message_id")).ID)
+	require.Equal(t, CodeUnknownType, saying(t, "", strings.Replace(shortAssignment, "task_assignment", "nope", 1)).Err.Code)
+}
+
+// Whoever decides about a message points into it, and whoever asked is shown the
+// place in what they said.
+func TestErrorsPointIntoWhatAMessageCameIn(t *testing.T) {
+	from := strings.Replace(shortAssignment, "architect", "reviewer", 1)
+	in, alone := saying(t, "", from).Message, heard(t, from, false)
+	require.Equal(t, "/payload/message/from_agent/agent_type", in.Misdirected().Details["pointer"])
+	require.Equal(t, "/from_agent/agent_type", alone.Misdirected().Details["pointer"])
+	wrong := &Error{Code: CodeConflict, Message: "m", Details: map[string]any{"pointer": "/payload/task", "reason": "r"}}
+	placed := in.Placed(wrong)
+	require.Equal(t, map[string]any{"pointer": "/payload/message/payload/task", "reason": "r"}, placed.Details)
+	require.Equal(t, "/payload/task", wrong.Details["pointer"])
+	require.Same(t, placed, in.Placed(placed))
+	require.Same(t, wrong, alone.Placed(wrong))
+	bare := &Error{Code: CodeConflict}
+	require.Same(t, bare, in.Placed(bare))
+}

@@ -1,0 +1,72 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Who says what to whom.
+//
+// Rows: C-17, C-67.
+func TestMessagesThatAreMisdirected(t *testing.T) {
+	for _, kind := range SessionTypes {
+		var may []string
+		for _, from := range AgentTypes {
+			for _, to := range AgentTypes {
+				m := SessionMessage{MessageType: kind, From: AgentIdentifier{AgentType: from}, To: AgentIdentifier{AgentType: to}}
+				err := m.Misdirected()
+				if err == nil {
+					may = append(may, from[:1]+to[:1])
+					continue
+				}
+				require.Equal(t, CodeDenied, err.Code)
+				require.Contains(t, []any{"/from_agent/agent_type", "/to_agent/agent_type"}, err.Details["pointer"])
+			}
+		}
+		want := map[string]string{
+			"task_assignment": "ad", "task_progress": "da", "task_completion": "da", "review_request": "ar", "review_result": "ra", "abort": "aa ad ar",
+		}[kind]
+		if want == "" {
+			want = "aa ad ar da dd dr ra rd rr"
+		}
+		require.Equal(t, want, strings.Join(may, " "), kind)
+	}
+}
+
+// Rows: C-84, T-30.
+func TestObjectionsToAnApproval(t *testing.T) {
+	passed := func(names ...string) (all []Verification) {
+		for _, name := range names {
+			all = append(all, Verification{Name: name, Passed: true})
+		}
+		return all
+	}
+	fine := passed("tests", "type_check", "lint", "custom/dry")
+	for _, test := range []struct {
+		result  ReviewResult
+		pointer any
+	}{
+		{ReviewResult{Verification: fine}, nil},
+		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "minor"}, {Severity: "suggestion"}}}, nil},
+		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "major", FixedIn: 2}, {Severity: "critical", FixedIn: 1}}}, nil},
+		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "minor"}, {Severity: "major"}}}, "/payload/findings/1"},
+		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "critical"}}}, "/payload/findings/0"},
+		{ReviewResult{Verification: append(passed("type_check"), Verification{Name: "tests"})}, "/payload/verification"},
+		{ReviewResult{Verification: append(passed("tests"), Verification{Name: "lint"})}, "/payload/verification"},
+		{ReviewResult{Verification: append(passed("tests"), Verification{Name: "custom/dry"})}, "/payload/verification"},
+	} {
+		for _, verdict := range verdicts {
+			test.result.Verdict = verdict
+			err := test.result.Objection()
+			if verdict != VerdictApproved || test.pointer == nil {
+				require.Nil(t, err)
+				continue
+			}
+			require.NotNil(t, err)
+			require.Equal(t, CodeConflict, err.Code)
+			require.Equal(t, test.pointer, err.Details["pointer"])
+		}
+	}
+}
