@@ -30,12 +30,17 @@ type Conn struct {
 	done  chan struct{} // closed when in has ended
 	fresh chan struct{} // rings when there is news
 	post  chan struct{} // rings when there is mail
+	talk  chan struct{} // rings when there is something of a session
 
 	mu      sync.Mutex
 	waiting map[string]chan<- reply // by the id of the request
 	news    []Notice                // that nobody has taken
+	told    int64                   // how many there have been
 	mail    []wire.Mail             // not dealt with, in order of the numbers
 	dealt   int64                   // the number of the last that was
+	heard   []heard                 // of a session, that nobody has taken
+	known   recent[struct{}]        // the session messages that were heard
+	said    recent[*Sent]           // those that the agent said
 	over    error                   // why in has ended
 }
 
@@ -53,6 +58,7 @@ func Connect(in io.Reader, out io.Writer) *Conn {
 		done:    make(chan struct{}),
 		fresh:   make(chan struct{}, 1),
 		post:    make(chan struct{}, 1),
+		talk:    make(chan struct{}, 1),
 		waiting: make(map[string]chan<- reply),
 	}
 	go c.listen(in)
@@ -113,7 +119,7 @@ func (c *Conn) hear(line wire.Line) {
 	case kind == "response:success":
 		c.answered(o.Text("correlationId"), reply{payload: o.Document("payload")}, o.Err())
 	case kind == "response:error":
-		c.answered(o.Text("correlationId"), reply{err: refusal(o.Document("error"))}, o.Err())
+		c.refused(o.Text("correlationId"), refusal(o.Document("error")), o.Err())
 	case strings.HasPrefix(kind, noticePrefix):
 		notice := Notice{
 			Name:      kind[len(noticePrefix):],
@@ -124,6 +130,16 @@ func (c *Conn) hear(line wire.Line) {
 		if o.Err() == nil {
 			c.noticed(notice)
 		}
+	case o.Text("message_type") != "":
+		c.overheard(line.Text)
+	}
+}
+
+// refused brings a no to whoever said what is refused: a request, or a message of
+// a session. Their ids are of one kind, and no two are the same.
+func (c *Conn) refused(id string, why *Refusal, wrong *wire.Error) {
+	if wrong == nil && !c.undelivered(id, why) {
+		c.answered(id, reply{err: why}, nil)
 	}
 }
 
@@ -148,6 +164,12 @@ var errTorn = errors.New("writing to the orchestrator")
 // half a line would spoil the next one. For the same reason nothing is written
 // after a write that failed.
 func (c *Conn) write(ctx context.Context, line []byte) error {
+	return c.writeNext(ctx, func() ([]byte, error) { return line, nil })
+}
+
+// writeNext is write for a line that is spelled when it is its turn, because its
+// place is said in it.
+func (c *Conn) writeNext(ctx context.Context, spell func() ([]byte, error)) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -157,10 +179,15 @@ func (c *Conn) write(ctx context.Context, line []byte) error {
 		return context.Cause(ctx)
 	}
 	defer func() { <-c.turn }()
-	if c.torn == nil {
-		if _, err := c.out.Write(line); err != nil {
-			c.torn = fmt.Errorf("%w: %w", errTorn, err)
-		}
+	if c.torn != nil {
+		return c.torn
+	}
+	line, err := spell()
+	if err != nil {
+		return err
+	}
+	if _, err := c.out.Write(line); err != nil {
+		c.torn = fmt.Errorf("%w: %w", errTorn, err)
 	}
 	return c.torn
 }

@@ -39,15 +39,36 @@
 //
 // Actors that no orchestrator has started have package bus.
 //
+// # Sessions
+//
+// In a session an architect gives out tasks, developers do them and reviewers judge
+// them. OpenSession is an agent's place in one; its verbs say one message each, and
+// its roles do the rest:
+//
+//	Lead      an Architect: Deliver assigns a task, has it reviewed and revised until it is approved
+//	Develop   a Developer: acknowledges, reports progress, and always says what came of a task
+//	Review    a Reviewer: answers each request once
+//
+// Nobody says that a message was delivered. One that was not comes back, maybe
+// late, and the Sent of the message says why: an *Undelivered. That it is tried
+// again is not told. What others say comes at least once, and is heard once by a
+// connection, which remembers the latest few thousand messages; a run of an agent
+// knows nothing of the one before it.
+//
+// Talk is for those who want nothing but the messages. Work, News and the roles
+// take the same notices, so an agent has one of them at a time; a role has no use
+// for other notices than those about its tasks and the shutdown.
+//
 // # Who waits for whom
 //
 // One goroutine reads, and it waits for nothing but the stream: an answer goes
-// to whoever asked, a notice into a queue that has no bound. So an agent that is
-// busy for an hour, or never looks at its notices, still gets its answers. The
-// queue holds what the orchestrator has said and nobody has taken, a few hundred
-// bytes each: there are no more assignments than tasks that the agent may have
-// at a time. Mail waits for the message before it in a queue of its own, which has
-// no bound either, and neither notices nor tasks wait for mail.
+// to whoever asked, a notice into a queue that has no bound, and a message of a
+// session into another. So an agent that is busy for an hour, or never looks at
+// its notices, still gets its answers. The queues hold what the orchestrator has
+// said and nobody has taken, a few hundred bytes each notice: there are no more
+// assignments than tasks that the agent may have at a time. Mail waits for the
+// message before it in a queue of its own, which has no bound either, and neither
+// notices nor tasks wait for mail.
 //
 // Whoever speaks writes by itself, one at a time, and waits while the
 // orchestrator does not read.
@@ -64,5 +85,7 @@
 // It gives an agent no more rights than any program has that prints lines: what
 // it knows of the orchestrator is package wire. It handles no signals, retries
 // nothing that a caller did not ask to be retried, sets no time limits of its
-// own, and passes over every line that is no answer and no notice.
+// own, and passes over every line that is no answer, no notice and no message of a
+// session. It runs nothing that a message asks it to run: the custom checks of a
+// review are for the reviewer to judge.
 package agents

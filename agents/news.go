@@ -82,15 +82,10 @@ func (c *Conn) take() (notice Notice, left int, over bool) {
 func (c *Conn) noticed(notice Notice) {
 	c.mu.Lock()
 	c.news = append(c.news, notice)
+	c.told++
 	c.mu.Unlock()
 	c.ring()
 }
 
-// ring says that there is news. A bell that has not been heard yet need not ring
-// twice.
-func (c *Conn) ring() {
-	select {
-	case c.fresh <- struct{}{}:
-	default:
-	}
-}
+// ring says that there is news.
+func (c *Conn) ring() { ring(c.fresh) }

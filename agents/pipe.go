@@ -30,14 +30,17 @@ type Peer struct {
 }
 
 // Hear waits for the next line that the agent says, and what it is to the
-// orchestrator: a *wire.Request, a *wire.Report, wire.Log and so on. It is for
-// one goroutine at a time.
+// orchestrator: a *wire.Request, a *wire.Report, a *wire.Session, wire.Log and so
+// on. Who the agent is, it is believed. It is for one goroutine at a time.
 func (p *Peer) Hear() (line string, message wire.Message, err error) {
 	text, err := p.lines.ReadBytes('\n')
 	if err != nil {
 		return string(text), nil, err
 	}
 	text = bytes.TrimSuffix(text, []byte("\n"))
+	if said, err := readSaid(text); err == nil {
+		p.ears.Agent = said.From.AgentID
+	}
 	return string(text), p.ears.Parse(text), nil
 }
 
@@ -52,6 +55,27 @@ func (p *Peer) Request() (*wire.Request, error) {
 			return request, nil
 		}
 	}
+}
+
+// Said waits for the next message of a session, and passes over all else.
+func (p *Peer) Said() (*Said, error) {
+	for {
+		line, _, err := p.Hear()
+		if err != nil {
+			return nil, err
+		}
+		if said, err := readSaid([]byte(line)); err == nil {
+			return said, nil
+		}
+	}
+}
+
+// Undelivered says that a message of a session was not delivered. Next is when it
+// is tried again, "" for never.
+func (p *Peer) Undelivered(id, next string, why *wire.Error) error {
+	what := wire.Undelivered(id, why)
+	what.NextRetryAt = next
+	return p.write(sealed().AppendDeliveryError(nil, []byte(wire.Quote(id)), what, why))
 }
 
 // Answer grants the request with this id.

@@ -54,7 +54,7 @@ func refusedFor(reason string, err error) bool {
 }
 
 // refusal reads the error of an answer. One that says nothing is still a no.
-func refusal(text wire.Raw) error {
+func refusal(text wire.Raw) *Refusal {
 	r := new(Refusal)
 	if text == nil || wire.DecodeOwn(text, r) != nil || r.Code == "" {
 		return &Refusal{Code: InternalError, Message: "refused, without a word that could be understood", Details: text}

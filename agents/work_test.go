@@ -95,6 +95,7 @@ func TestWorkAtSeveralTasks(t *testing.T) {
 		t.assign("one")
 		t.assign("two")
 		t.notify(agents.TaskAssigned, "task-one") // again, which changes nothing
+		synctest.Wait()
 		close(finish["two"])
 		t.answer(t.settled("complete-task", `{"taskId":"task-two","result":"two"}`), taskNamed("two"))
 		close(finish["one"])

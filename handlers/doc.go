@@ -111,6 +111,32 @@
 // given a name. What an agent says by mail of a task that it has counts as if it
 // had said so itself.
 //
+// # Sessions
+//
+// Agents that work together say typed messages to each other: architects assign,
+// developers do, reviewers judge. A message is checked whole before anybody hears of
+// it, against what it is, who says it to whom, and how things are; what is wrong is
+// logged with its session and answered. What is right is logged, and is a parcel
+// until it is written to the stdin of whom it is for, in order; an assignment and a
+// review request stay parcels until they are taken up, so that the next run gets them
+// when one dies. What cannot be delivered is tried again three times, and its sender
+// is told each time. Members that run elsewhere ask for theirs.
+//
+// An assigned task is a task like the others, with a work beside it:
+//
+//	held -> assigned -> working -> completed -> reviewing -> over
+//	        assigned <- revise <------------------ |
+//	        redesign, human <--------------------- |
+//
+// The work outlives the task where a session does not require reviews: the task is
+// done when its developer says so, and a review that comes later changes nothing of
+// what followed from that. How often something is reviewed is package review, which
+// files may be changed package scope.
+//
+// A completion always comes: when a developer dies twice over a task, takes twice
+// its time twice, or is gone, it is said for it; and so it is when somebody ends a
+// session's task by another door.
+//
 // # Repeats
 //
 // Of each agent the latest requests that changed something are remembered, with

@@ -65,8 +65,10 @@ func (s *State) post(p *parcel, at time.Time) {
 	}
 }
 
-// defers lets a parcel wait until a time.
+// defers lets a parcel wait until a time. It is not on its way then, even if this turn
+// has sent it.
 func (s *State) defers(p *parcel, until time.Time) {
+	s.sessions.fresh = slices.DeleteFunc(s.sessions.fresh, func(o *parcel) bool { return o == p })
 	s.sessions.posted.drop(p)
 	p.out, p.taken, p.next = "", false, until
 	s.sessions.posted.add(p)

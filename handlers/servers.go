@@ -134,6 +134,7 @@ func (t *turn) part(a *agent, why string) {
 	for _, k := range slices.Clone(a.holds) {
 		t.bereave(k, a, why, 0, false)
 	}
+	t.bereaveWorks(a, why, false)
 }
 
 func registerAgent(t *turn, r *wire.Register) (*wire.Registered, *wire.Error) {

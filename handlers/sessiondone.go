@@ -17,6 +17,9 @@ func (t *turn) considerCompletion(x *saying, c *wire.Completion) *wire.Error {
 	if outside := scope.Outside(w.scope, c.Touched()); len(outside) > 0 {
 		return t.outOfScope(w, outside)
 	}
+	if w.tested && !c.TestsRun && c.Status != wire.OutcomeFailed {
+		x.notes = append(x.notes, "/payload/self_review/tests_run: the task requires tests, and none were run")
+	}
 	result := payloadOf(x.Document)
 	if e := c.Error; e != nil && c.Status == wire.OutcomeFailed && t.mayRetry(w, e) {
 		x.fate = fateKept // it goes on: its architect hears of the end
@@ -60,13 +63,13 @@ func payloadOf(document wire.Raw) wire.Raw {
 func (t *turn) outOfScope(w *work, files []string) *wire.Error {
 	e := &wire.TaskExecutionError{
 		TaskID: w.task.view.ID, ErrorType: wire.ExecutionScopeViolation, Recoverable: true, SuggestedAction: wire.SuggestRetry,
-		ErrorMessage: fmt.Sprintf("%d files are outside of the scope, the first is %.200q", len(files), files[0]),
+		ErrorMessage: fmt.Sprintf("%s outside of the scope, the first is %.200q", counted(len(files), "file"), files[0]),
 	}
 	t.troubled(w, e)
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: e.ErrorMessage,
 		Details: map[string]any{
-			"pointer": "/payload/changes", "reason": wire.ExecutionScopeViolation, "scope": w.scope, "files": files, "task_execution_error": e,
+			"pointer": "/payload/changes", "reason": "scope_violation", "scope": w.scope, "files": files, "task_execution_error": e,
 		},
 		Hint: "say the completion again, as a new message, without them",
 	}
@@ -140,8 +143,12 @@ func (t *turn) drop(w *work, why string) {
 	}
 }
 
-// endWork ends a work whose task has ended before; that of others ends with it.
+// endWork ends a work whose task has ended before, and what a person is asked about
+// it; that of others ends with it.
 func (t *turn) endWork(w *work, why string) {
+	if q := t.questions[w.question]; q != nil && w.task.more.question == "" {
+		t.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
+	}
 	if !w.over() && w.task.view.State.Final() {
 		t.moveWork(w, wire.PhaseOver, why)
 	}

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"strings"
 	"time"
 
 	"orchestrator/wire"
@@ -87,6 +88,7 @@ type sessionRefused struct {
 	Type     string   `json:"message_type,omitzero"`
 	ID       string   `json:"message_id,omitzero"`
 	Task     string   `json:"task,omitzero"`
+	Chain    string   `json:"correlation_id,omitzero"`
 	Why      string   `json:"why"`
 	Errors   []string `json:"errors"`
 	TookMS   float64  `json:"processing_duration_ms"`
@@ -129,13 +131,32 @@ func (t *turn) logRefused(s *session, said *wire.SaySession, task string, err *w
 		Session: s.spec.ID, Type: said.Type, ID: said.ID, Task: task, Why: err.Message, TookMS: milliseconds(t.took), By: t.speaker(said),
 		Document: said.Document, From: t.from.Name,
 	}
+	if f.From == "" { // an operator, who has not said in whose name
+		f.From = t.from.String()
+	}
 	if m := said.Message; m != nil {
-		f.From, f.Type, f.ID, f.Document = m.From.AgentID, m.MessageType, m.MessageID, m.Document
+		f.Type, f.ID, f.Chain, f.Document = m.MessageType, m.MessageID, m.CorrelationID, m.Document
+		if t.from.Kind != Agent { // an agent is itself, whatever name it says
+			f.From = m.From.AgentID
+		}
 	}
-	if f.Errors = said.Complaints(); said.Err == nil || len(f.Errors) == 0 {
-		f.Errors = append([]string{err.Message}, f.Errors...)
-	}
+	f.Errors = complaints(s, said, err)
 	t.sessionFact(s, wire.EventSessionRefused, "", task, f)
+}
+
+// complaints are what is wrong with a message that is refused, each with its place in
+// it, and what else there is to say of it.
+func complaints(s *session, said *wire.SaySession, err *wire.Error) []string {
+	all := err.Complaints()
+	for i := range all {
+		if place, inRequest := strings.CutPrefix(all[i], "/payload/message/"); inRequest {
+			all[i] = "/" + place
+		}
+	}
+	if m := said.Message; m != nil && (s.spec.Validation != wire.ValidationStrict || m.Strictly() == nil) {
+		all = append(all, m.Notes...)
+	}
+	return all
 }
 
 // speaker is who says a message in another's name; "" when its sender does.

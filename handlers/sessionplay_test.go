@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +16,15 @@ import (
 // convene notes a session for the configuration that comes next:
 //
 //	session NAME architect=A developer=B,C reviewer=D strict max=2 on-max=abort review timeout=60s
+//	session NAME -
+//
+// The second takes it out again.
 func (p *player) convene(rest string) {
 	words := strings.Fields(rest)
+	p.convened = slices.DeleteFunc(slices.Clone(p.convened), func(s wire.SessionSpec) bool { return s.ID == words[0] })
+	if words[1] == "-" {
+		return
+	}
 	spec := wire.SessionSpec{
 		ID: words[0], Validation: wire.ValidationStandard, MaxIterations: wire.SessionIterations, OnMax: wire.EscalateHumanReview,
 	}
@@ -50,17 +58,34 @@ func (p *player) convene(rest string) {
 // in the payload, in which the last part of a path may stand for the whole where no
 // other ends so; the value is JSON, or a text. corr, reply, seq, from_type and
 // to_type stand beside the payload, and "-" as value takes something away. FROM may
-// be operator:NAME, which says it for NAME.
+// be operator:NAME, which says it for NAME; asks:NAME, which asks for it to be said;
+// NAME@RUN, an earlier run; and AGENT:NAME and asks:AGENT:NAME, an agent that says it
+// in the name of another.
 func (p *player) say(rest string) {
 	words := strings.Fields(rest)
-	from, byOperator := strings.CutPrefix(words[0], "operator:")
+	who, from, another := strings.Cut(words[0], ":")
+	speaker := from
+	switch {
+	case !another:
+		who, from = words[0], p.actor(words[0]).Name
+	case who == "asks":
+		speaker = strings.Split(from, ":")[0]
+		from = from[strings.Index(from, ":")+1:]
+	}
+	before := p.lines[words[2]]
 	line := p.spelledMessage(from, words[1], words[2], words[3], words[4:])
 	p.lines[words[2]] = line
-	if byOperator {
-		p.speak("operator " + words[2] + ` send-session-message {"message":` + line + `}`)
-		return
+	switch who {
+	case "asks":
+		p.speak(speaker + " " + words[2] + ` send-session-message {"message":` + line + `}`)
+	case "operator":
+		p.speak(who + " " + words[2] + ` send-session-message {"message":` + line + `}`)
+	default:
+		p.print(who, line)
 	}
-	p.print(from, line)
+	if p.last.Refused != nil && before != "" {
+		p.lines[words[2]] = before // that is what was said
+	}
 }
 
 // again has the line be said again that has an id.
@@ -72,7 +97,12 @@ func (p *player) again(rest string) {
 // print has an agent print a line that is a session message.
 func (p *player) print(who, line string) {
 	reader := wire.Reader{Agent: p.actor(who).Name, Depth: 64}
-	s, ok := reader.Parse([]byte(line)).(*wire.Session)
+	m := reader.Parse([]byte(line))
+	if l, isLog := m.(wire.Log); isLog {
+		fmt.Fprintf(&p.out, "(log: %s)\n", l.Why)
+		return
+	}
+	s, ok := m.(*wire.Session)
 	require.True(p.t, ok, "no session message: %s", line)
 	p.do(p.actor(who), &wire.Request{
 		ID: s.ID, Operation: "send-session-message", Form: wire.FormSession, Body: &wire.SaySession{Session: *s},

@@ -31,6 +31,9 @@ func sendSessionMessage(t *turn, said *wire.SaySession) (*wire.SessionSaid, *wir
 	x, err := t.locate(said)
 	if err != nil {
 		t.logRefused(t.refusing(said), said, "", err)
+		if m := said.Message; m != nil {
+			err = m.Placed(err)
+		}
 		return nil, err
 	}
 	if before, _ := t.before(&said.Lookup, x.of.key(), x.MessageID); before.seq != 0 {
@@ -38,7 +41,7 @@ func sendSessionMessage(t *turn, said *wire.SaySession) (*wire.SessionSaid, *wir
 	}
 	if err := t.consider(x); err != nil {
 		t.logRefused(x.of, said, x.task, err)
-		return nil, err
+		return nil, x.Placed(err)
 	}
 	answer := t.say(x, t.mark())
 	if x.after != nil {
@@ -59,7 +62,7 @@ func (t *turn) saidBefore(x *saying, before keyed) (*wire.SessionSaid, *wire.Err
 			Details: map[string]any{"pointer": "/message_id", "reason": "id_reused"},
 		}
 		t.logRefused(x.of, x.said, "", err)
-		return nil, err
+		return nil, x.Placed(err)
 	}
 	if t.request.Form == wire.FormSession {
 		return nil, nil
@@ -87,9 +90,9 @@ func (t *turn) locate(said *wire.SaySession) (*saying, *wire.Error) {
 	case x.to == nil:
 		return nil, rejected(atTo, fmt.Sprintf("%q is not a member of the session %q", m.To.AgentID, s.spec.ID))
 	case x.from.AgentType != m.From.AgentType:
-		return nil, rejected("/from_agent/agent_type", fmt.Sprintf("%q is a %s in this session", m.From.AgentID, x.from.AgentType))
+		return nil, rejected("/from_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.From.AgentID, x.from.AgentType))
 	case x.to.AgentType != m.To.AgentType:
-		return nil, rejected("/to_agent/agent_type", fmt.Sprintf("%q is a %s in this session", m.To.AgentID, x.to.AgentType))
+		return nil, rejected("/to_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.To.AgentID, x.to.AgentType))
 	case s.spec.Validation == wire.ValidationStrict && m.Strictly() != nil:
 		return nil, m.Strictly()
 	}

@@ -33,6 +33,7 @@ type snapshotWork struct {
 	Message   string                   `json:"message"`
 	Document  wire.Raw                 `json:"document,omitzero"`
 	Scope     []string                 `json:"scope"`
+	Tested    bool                     `json:"testing_required,omitzero"`
 	Tries     int                      `json:"tries"`
 	Loop      review.Loop              `json:"loop"`
 	Revises   string                   `json:"revises,omitzero"`
@@ -101,7 +102,7 @@ func (p *parcel) snapshot() snapshotParcel {
 func (w *work) snapshot() snapshotWork {
 	kept := snapshotWork{
 		Task: w.task.view.ID, Number: w.number, Architect: w.architect, Developer: w.developer, Phase: w.phase, Chain: w.chain, Message: w.message,
-		Document: w.document, Scope: w.scope, Tries: w.tries, Loop: w.loop, Result: w.result, Escalated: w.escalated, Question: w.question,
+		Document: w.document, Scope: w.scope, Tested: w.tested, Tries: w.tries, Loop: w.loop, Result: w.result, Escalated: w.escalated, Question: w.question,
 		Trouble: w.trouble, Limit: w.limit.Milliseconds(), Begun: stamped(w.begun), Heard: stamped(w.heard), Overdue: w.overdue,
 	}
 	if w.revises != nil {
@@ -155,7 +156,7 @@ func (s *restoring) restoreSession(kept *snapshotSession) {
 func (s *restoring) restoreWork(x *session, kept *snapshotWork) {
 	w := &work{
 		of: x, task: s.task(kept.Task), number: kept.Number, architect: kept.Architect, developer: kept.Developer, phase: kept.Phase,
-		chain: kept.Chain, message: kept.Message, document: kept.Document, scope: kept.Scope, tries: kept.Tries, loop: kept.Loop,
+		chain: kept.Chain, message: kept.Message, document: kept.Document, scope: kept.Scope, tested: kept.Tested, tries: kept.Tries, loop: kept.Loop,
 		result: kept.Result, escalated: kept.Escalated, question: kept.Question, trouble: kept.Trouble,
 		limit: time.Duration(kept.Limit) * time.Millisecond, overdue: kept.Overdue,
 	}

@@ -73,7 +73,7 @@ func (t *turn) reconvene() {
 
 // adjourn ends a session, and what its members are at.
 func (t *turn) adjourn(s *session, f *sessionClosed) {
-	for _, w := range slices.Clone(s.works) {
+	for _, w := range slices.Backward(slices.Clone(s.works)) { // what waits for others before them
 		t.drop(w, "its session was ended: "+f.Reason)
 	}
 	f.ID = s.spec.ID

@@ -84,7 +84,7 @@ func (t *turn) restartWork(w *work, attempt int, outcome, why string) {
 	}
 	h := t.head(w.of, from, to, w.chain)
 	h.ReplyTo = w.message
-	again, spellErr := h.Again(first, int64(attempt-1), outcome, why)
+	again, spellErr := h.Again(first, int64(max(attempt-1, w.task.view.Attempts)), outcome, why)
 	if spellErr != nil {
 		panic(fmt.Sprintf("an assignment cannot be said again: %v", spellErr))
 	}

@@ -222,7 +222,7 @@ func (p *SessionPage) entry(f fact, r *wire.Record) (wire.SessionEntry, bool) {
 		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Notes
 		e.Sequence, e.Chain, to = f.Sequence, f.Chain, f.To
 	case *sessionRefused:
-		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors, e.Refused = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Errors, f.Why
+		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors, e.Refused, e.Chain = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Errors, f.Why, f.Chain
 	default:
 		return e, false
 	}

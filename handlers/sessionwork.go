@@ -65,14 +65,18 @@ func assignmentNeeds(a *wire.SessionAssignment) (needs []wire.Dependency, err *w
 // considerRevision decides about a task whose id is known.
 func (t *turn) considerRevision(x *saying, a *wire.SessionAssignment, k *task) *wire.Error {
 	w := t.workOn(x.of, k.view.ID)
-	if w == nil || w.phase != wire.PhaseRevise {
+	if w == nil || w.phase != wire.PhaseRevise || w.revision != nil {
 		state := string(k.view.State)
 		if w != nil {
 			state = w.phase
 		}
+		how := state
+		if w != nil && w.revision != nil {
+			how = "revised as " + w.last().task.view.ID
+		}
 		return &wire.Error{
 			Code:    wire.CodeConflict,
-			Message: fmt.Sprintf("there is a task %.80q already, and it is %s: only one whose review wants changes is assigned again", k.view.ID, state),
+			Message: fmt.Sprintf("there is a task %.80q already, and it is %s: only one whose review wants changes is assigned again", k.view.ID, how),
 			Details: map[string]any{"pointer": "/payload/task/task_id", "reason": "task_id_taken", "task_id": k.view.ID, "state": state},
 		}
 	}
@@ -125,7 +129,7 @@ func (t *turn) assignNew(x *saying, a *wire.SessionAssignment, needs []wire.Depe
 func (t *turn) assigned(x *saying, a *wire.SessionAssignment) *workAssigned {
 	return &workAssigned{
 		Session: x.of.spec.ID, ID: a.Task.TaskID, Architect: x.from.AgentID, Developer: x.to.AgentID, Chain: x.chain, Message: x.MessageID,
-		Scope: a.Task.Scope, MaxIterations: a.MaxIterations, Held: x.fate == fateHeld,
+		Scope: a.Task.Scope, Tested: a.Task.TestingRequired, MaxIterations: a.MaxIterations, Held: x.fate == fateHeld,
 	}
 }
 
@@ -167,6 +171,7 @@ type workAssigned struct {
 	Chain         string   `json:"correlation_id"`
 	Message       string   `json:"message_id"`
 	Scope         []string `json:"scope"`
+	Tested        bool     `json:"testing_required,omitzero"`
 	MaxIterations int64    `json:"max_iterations,omitzero"` // 0: as many as before, or as the session has
 	Revises       string   `json:"revises,omitzero"`
 	Held          bool     `json:"held,omitzero"`
@@ -184,12 +189,16 @@ func (f *workAssigned) apply(st *State, r *wire.Record) {
 		s.works = append(s.works, w)
 		if before := st.tasks[f.Revises]; before != nil && before.work() != nil {
 			w.revises, before.work().revision, w.loop = before.work(), w, before.work().loop
+			if w.revises.phase == wire.PhaseRedesign {
+				w.planAnew()
+			}
 		}
 	}
 	if f.MaxIterations > 0 {
 		w.loop.Max = int(f.MaxIterations)
 	}
 	w.architect, w.developer, w.chain, w.message, w.scope, w.tries = f.Architect, f.Developer, f.Chain, f.Message, f.Scope, 1
+	w.tested = f.Tested
 	w.document, w.limit, w.overdue = s.latest.Document, time.Duration(s.spec.TaskTimeout)*time.Millisecond, false
 	phase := wire.PhaseAssigned
 	if f.Held {

@@ -231,7 +231,7 @@ func (p *player) showLetter(l *Letter) {
 		require.NoError(p.t, err)
 		fallthrough
 	default:
-		line = wire.Envelope{At: p.at}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)
+		line = wire.Envelope{At: p.at}.AppendReply(nil, l.Form, l.Request, l.Payload, l.Refusal)
 	}
 	p.showLine(to, line)
 }

@@ -147,6 +147,9 @@ func (f *taskStarted) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
 	s.move(k, wire.TaskRunning)
 	if w := k.work(); w != nil && (w.active() || w.phase == wire.PhaseRedesign) {
+		if w.phase == wire.PhaseRedesign {
+			w.planAnew()
+		}
 		s.enter(w, wire.PhaseWorking, r.At)
 	}
 	if k.view.StartedAt == "" {

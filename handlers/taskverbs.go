@@ -327,8 +327,8 @@ func (t *turn) recall(k *task, holder, run, reason string) {
 // are cancelled too, and what waits for them; or they stay, and it is said. It
 // is the orchestrator that does this, whoever ended the first one.
 func (t *turn) abandon(ended *task) {
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{}
+	defer func(from Actor, bySession bool) { t.from, t.bySession = from, bySession }(t.from, t.bySession)
+	t.from, t.bySession = Actor{}, false
 	for queue := []*task{ended}; len(queue) > 0; queue = queue[1:] {
 		t.resolve(queue[0]) // what only wanted it to end
 		for _, k := range t.waiting(queue[0]) {

@@ -21,6 +21,7 @@ type work struct {
 	message   string   // message_id of the assignment
 	document  wire.Raw // and the assignment itself, until it is over
 	scope     []string
+	tested    bool // the assignment requires tests
 	tries     int
 	loop      review.Loop
 	revises   *work     // the one of which this is a revision under another id
@@ -56,6 +57,9 @@ func (w *work) active() bool { return w.phase == wire.PhaseAssigned || w.phase =
 
 // over says whether nothing more is said of it.
 func (w *work) over() bool { return w.phase == wire.PhaseOver }
+
+// planAnew lets the reviews of a work begin anew: what they found was in another one.
+func (w *work) planAnew() { w.loop = review.Loop{Max: w.loop.Max, Policy: w.loop.Policy} }
 
 // settled says whether it is over as far as what has ended with its task goes: a
 // review may come yet.

@@ -11,7 +11,7 @@ type row struct {
 
 // rows are those that must be shown, and those that need not. The rows of
 // further protocols are added here when the orchestrator speaks them.
-var rows = slices.Concat(taskRows, busRows)
+var rows = slices.Concat(taskRows, busRows, teamRows)
 
 // taskRows are those of tasks, and of what agents and the orchestrator say to each
 // other.
@@ -322,13 +322,12 @@ var taskRows = []row{
 	{id: "K-18", what: "who somebody is"},
 	{id: "K-04", what: "what becomes of a task whose upstream came to nothing"},
 	{id: "K-05", what: "roles and capabilities"},
-	{id: "K-06", what: "what the six codes say, and what a reason beside them", left: elsewhere},
-	{id: "K-12", what: "progress is a fraction here", left: elsewhere},
+	{id: "K-06", what: "what the six codes say, and what a reason beside them"},
+	{id: "K-12", what: "progress is a fraction here"},
 	{id: "K-20", what: "a result is an object or a text"},
-	{id: "K-21", what: "to cancel is to tell", left: elsewhere},
+	{id: "K-21", what: "to cancel is to tell"},
 	{id: "K-22", what: "one list of questions for people", left: elsewhere},
 	{id: "T-23", what: "a replay is not a second request"},
-	{id: "T-31", what: "progress of 1 is not the end", left: elsewhere},
 }
 
 const elsewhere = "it comes with other protocols"

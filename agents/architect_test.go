@@ -1,0 +1,368 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+
+	"github.com/stretchr/testify/require"
+)
+
+// leading runs an architect in the background.
+func (t *talk) leading(do func(ctx context.Context, a *agents.Architect) error) <-chan error {
+	s := t.as(lead)
+	return doing(func() error { return s.Lead(t.Context(), do) })
+}
+
+// deliveries run Deliver in the background.
+func (t *talk) delivering(o agents.Order) (<-chan error, *agents.Delivery) {
+	delivery := new(agents.Delivery)
+	return t.leading(func(ctx context.Context, a *agents.Architect) (err error) {
+		*delivery, err = a.Deliver(ctx, o)
+		return err
+	}), delivery
+}
+
+func (t *talk) completes(assignment *agents.Said, what agents.Completion) {
+	t.Helper()
+	var work agents.Assignment
+	require.NoError(t, assignment.Read(&work))
+	what.TaskID = work.Task.TaskID
+	if what.Status == "" {
+		what.Status = wire.OutcomeCompleted
+	}
+	t.deliver(spoken{from: coder, to: lead, replyTo: assignment.MessageID, kind: wire.TypeTaskCompletion, payload: what})
+}
+
+func (t *talk) judges(request *agents.Said, result agents.ReviewResult) {
+	t.Helper()
+	var asked agents.ReviewRequest
+	require.NoError(t, request.Read(&asked))
+	result.ReviewID, result.TaskID = asked.ReviewID, asked.TaskID
+	t.deliver(spoken{from: judge, to: lead, replyTo: request.MessageID, kind: wire.TypeReviewResult, payload: result})
+}
+
+// shows answers a look at the session.
+func (t *talk) shows(task wire.SessionTask) {
+	t.Helper()
+	request := t.request("get-session")
+	require.JSONEq(t, `{"session_id":"kitchen","task_id":"`+task.TaskID+`","limit":1}`, string(request.Payload))
+	t.answer(request, map[string]any{"tasks": []wire.SessionTask{{TaskID: "another", Phase: wire.PhaseOver}, task}})
+	synctest.Wait()
+}
+
+var changes = agents.ReviewResult{
+	Verdict: wire.VerdictChangesRequested, Summary: "almost",
+	Findings: []agents.Finding{
+		{FindingID: "f-1", Severity: wire.SeverityMajor, Category: wire.CategoryBug, Description: "it leaks", Suggestion: "a lid", Location: agents.Location{File: "kettle/a", LineStart: 3}},
+		{FindingID: "f-2", Severity: wire.SeverityMinor, Category: wire.CategoryStyle, Description: "it was blue", FixedIn: 1, Location: agents.Location{File: "kettle/b"}},
+		{FindingID: "f-3", Severity: wire.SeveritySuggestion, Category: wire.CategoryStyle, Description: "it could sing", Location: agents.Location{File: "kettle/b"}},
+	},
+	RequiredChanges: []agents.RequiredChange{{ChangeID: "c-1", Priority: wire.FixMust, Findings: []string{"f-1"}, Description: "make it tight"}},
+}
+
+var approval = agents.ReviewResult{Verdict: wire.VerdictApproved, Summary: "fine"}
+
+// TestDeliver: assigned, completed, reviewed, revised with what the review found,
+// and approved.
+func TestDeliver(t *testing.T) {
+	converse(t, func(t *talk) {
+		done, delivery := t.delivering(agents.Order{Developer: "coder", Reviewer: "judge", Assignment: boil("kettle")})
+		first := t.hears(wire.TypeTaskAssignment, nil)
+		t.deliver(spoken{from: coder, to: lead, kind: wire.TypeAcknowledgment, replyTo: first.MessageID, payload: map[string]any{}})
+		t.completes(first, agents.Completion{Changes: agents.FileChanges{Deleted: []string{"kettle/a"}}})
+
+		var asked agents.ReviewRequest
+		request := t.hears(wire.TypeReviewRequest, &asked)
+		require.Equal(t, []string{"kettle/a"}, asked.Scope.Files)
+		require.Equal(t, []string{wire.FocusLogic}, asked.Scope.FocusAreas)
+		require.Equal(t, agents.ReviewContext{TaskDescription: "boil water", AcceptanceCriteria: []string{"it boils"}}, asked.Context)
+		t.judges(request, changes)
+		t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseRevise})
+
+		var again agents.Assignment
+		second := t.hears(wire.TypeTaskAssignment, &again)
+		require.NotEqual(t, first.MessageID, second.MessageID)
+		const found = "The review says changes_requested: almost\n- must_fix: make it tight\n" +
+			"- major (bug) in kettle/a:3: it leaks Suggestion: a lid\n- suggestion (style) in kettle/b: it could sing"
+		require.Equal(t, "boil water\n\n"+found, again.Task.Description)
+		require.Equal(t, []agents.Attempt{{Number: 1, Outcome: wire.VerdictChangesRequested, Feedback: found}}, again.Task.Context.PreviousAttempts)
+		require.Equal(t, []string{"kettle/**"}, again.Task.Constraints.Scope)
+		t.completes(second, agents.Completion{Status: wire.OutcomePartial})
+
+		var once agents.ReviewRequest
+		last := t.hears(wire.TypeReviewRequest, &once)
+		require.NotEqual(t, asked.ReviewID, once.ReviewID)
+		require.Equal(t, "boil water", once.Context.TaskDescription)
+		require.Equal(t, []agents.ReviewSummary{{
+			Number: 1, Verdict: wire.VerdictChangesRequested, KeyFindings: []string{"major (bug) in kettle/a:3: it leaks Suggestion: a lid"},
+		}}, once.Context.PreviousReviews)
+		t.judges(last, approval)
+
+		require.NoError(t, <-done)
+		require.Equal(t, []any{"kettle", 2, wire.VerdictApproved, false}, []any{delivery.TaskID, delivery.Reviews, delivery.Review.Verdict, delivery.Forced})
+		for _, said := range []*agents.Said{request, second, last} {
+			require.Equal(t, first.CorrelationID, said.CorrelationID)
+		}
+	})
+}
+
+// TestDeliverUnderNewNames: each attempt has an id of its own, in the same chain.
+func TestDeliverUnderNewNames(t *testing.T) {
+	converse(t, func(t *talk) {
+		done, delivery := t.delivering(agents.Order{
+			Developer: "coder", Reviewer: "judge", Assignment: boil("kettle"),
+			Rename: func(attempt int) string { return "kettle-" + string(rune('0'+attempt)) },
+		})
+		first := t.hears(wire.TypeTaskAssignment, nil)
+		t.completes(first, agents.Completion{})
+		t.judges(t.hears(wire.TypeReviewRequest, nil), changes)
+		t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseRevise})
+		var again agents.Assignment
+		second := t.hears(wire.TypeTaskAssignment, &again)
+		require.Equal(t, []string{"kettle-2", first.CorrelationID}, []string{again.Task.TaskID, second.CorrelationID})
+		t.completes(second, agents.Completion{})
+		t.judges(t.hears(wire.TypeReviewRequest, nil), approval)
+		require.NoError(t, <-done)
+		require.Equal(t, "kettle-2", delivery.TaskID)
+	})
+}
+
+func TestDeliverWithoutAReviewer(t *testing.T) {
+	for status, want := range map[string]error{wire.OutcomeCompleted: nil, wire.OutcomePartial: agents.ErrIncomplete, wire.OutcomeFailed: agents.ErrIncomplete} {
+		converse(t, func(t *talk) {
+			order := agents.Order{Developer: "coder", Assignment: boil("")}
+			done, delivery := t.delivering(order)
+			t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{Status: status, Summary: "so"})
+			require.ErrorIs(t, <-done, want)
+			require.Equal(t, "so", delivery.Completion.Summary)
+			require.Len(t, delivery.TaskID, 36, "it has got an id")
+		})
+	}
+}
+
+// TestDeliveriesThatComeToNothing: the architect is told, and does not wait for ever.
+func TestDeliveriesThatComeToNothing(t *testing.T) {
+	taken := &wire.Error{Code: wire.CodeConflict, Message: "it is over", Details: map[string]any{"reason": "task_id_taken"}}
+	reviewed := func(t *talk, result agents.ReviewResult) {
+		t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{})
+		t.judges(t.hears(wire.TypeReviewRequest, nil), result)
+	}
+	usedUp := func(task wire.SessionTask) func(t *talk) {
+		return func(t *talk) {
+			reviewed(t, changes)
+			task.TaskID, task.Iteration, task.MaxIterations = "kettle", 3, 3
+			t.shows(task)
+		}
+	}
+	refused := func(task wire.SessionTask) func(t *talk) {
+		return func(t *talk) {
+			reviewed(t, changes)
+			require.NoError(t, t.peer.Refuse(t.request("get-session").ID, &wire.Error{Code: wire.CodeDenied, Message: "no"}))
+			t.undeliver(t.hears(wire.TypeTaskAssignment, nil), taken)
+			task.TaskID = "kettle"
+			t.shows(task)
+		}
+	}
+	for name, each := range map[string]struct {
+		goes func(t *talk)
+		want string // the error
+	}{
+		"it cannot be assigned": {
+			goes: func(t *talk) { t.undeliver(t.hears(wire.TypeTaskAssignment, nil), taken) },
+			want: "not delivered: it is over (INVALID_REQUEST)",
+		},
+		"it is rejected": {
+			goes: func(t *talk) {
+				reviewed(t, agents.ReviewResult{Verdict: wire.VerdictRejected})
+			},
+			want: agents.ErrRejected.Error(),
+		},
+		"it cannot be reviewed": {
+			goes: func(t *talk) {
+				t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{})
+				request := t.hears(wire.TypeReviewRequest, nil)
+				feedback := spoken{from: judge, to: lead, kind: wire.TypeFeedback, replyTo: request.MessageID, payload: agents.Feedback{
+					Type: wire.FeedbackClarification, Subject: "no", Content: "no eyes", ActionRequired: true, TaskID: "another",
+				}}
+				t.deliver(feedback)
+				feedback.payload = agents.Feedback{Type: wire.FeedbackGuidance, Content: "nice", TaskID: "kettle"}
+				t.deliver(feedback)
+				feedback.payload = agents.Feedback{Type: wire.FeedbackClarification, Subject: "no", Content: "no eyes", ActionRequired: true, TaskID: "kettle"}
+				t.deliver(feedback)
+			},
+			want: agents.ErrUnreviewed.Error() + ": no: no eyes",
+		},
+		"there is no reviewer": {
+			goes: func(t *talk) {
+				t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{})
+				t.undeliver(t.hears(wire.TypeReviewRequest, nil), &wire.Error{Code: wire.CodeTimeout, Message: "judge does not run"})
+			},
+			want: "not delivered: judge does not run (TIMEOUT)",
+		},
+		"a person is asked": {
+			goes: usedUp(wire.SessionTask{Phase: wire.PhaseHuman, State: wire.TaskDone}),
+			want: "task kettle is needs_human: changes are wanted after 3 of 3 reviews",
+		},
+		"it is aborted": {
+			goes: usedUp(wire.SessionTask{Phase: wire.PhaseOver, State: wire.TaskCancelled}),
+			want: "task kettle is cancelled: changes are wanted after 3 of 3 reviews",
+		},
+		"it is aborted when done": {
+			goes: usedUp(wire.SessionTask{Phase: wire.PhaseOver, State: wire.TaskDone, Escalated: wire.EscalateAbort}),
+			want: "task kettle is cancelled: changes are wanted after 3 of 3 reviews",
+		},
+		"it is over by then": {
+			goes: refused(wire.SessionTask{Phase: wire.PhaseOver, State: wire.TaskCancelled}),
+			want: "task kettle is cancelled: it is over",
+		},
+		"it goes on elsewhere": {goes: refused(wire.SessionTask{Phase: wire.PhaseWorking}), want: "not delivered: it is over (INVALID_REQUEST)"},
+		"it is cancelled": {
+			goes: func(t *talk) { t.hears(wire.TypeTaskAssignment, nil); t.notify(agents.TaskCancelled, "kettle") },
+			want: "task kettle is cancelled: for a test",
+		},
+		"it is in the hands of people": {
+			goes: func(t *talk) {
+				t.hears(wire.TypeTaskAssignment, nil)
+				t.notify(agents.TaskUpdated, "kettle")
+				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseWorking})
+				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "A person is asked"}))
+				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseHuman})
+			},
+			want: "task kettle is needs_human: A person is asked",
+		},
+		"it cannot be looked at": {
+			goes: func(t *talk) {
+				t.hears(wire.TypeTaskAssignment, nil)
+				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "something"}))
+				require.NoError(t, t.peer.Refuse(t.request("get-session").ID, &wire.Error{Code: wire.CodeDenied, Message: "no"}))
+			},
+			want: "task kettle: something",
+		},
+		"its last word is lost": {
+			goes: func(t *talk) {
+				t.hears(wire.TypeTaskAssignment, nil)
+				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "gone"}))
+				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskFailed})
+			},
+			want: "task kettle is failed: gone",
+		},
+		"the agent has to go": {
+			goes: func(t *talk) {
+				t.hears(wire.TypeTaskAssignment, nil)
+				require.NoError(t, t.peer.Notify(agents.Shutdown, nil))
+			},
+			want: agents.ErrShutdown.Error(),
+		},
+		"the stream ends": {
+			goes: func(t *talk) { t.hears(wire.TypeTaskAssignment, nil); t.peer.End() },
+			want: "the orchestrator has closed the stream: " + io.EOF.Error(),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			converse(t, func(t *talk) {
+				done, _ := t.delivering(agents.Order{Developer: "coder", Reviewer: "judge", Assignment: boil("kettle")})
+				each.goes(t)
+				require.EqualError(t, <-done, each.want)
+			})
+		})
+	}
+}
+
+// TestForced: what was reviewed often enough may be taken as it is, which may be
+// known before it is revised, or after.
+func TestForced(t *testing.T) {
+	taken := wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskDone, Escalated: wire.EscalateForceApprove}
+	for _, late := range []bool{false, true} {
+		converse(t, func(t *talk) {
+			done, delivery := t.delivering(agents.Order{Developer: "coder", Reviewer: "judge", Assignment: boil("kettle")})
+			t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{})
+			t.judges(t.hears(wire.TypeReviewRequest, nil), changes)
+			if late {
+				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseRevise})
+				t.hears(wire.TypeTaskAssignment, nil)
+				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "Approved all the same"}))
+			}
+			t.shows(taken)
+			require.NoError(t, <-done)
+			require.True(t, delivery.Forced)
+		})
+	}
+}
+
+// TestTheLastWordOfATask: that it has ended is told before what came of it.
+func TestTheLastWordOfATask(t *testing.T) {
+	converse(t, func(t *talk) {
+		done, delivery := t.delivering(agents.Order{Developer: "coder", Assignment: boil("kettle")})
+		assignment := t.hears(wire.TypeTaskAssignment, nil)
+		t.notify(agents.TaskUpdated, "kettle")
+		t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskDone})
+		<-time.After(time.Second)
+		t.completes(assignment, agents.Completion{Summary: "at last"})
+		require.NoError(t, <-done)
+		require.Equal(t, "at last", delivery.Completion.Summary)
+	})
+}
+
+// TestTasksBesideEachOther: each waits for its own.
+func TestTasksBesideEachOther(t *testing.T) {
+	converse(t, func(t *talk) {
+		var heard []string
+		s := t.as(lead)
+		done := doing(func() error {
+			return s.LeadAs(t.Context(), agents.Lead{
+				Hear: func(said *agents.Said) { heard = append(heard, said.MessageType) },
+				Do: func(ctx context.Context, a *agents.Architect) error {
+					kettle, err := a.Assign(ctx, "coder", boil("kettle"))
+					lid, err2 := a.Assign(ctx, "coder", boil("lid"))
+					for _, task := range []*agents.SessionTask{kettle, lid, a.Task("of an earlier life")} {
+						completion, failed := task.Completion(ctx)
+						if completion.TaskID != task.ID() {
+							failed = errors.New("it is another's")
+						}
+						err = errors.Join(err, failed)
+					}
+					return errors.Join(err, err2)
+				},
+			})
+		})
+		kettle, lid := t.hears(wire.TypeTaskAssignment, nil), t.hears(wire.TypeTaskAssignment, nil)
+		t.completes(lid, agents.Completion{})
+		t.deliver(spoken{from: coder, to: lead, kind: wire.TypeTaskCompletion, payload: agents.Completion{TaskID: "of an earlier life", Status: wire.OutcomeCompleted}})
+		t.completes(kettle, agents.Completion{})
+		require.NoError(t, <-done)
+		require.Len(t, heard, 3)
+	})
+}
+
+// TestAbort: whoever waits for the task is told so, too.
+func TestAbort(t *testing.T) {
+	converse(t, func(t *talk) {
+		done := t.leading(func(ctx context.Context, a *agents.Architect) error {
+			task, err := a.Assign(ctx, "coder", boil("kettle"))
+			if err != nil {
+				return err
+			}
+			if err := task.Abort(ctx, "enough", true); err != nil {
+				return err
+			}
+			_, err = task.Completion(ctx)
+			return errors.Join(err, a.AbortSession(ctx, coder, "all of it"))
+		})
+		t.hears(wire.TypeTaskAssignment, nil)
+		var abort agents.Abort
+		require.Equal(t, coder, t.hears(wire.TypeAbort, &abort).To)
+		require.Equal(t, agents.Abort{Scope: wire.AbortTask, TargetID: "kettle", Reason: "enough", CleanupRequired: true}, abort)
+		t.hears(wire.TypeAbort, &abort)
+		require.Equal(t, agents.Abort{Scope: wire.AbortSession, TargetID: "kitchen", Reason: "all of it"}, abort)
+		var ended *agents.Ended
+		require.ErrorAs(t, <-done, &ended)
+		require.Equal(t, agents.Ended{TaskID: "kettle", State: wire.TaskCancelled, Why: "enough"}, *ended)
+	})
+}

@@ -1,0 +1,131 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+
+	"orchestrator/wire"
+)
+
+// desk is where the work of a developer or a reviewer lies: an errand for each
+// message that asks for some.
+type desk struct {
+	*Session
+	begin   func(*Said) *errand // nil for a message that asks for no work
+	hear    func(*Said)         // may be nil
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup
+	turns   chan struct{} // has room for those at work
+
+	mu         sync.Mutex
+	errands    map[string]*errand // that are not answered, by key
+	answered   recent[*errand]    // by the message_id of the answer
+	unfinished int
+}
+
+// work does errands until the agent is to shut down, the stream ends or ctx does.
+func (d *desk) work(ctx context.Context, capacity int) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	d.stop, d.turns, d.errands = stop, make(chan struct{}, capacity), make(map[string]*errand)
+	for e := range d.conn.events(ctx, true) {
+		d.heed(ctx, e)
+	}
+	stop(d.conn.ending()) // which is why there is nothing more, if nothing else was
+	d.running.Wait()
+	switch cause := context.Cause(ctx); {
+	case !errors.Is(cause, ErrShutdown) && !errors.Is(cause, io.EOF):
+		return cause
+	case d.unfinished > 0:
+		return fmt.Errorf("%d of the tasks left unfinished: %w", d.unfinished, cause)
+	}
+	return nil
+}
+
+// heed does what an event asks for. It waits for nothing.
+func (d *desk) heed(ctx context.Context, e event) {
+	switch {
+	case e.notice != nil:
+		d.noticed(e.notice)
+	case e.lost != nil:
+		d.lost(ctx, e.lost)
+	default:
+		d.told(ctx, e.said)
+	}
+}
+
+func (d *desk) noticed(notice *Notice) {
+	var about wire.TaskNotice
+	switch {
+	case notice.Name == Shutdown:
+		d.stop(ErrShutdown)
+	case notice.Name == TaskCancelled && notice.Read(&about) == nil:
+		d.cancel(about.TaskID, about.Reason)
+	}
+}
+
+func (d *desk) told(ctx context.Context, said *Said) {
+	d.saw(said)
+	if d.hear != nil {
+		d.hear(said)
+	}
+	switch body := said.Body.(type) {
+	case *wire.Abort:
+		d.abort(body)
+	case *wire.StatusQuery:
+		d.running.Go(func() { d.troubled(d.tellStatus(ctx, said, body.TaskID)) })
+	default:
+		if e := d.begin(said); e != nil {
+			d.start(ctx, e)
+		}
+	}
+}
+
+// abort ends what an architect aborts. Of a session that is not the agent's there
+// is nothing here.
+func (d *desk) abort(what *wire.Abort) {
+	switch {
+	case what.Scope == wire.AbortTask:
+		d.cancel(what.TargetID, what.Reason)
+	case d.me.Session == "" || d.me.Session == what.TargetID:
+		d.cancel("", what.Reason)
+	}
+}
+
+// cancel stops the errands of a task, or all of them. They are forgotten at once,
+// though they may take a while: the task may be assigned again meanwhile.
+func (d *desk) cancel(task, reason string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, e := range d.errands {
+		if task == "" || task == e.task {
+			delete(d.errands, key)
+			e.stop(fmt.Errorf("%w: %s", ErrCancelled, reason))
+		}
+	}
+}
+
+// troubled tells what went wrong, if something did. The rest goes on, unless
+// nothing can be said any more.
+func (d *desk) troubled(err error) {
+	if err != nil && !errors.Is(err, errTorn) {
+		err = d.conn.Log("warn", err.Error(), nil)
+	}
+	if errors.Is(err, errTorn) {
+		d.stop(err)
+	}
+}
+
+// panicked tells where a function of the agent's author panicked, and returns what
+// there is to say of it.
+func (d *desk) panicked(task string, reason any) error {
+	err := fmt.Errorf("it panicked: %v", reason)
+	_ = d.conn.Tell("error", wire.Trouble{ // a broken stream shows in the answer
+		TaskID: task, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
+	})
+	return err
+}

@@ -1,0 +1,120 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// errand is something to do for whoever sent a message.
+type errand struct {
+	key, task string
+	do        func(ctx context.Context, e *errand) error // until it is answered
+	mend      func(ctx context.Context, e *errand, why *Undelivered) error
+	status    func() TaskStatus
+
+	stop   context.CancelCauseFunc
+	before *errand       // what it takes the place of
+	done   chan struct{} // closed when do has returned
+	mended int
+}
+
+// mendings is how often an answer is mended that is refused.
+const mendings = 3
+
+var errAgain = errors.New("the task was assigned again")
+
+// start begins an errand. One that has its key is stopped for it: what is said
+// last is what counts.
+func (d *desk) start(ctx context.Context, e *errand) {
+	ctx, e.stop = context.WithCancelCause(ctx)
+	e.done = make(chan struct{})
+	d.mu.Lock()
+	e.before = d.errands[e.key]
+	d.errands[e.key] = e
+	d.mu.Unlock()
+	if e.before != nil {
+		e.before.stop(errAgain)
+	}
+	d.running.Go(func() {
+		defer close(e.done)
+		defer e.stop(nil)
+		d.finish(e, e.do(ctx, e))
+		if e.before != nil { // whoever waits for this one waits for both
+			<-e.before.done
+		}
+	})
+}
+
+// turn waits until an errand may be done, and says how to give the place to the
+// next one. Two of the same key would work at the same files.
+func (d *desk) turn(ctx context.Context, e *errand) (leave func(), err error) {
+	if e.before != nil {
+		select {
+		case <-e.before.done:
+			e.before = nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	select {
+	case d.turns <- struct{}{}:
+		return func() { <-d.turns }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// off says whether nobody wants to know any more what came of an errand.
+func off(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, ErrCancelled) || errors.Is(cause, errAgain)
+}
+
+// finish is the end of an errand.
+func (d *desk) finish(e *errand, err error) {
+	d.mu.Lock()
+	if d.errands[e.key] == e {
+		delete(d.errands, e.key)
+	}
+	if errors.Is(err, errUnfinished) {
+		d.unfinished++
+	}
+	d.mu.Unlock()
+	if err != nil && !errors.Is(err, errUnfinished) {
+		d.troubled(fmt.Errorf("task %s: %w", e.task, err))
+	}
+}
+
+// expects remembers how an errand was answered, for it may be refused, or has been
+// by now.
+func (d *desk) expects(ctx context.Context, e *errand, answer *Sent) {
+	d.mu.Lock()
+	d.answered.add(answer.MessageID, e)
+	d.mu.Unlock()
+	if answer.Err() != nil {
+		d.lost(ctx, answer)
+	}
+}
+
+// lost is about a message of the agent's own that was not delivered.
+func (d *desk) lost(ctx context.Context, sent *Sent) {
+	d.mu.Lock()
+	e, answer := d.answered.take(sent.MessageID)
+	d.mu.Unlock()
+	why := sent.undelivered()
+	d.running.Go(func() {
+		switch {
+		case !answer && (sent.kind == wire.TypeTaskCompletion || sent.kind == wire.TypeReviewResult): // expects comes yet
+		case !answer:
+			d.troubled(why)
+		case e.mended >= mendings:
+			d.troubled(fmt.Errorf("task %s, given up: %w", e.task, why))
+		default:
+			e.mended++
+			d.finish(e, e.mend(ctx, e, why))
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"orchestrator/wire"
+
+	"github.com/google/uuid"
+)
+
+// asking is a request for a review in which what is not said is as the task has it.
+// Each has an id of its own.
+func (t *SessionTask) asking(r ReviewRequest) ReviewRequest {
+	task := t.work.Task
+	r.ReviewID, r.TaskID = cmp.Or(r.ReviewID, "review-"+uuid.NewString()), t.id
+	if r.Scope.Files == nil {
+		r.Scope.Files = t.done.Changes.Touched()
+	}
+	if r.Scope.FocusAreas == nil {
+		r.Scope.FocusAreas = []string{wire.FocusLogic}
+	}
+	r.Context.TaskDescription = cmp.Or(r.Context.TaskDescription, t.first)
+	if r.Context.AcceptanceCriteria == nil {
+		r.Context.AcceptanceCriteria = task.AcceptanceCriteria
+	}
+	if r.Context.PreviousReviews == nil {
+		r.Context.PreviousReviews = t.reviews
+	}
+	return r
+}
+
+// reviewed remembers a review for the next one.
+func (t *SessionTask) reviewed(result ReviewResult) {
+	key := []string{}
+	for _, f := range result.Findings {
+		if f.FixedIn == 0 && f.Severity != wire.SeveritySuggestion {
+			key = append(key, f.String())
+		}
+	}
+	t.reviews = append(t.reviews[:len(t.reviews):len(t.reviews)], ReviewSummary{
+		Number: int64(len(t.reviews)) + 1, Verdict: result.Verdict, KeyFindings: key,
+	})
+}
+
+// Revise gives the task to its developer again, with what a review has found: in
+// the description, and as a previous attempt.
+func (t *SessionTask) Revise(ctx context.Context, result ReviewResult) error {
+	return t.ReviseAs(ctx, t.id, result)
+}
+
+// ReviseAs is Revise for those who give each attempt an id of its own, which is the
+// task's from then on.
+func (t *SessionTask) ReviseAs(ctx context.Context, id string, result ReviewResult) error {
+	a := t.architect
+	a.mu.Lock()
+	a.tasks[id] = t
+	a.mu.Unlock()
+	work, said := t.work, result.request()
+	work.Task.TaskID = id
+	work.Task.Description = strings.TrimLeft(t.first+"\n\n"+said, "\n")
+	attempts := work.Task.Context.PreviousAttempts
+	work.Task.Context.PreviousAttempts = append(slices.Clone(attempts), Attempt{
+		Number: int64(len(attempts)) + 1, Outcome: result.Verdict, Feedback: said,
+	})
+	return t.assign(ctx, t.developer, work)
+}
+
+// request is what a result asks for, in words.
+func (r *ReviewResult) request() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The review says %s: %s", r.Verdict, r.Summary)
+	for _, c := range r.RequiredChanges {
+		fmt.Fprintf(&b, "\n- %s: %s", c.Priority, c.Description)
+	}
+	for _, f := range r.Findings {
+		if f.FixedIn == 0 {
+			fmt.Fprintf(&b, "\n- %s", f)
+		}
+	}
+	return b.String()
+}
+
+// String is a finding in a line.
+func (f Finding) String() string {
+	place := f.Location.File
+	if f.Location.LineStart > 0 {
+		place = fmt.Sprintf("%s:%d", place, f.Location.LineStart)
+	}
+	text := fmt.Sprintf("%s (%s) in %s: %s", f.Severity, f.Category, place, f.Description)
+	if f.Suggestion != "" {
+		text += " Suggestion: " + f.Suggestion
+	}
+	return text
+}

@@ -1,0 +1,214 @@
+package agents_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	lead  = agents.ArchitectID("lead")
+	coder = agents.DeveloperID("coder")
+	judge = agents.ReviewerID("judge")
+)
+
+// as opens a session for the agent of a talk.
+func (t *talk) as(who wire.AgentIdentifier) *agents.Session {
+	t.Helper()
+	s, err := t.agent.OpenSession(agents.Identity{Agent: who.AgentID, Type: who.AgentType, Session: "kitchen"})
+	require.NoError(t, err)
+	return s
+}
+
+// spoken is a message that somebody else of the session says.
+type spoken struct {
+	id, chain, replyTo string
+	seq                int64
+	from, to           wire.AgentIdentifier
+	kind               string
+	payload            any
+}
+
+// line spells it as the orchestrator delivers it.
+func (m spoken) line() string {
+	if m.id == "" {
+		m.id = uuid.NewString()
+	}
+	text, err := wire.Encode(map[string]any{
+		"message_id": m.id, "timestamp": "2026-02-04T14:30:00Z", "sequence_number": m.seq, "from_agent": m.from, "to_agent": m.to,
+		"message_type": m.kind, "payload": m.payload, "correlation_id": "chain" + m.chain,
+	})
+	if err != nil {
+		panic(err)
+	}
+	if m.replyTo != "" {
+		text = fmt.Appendf(text[:len(text)-1], `,"reply_to":%q}`, m.replyTo)
+	}
+	return string(text)
+}
+
+func (t *talk) deliver(m spoken) {
+	t.Helper()
+	t.say(m.line())
+	synctest.Wait()
+}
+
+// hears expects the agent to say a message of a type, and reads it.
+func (t *talk) hears(kind string, into any) *agents.Said {
+	t.Helper()
+	said, err := t.peer.Said()
+	require.NoError(t, err)
+	require.Equal(t, kind, said.MessageType, string(said.Document))
+	require.Empty(t, said.Notes)
+	if into != nil {
+		require.NoError(t, said.Read(into))
+	}
+	return said
+}
+
+func (t *talk) undeliver(said *agents.Said, why *wire.Error) {
+	t.Helper()
+	require.NoError(t, t.peer.Undelivered(said.MessageID, "", why))
+	synctest.Wait()
+}
+
+// doing runs something in the background and returns where its outcome goes.
+func doing(do func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	return done
+}
+
+func boil(task string) agents.Assignment {
+	return agents.Assignment{Priority: "medium", Task: agents.TaskInput{
+		TaskID: task, Description: "boil water", AcceptanceCriteria: []string{"it boils"},
+		Constraints: agents.Constraints{Scope: []string{"kettle/**"}},
+	}}
+}
+
+func TestSessionVerbs(t *testing.T) {
+	converse(t, func(t *talk) {
+		s := t.as(lead)
+		var sent *agents.Sent
+		done := doing(func() (err error) { sent, err = s.Assign(t.Context(), "coder", boil("kettle")); return err })
+		first := t.hears(wire.TypeTaskAssignment, nil)
+		require.NoError(t, <-done)
+		require.JSONEq(t, `{
+			"task":{"task_id":"kettle","task_description":"boil water","context":{"specs":[],"reference_files":[]},
+				"constraints":{"scope":["kettle/**"],"testing_required":false,"must_not_break":[]},"acceptance_criteria":["it boils"]},
+			"priority":"medium"}`, string(first.Payload))
+		require.Equal(t, first.MessageID, sent.MessageID)
+		require.Equal(t, first.CorrelationID, sent.CorrelationID)
+		require.NotEmpty(t, sent.CorrelationID)
+		require.Equal(t, []any{"kitchen", lead, coder, int64(1)}, []any{first.SessionID, first.From, first.To, sent.SequenceNumber})
+		require.Equal(t, "2000-01-01T00:00:00.000Z", first.Timestamp)
+
+		chained := s.Chain("mine")
+		for kind, say := range map[string]func() (*agents.Sent, error){
+			wire.TypeReviewRequest: func() (*agents.Sent, error) {
+				return chained.RequestReview(t.Context(), "judge", agents.ReviewRequest{TaskID: "kettle"})
+			},
+			wire.TypeAbort: func() (*agents.Sent, error) {
+				return chained.Abort(t.Context(), coder, agents.Abort{Scope: wire.AbortSession, Reason: "enough"})
+			},
+			wire.TypeFeedback: func() (*agents.Sent, error) {
+				return chained.GiveFeedback(t.Context(), judge, agents.Feedback{Type: wire.FeedbackGuidance})
+			},
+			wire.TypeStatusQuery: func() (*agents.Sent, error) {
+				return chained.AskStatus(t.Context(), judge, agents.StatusQuery{TaskID: "kettle"})
+			},
+		} {
+			done := doing(func() error { _, err := say(); return err })
+			said := t.hears(kind, nil)
+			require.NoError(t, <-done)
+			require.Equal(t, "mine", said.CorrelationID)
+			require.Greater(t, said.SequenceNumber, int64(1))
+		}
+	})
+}
+
+// TestAnswersKeepTheChain: what answers a message belongs together with it, and
+// comes after it.
+func TestAnswersKeepTheChain(t *testing.T) {
+	converse(t, func(t *talk) {
+		s := t.as(coder)
+		t.deliver(spoken{id: "msg-7-kettle", seq: 41, from: lead, to: coder, kind: wire.TypeTaskAssignment, payload: boil("kettle")})
+		var said *agents.Said
+		for said = range t.agent.Talk(t.Context()) {
+			break
+		}
+		for kind, say := range map[string]func() (*agents.Sent, error){
+			wire.TypeAcknowledgment: func() (*agents.Sent, error) { return s.Acknowledge(t.Context(), said) },
+			wire.TypeTaskProgress: func() (*agents.Sent, error) {
+				return s.Report(t.Context(), said, agents.Progress{Percent: 12.5, Step: "filling"})
+			},
+			wire.TypeTaskCompletion: func() (*agents.Sent, error) {
+				return s.Complete(t.Context(), said, agents.Completion{Summary: "it boils", Changes: agents.FileChanges{Created: []agents.FileChange{{Path: "kettle/a"}}}})
+			},
+			wire.TypeFeedback: func() (*agents.Sent, error) {
+				return s.Answer(t.Context(), said, agents.Feedback{Type: wire.FeedbackQuestion})
+			},
+			wire.TypeStatusResponse: func() (*agents.Sent, error) { return s.TellStatus(t.Context(), said, agents.Status{}) },
+		} {
+			done := doing(func() error { _, err := say(); return err })
+			answer := t.hears(kind, nil)
+			require.NoError(t, <-done)
+			require.Equal(t, []any{"chain", lead}, []any{answer.CorrelationID, answer.To}, kind)
+			require.Greater(t, answer.SequenceNumber, int64(41))
+			if kind != wire.TypeTaskProgress {
+				require.Equal(t, "msg-7-kettle", answer.ReplyTo)
+			}
+			if kind == wire.TypeTaskCompletion {
+				require.Contains(t, string(answer.Payload), `"task_id":"kettle","status":"completed"`)
+				require.Contains(t, string(answer.Payload), `"change_type":"created"`)
+			}
+		}
+	})
+}
+
+// TestSessionsRefuseWhatMakesNoSense: at once, and nothing is said.
+func TestSessionsRefuseWhatMakesNoSense(t *testing.T) {
+	converse(t, func(t *talk) {
+		s := t.as(lead)
+		_, err := s.Assign(t.Context(), "coder", agents.Assignment{Priority: "urgent"})
+		require.ErrorContains(t, err, "task_assignment: it cannot be said: task_id must not be empty")
+		_, err = s.GiveFeedback(t.Context(), coder, agents.Feedback{Type: "praise"})
+		require.ErrorContains(t, err, "feedback_type must be one of")
+		_, err = s.TellStatus(t.Context(), &agents.Said{SessionMessage: &wire.SessionMessage{From: coder}}, []int{1})
+		require.ErrorContains(t, err, "a payload must be an object")
+		_, err = t.as(coder).Assign(t.Context(), "judge", boil("kettle"))
+		require.ErrorContains(t, err, "task_assignment is for an agent of the type architect to say")
+
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		_, err = s.Assign(stopped, "coder", boil("kettle"))
+		require.ErrorIs(t, err, context.Canceled)
+		requireSilence(t)
+	})
+}
+
+func TestWhoIsWhoInASession(t *testing.T) {
+	conn, peer := agents.Pipe()
+	defer peer.Close()
+	_, err := conn.OpenSession(agents.Identity{Type: wire.AgentDeveloper})
+	require.ErrorContains(t, err, "$ORC_AGENT_ID is not set")
+	_, err = conn.OpenSession(agents.Identity{Agent: "coder", Type: "worker"})
+	require.ErrorContains(t, err, `"worker" is none of the types`)
+
+	t.Setenv("ORC_AGENT_ID", "coder")
+	t.Setenv("ORC_SESSION_TYPE", "developer")
+	t.Setenv("ORC_SESSION", "kitchen")
+	s, err := conn.OpenSession(agents.Identity{})
+	require.NoError(t, err)
+	require.Equal(t, agents.Identity{Agent: "coder", Type: "developer", Session: "kitchen"}, s.Identity())
+	require.Same(t, conn, s.Conn())
+	require.ErrorContains(t, s.Lead(t.Context(), nil), "coder is of the type developer, and this is for one of the type architect")
+	require.Error(t, s.Review(t.Context(), nil))
+}

@@ -1,0 +1,111 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+
+	"orchestrator/wire"
+
+	"github.com/google/uuid"
+)
+
+// Assign gives a task to a developer. It begins a chain of messages, unless the
+// Session is one of a Chain.
+func (s *Session) Assign(ctx context.Context, developer string, work Assignment) (*Sent, error) {
+	m := s.to(DeveloperID(developer), wire.TypeTaskAssignment)
+	m.CorrelationID = cmp.Or(m.CorrelationID, uuid.NewString())
+	work.Priority = cmp.Or(work.Priority, wire.PriorityMedium)
+	return s.say(ctx, m, work)
+}
+
+// Acknowledge says that an assignment has arrived.
+func (s *Session) Acknowledge(ctx context.Context, assignment *Said) (*Sent, error) {
+	return s.say(ctx, s.answering(assignment, wire.TypeAcknowledgment), nil)
+}
+
+// Report tells whoever assigned a task how far it is.
+func (s *Session) Report(ctx context.Context, assignment *Said, how Progress) (*Sent, error) {
+	how.TaskID = cmp.Or(how.TaskID, taskOf(assignment))
+	return s.say(ctx, s.about(assignment, wire.TypeTaskProgress), how)
+}
+
+// Complete tells whoever assigned a task what came of it.
+func (s *Session) Complete(ctx context.Context, assignment *Said, what Completion) (*Sent, error) {
+	what.TaskID = cmp.Or(what.TaskID, taskOf(assignment))
+	what.Status = cmp.Or(what.Status, wire.OutcomeCompleted)
+	what.Changes = what.Changes.typed()
+	return s.say(ctx, s.answering(assignment, wire.TypeTaskCompletion), what)
+}
+
+// RequestReview asks a reviewer to look at a task.
+func (s *Session) RequestReview(ctx context.Context, reviewer string, what ReviewRequest) (*Sent, error) {
+	what.ReviewID = cmp.Or(what.ReviewID, uuid.NewString())
+	return s.say(ctx, s.to(ReviewerID(reviewer), wire.TypeReviewRequest), what)
+}
+
+// Judge tells whoever asked for a review what came of it.
+func (s *Session) Judge(ctx context.Context, request *Said, result ReviewResult) (*Sent, error) {
+	if asked, ok := request.Body.(*wire.ReviewRequest); ok {
+		result.ReviewID, result.TaskID = cmp.Or(result.ReviewID, asked.ReviewID), cmp.Or(result.TaskID, asked.TaskID)
+	}
+	return s.say(ctx, s.answering(request, wire.TypeReviewResult), result)
+}
+
+// Feedback is what any agent may say to any other.
+type Feedback struct {
+	Type           string `json:"feedback_type"` // wire.FeedbackQuestion and so on
+	Subject        string `json:"subject"`
+	Content        string `json:"content"`
+	ActionRequired bool   `json:"action_required"`
+	TaskID         string `json:"related_task_id,omitzero"`
+}
+
+// GiveFeedback says it.
+func (s *Session) GiveFeedback(ctx context.Context, to wire.AgentIdentifier, feedback Feedback) (*Sent, error) {
+	return s.say(ctx, s.to(to, wire.TypeFeedback), feedback)
+}
+
+// Answer says it to whoever said something.
+func (s *Session) Answer(ctx context.Context, said *Said, feedback Feedback) (*Sent, error) {
+	return s.say(ctx, s.answering(said, wire.TypeFeedback), feedback)
+}
+
+// StatusQuery is the payload of a question how things are.
+type StatusQuery struct {
+	TaskID string `json:"task_id,omitzero"` // "": of everything
+}
+
+// AskStatus asks another agent how things are.
+func (s *Session) AskStatus(ctx context.Context, to wire.AgentIdentifier, about StatusQuery) (*Sent, error) {
+	return s.say(ctx, s.to(to, wire.TypeStatusQuery), about)
+}
+
+// TellStatus answers that, with any object. The roles do it by themselves, with a
+// Status.
+func (s *Session) TellStatus(ctx context.Context, query *Said, status any) (*Sent, error) {
+	return s.say(ctx, s.answering(query, wire.TypeStatusResponse), status)
+}
+
+// Abort ends a task or a session.
+type Abort struct {
+	Scope           string `json:"scope"`     // wire.AbortTask or wire.AbortSession
+	TargetID        string `json:"target_id"` // of the task or the session; the agent's own one when it is ""
+	Reason          string `json:"reason"`
+	CleanupRequired bool   `json:"cleanup_required"`
+}
+
+// Abort tells an agent that a task or the session has ended.
+func (s *Session) Abort(ctx context.Context, to wire.AgentIdentifier, what Abort) (*Sent, error) {
+	if what.Scope == wire.AbortSession {
+		what.TargetID = cmp.Or(what.TargetID, s.me.Session)
+	}
+	return s.say(ctx, s.to(to, wire.TypeAbort), what)
+}
+
+// taskOf is the task that an assignment is about.
+func taskOf(assignment *Said) string {
+	if body, ok := assignment.Body.(*wire.SessionAssignment); ok {
+		return body.Task.TaskID
+	}
+	return ""
+}

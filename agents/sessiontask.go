@@ -1,0 +1,173 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// SessionTask is a task that an architect has given out. One goroutine at a time
+// waits for what becomes of it.
+type SessionTask struct {
+	architect *Architect
+	bell      chan struct{} // rings when there is a tiding
+
+	first   string // what is to be done, as it was said first
+	done    Completion
+	reviews []ReviewSummary
+	sent    *Sent // the last assignment
+
+	mu        sync.Mutex
+	id        string
+	developer string
+	work      Assignment // as it was assigned last
+	chain     string     // its correlation_id
+	tidings   []tiding   // that nobody has looked for
+}
+
+// tiding is something new about a task: one of these.
+type tiding struct {
+	completion *Completion
+	result     *ReviewResult
+	feedback   *wire.Feedback
+	answers    string // the message that the feedback answers
+	notice     *wire.TaskNotice
+	cancelled  bool
+}
+
+// ID is the id of the task.
+func (t *SessionTask) ID() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.id
+}
+
+func (t *SessionTask) put(m tiding) {
+	t.mu.Lock()
+	t.tidings = append(t.tidings, m)
+	t.mu.Unlock()
+	ring(t.bell)
+}
+
+// find takes the first tiding that somebody looks for.
+func (t *SessionTask) find(wanted func(tiding) bool) (tiding, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, m := range t.tidings {
+		if wanted(m) {
+			t.tidings = append(t.tidings[:i:i], t.tidings[i+1:]...)
+			return m, true
+		}
+	}
+	return tiding{}, false
+}
+
+// lastWord is how long one waits for what must be on its way.
+const lastWord = 10 * time.Second
+
+// wait waits for a tiding. The message that it answers may be refused, and a notice may
+// say that there will be none.
+func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(tiding) bool, done bool) (tiding, error) {
+	var ended error
+	var late <-chan time.Time
+	for {
+		if m, ok := t.find(wanted); ok {
+			return m, nil
+		}
+		if m, ok := t.find(func(m tiding) bool { return m.notice != nil }); ok {
+			var final *Ended
+			switch err := t.heed(ctx, m); {
+			case err == nil:
+			case done && errors.As(err, &final) && (final.State == wire.TaskDone || final.State == wire.TaskFailed): // somebody has said so
+				ended, late = err, time.After(lastWord)
+			default:
+				ended, late = err, time.After(0) // unless it has come meanwhile
+			}
+			continue
+		}
+		select {
+		case <-t.bell:
+		case <-sent.Refused():
+			return tiding{}, sent.Err()
+		case <-late:
+			return tiding{}, ended
+		case <-ctx.Done():
+			return tiding{}, context.Cause(ctx)
+		}
+	}
+}
+
+// assign says an assignment, in the chain of the first one.
+func (t *SessionTask) assign(ctx context.Context, developer string, work Assignment) error {
+	t.mu.Lock()
+	t.id, t.developer, t.work = work.Task.TaskID, developer, work
+	t.mu.Unlock()
+	sent, err := t.session().Assign(ctx, developer, work)
+	if err == nil {
+		t.sent = sent
+		t.mu.Lock()
+		t.chain = sent.CorrelationID
+		t.mu.Unlock()
+	}
+	return err
+}
+
+// session is the session for messages about the task.
+func (t *SessionTask) session() *Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.architect.Chain(cmp.Or(t.chain, t.architect.chain))
+}
+
+// Completion waits for what comes of the task. It fails with an *Undelivered when
+// the developer is not given it, and with an *Ended when it has come to its end
+// without.
+func (t *SessionTask) Completion(ctx context.Context) (Completion, error) {
+	m, err := t.wait(ctx, t.sent, func(m tiding) bool { return m.completion != nil }, true)
+	if err != nil {
+		return Completion{}, err
+	}
+	t.done = *m.completion
+	return t.done, nil
+}
+
+// Review has the task reviewed, and waits for the result. What the request does not
+// say is as the task has it. It fails as Completion does, and with ErrUnreviewed
+// when the reviewer says so.
+func (t *SessionTask) Review(ctx context.Context, reviewer string, request ReviewRequest) (ReviewResult, error) {
+	request = t.asking(request)
+	sent, err := t.session().RequestReview(ctx, reviewer, request)
+	if err != nil {
+		return ReviewResult{}, err
+	}
+	m, err := t.wait(ctx, sent, func(m tiding) bool {
+		return m.result != nil && m.result.ReviewID == request.ReviewID || m.feedback != nil && m.answers == sent.MessageID
+	}, false)
+	switch {
+	case err != nil:
+		return ReviewResult{}, err
+	case m.feedback != nil:
+		return ReviewResult{}, fmt.Errorf("%w: %s: %s", ErrUnreviewed, m.feedback.Subject, m.feedback.Content)
+	}
+	t.reviewed(*m.result)
+	return *m.result, nil
+}
+
+// Abort ends the task. Whoever waits for it is told so, too.
+func (t *SessionTask) Abort(ctx context.Context, reason string, cleanup bool) error {
+	t.mu.Lock()
+	id, developer := t.id, t.developer
+	t.mu.Unlock()
+	_, err := t.session().Abort(ctx, DeveloperID(developer), Abort{
+		Scope: wire.AbortTask, TargetID: id, Reason: reason, CleanupRequired: cleanup,
+	})
+	if err == nil {
+		t.put(tiding{notice: &wire.TaskNotice{TaskID: id, Reason: reason}, cancelled: true})
+	}
+	return err
+}

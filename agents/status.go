@@ -1,0 +1,41 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// Status is what a developer or a reviewer answers when it is asked how things
+// are.
+type Status struct {
+	State string       `json:"status"` // idle or busy
+	Tasks []TaskStatus `json:"tasks"`
+}
+
+// TaskStatus is how a task is that it has.
+type TaskStatus struct {
+	TaskID  string  `json:"task_id"`
+	Percent float64 `json:"progress_percent"` // from 0 to 100
+	Step    string  `json:"current_step"`
+}
+
+// tellStatus answers a question how things are: with one task, or with all when
+// it is "".
+func (d *desk) tellStatus(ctx context.Context, query *Said, task string) error {
+	status := Status{State: "idle", Tasks: []TaskStatus{}}
+	d.mu.Lock()
+	for _, e := range d.errands {
+		status.State = "busy"
+		if task == "" || task == e.task {
+			status.Tasks = append(status.Tasks, e.status())
+		}
+	}
+	d.mu.Unlock()
+	slices.SortFunc(status.Tasks, func(a, b TaskStatus) int { return cmp.Compare(a.TaskID, b.TaskID) })
+	_, err := d.TellStatus(ctx, query, status)
+	if gaveUp(ctx, err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+func (a *app) reviewShowCommand() *cobra.Command {
+	var session string
+	verb := &cobra.Command{
+		Use:   "show ID",
+		Short: "Everything about a review",
+		Long: `Shows a review: of which task it is, who reviews it, what it came to, and each of
+its findings, with the review since which it is open, or that found it fixed. Any
+unique prefix of its id will do.`,
+		Example:           "  orchestrator review show review-001\n  orchestrator review show review-001 --session checkout --json",
+		Args:              words(1, 1),
+		ValidArgsFunction: a.completeReviews,
+		RunE: func(verb *cobra.Command, args []string) error {
+			if err := notEmpty(verb, "session"); err != nil {
+				return err
+			}
+			return a.showReview(args[0], session)
+		},
+	}
+	verb.Flags().StringVar(&session, "session", "", "the session `NAME` that it belongs to, where several have one of this id")
+	_ = verb.RegisterFlagCompletionFunc("session", a.completeSessions)
+	return verb
+}
+
+func (a *app) showReview(word, session string) error {
+	if word == "" {
+		return misused("the id of a review is missing: it is empty", noReviewHint)
+	}
+	return a.speak(func(ctx context.Context, d *door) error {
+		all, err := a.listReviews(ctx, d, wire.ListReviews{SessionID: session})
+		if err != nil {
+			return err
+		}
+		r, err := reviewOf(all, word)
+		switch {
+		case err != nil:
+			return err
+		case a.flags.quiet && !a.flags.json:
+			return a.print("%s\n", wire.Visible(r.ReviewID))
+		}
+		task, summary, err := a.reviewed(ctx, d, r)
+		if err != nil {
+			return err
+		}
+		findings := findingsOf(r, task)
+		if a.flags.json {
+			return a.document(reviewDocument{FormatVersion: wire.FormatVersion, Review: r.raw, Findings: findings})
+		}
+		return a.print("%s", reviewCard(r, task, summary, findings, a.paint(a.stdout), time.Now()))
+	})
+}
+
+const noReviewHint = "See which there are: orchestrator review ls"
+
+// reviewOf finds the review that a word stands for.
+func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
+	var exact, fits []*reviewSeen
+	var ids []string
+	for i := range all {
+		r := &all[i]
+		ids = append(ids, r.ReviewID)
+		if r.ReviewID == word {
+			exact = append(exact, r)
+		}
+		if strings.HasPrefix(r.ReviewID, word) {
+			fits = append(fits, r)
+		}
+	}
+	if len(exact) > 0 {
+		fits = exact
+	}
+	switch len(fits) {
+	case 1:
+		return fits[0], nil
+	case 0:
+		f := &failure{
+			exit: exitNotFound, code: wire.CodeNotFound, message: fmt.Sprintf("No review has an id that begins with %q", word),
+			hint: noReviewHint, details: map[string]any{"review": word},
+		}
+		if likely := nearest(word, ids); likely != "" {
+			f.because = []string{fmt.Sprintf("Did you mean %q?", likely)}
+		}
+		return nil, f
+	}
+	const few = 5
+	var shown []string
+	for _, r := range fits[:min(few, len(fits))] {
+		shown = append(shown, fmt.Sprintf("%s of %s", wire.Visible(r.ReviewID), oneLine(r.SessionID)))
+	}
+	if len(fits) > few {
+		shown = append(shown, fmt.Sprintf("and %d more", len(fits)-few))
+	}
+	hint := "Write more of the id"
+	if len(exact) > 1 {
+		hint = "Say of which session: --session NAME"
+	}
+	return nil, &failure{
+		exit: exitNotFound, code: wire.CodeNotFound, message: fmt.Sprintf("%q fits %d reviews: %s", word, len(fits), strings.Join(shown, ", ")),
+		hint: hint, details: map[string]any{"review": word},
+	}
+}
+
+// reviewed asks for the task of a review, and for the summary of its result.
+func (a *app) reviewed(ctx context.Context, d *door, r *reviewSeen) (*wire.SessionTask, string, error) {
+	seen, err := a.getSession(ctx, d, &wire.GetSession{SessionID: r.SessionID, TaskID: r.TaskID}, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	summary := ""
+	for _, raw := range seen.Messages {
+		s, err := readSaid(raw)
+		if err != nil {
+			return nil, "", err
+		}
+		if s.kind != wire.TypeReviewResult || s.refused != "" {
+			continue
+		}
+		if b := bodyOf[resultSaid](s.payload); b.ReviewID == r.ReviewID {
+			summary = b.Summary
+		}
+	}
+	for i := range seen.Tasks {
+		if seen.Tasks[i].TaskID == r.TaskID {
+			return &seen.Tasks[i], summary, nil
+		}
+	}
+	return &wire.SessionTask{TaskID: r.TaskID}, summary, nil
+}
+
+// findingsOf are the findings that a review names, in its order. One of which
+// nothing more is known is there all the same.
+func findingsOf(r *reviewSeen, t *wire.SessionTask) []wire.FindingView {
+	found := make([]wire.FindingView, 0, len(r.Findings))
+	for _, id := range r.Findings {
+		i := slices.IndexFunc(t.Findings, func(f wire.FindingView) bool { return f.ID == id })
+		if i < 0 {
+			found = append(found, wire.FindingView{ID: id})
+			continue
+		}
+		found = append(found, t.Findings[i])
+	}
+	return found
+}
+
+// reviewCard is a review in full.
+func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []wire.FindingView, p paint, now time.Time) string {
+	at := func(stamp string) string { return clock(stamp, now, time.TimeOnly) }
+	c := card{}
+	c.row("session", oneLine(r.SessionID))
+	c.row("task", strings.TrimSpace(sessionID(t.TaskID)+"  "+clip(oneLine(t.Name), 60)+"  "+oneLine(t.Phase)))
+	c.row("reviewer", oneLine(r.Reviewer))
+	iteration := fmt.Sprint(r.Iteration)
+	if t.MaxIterations > 0 {
+		iteration += fmt.Sprintf(" of %d", t.MaxIterations)
+	}
+	c.row("iteration", iteration)
+	c.row("asked", at(r.RequestedAt))
+	if r.DecidedAt != "" {
+		decided := at(r.DecidedAt)
+		if took, ok := between(r.RequestedAt, r.DecidedAt); ok {
+			decided += " after " + shortDuration(took)
+		}
+		c.row("decided", decided)
+	}
+	c.text("summary", summary)
+	shown := fmt.Sprintf("%s  %s\n", p.strong(oneLine(r.ReviewID)), p.verdict(r.Verdict, verdictWord(&r.ReviewView))) + table(c.lines)
+	if len(findings) == 0 {
+		return shown
+	}
+	return shown + "\n" + table(findingRows(findings, p))
+}
+
+func findingRows(findings []wire.FindingView, p paint) [][]cell {
+	rows := [][]cell{{text("FINDING"), text("SEVERITY"), text("CATEGORY"), text("FILE"), text("STATE"), text("WHAT")}}
+	for i := range findings {
+		f := &findings[i]
+		state := cell{text: "open"}
+		switch {
+		case f.Fixed > 0:
+			state = cell{text: fmt.Sprintf("fixed in iteration %d", f.Fixed), ink: p.good}
+		case f.Found > 0:
+			state = text(fmt.Sprintf("open since iteration %d", f.Found))
+		}
+		rows = append(rows, []cell{
+			text(sessionID(f.ID)), {text: cmp.Or(oneLine(f.Severity), "-"), ink: func(s string) string { return p.severity(f.Severity, s) }},
+			text(cmp.Or(oneLine(f.Category), "-")), text(cmp.Or(oneLine(f.File), "-")), state, text(clip(oneLine(f.Text), 80)),
+		})
+	}
+	return rows
+}
+
+// completeReviews offers the ids of reviews.
+func (a *app) completeReviews(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(already) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offered []cobra.Completion
+	for _, r := range forShell[wire.ReviewList](a, "list-reviews", wire.ListReviews{}).Reviews {
+		offered = append(offered, cobra.CompletionWithDesc(r.ReviewID, sessionID(r.TaskID)+", "+verdictWord(&r)))
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// sessionCard is a session and its rules.
+func sessionCard(v *wire.SessionView, p paint) string {
+	c := card{}
+	from := "the file"
+	if v.Source == wire.SessionByHand {
+		from = "somebody: orchestrator session new"
+	}
+	c.row("from", from)
+	c.row("reason", v.Reason)
+	c.row("messages", validationWords(v.Validation))
+	needs := "a task is done when its developer says so"
+	if v.RequireReview {
+		needs = "a task is done when it is approved"
+	}
+	c.row("reviews", fmt.Sprintf("%s; %d at most, then %s", needs, v.MaxIterations, v.OnMax))
+	if v.TaskTimeout > 0 {
+		c.row("time", "a task may take "+shortMS(v.TaskTimeout))
+	}
+	if v.ProgressAfter > 0 {
+		c.row("progress", fmt.Sprintf("of a task that takes longer than %s, every %s", plainDuration(v.ProgressAfter), plainDuration(v.ProgressEvery)))
+	}
+	return fmt.Sprintf("%s  %s\n", p.strong(oneLine(v.ID)), p.session(v.State, oneLine(v.State))) + table(c.lines)
+}
+
+// plainDuration is a time of milliseconds as the file would say it.
+func plainDuration(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+
+func validationWords(validation string) string {
+	switch validation {
+	case wire.ValidationStrict:
+		return "strict: nothing is forgiven"
+	case wire.ValidationStandard:
+		return "standard: what is often left out is forgiven"
+	}
+	return validation
+}
+
+// membersTable lists the members, and what each is at.
+func membersTable(v *wire.SessionView, p paint) string {
+	rows := [][]cell{{text("MEMBER"), text("TYPE"), text("STATUS"), figure("WAITING"), text("AT")}}
+	for i := range v.Standing {
+		m := &v.Standing[i]
+		waiting := figure(strconv.Itoa(m.Waiting))
+		if m.Waiting > 0 {
+			waiting.ink = p.warn
+		}
+		rows = append(rows, []cell{
+			text(oneLine(m.AgentID)), text(oneLine(m.AgentType)), text(cmp.Or(oneLine(m.Status), "-")), waiting, text(atWords(v, m)),
+		})
+	}
+	return table(rows)
+}
+
+// atWords say what a member has to do now: a few things, and how many more.
+func atWords(v *wire.SessionView, m *wire.MemberView) string {
+	const few = 3
+	var at []string
+	switch m.AgentType {
+	case wire.AgentReviewer:
+		for i := range v.Reviews {
+			if r := &v.Reviews[i]; r.Reviewer == m.AgentID && r.Verdict == "" {
+				at = append(at, fmt.Sprintf("%s of %s", sessionID(r.ReviewID), sessionID(r.TaskID)))
+			}
+		}
+	default:
+		for i := range v.Tasks {
+			if t := &v.Tasks[i]; concerns(t, m) {
+				at = append(at, strings.TrimSpace(fmt.Sprintf("%s %s %s", sessionID(t.TaskID), oneLine(t.Phase), percent(t.Progress))))
+			}
+		}
+	}
+	if more := len(at) - few; more > 0 {
+		at = append(at[:few], fmt.Sprintf("%d more", more))
+	}
+	return cmp.Or(strings.Join(at, ", "), "-")
+}
+
+// The phases in which it is the developer's, or the architect's, to do something.
+var (
+	phasesOfDeveloper = []string{wire.PhaseAssigned, wire.PhaseWorking}
+	phasesOfArchitect = []string{wire.PhaseCompleted, wire.PhaseRevise, wire.PhaseRedesign}
+)
+
+func concerns(t *wire.SessionTask, m *wire.MemberView) bool {
+	switch m.AgentID {
+	case t.Developer:
+		return slices.Contains(phasesOfDeveloper, t.Phase)
+	case t.Architect:
+		return slices.Contains(phasesOfArchitect, t.Phase) && !(t.Phase == wire.PhaseCompleted && t.State.Final())
+	}
+	return false
+}
+
+// sessionID is an id as people see it: those of members are short, those of the
+// orchestrator are told by their beginning.
+func sessionID(id string) string {
+	if wholeID(id) {
+		return shortID(id)
+	}
+	return clip(oneLine(id), 40)
+}
+
+// taskHead is the line above what was said of a task.
+func taskHead(t *wire.SessionTask, p paint) string {
+	said := []string{
+		p.strong(sessionID(t.TaskID)), clip(oneLine(t.Name), 60), phaseWords(t, p),
+		fmt.Sprintf("iteration %d of %d", t.Iteration, t.MaxIterations), "by " + oneLine(t.Developer),
+	}
+	if t.Phase == wire.PhaseWorking || t.Phase == wire.PhaseAssigned {
+		said = append(said, strings.TrimSpace(percent(t.Progress)+" "+clip(oneLine(t.Step), 40)))
+	}
+	if t.Tries > 1 {
+		said = append(said, fmt.Sprintf("try %d", t.Tries))
+	}
+	if t.Overdue {
+		said = append(said, p.warn("overdue: no progress was heard of"))
+	}
+	if t.Escalated != "" {
+		said = append(said, p.warn("escalated: "+oneLine(t.Escalated)))
+	}
+	if t.Revises != "" {
+		said = append(said, "revises "+sessionID(t.Revises))
+	}
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "  ") + "\n"
+}
+
+// phaseWords are where a task stands in its session, and what became of it.
+func phaseWords(t *wire.SessionTask, p paint) string {
+	state := p.task(t.State, oneLine(string(t.State)))
+	switch {
+	case t.Phase == wire.PhaseOver:
+		return state
+	case t.State.Final(): // it is done, and its reviews go on
+		return p.phase(t.Phase, oneLine(t.Phase)) + ", " + state
+	}
+	return p.phase(t.Phase, oneLine(t.Phase))
+}
+
+// taskFoot is what stands below what was said of a task: what went wrong, and the
+// findings that are open.
+func taskFoot(t *wire.SessionTask, p paint) string {
+	foot := ""
+	if e := t.Error; e != nil {
+		foot = fmt.Sprintf("  %s %s: %s (%s)\n", p.bad("error"), oneLine(e.ErrorType), oneLine(e.ErrorMessage), oneLine(e.SuggestedAction))
+	}
+	var rows [][]cell
+	fixed := 0
+	for i := range t.Findings {
+		f := &t.Findings[i]
+		if f.Fixed > 0 {
+			fixed++
+			continue
+		}
+		rows = append(rows, []cell{
+			{text: "    " + oneLine(f.Severity), ink: func(s string) string { return p.severity(f.Severity, s) }},
+			text(sessionID(f.ID)), text(cmp.Or(oneLine(f.File), "-")), text(fmt.Sprintf("since iteration %d", f.Found)), text(clip(oneLine(f.Text), 60)),
+		})
+	}
+	if len(rows) > 0 {
+		foot += "  open findings\n" + table(rows)
+	}
+	if fixed > 0 {
+		foot += fmt.Sprintf("  %s fixed\n", isOrAre(fixed, "finding"))
+	}
+	return foot
+}
+
+func isOrAre(n int, noun string) string {
+	if n == 1 {
+		return count(n, noun) + " is"
+	}
+	return count(n, noun) + " are"
+}
+
+// phase is the colour of where a task is in its session.
+func (p paint) phase(phase, text string) string {
+	switch phase {
+	case wire.PhaseWorking:
+		return p.good(text)
+	case wire.PhaseRevise, wire.PhaseRedesign, wire.PhaseHuman:
+		return p.warn(text)
+	}
+	return text
+}
+
+// severity is the colour of a finding.
+func (p paint) severity(severity, text string) string {
+	switch severity {
+	case wire.SeverityCritical, wire.SeverityMajor:
+		return p.bad(text)
+	case wire.SeverityMinor:
+		return p.warn(text)
+	}
+	return text
+}
+
+// verdict is the colour of what a review comes to.
+func (p paint) verdict(verdict, text string) string {
+	switch verdict {
+	case wire.VerdictApproved:
+		return p.good(text)
+	case wire.VerdictChangesRequested:
+		return p.warn(text)
+	case wire.VerdictRejected:
+		return p.bad(text)
+	}
+	return text
+}
