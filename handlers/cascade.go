@@ -135,6 +135,9 @@ func (t *turn) resolve(k *task) (count int, unblocked []*task) {
 			continue
 		}
 		down := t.list[v.Down]
+		if v.Kind == graph.Soft {
+			t.offerSoft(k, down)
+		}
 		waiting = append(waiting, resolved{ID: down.view.ID, Number: v.Number})
 		if gates(v.Kind) && !down.view.State.Final() && (len(held) == 0 || held[len(held)-1] != down) {
 			held = append(held, down)

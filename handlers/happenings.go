@@ -127,7 +127,7 @@ func (s *State) follow(a *agent, f *happened, r *wire.Record) {
 func (s *State) carry(a *agent, f *happened, r *wire.Record) {
 	switch f.what {
 	case wire.EventStarted, wire.EventRecovered:
-		if a.runs(f.Run) {
+		if a.runs(f.Run) && a.reachable() {
 			s.meetRun(a)
 		}
 	case wire.EventEnded:

@@ -77,7 +77,11 @@ func (f *questionWithdrawn) apply(s *State, _ *wire.Record) {
 // answer, or not at all.
 func (t *turn) withdraw(k *task) {
 	if k.more != nil && k.more.question != "" {
-		t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &questionWithdrawn{ID: k.more.question, Agent: k.view.AssignedTo, Task: k.view.ID})
+		asked := k.view.AssignedTo
+		if w := k.work(); w != nil && w.question == k.more.question {
+			asked = w.architect
+		}
+		t.fact(agentPrefix+asked, k.view.ID, &questionWithdrawn{ID: k.more.question, Agent: asked, Task: k.view.ID})
 	}
 }
 

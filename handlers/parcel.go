@@ -55,7 +55,7 @@ func (s *State) lodge(p *parcel, at time.Time) {
 
 // post sends a parcel on its way, where nothing is in the way; else it waits.
 func (s *State) post(p *parcel, at time.Time) {
-	waits := slices.ContainsFunc(p.to.parcels, func(o *parcel) bool { return o != p && o.out == "" && !o.held })
+	waits := slices.ContainsFunc(p.to.parcels, func(o *parcel) bool { return o != p && o.waits() })
 	switch a := s.agents[p.to.AgentID]; {
 	case p.held:
 	case a != nil && a.reachable() && !waits:
@@ -65,13 +65,37 @@ func (s *State) post(p *parcel, at time.Time) {
 	}
 }
 
-// defers lets a parcel wait until a time. It is not on its way then, even if this turn
-// has sent it.
+// waits says whether a parcel is to be tried again.
+func (p *parcel) waits() bool { return p.out == "" && !p.held }
+
+// turnOf is when a parcel is tried again that could be at some time: not before those
+// that are before it.
+func (p *parcel) turnOf(at time.Time) time.Time {
+	for _, o := range p.to.parcels {
+		if o == p {
+			break
+		}
+		if o.waits() && o.next.After(at) {
+			at = o.next
+		}
+	}
+	return at
+}
+
+// defers lets a parcel wait until a time, and those behind it. It is not on its way
+// then, even if this turn has sent it.
 func (s *State) defers(p *parcel, until time.Time) {
 	s.sessions.fresh = slices.DeleteFunc(s.sessions.fresh, func(o *parcel) bool { return o == p })
 	s.sessions.posted.drop(p)
-	p.out, p.taken, p.next = "", false, until
+	p.out, p.taken, p.next = "", false, p.turnOf(until)
 	s.sessions.posted.add(p)
+	for _, o := range p.to.parcels[slices.Index(p.to.parcels, p)+1:] {
+		if o.waits() && o.next.Before(p.next) {
+			s.sessions.posted.drop(o)
+			o.next = p.next
+			s.sessions.posted.add(o)
+		}
+	}
 }
 
 // launch sends a parcel on its way to the run that its addressee has now. Its letter
@@ -182,7 +206,7 @@ func (t *turn) miss(p *parcel) {
 }
 
 func (t *turn) deferParcel(p *parcel, retries int) {
-	next := wire.Timestamp(t.at.Add(deliveryRetries[retries]))
+	next := wire.Timestamp(p.turnOf(t.at.Add(deliveryRetries[retries])))
 	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next,
 	})

@@ -40,6 +40,10 @@ func (t *turn) trouble(e *wire.Trouble) *wire.Error {
 	if err != nil {
 		return err
 	}
+	if w := k.work(); w != nil && w.active() && !e.Recoverable {
+		t.breakWork(w, e.Error)
+		return nil
+	}
 	t.begin(k)
 	if !e.Recoverable {
 		t.fail(k, e.Error, e.Stack, nil)

@@ -83,13 +83,23 @@ func (x *sessions) seatIn(s *session) {
 			}
 		}
 		s.members = append(s.members, seat)
-		x.seats[m.AgentID] = append(x.seats[m.AgentID], seat)
+		x.seats[m.AgentID] = x.seatsOf(m.AgentID)
 	}
 	for _, old := range before {
 		if s.member(old.AgentID) == nil {
 			x.drop(old)
 		}
 	}
+}
+
+// seatsOf finds the seats of an agent, in the order of the sessions.
+func (x *sessions) seatsOf(name string) (seats []*member) {
+	for _, s := range x.order {
+		if m := s.member(name); m != nil {
+			seats = append(seats, m)
+		}
+	}
+	return seats
 }
 
 func (x *sessions) unseat(s *session) {

@@ -20,10 +20,19 @@ func (t *turn) considerCompletion(x *saying, c *wire.Completion) *wire.Error {
 	if w.tested && !c.TestsRun && c.Status != wire.OutcomeFailed {
 		x.notes = append(x.notes, "/payload/self_review/tests_run: the task requires tests, and none were run")
 	}
+	if t.passed(w.wished) {
+		x.notes = append(x.notes, "it comes after its deadline, "+w.wished)
+	}
 	result := payloadOf(x.Document)
 	if e := c.Error; e != nil && c.Status == wire.OutcomeFailed && t.mayRetry(w, e) {
 		x.fate = fateKept // it goes on: its architect hears of the end
-		x.after = func() { t.beginWork(w); t.retryWork(w, e) }
+		x.after = func() {
+			t.beginWork(w)
+			if w.open != nil { // its review was asked for early
+				t.breakReview(w, "its developer begins anew: "+e.ErrorMessage)
+			}
+			t.retryWork(w, e)
+		}
 		return nil
 	}
 	x.after = func() {
@@ -150,6 +159,7 @@ func (t *turn) endWork(w *work, why string) {
 		t.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
 	}
 	if !w.over() && w.task.view.State.Final() {
+		t.recallReview(w, why)
 		t.moveWork(w, wire.PhaseOver, why)
 	}
 }

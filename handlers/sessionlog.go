@@ -144,10 +144,13 @@ func (t *turn) logRefused(s *session, said *wire.SaySession, task string, err *w
 	t.sessionFact(s, wire.EventSessionRefused, "", task, f)
 }
 
-// complaints are what is wrong with a message that is refused, each with its place in
-// it, and what else there is to say of it.
+// complaints are what is wrong with a message that is refused, and what else there is
+// to say of it. What is wrong with its form has its place in it.
 func complaints(s *session, said *wire.SaySession, err *wire.Error) []string {
-	all := err.Complaints()
+	all := []string{err.Message}
+	if _, several := err.Details["errors"]; several || said.Err != nil {
+		all = err.Complaints()
+	}
 	for i := range all {
 		if place, inRequest := strings.CutPrefix(all[i], "/payload/message/"); inRequest {
 			all[i] = "/" + place

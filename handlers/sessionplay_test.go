@@ -234,14 +234,19 @@ func change(in map[string]any, path []string, value string) {
 	in[last] = v
 }
 
-// showSession writes how a session is, without its messages.
-func (p *player) showSession(id string) {
+// session is how a session is, with its messages.
+func (p *player) session(id string) *wire.SessionView {
 	t := turn{State: p.state, from: Actor{Kind: Operator}}
 	v, err := getSession(&t, &wire.GetSession{SessionID: id})
 	require.Nil(p.t, err)
 	whole, fault := Complete(v, t.pages, shelf(p.records))
 	require.NoError(p.t, fault)
-	view := whole.(*wire.SessionView)
+	return whole.(*wire.SessionView)
+}
+
+// showSession writes how a session is, without its messages.
+func (p *player) showSession(id string) {
+	view := p.session(id)
 	fmt.Fprintf(&p.out, "%s %s %s\n", view.ID, view.State, view.Reason)
 	for _, m := range view.Standing {
 		fmt.Fprintf(&p.out, "%s %s %s, %d waiting, %d working\n", m.AgentID, m.AgentType, m.Status, m.Waiting, m.Working)

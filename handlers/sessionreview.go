@@ -29,14 +29,14 @@ func (t *turn) considerRequest(x *saying, r *wire.ReviewRequest) *wire.Error {
 	switch {
 	case !w.loop.MayRequest():
 		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q has had %d reviews, which is as many as there may be", r.TaskID, w.loop.Iteration),
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q has had %s, which is as many as there may be", r.TaskID, counted(w.loop.Iteration, "review")),
 			Details: map[string]any{
-				"pointer": "/payload/review_id", "reason": "iterations_used_up", "iteration": w.loop.Iteration, "max_iterations": w.loop.Max,
+				"pointer": "/payload/review_id", "reason": "iterations_used_up", "iteration": w.loop.Iteration, "max_iterations": w.loop.Limit(),
 			},
 		}
 	case !w.active() && w.phase != wire.PhaseCompleted:
 		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q cannot be reviewed now: it is %s", r.TaskID, w.phase),
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q cannot be reviewed now: it is %s", r.TaskID, w.how()),
 			Details: map[string]any{"pointer": "/payload/task_id", "reason": "wrong_state", "task_id": r.TaskID, "state": w.phase},
 		}
 	case w.active():
@@ -106,7 +106,7 @@ func (t *turn) considerResult(x *saying, r *wire.ReviewResult) *wire.Error {
 	x.after = func() {
 		f := &reviewDecided{Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Reviewer: x.from.AgentID, Verdict: r.Verdict, Findings: findings(r)}
 		t.factOf(agentPrefix+x.from.AgentID, agentPrefix+w.architect, x.task, f)
-		t.follow1(w, f.step)
+		t.proceed(w, f.step)
 	}
 	return nil
 }
@@ -159,8 +159,8 @@ func (f *reviewDecided) apply(st *State, r *wire.Record) {
 	}
 }
 
-// follow1 does what follows from a verdict.
-func (t *turn) follow1(w *work, step review.Step) {
+// proceed does what follows from a verdict.
+func (t *turn) proceed(w *work, step review.Step) {
 	switch step {
 	case review.Approve:
 		t.approveWork(w, "approved")
@@ -188,13 +188,31 @@ func (t *turn) loseReview(w *work, why string) {
 	}
 }
 
+// breakReview ends a review that neither its reviewer nor its architect wants ended,
+// and tells both.
+func (t *turn) breakReview(w *work, why string) {
+	t.recallReview(w, why)
+	t.loseReview(w, why)
+	t.tell(t.agents[w.architect], w.task, wire.NoticeUpdated, "Its review came to nothing: "+why)
+}
+
+// recallReview tells the reviewer of a work that nobody waits for its review any more.
+func (t *turn) recallReview(w *work, why string) {
+	if w == nil || w.open == nil {
+		return
+	}
+	if a := t.agents[w.open.view.Reviewer]; a != nil && a.reachable() {
+		t.recall(w.task, a.ID, a.run, why)
+	}
+}
+
 // escalate ends the reviews of a task of which there have been as many as there may
 // be, as its session wants it.
 func (t *turn) escalate(w *work) {
 	k, open := w.task, len(w.loop.Open())
 	how := string(w.loop.Policy)
 	f := &reviewEscalated{ID: k.view.ID, Name: k.view.Name, Policy: how, Iterations: w.loop.Iteration, Open: open}
-	why := fmt.Sprintf("changes are wanted after %d of %d reviews, and %s are open", f.Iterations, w.loop.Max, counted(open, "finding"))
+	why := fmt.Sprintf("changes are wanted after %d of %d reviews, with %s open", f.Iterations, w.loop.Limit(), counted(open, "finding"))
 	if how == wire.EscalateHumanReview {
 		f.QuestionID = t.questionID()
 		f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", k.label(), why)

@@ -238,7 +238,9 @@ func (t *turn) say(x *saying, mk *mark) *wire.SessionSaid {
 	if f.By = (Actor{}).String(); x.said != nil {
 		f.By = t.speaker(x.said)
 	}
-	return f.answer(t.sessionFact(x.of, x.MessageType, x.MessageID, x.task, f))
+	seq := t.sessionFact(x.of, x.MessageType, x.MessageID, x.task, f)
+	t.bring() // before what is told of what follows
+	return f.answer(seq)
 }
 
 // rejected refuses a message for who says it, or to whom.

@@ -51,12 +51,36 @@ func (t *turn) convene(specs []wire.SessionSpec) {
 	for _, spec := range specs {
 		there[spec.ID] = true
 		if s := t.sessions.byID[spec.ID]; s == nil || s.closed && !s.aborted || !s.closed && !sameSession(&s.spec, &spec) || !s.file {
+			t.dismiss(s, &spec)
 			t.fact("", "", &sessionOpened{SessionSpec: spec, File: true})
 		}
 	}
 	for _, s := range t.sessions.order {
 		if s.file && !s.closed && !there[s.spec.ID] {
 			t.adjourn(s, &sessionClosed{Reason: "it is no longer in the configuration"})
+		}
+	}
+	t.leaveBehind()
+}
+
+// leaveBehind sees to those members whom nobody knows any more: what is on its way to
+// them is tried again, and what they were to do is lost.
+func (t *turn) leaveBehind() {
+	for _, s := range t.sessions.order {
+		for _, m := range s.members {
+			if t.agents[m.AgentID] != nil {
+				continue
+			}
+			for _, p := range slices.Clone(m.parcels) {
+				if p.out != "" && slices.Contains(m.parcels, p) {
+					t.miss(p)
+				}
+			}
+			for _, w := range slices.Clone(s.works) {
+				if w.developer == m.AgentID && (w.active() || w.phase == wire.PhaseHeld) {
+					t.dismissFrom(w, m.AgentID, m.AgentID+" is no longer one of the agents")
+				}
+			}
 		}
 	}
 }
@@ -68,6 +92,39 @@ func (t *turn) reconvene() {
 		if s.closed && s.aborted {
 			t.fact("", "", &sessionOpened{SessionSpec: s.spec, File: s.file})
 		}
+	}
+}
+
+// dismiss ends what those members of a session are at who have no place in it any
+// more, as its spec will be.
+func (t *turn) dismiss(s *session, spec *wire.SessionSpec) {
+	if s == nil || s.closed {
+		return
+	}
+	for _, m := range s.members {
+		if slices.Contains(spec.Members, m.SessionMember) {
+			continue
+		}
+		why := fmt.Sprintf("%s is not one of the %ss of the session any more", m.AgentID, m.AgentType)
+		for _, w := range slices.Clone(s.works) {
+			t.dismissFrom(w, m.AgentID, why)
+		}
+	}
+}
+
+func (t *turn) dismissFrom(w *work, name, why string) {
+	switch {
+	case w.open != nil && w.open.view.Reviewer == name:
+		t.breakReview(w, why)
+	case w.developer != name:
+	case w.phase == wire.PhaseHeld: // it has never been its developer's
+		t.cancel(w.task, why, nil)
+		t.abandon(w.task)
+	case w.active():
+		if w.task.view.AssignedTo == name {
+			t.recall(w.task, name, w.task.run, why)
+		}
+		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
 	}
 }
 

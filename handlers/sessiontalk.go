@@ -35,10 +35,7 @@ func (t *turn) considerAbort(x *saying, a *wire.Abort) *wire.Error {
 	}
 	x.task, x.chain = a.TargetID, w.chain
 	x.after = func() {
-		holder := w.developer
-		if x.to.AgentID == holder {
-			t.hushed = holder // it hears of it by this message
-		}
+		t.hushed = x.to.AgentID // it hears of it by this message
 		t.drop(w, "Aborted: "+a.Reason)
 		t.hushed = ""
 	}

@@ -23,7 +23,7 @@ func (f *workTroubled) apply(s *State, r *wire.Record) {
 	w := s.tasks[f.TaskID].work()
 	e := f.TaskExecutionError
 	w.trouble = &e
-	if f.Tries > w.tries && w.phase == wire.PhaseWorking {
+	if f.Tries > w.tries && w.active() {
 		w.begun, w.heard, w.overdue = r.At, r.At, false
 	}
 	s.sessions.watched.drop(w)
@@ -33,10 +33,10 @@ func (f *workTroubled) apply(s *State, r *wire.Record) {
 
 // troubled notes an error that changes nothing else.
 func (t *turn) troubled(w *work, e *wire.TaskExecutionError) {
-	t.trouble1(w, e, w.tries, w.limit)
+	t.noteTrouble(w, e, w.tries, w.limit)
 }
 
-func (t *turn) trouble1(w *work, e *wire.TaskExecutionError, tries int, limit time.Duration) {
+func (t *turn) noteTrouble(w *work, e *wire.TaskExecutionError, tries int, limit time.Duration) {
 	e.TaskID = w.task.view.ID
 	t.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{TaskExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
 }
@@ -67,7 +67,7 @@ func (t *turn) retryWork(w *work, e *wire.TaskExecutionError) {
 	}
 	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
 	tries := w.tries + 1
-	t.trouble1(w, e, tries, limit)
+	t.noteTrouble(w, e, tries, limit)
 	t.restartWork(w, tries, e.ErrorType, e.ErrorMessage)
 }
 
@@ -104,6 +104,17 @@ func (t *turn) loseWork(w *work, e *wire.TaskExecutionError) {
 	t.troubled(w, e)
 	t.sayCompletion(w, wire.OutcomeFailed, e.ErrorMessage)
 	t.failWork(w, e.ErrorMessage)
+}
+
+// breakWork is for a developer who cannot go on with a work, and says so as an error.
+func (t *turn) breakWork(w *work, why string) {
+	e := &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestAbort}
+	t.beginWork(w)
+	if t.mayRetry(w, e) {
+		t.retryWork(w, e)
+		return
+	}
+	t.loseWork(w, e)
 }
 
 // bereaveWorks decides about the works of an agent whose run has ended. What it had
@@ -165,7 +176,7 @@ func (t *turn) timeOut(w *work) {
 		return
 	}
 	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
-	t.trouble1(w, e, w.tries+1, 2*w.limit)
+	t.noteTrouble(w, e, w.tries+1, 2*w.limit)
 	t.tell(t.agents[w.developer], w.task, wire.NoticeUpdated, fmt.Sprintf("%s: it has %s more", e.ErrorMessage, w.limit))
 }
 

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ func (t *turn) considerAssignment(x *saying, a *wire.SessionAssignment) *wire.Er
 	if t.agents[x.to.AgentID] == nil {
 		return rejected(atTo, fmt.Sprintf("nobody called %q is known yet", x.to.AgentID))
 	}
-	if deadline, ok := wire.ParseTime(a.Deadline); ok && deadline.Before(t.at) {
+	if t.passed(a.Deadline) {
 		x.notes = append(x.notes, "/payload/deadline: it has passed already")
 	}
 	x.task = id
@@ -67,12 +68,9 @@ func (t *turn) considerRevision(x *saying, a *wire.SessionAssignment, k *task) *
 	w := t.workOn(x.of, k.view.ID)
 	if w == nil || w.phase != wire.PhaseRevise || w.revision != nil {
 		state := string(k.view.State)
-		if w != nil {
-			state = w.phase
-		}
 		how := state
-		if w != nil && w.revision != nil {
-			how = "revised as " + w.last().task.view.ID
+		if w != nil {
+			state, how = w.phase, w.how()
 		}
 		return &wire.Error{
 			Code:    wire.CodeConflict,
@@ -129,7 +127,7 @@ func (t *turn) assignNew(x *saying, a *wire.SessionAssignment, needs []wire.Depe
 func (t *turn) assigned(x *saying, a *wire.SessionAssignment) *workAssigned {
 	return &workAssigned{
 		Session: x.of.spec.ID, ID: a.Task.TaskID, Architect: x.from.AgentID, Developer: x.to.AgentID, Chain: x.chain, Message: x.MessageID,
-		Scope: a.Task.Scope, Tested: a.Task.TestingRequired, MaxIterations: a.MaxIterations, Held: x.fate == fateHeld,
+		Scope: a.Task.Scope, Tested: a.Task.TestingRequired, MaxIterations: a.MaxIterations, Deadline: a.Deadline, Held: x.fate == fateHeld,
 	}
 }
 
@@ -173,6 +171,7 @@ type workAssigned struct {
 	Scope         []string `json:"scope"`
 	Tested        bool     `json:"testing_required,omitzero"`
 	MaxIterations int64    `json:"max_iterations,omitzero"` // 0: as many as before, or as the session has
+	Deadline      string   `json:"deadline,omitzero"`
 	Revises       string   `json:"revises,omitzero"`
 	Held          bool     `json:"held,omitzero"`
 }
@@ -199,6 +198,7 @@ func (f *workAssigned) apply(st *State, r *wire.Record) {
 	}
 	w.architect, w.developer, w.chain, w.message, w.scope, w.tries = f.Architect, f.Developer, f.Chain, f.Message, f.Scope, 1
 	w.tested = f.Tested
+	w.wished = f.Deadline
 	w.document, w.limit, w.overdue = s.latest.Document, time.Duration(s.spec.TaskTimeout)*time.Millisecond, false
 	phase := wire.PhaseAssigned
 	if f.Held {
@@ -221,11 +221,25 @@ func (f *workMoved) apply(s *State, r *wire.Record) {
 	from := w.phase
 	s.enter(w, f.Phase, r.At)
 	if from == wire.PhaseHeld && f.Phase == wire.PhaseAssigned {
-		for _, p := range w.of.member(w.developer).parcels {
-			if p.held && p.task == f.ID {
-				p.held = false
-				s.post(p, r.At)
-			}
+		s.letGo(w, r.At)
+	}
+}
+
+// letGo sends an assignment on its way that was held back, unless its developer asks
+// for it.
+func (s *State) letGo(w *work, at time.Time) {
+	m := w.of.member(w.developer)
+	if m == nil {
+		return // it has left the session
+	}
+	for _, p := range slices.Clone(m.parcels) {
+		switch {
+		case !p.held || p.task != w.task.view.ID:
+		case s.pulls(w.developer):
+			s.unlodge(p)
+		default:
+			p.held = false
+			s.post(p, at)
 		}
 	}
 }
@@ -281,7 +295,7 @@ func (t *turn) activeWork(x *saying, id string) (*work, *wire.Error) {
 		return nil, rejected("/payload/task_id", fmt.Sprintf("the task %.80q is not yours", id))
 	case !w.active():
 		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q is not being worked on: it is %s", id, w.phase),
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q is not being worked on: it is %s", id, w.how()),
 			Details: map[string]any{"pointer": "/payload/task_id", "reason": "not_active", "task_id": id, "state": w.phase},
 		}
 	}
@@ -308,4 +322,27 @@ func (t *turn) considerProgress(x *saying, p *wire.SessionProgress) *wire.Error 
 		})
 	}
 	return nil
+}
+
+// passed says whether a moment is over.
+func (t *turn) passed(moment string) bool {
+	at, ok := wire.ParseTime(moment)
+	return ok && at.Before(t.at)
+}
+
+// mostOffered is how much of a result a notice carries.
+const mostOffered = 4096
+
+// offerSoft tells the developer of a task that may need the result of another that
+// the other has ended.
+func (t *turn) offerSoft(up, down *task) {
+	w := down.work()
+	if w == nil || !w.active() {
+		return
+	}
+	message := fmt.Sprintf("Task %s, whose result you may need, is %s", up.label(), up.view.State)
+	if result := up.view.Result; len(result) > 0 && len(result) <= mostOffered {
+		message += ": " + string(result)
+	}
+	t.tell(t.agents[w.developer], down, wire.NoticeUpdated, message)
 }

@@ -270,6 +270,7 @@ func failTask(t *turn, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 
 func (t *turn) fail(k *task, why, stack string, mk *mark) {
 	t.withdraw(k)
+	t.recallReview(k.work(), why)
 	t.fact("", k.view.ID, &taskFailed{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: why, Stack: stack, Request: mk,
 	})
@@ -301,6 +302,7 @@ func cancelTask(t *turn, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
 func (t *turn) cancel(k *task, reason string, mk *mark) {
 	holder, run := k.view.AssignedTo, k.run
 	t.withdraw(k)
+	t.recallReview(k.work(), reason)
 	t.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: reason, Request: mk})
 	if holder != "" {
 		t.recall(k, holder, run, reason)

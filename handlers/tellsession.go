@@ -97,7 +97,7 @@ func (f *reviewDecided) tell(e *wire.Event) {
 }
 
 func (f *reviewEscalated) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, fmt.Sprintf("%s has had %s, %s are open: %s", label(f.ID, f.Name), counted(f.Iterations, "review"), counted(f.Open, "finding"), f.Policy)
+	e.Task, e.Text = f.ID, fmt.Sprintf("%s has had %s, with %s open: %s", label(f.ID, f.Name), counted(f.Iterations, "review"), counted(f.Open, "finding"), f.Policy)
 }
 
 func (f *reviewExtended) tell(e *wire.Event) {

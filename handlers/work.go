@@ -31,10 +31,9 @@ type work struct {
 	escalated string
 	question  string // a person is asked what is to become of it
 	trouble   *wire.TaskExecutionError
-	progress  float64
-	step      string
 
 	limit   time.Duration // without a completion; 0: none
+	wished  string        // its deadline, which is a wish; "": none
 	begun   time.Time     // this try
 	heard   time.Time     // its developer said something of it
 	overdue bool          // it was said that it does not
@@ -58,6 +57,26 @@ func (w *work) active() bool { return w.phase == wire.PhaseAssigned || w.phase =
 // over says whether nothing more is said of it.
 func (w *work) over() bool { return w.phase == wire.PhaseOver }
 
+// how is how a work is, for people.
+func (w *work) how() string {
+	switch w.phase {
+	case wire.PhaseHeld:
+		return "held back"
+	case wire.PhaseReviewing:
+		return "being reviewed"
+	case wire.PhaseRevise:
+		if w.revision != nil {
+			return "revised as " + w.last().task.view.ID
+		}
+		return "to be revised"
+	case wire.PhaseRedesign:
+		return "to be planned anew"
+	case wire.PhaseHuman:
+		return "for a person to decide about"
+	}
+	return w.phase
+}
+
 // planAnew lets the reviews of a work begin anew: what they found was in another one.
 func (w *work) planAnew() { w.loop = review.Loop{Max: w.loop.Max, Policy: w.loop.Policy} }
 
@@ -78,11 +97,14 @@ func (w *work) last() *work {
 // enter puts a work into a phase, and its task into the state that goes with it,
 // unless that has ended.
 func (s *State) enter(w *work, phase string, at time.Time) {
-	if phase == wire.PhaseWorking && w.phase != phase {
+	if w.phase != phase && (phase == wire.PhaseAssigned || phase == wire.PhaseWorking) {
 		w.begun = at
 	}
 	w.phase, w.heard, w.overdue = phase, at, false
 	if phase == wire.PhaseOver {
+		if v := w.open; v != nil {
+			v.view.DecidedAt, v.view.Verdict = wire.Timestamp(at), wire.VerdictNone
+		}
 		w.document, w.result, w.open = nil, nil, nil
 		w.of.unlodge(s, w.task.view.ID, wire.TypeReviewRequest)
 	}
@@ -122,7 +144,7 @@ func stateOf(phase string) wire.TaskState {
 func (s *State) watchWork(w *work) {
 	s.sessions.watched.drop(w)
 	w.due = time.Time{}
-	if w.phase != wire.PhaseWorking {
+	if !w.active() {
 		return
 	}
 	if !w.overdue && !s.pulls(w.developer) {
