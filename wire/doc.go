@@ -4,8 +4,9 @@
 // A stream of bytes becomes lines here (Lines) and a line a message of one of
 // five dialects, or log (Reader); its payload becomes what it asks or tells
 // (Payloads), as does what comes over HTTP in the words of a hub (ReadHubTask and
-// the like), and what agents of a session say to each other (ReadSessionMessage);
-// documents in it are kept as they came, and read as far as decisions need them
+// the like), what agents of a session say to each other (ReadSessionMessage), and
+// work that one agent hands to another and what becomes of it (ReadTaskRequest,
+// ReadTaskAct, ReadTaskResponse); documents in it are kept as they came, and read as far as decisions need them
 // (Spec, Result, Requirements, Capabilities, SessionMessage); answers and notices
 // become lines (Envelope), in the form of the question (Form), and every other
 // document JSON (Encode), so that there is one spelling of everything; text of

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -241,11 +242,7 @@ func (k *keys) delegates(kind string, capability func(string) bool) bool {
 // responds says whether status is one of a task response's.
 func (k *keys) responds() bool {
 	status, _ := text(k.status)
-	switch status {
-	case "pending", "in_progress", "input_required", "completed", "failed", "cancelled":
-		return true
-	}
-	return false
+	return slices.Contains(ResponseStatuses, status)
 }
 
 // text is a member that is a string; false for anything else.

@@ -15,9 +15,14 @@ type Option struct {
 
 // readAskUser reads an AskUser.
 func readAskUser(o *Object) *AskUser {
-	q := &AskUser{Question: o.NeedText("question"), Timeout: o.milliseconds("timeout", 1)}
+	return &AskUser{Question: o.NeedText("question"), Timeout: o.milliseconds("timeout", 1), Options: o.readOptions("options")}
+}
+
+// readOptions is an optional list of options, no two with the same value.
+func (o *Object) readOptions(key string) []Option {
+	var all []Option
 	taken := make(map[string]bool)
-	o.Objects("options", func(item *Object) {
+	o.Objects(key, func(item *Object) {
 		option := Option{Label: item.Text("label"), Value: item.NeedText("value")}
 		if option.Label == "" {
 			option.Label = option.Value
@@ -26,9 +31,9 @@ func readAskUser(o *Object) *AskUser {
 			item.Refuse("value", "stands twice")
 		}
 		taken[option.Value] = true
-		q.Options = append(q.Options, option)
+		all = append(all, option)
 	})
-	return q
+	return all
 }
 
 // UserAnswer answers ask-user.

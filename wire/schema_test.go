@@ -98,7 +98,7 @@ func TestSchemasSayWhatTheyAre(t *testing.T) {
 		"request:update-task",
 		"requirements",
 		"response:error", "response:success", "review",
-		"server", "session", "session-entry", "session-message", "session-task", "task", "task-result", "task-spec", "topic",
+		"server", "session", "session-entry", "session-message", "session-task", "task", "task-act", "task-request", "task-response", "task-result", "task-spec", "topic",
 	}, Schemas())
 	titles := map[string]string{}
 	for _, name := range Schemas() {

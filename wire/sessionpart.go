@@ -42,6 +42,7 @@ type judgement struct {
 	problems []Problem
 	lapses   []Problem // what was forgiven, in the words in which it would be refused
 	notes    []string
+	sparing  bool // null is a way to leave out what need not be there
 }
 
 // full says that more problems than are there will not be told. Then nobody has to
@@ -78,9 +79,10 @@ func refusing(problems []Problem) *Error {
 	return first
 }
 
-// part is an object in a session message. Where Object stops at the first thing
-// that is wrong, it goes on: whoever wrote the message is told everything at
-// once. And null is no way to leave something out: the protocol does not know it.
+// part is an object in a message that is judged as a whole. Where Object stops at
+// the first thing that is wrong, it goes on: whoever wrote the message is told
+// everything at once. And null is no way to leave something out, unless the
+// judgement is sparing: sessions do not know it.
 type part struct {
 	Object
 	all *judgement
@@ -117,6 +119,8 @@ func (p *part) has(key string, must need) bool {
 	switch {
 	case count == 1 && !null:
 		return true
+	case count == 1 && p.all.sparing && must != needed:
+		return false
 	case count == 1:
 		p.wrong(key, "must not be null")
 	case count > 1:

@@ -17,15 +17,24 @@ import (
 // must_not_break, the rationale of a finding, and custom verifications. Whether
 // somebody is stricter than that is known when the session is: see Strictly.
 func ReadSessionMessage(line []byte, depth int) (*SessionMessage, *Error) {
-	document := keep(bytes.TrimSpace(line))
+	document, members, err := openLine(line, depth)
+	if err != nil {
+		return nil, err
+	}
+	return readSession(document, members, "")
+}
+
+// openLine takes apart what is a message as a whole. The document outlives the line.
+func openLine(line []byte, depth int) (document Raw, members []member, err *Error) {
+	document = keep(bytes.TrimSpace(line))
 	members, why, ok := scan(document, depth, nil)
 	if !ok {
 		if why == "" {
 			why = "it must be an object"
 		}
-		return nil, invalid("", "the message: "+why)
+		return nil, nil, invalid("", "the message: "+why)
 	}
-	return readSession(document, members, "")
+	return document, members, nil
 }
 
 // readSession is ReadSessionMessage for a document that has been taken apart. The
@@ -60,11 +69,16 @@ func readSession(document Raw, members []member, pointer string) (*SessionMessag
 	return m, nil
 }
 
-// sum is the Sum of a message with a payload. There is a length before each part,
-// so that no two messages are made of the same text.
+// sum is the Sum of a message with a payload.
 func (m *SessionMessage) sum(payload []byte) uint64 {
+	return sumOf([]byte(m.MessageType), []byte(m.From.AgentID), []byte(m.To.AgentID), payload)
+}
+
+// sumOf is a sum of several texts. There is a length before each, so that no two
+// messages are made of the same text.
+func sumOf(parts ...[]byte) uint64 {
 	sum := fnv.New64a()
-	for _, part := range [...][]byte{[]byte(m.MessageType), []byte(m.From.AgentID), []byte(m.To.AgentID), payload} {
+	for _, part := range parts {
 		_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		_, _ = sum.Write(part)
 	}

@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Rows: D-37, D-38, T-32.
+func TestTaskActsAreReadAndSpelled(t *testing.T) {
+	for _, test := range []struct {
+		line string
+		want TaskAct
+	}{
+		{`{"id":"t-1","type":"task.status","payload":{}}`, TaskAct{ID: "t-1", Type: ActStatus}},
+		{`{"id":"t-1","type":"task.update","payload":{"input":"with milk"}}`, TaskAct{ID: "t-1", Type: ActUpdate, Input: Raw(`"with milk"`)}},
+		{`{"id":"t-1","type":"task.update","payload":{"input":{"n":12345678901234567890,"s":[1.50,"<&>"]}}}`, TaskAct{ID: "t-1", Type: ActUpdate, Input: Raw(`{"n":12345678901234567890,"s":[1.50,"<&>"]}`)}},
+		{`{"id":"t-1","type":"task.update","payload":{"input":null}}`, TaskAct{ID: "t-1", Type: ActUpdate, Input: Raw("null")}},
+		{`{"id":"t-1","type":"task.update","payload":{"input":false}}`, TaskAct{ID: "t-1", Type: ActUpdate, Input: Raw("false")}},
+		{`{"id":"t-1","type":"task.cancel","payload":{"reason":"coffee \"instead\""}}`, TaskAct{ID: "t-1", Type: ActCancel, Reason: `coffee "instead"`}},
+		{`{"id":"t-1","type":"task.cancel","payload":{}}`, TaskAct{ID: "t-1", Type: ActCancel}},
+	} {
+		a, err := ReadTaskAct([]byte(test.line), 64)
+		require.Nil(t, err, "%v", err)
+		require.Equal(t, test.line, string(a.Document))
+		require.Equal(t, test.line+"\n", string(AppendTaskAct(nil, a)))
+		a.Document = nil
+		require.Equal(t, &test.want, a)
+		require.True(t, IsTaskAct(a.Type))
+		_, err = ReadTaskRequest([]byte(test.line), 64)
+		require.NotNil(t, err, "it is no request")
+	}
+	require.Equal(t, `{"id":"1","type":"task.update","payload":{"input":null}}`+"\n", string(AppendTaskAct(nil, &TaskAct{ID: "1", Type: ActUpdate})))
+	for _, kind := range []string{"", "task", "task.", "task.report", "Task.Status", "weigh_tea"} {
+		require.False(t, IsTaskAct(kind), kind)
+	}
+}
+
+// Rows: D-37, D-38, T-32.
+func TestTaskActsAreRefused(t *testing.T) {
+	const kinds = "type must be one of task.status, task.update or task.cancel, not "
+	for line, want := range map[string][]string{
+		`{}`: {"/id: id is missing", "/type: type is missing", "/payload: payload is missing"},
+		`{"id":7,"type":"task.status","payload":[]}`:                            {"/id: id must be a string", "/payload: payload must be an object"},
+		`{"id":"1","type":"weigh_tea","payload":{}}`:                            {"/type: " + kinds + `"weigh_tea"`},
+		`{"id":"1","type":"notify:shutdown","payload":{}}`:                      {"/type: " + kinds + `"notify:shutdown"`},
+		`{"id":"1","type":"task.update","payload":{}}`:                          {"/payload/input: input is missing"},
+		`{"id":"1","type":"task.update","payload":{"Input":1}}`:                 {"/payload/input: input is missing"},
+		`{"id":"1","type":"task.update","payload":{"input":1,"input":null}}`:    {"/payload/input: input stands twice"},
+		`{"id":"1","type":"task.update","payload":{"input":null,"input":null}}`: {"/payload/input: input stands twice"},
+		`{"id":"1","type":"task.cancel","payload":{"reason":7}}`:                {"/payload/reason: reason must be a string"},
+	} {
+		_, err := ReadTaskAct([]byte(line), 64)
+		require.Equal(t, want, complaintsOf(err), line)
+	}
+	a, err := ReadTaskAct([]byte(`{"id":"1","type":"task.cancel","payload":{"reason":null,"input":1},"later":{}}`), 64)
+	require.Nil(t, err)
+	require.Empty(t, a.Reason)
+	require.Empty(t, a.Input)
+	a, err = ReadTaskAct([]byte(`{"id":"1","type":"task.status","payload":{"reason":7}}`), 64)
+	require.Nil(t, err, "nobody looks there")
+	require.Empty(t, a.Reason)
+}

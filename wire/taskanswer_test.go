@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What we answer ourselves.
+//
+// Rows: D-20..D-25, D-27, D-29, D-31..D-35, T-33.
+func TestTaskResponsesAreSpelled(t *testing.T) {
+	none, took := int64(0), int64(2000)
+	for _, test := range []struct {
+		r    TaskResponse
+		want string
+	}{
+		{TaskResponse{ID: "t-\"1\"", Status: ResponsePending}, `{"id":"t-\"1\"","status":"pending"}`},
+		{
+			TaskResponse{ID: "1", Status: ResponseInProgress, Result: Raw("1"), Fault: &TaskFault{}, Question: "?", Metadata: TaskMetadata{StartedAt: "2026-11-20T09:15:00Z"}},
+			`{"id":"1","status":"in_progress","metadata":{"startedAt":"2026-11-20T09:15:00Z"}}`,
+		},
+		{
+			TaskResponse{
+				ID: "1", Status: ResponseCompleted, Result: Raw(`{"n": 12345678901234567890,"h":"<&>"}`),
+				Metadata:  TaskMetadata{StartedAt: "2026-11-20T09:15:00Z", CompletedAt: "2026-11-20T09:15:02Z", DurationMS: &took, Agent: "scale", RetryCount: &none},
+				Artifacts: []Artifact{{Name: "a", Type: "text/plain", Content: "<\n>"}, {Name: "b", Type: "image/png", Ref: "r"}},
+			},
+			`{"id":"1","status":"completed","result":{"n": 12345678901234567890,"h":"<&>"},` +
+				`"metadata":{"startedAt":"2026-11-20T09:15:00Z","completedAt":"2026-11-20T09:15:02Z","duration_ms":2000,"agent":"scale","retryCount":0},` +
+				`"artifacts":[{"name":"a","type":"text/plain","content":"<\n>"},{"name":"b","type":"image/png","content":"","ref":"r"}]}`,
+		},
+		{
+			TaskResponse{ID: "1", Status: ResponseFailed, Fault: &TaskFault{Code: FaultAgentNotFound, Message: "There is no agent scale", Details: Raw(`{"n":1.50}`), Recoverable: true}},
+			`{"id":"1","status":"failed","error":{"code":"AGENT_NOT_FOUND","message":"There is no agent scale","details":{"n":1.50},"recoverable":true}}`,
+		},
+		{
+			TaskResponse{ID: "1", Status: ResponseFailed},
+			`{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR","message":"The task failed, and its agent does not say why","recoverable":false}}`,
+		},
+		{TaskResponse{ID: "1", Status: ResponseCancelled}, `{"id":"1","status":"cancelled"}`},
+		{
+			TaskResponse{ID: "1", Status: ResponseCancelled, Fault: &TaskFault{Code: FaultTimeout, Message: "m"}},
+			`{"id":"1","status":"cancelled","error":{"code":"TIMEOUT","message":"m","recoverable":false}}`,
+		},
+		{
+			TaskResponse{ID: "1", Status: ResponseInputRequired, Question: "Milk?", Options: []Option{{"Yes", "yes"}}},
+			`{"id":"1","status":"input_required","message":"Milk?","input":{"question":"Milk?","options":[{"label":"Yes","value":"yes"}]}}`,
+		},
+		{
+			TaskResponse{ID: "1", Status: ResponseInputRequired},
+			`{"id":"1","status":"input_required","message":"The agent needs input to go on, and does not say which"}`,
+		},
+	} {
+		line := AppendTaskResponse([]byte("x"), &test.r)
+		require.Equal(t, "x"+test.want+"\n", string(line))
+		require.Nil(t, refusedResponse(line[1:]))
+	}
+}
+
+// requireAnswered checks that a response that was read can be said in our words: one
+// line, and the same.
+func requireAnswered(t *testing.T, r *TaskResponse) {
+	t.Helper()
+	line := AppendTaskResponse(nil, r)
+	require.Equal(t, len(line)-1, bytes.IndexAny(line, "\r\n"), "one line")
+	back, err := ReadTaskResponse(line, 64)
+	require.Nil(t, err, "%s", line)
+	want := *r
+	want.Document, want.Notes, back.Notes = back.Document, nil, nil
+	require.Equal(t, &want, back, "%s", line)
+}
+
+// Rows: D-18, D-19, D-27, D-29, D-31..D-35.
+func TestTaskResponsesReadAgain(t *testing.T) {
+	for _, example := range delegatedExamples(t, "task-response") {
+		requireAnswered(t, responded(t, string(encoded(t, example))))
+	}
+}
+
+// Refusals in the words of this dialect.
+//
+// Rows: D-29, D-30, K-06.
+func TestRefusalsAsFaults(t *testing.T) {
+	for _, test := range []struct {
+		why  Error
+		want TaskFault
+	}{
+		{Error{Code: CodeInvalid, Message: "m", Details: map[string]any{"pointer": "/id"}}, TaskFault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"pointer":"/id"}`)}},
+		{Error{Code: CodeMalformed, Message: "m"}, TaskFault{Code: "INVALID_INPUT", Message: "m"}},
+		{Error{Code: CodeNotFound, Message: "m", Hint: "look"}, TaskFault{Code: "AGENT_NOT_FOUND", Message: "m", Details: Raw(`{"hint":"look"}`)}},
+		{Error{Code: CodeUnknownType, Message: "m"}, TaskFault{Code: "CAPABILITY_NOT_FOUND", Message: "m"}},
+		{Error{Code: CodeConflict, Message: "m"}, TaskFault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"reason":"conflict"}`)}},
+		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"reason": "cycle"}}, TaskFault{Code: "TASK_GRAPH_CYCLE", Message: "m", Details: Raw(`{"reason":"cycle"}`)}},
+		{Error{Code: CodeTooLarge, Message: "m"}, TaskFault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"reason":"too_large"}`)}},
+		{Error{Code: CodeDenied, Message: "m"}, TaskFault{Code: "DELEGATION_FAILED", Message: "m", Details: Raw(`{"reason":"denied"}`)}},
+		{Error{Code: CodeLimited, Message: "m"}, TaskFault{Code: "RATE_LIMITED", Message: "m", Recoverable: true}},
+		{Error{Code: CodeTimeout, Message: "m"}, TaskFault{Code: "TIMEOUT", Message: "m", Recoverable: true}},
+		{Error{Code: CodeInternal, Message: "m"}, TaskFault{Code: "INTERNAL_ERROR", Message: "m"}},
+	} {
+		require.Equal(t, &test.want, FaultOf(&test.why))
+	}
+}

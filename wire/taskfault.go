@@ -1,0 +1,117 @@
+package wire
+
+// TaskFault is why a task that was handed to an agent came to nothing.
+type TaskFault struct {
+	Code        string `json:"code"` // Fault… below, or a word that only those who deal with each other know
+	Message     string `json:"message"`
+	Details     Raw    `json:"details,omitzero"` // an object, digit for digit
+	Recoverable bool   `json:"recoverable"`      // another try may go well
+}
+
+// The codes that are in use. The list is open: whatever an agent says is taken.
+const (
+	FaultInvalidInput       = "INVALID_INPUT"
+	FaultMissingField       = "MISSING_REQUIRED_FIELD"
+	FaultFieldType          = "INVALID_FIELD_TYPE"
+	FaultFieldValue         = "INVALID_FIELD_VALUE"
+	FaultAgentNotFound      = "AGENT_NOT_FOUND"
+	FaultCapabilityNotFound = "CAPABILITY_NOT_FOUND" // no agent does what the type says
+	FaultAgentUnavailable   = "AGENT_UNAVAILABLE"
+	FaultAgentBusy          = "AGENT_BUSY"
+	FaultMCPNotConnected    = "MCP_NOT_CONNECTED"
+	FaultMCPAuth            = "MCP_AUTH_FAILED"
+	FaultMCPRateLimited     = "MCP_RATE_LIMITED"
+	FaultMCP                = "MCP_ERROR"
+	FaultCoordination       = "COORDINATION_FAILED"
+	FaultGraphCycle         = "TASK_GRAPH_CYCLE"  // the work would come back to somebody who has it
+	FaultDelegation         = "DELEGATION_FAILED" // it cannot be handed on
+	FaultTimeout            = "TIMEOUT"
+	FaultInternal           = "INTERNAL_ERROR"
+	FaultKnowledgeNotFound  = "KNOWLEDGE_NOT_FOUND"
+	FaultRateLimited        = "RATE_LIMITED"
+)
+
+// FaultCodes are all codes that are in use.
+var FaultCodes = []string{
+	FaultInvalidInput, FaultMissingField, FaultFieldType, FaultFieldValue, FaultAgentNotFound, FaultCapabilityNotFound,
+	FaultAgentUnavailable, FaultAgentBusy, FaultMCPNotConnected, FaultMCPAuth, FaultMCPRateLimited, FaultMCP,
+	FaultCoordination, FaultGraphCycle, FaultDelegation, FaultTimeout, FaultInternal, FaultKnowledgeNotFound, FaultRateLimited,
+}
+
+// unexplained is why something failed that failed without a word.
+const unexplained = "The task failed, and its agent does not say why"
+
+// orUnexplained is a fault, or that of an agent that says none.
+func orUnexplained(f *TaskFault) *TaskFault {
+	if f == nil {
+		return &TaskFault{Code: FaultInternal, Message: unexplained}
+	}
+	return f
+}
+
+// FaultOf is a refusal as those hear it who have handed work to somebody. The details
+// are the same; where a code stands for several, a reason in them tells which.
+func FaultOf(why *Error) *TaskFault {
+	code, reason := why.Code.fault()
+	if code == FaultInvalidInput && why.Details["reason"] == "cycle" {
+		code = FaultGraphCycle
+	}
+	f := &TaskFault{Code: code, Message: why.Message, Recoverable: why.Code == CodeLimited || why.Code == CodeTimeout}
+	if all := why.detailsWith(reason); len(all) > 0 {
+		details, err := Encode(all)
+		if err == nil {
+			f.Details = details
+		}
+	}
+	return f
+}
+
+// fault is the code as this dialect has it.
+func (c Code) fault() (code, reason string) {
+	switch c {
+	case CodeInvalid, CodeMalformed:
+		return FaultInvalidInput, ""
+	case CodeConflict, CodeTooLarge, CodeMediaType:
+		return FaultInvalidInput, string(c)
+	case CodeUnknownType:
+		return FaultCapabilityNotFound, ""
+	case CodeNotFound:
+		return FaultAgentNotFound, ""
+	case CodeDenied, CodeUnauthenticated:
+		return FaultDelegation, string(c)
+	case CodeLimited:
+		return FaultRateLimited, ""
+	case CodeTimeout:
+		return FaultTimeout, ""
+	}
+	return FaultInternal, ""
+}
+
+// fault reads an error. What it does not say is filled in: a failure is none the
+// less one.
+func (p *part) fault() *TaskFault {
+	p.lookalikes("code", "message", "details", "recoverable")
+	f := &TaskFault{
+		Code: p.text("code", optional), Message: p.text("message", optional), Details: p.object("details", optional),
+		Recoverable: p.truth("recoverable", optional),
+	}
+	if blank(f.Code) {
+		f.Code = FaultInternal
+		p.odd("code", "is missing: it is taken for "+FaultInternal)
+	}
+	if blank(f.Message) {
+		f.Message = unexplained
+		p.odd("message", "is missing: it should say what went wrong")
+	}
+	return f
+}
+
+func (f *TaskFault) append(b []byte) []byte {
+	b = appendText(append(b, `{"code":`...), f.Code)
+	b = appendMember(b, "message", f.Message)
+	b = appendRaw(b, "details", f.Details)
+	if f.Recoverable {
+		return append(b, `,"recoverable":true}`...)
+	}
+	return append(b, `,"recoverable":false}`...)
+}

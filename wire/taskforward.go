@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Forwarding is what is said anew when a request is forwarded. What is empty stays
+// as it came.
+type Forwarding struct {
+	Source, Target string
+	Chain          []string // everybody who has had the task in hand, the last of them last
+	TraceID        string
+	SpanID         string
+}
+
+// Forwarded is the request as it is written to its target, without a line end: as it
+// came, digit for digit and with members that nobody here knows, but for what is
+// said anew. One that did not come, and so has no Document, is spelled first.
+func (r *TaskRequest) Forwarded(f Forwarding) Raw {
+	document := r.Document
+	if document == nil {
+		document = r.spell()
+	}
+	var chain []byte
+	if len(f.Chain) > 0 {
+		chain = spellTexts(f.Chain)
+	}
+	document = setWithin(document, "routing", []setting{
+		{"source", spellSome(f.Source)}, {"target", spellSome(f.Target)}, {"delegationChain", chain},
+	})
+	return setWithin(document, "observability", []setting{{"traceId", spellSome(f.TraceID)}, {"spanId", spellSome(f.SpanID)}})
+}
+
+// spell makes the document of a request of our own.
+func (r *TaskRequest) spell() Raw {
+	b := appendText([]byte(`{"id":`), r.ID)
+	b = appendMember(b, "type", r.Type)
+	payload := r.Payload
+	if payload == nil {
+		payload = Raw("{}")
+	}
+	b = appendRaw(b, "payload", payload)
+	b = appendBlock(b, "context", r.Context)
+	b = appendBlock(b, "routing", r.Routing)
+	trace := []byte{'{'}
+	trace = appendSome(trace, "traceId", r.Observability.TraceID)
+	trace = appendSome(trace, "spanId", r.Observability.SpanID)
+	trace = appendRaw(trace, "baggage", r.Observability.Baggage)
+	if len(trace) > 1 {
+		trace = append(slices.Delete(trace, 1, 2), '}') // without the comma before the first
+		b = appendRaw(b, "observability", trace)
+	}
+	return append(b, '}')
+}
+
+// appendBlock appends an object in which everything may be missing, if there is
+// something in it.
+func appendBlock(b []byte, key string, block any) []byte {
+	spelled, err := Encode(block)
+	if err != nil || string(spelled) == "{}" { // texts and numbers can be spelled
+		return b
+	}
+	return appendRaw(b, key, spelled)
+}
+
+// setting is a member that gets a value; nil leaves it alone.
+type setting struct {
+	key   string
+	value []byte
+}
+
+// setWithin sets members of an object that is a member, and that is added when it is
+// missing.
+func setWithin(document Raw, key string, settings []setting) Raw {
+	block, changed := Raw("{}"), false
+	if from, to, ok := within(document, key); ok && isObject(document[from:to]) {
+		block = document[from:to]
+	}
+	for _, s := range settings {
+		if s.value != nil {
+			block, changed = setMember(block, s.key, s.value), true
+		}
+	}
+	if !changed {
+		return document
+	}
+	return setMember(document, key, block)
+}
+
+// setMember is an object in which a member has a value, and everything else is as it
+// was.
+func setMember(object Raw, key string, value []byte) Raw {
+	if from, to, ok := within(object, key); ok {
+		return slices.Concat(object[:from], value, object[to:])
+	}
+	end := len(object) - 1 // before its brace
+	added := appendRaw(nil, key, value)
+	if len(bytes.TrimSpace(object[1:end])) == 0 {
+		added = added[1:] // nothing stands before it
+	}
+	return slices.Concat(object[:end], added, object[end:])
+}
+
+func spellSome(text string) []byte {
+	if text == "" {
+		return nil
+	}
+	return Quote(text)
+}
+
+func spellTexts(texts []string) []byte {
+	list := appendTexts(nil, "", texts)
+	return list[len(`,"":`):]
+}

@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Nothing but the way and the span changes, whoever asked and however.
+//
+// Rows: D-12, D-13, D-14, D-15, T-48, T-50.
+func TestTaskRequestsAreForwarded(t *testing.T) {
+	way := Forwarding{Source: "kitchen", Target: "scale", Chain: []string{"orchestrator", "kitchen"}}
+	const routing = `"routing":{"source":"kitchen","target":"scale","delegationChain":["orchestrator","kitchen"]}`
+	for _, test := range []struct {
+		name, line, want string
+		f                Forwarding
+	}{
+		{"what is missing is added", `{"id":"1","type":"t","payload":{}}`, `{"id":"1","type":"t","payload":{},` + routing + `}`, way},
+		{
+			"null is nothing", `{"routing":null,"id":"1","type":"t","payload":{}}`,
+			`{` + routing + `,"id":"1","type":"t","payload":{}}`, way,
+		},
+		{
+			"an empty block", `{"id":"1","routing" : { } ,"type":"t","payload":{}}`,
+			`{"id":"1","routing" : { "source":"kitchen","target":"scale","delegationChain":["orchestrator","kitchen"]} ,"type":"t","payload":{}}`,
+			way,
+		},
+		{
+			"everything else stays",
+			`{ "id":"1","type":"t","payload":{"n":12345678901234567890,"h":"<a&b>"},"r\u006futing":{"ttl":3.0,"target" : "x","source":"y","delegationChain":[ "z" ]},` +
+				`"observability":{"traceId":"T","spanId":"S","baggage":{"b":1.50},"sampled":true},"later":[1,{}] }`,
+			`{ "id":"1","type":"t","payload":{"n":12345678901234567890,"h":"<a&b>"},"r\u006futing":{"ttl":3.0,"target" : "scale","source":"kitchen","delegationChain":["orchestrator","kitchen"]},` +
+				`"observability":{"traceId":"T","spanId":"S","baggage":{"b":1.50},"sampled":true},"later":[1,{}] }`,
+			way,
+		},
+		{
+			"a span of our own", `{"id":"1","type":"t","payload":{},"observability":{"traceId":"T","spanId":"S","baggage":{"b":1.50}}}`,
+			`{"id":"1","type":"t","payload":{},"observability":{"traceId":"T","spanId":"s2","baggage":{"b":1.50}}}`, Forwarding{SpanID: "s2"},
+		},
+		{
+			"a trace of our own", `{"id":"1","type":"t","payload":{},"observability":null}`,
+			`{"id":"1","type":"t","payload":{},"observability":{"traceId":"t1","spanId":"s\"1"}}`, Forwarding{TraceID: "t1", SpanID: `s"1`},
+		},
+		{"nothing is said anew", `{"id":"1","type":"t","payload":{},"routing":{"target":"x"}}`, `{"id":"1","type":"t","payload":{},"routing":{"target":"x"}}`, Forwarding{}},
+	} {
+		r := requested(t, test.line)
+		require.Equal(t, test.want, string(r.Forwarded(test.f)), test.name)
+		require.Equal(t, test.line, string(r.Document), "%s: the request stays as it was", test.name)
+		requireForwarded(t, r, test.f)
+	}
+}
+
+// requireForwarded checks that what is forwarded is one line and the same request, but
+// for what was said anew.
+func requireForwarded(t *testing.T, r *TaskRequest, f Forwarding) {
+	t.Helper()
+	line := r.Forwarded(f)
+	require.NotContains(t, string(line), "\n")
+	require.NotContains(t, string(line), "\r")
+	back, err := ReadTaskRequest(line, 64)
+	require.Nil(t, err, "%s", line)
+	want := *r
+	replace := func(what *string, with string) {
+		if with != "" {
+			*what = with
+		}
+	}
+	replace(&want.Routing.Source, f.Source)
+	replace(&want.Routing.Target, f.Target)
+	replace(&want.Observability.TraceID, f.TraceID)
+	replace(&want.Observability.SpanID, f.SpanID)
+	if len(f.Chain) > 0 {
+		want.Routing.Chain = f.Chain
+	}
+	want.Document, want.Sum = back.Document, back.Sum
+	require.Equal(t, &want, back)
+	require.Equal(t, line, back.Forwarded(f), "once more changes nothing")
+	before, _, _ := scan(r.Document, 64, nil)
+	after, _, _ := scan(line, 64, nil)
+	for i, m := range before {
+		if key := string(m.key); key != "routing" && key != "observability" {
+			require.Equal(t, m, after[i], key)
+		}
+	}
+}
+
+// A request of our own is spelled.
+//
+// Rows: D-01..D-14.
+func TestTaskRequestsOfOurOwn(t *testing.T) {
+	want := requested(t, string(encoded(t, fullRequest(t))))
+	own := *want
+	own.Document = nil
+	var document any
+	require.NoError(t, json.Unmarshal(own.Forwarded(Forwarding{}), &document))
+	require.JSONEq(t, string(want.Document), string(encoded(t, document)))
+	require.Equal(t,
+		`{"id":"1","type":"t","payload":{},"routing":{"target":"scale"}}`,
+		string((&TaskRequest{ID: "1", Type: "t"}).Forwarded(Forwarding{Target: "scale"})))
+	require.Equal(t,
+		`{"id":"1","type":"t","payload":{"n":1.0},"observability":{"baggage":{"b":1.50},"spanId":"s"}}`,
+		string((&TaskRequest{ID: "1", Type: "t", Payload: Raw(`{"n":1.0}`), Observability: TaskTrace{Baggage: Raw(`{"b":1.50}`)}}).Forwarded(Forwarding{SpanID: "s"})))
+	require.NotContains(t, string(own.Forwarded(Forwarding{Source: strings.Repeat("a\n", 3)})), "\n")
+}

@@ -1,0 +1,290 @@
+package wire
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// delegatedExamples are the examples of a schema; the first has all that there may
+// be in it.
+func delegatedExamples(t testing.TB, name string) []map[string]any {
+	t.Helper()
+	var found []map[string]any
+	for _, example := range schemaOf(t, name)["examples"].([]any) {
+		found = append(found, example.(map[string]any))
+	}
+	return found
+}
+
+// fullRequest is a request with all that there may be in it.
+func fullRequest(t testing.TB) map[string]any { return delegatedExamples(t, "task-request")[0] }
+
+// requested reads a request that is right.
+func requested(t testing.TB, line string) *TaskRequest {
+	t.Helper()
+	r, err := ReadTaskRequest([]byte(line), 64)
+	require.Nil(t, err, "%v\n%s", err, line)
+	return r
+}
+
+// Why a line is no message of delegated work, nil if it is one.
+
+func refusedRequest(line []byte) *Error {
+	_, err := ReadTaskRequest(line, 64)
+	return err
+}
+
+func refusedAct(line []byte) *Error {
+	_, err := ReadTaskAct(line, 64)
+	return err
+}
+
+func refusedResponse(line []byte) *Error {
+	_, err := ReadTaskResponse(line, 64)
+	return err
+}
+
+// complaintsOf are all that is wrong with a message, nil when nothing is.
+func complaintsOf(err *Error) []string {
+	if err == nil {
+		return nil
+	}
+	return err.Complaints()
+}
+
+// Rows: D-01, D-02, D-03, D-05, D-06, D-07, D-08, D-09, D-10, D-11, D-12, D-13, D-14.
+func TestTaskRequestsAreRead(t *testing.T) {
+	line := string(encoded(t, fullRequest(t)))
+	r := requested(t, " "+line+"\r")
+	require.NotZero(t, r.Sum)
+	require.Equal(t, line, string(r.Document))
+	r.Sum, r.Document = 0, nil
+	require.Equal(t, &TaskRequest{
+		ID: "3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114", Type: "weigh_tea", Payload: Raw(`{"cups":3,"tea":"assam"}`),
+		Context: TaskContext{
+			ConversationID: "breakfast-12", ParentTaskID: "9e40b6c8-21d7-4f3a-b5c2-7a8d1e6f0b39", User: "ada",
+			Timestamp: "2026-11-20T09:15:00Z", Priority: "high",
+		},
+		Routing:       TaskRouting{Source: "kitchen", Target: "scale", Chain: []string{"orchestrator", "kitchen"}},
+		Observability: TaskTrace{TraceID: "5b8aa5a2d2c872e8321cf37308d69df2", SpanID: "051581bf3cb55c13", Baggage: Raw(`{"house":"12"}`)},
+	}, r)
+}
+
+// Three members will do, and null is as good as nothing.
+//
+// Rows: D-04, K-23.
+func TestTaskRequestsThatSayLittle(t *testing.T) {
+	const bare = `{"id":"1","type":"weigh_tea","payload":{}}`
+	want := requested(t, bare)
+	require.Equal(t, &TaskRequest{ID: "1", Type: "weigh_tea", Payload: Raw("{}"), Document: Raw(bare), Sum: want.Sum}, want)
+	for _, more := range []string{
+		`"context":null,"routing":null,"observability":null`,
+		`"context":{},"routing":{},"observability":{}`,
+		`"context":{"conversationId":null,"parentTaskId":"","user":null,"timestamp":null,"priority":null}`,
+		`"routing":{"source":null,"target":"","delegationChain":null}`,
+		`"routing":{"delegationChain":[]}`,
+		`"observability":{"traceId":null,"spanId":"","baggage":null}`,
+	} {
+		r := requested(t, strings.Replace(bare, "}}", "},"+more+"}", 1))
+		r.Document = want.Document
+		require.Equal(t, want, r, more)
+	}
+}
+
+// Rows: D-01, D-02, D-03.
+func TestTaskRequestsNeedThreeMembers(t *testing.T) {
+	for pointer := range places(fullRequest(t), "") {
+		without := with(fullRequest(t), pointer, gone)
+		_, err := ReadTaskRequest(encoded(t, without), 64)
+		switch pointer {
+		case "/id", "/type", "/payload":
+			require.Equal(t, []string{pointer + ": " + pointer[1:] + " is missing"}, complaintsOf(err))
+		case "/routing/delegationChain/0", "/routing/delegationChain/1": // items of a list
+		default:
+			require.Nil(t, err, pointer)
+		}
+	}
+}
+
+// One by one, every value is made one of another kind, and refused at its place.
+//
+// Rows: D-01..D-03, D-05..D-14, K-23.
+func TestEveryKindOfValueInTaskRequestsIsChecked(t *testing.T) {
+	requireKindsChecked(t, fullRequest(t), refusedRequest, "/payload/", "/observability/baggage/")
+}
+
+// requireKindsChecked makes every value of an example one of another kind, and wants
+// it refused at its place. What begins with one of the free places may be anything.
+func requireKindsChecked(t *testing.T, example map[string]any, read func([]byte) *Error, free ...string) {
+	t.Helper()
+	kinds := map[string]any{"number": json.Number("-7"), "truth": true, "text": "text", "list": []any{}, "object": map[string]any{}}
+	for pointer, value := range places(example, "") {
+		begins := func(place string) bool { return strings.HasPrefix(pointer, place) }
+		if value == nil || slices.ContainsFunc(free, begins) {
+			continue
+		}
+		for name, other := range kinds {
+			if name == kindOf(value) {
+				continue
+			}
+			line := encoded(t, with(example, pointer, other))
+			err := read(line)
+			require.NotNil(t, err, "%s\n%s", pointer, line)
+			require.Equal(t, CodeInvalid, err.Code)
+			require.Len(t, err.Details["errors"], 1, "%v\n%s", err.Complaints(), line)
+			require.Equal(t, pointer, err.Details["pointer"], "%s", line)
+		}
+	}
+}
+
+// Rows: D-01, D-02, D-03, D-08, D-09, D-12, T-32.
+func TestTaskRequestsAreRefused(t *testing.T) {
+	line := string(encoded(t, fullRequest(t)))
+	for _, test := range []struct{ from, to, want string }{
+		{`"id":"3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114"`, `"id":""`, "/id: id must not be empty"},
+		{`"id":"3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114"`, `"id":" "`, "/id: id must not be empty"},
+		{`"id":"3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114"`, `"id":null`, "/id: id must not be null"},
+		{`"id":"3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114"`, `"ID":"1"`, "/id: id is missing"},
+		{`"id":"3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114"`, `"id":"a\u0000"`, "/id: id must not have control characters in it"},
+		{`"id":"3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114"`, `"id":"` + strings.Repeat("a", 4097) + `"`, "/id: id must not be longer than 4096 bytes"},
+		{`"id":"3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114"`, `"id":"1","id":"1"`, "/id: id stands twice"},
+		{`"type":"weigh_tea"`, `"type":""`, "/type: type must not be empty"},
+		{`"type":"weigh_tea"`, `"type":"task.status"`, "/type: type is of a message about a task that there is: task.status asks for none"},
+		{`"type":"weigh_tea"`, `"type":"notify:shutdown"`, "/type: type must not begin with request:, event:, response: or notify:"},
+		{`"payload":{"cups":3,"tea":"assam"}`, `"payload":[]`, "/payload: payload must be an object"},
+		{`"payload":{"cups":3,"tea":"assam"}`, `"payload":null`, "/payload: payload must not be null"},
+		{`"payload":{"cups":3,"tea":"assam"}`, `"payload":{},"payload":{}`, "/payload: payload stands twice"},
+		{`"priority":"high"`, `"priority":"High"`, `/context/priority: priority must be one of low, normal, high or urgent, not "High"`},
+		{`"priority":"high"`, `"priority":"medium"`, `/context/priority: priority must be one of low, normal, high or urgent, not "medium"`},
+		{`"priority":"high"`, `"priority":""`, `/context/priority: priority must be one of low, normal, high or urgent, not ""`},
+		{`2026-11-20T09:15:00Z`, `soon`, `/context/timestamp: timestamp must be an ISO 8601 time, not "soon"`},
+		{`2026-11-20T09:15:00Z`, ``, `/context/timestamp: timestamp must be an ISO 8601 time, not ""`},
+		{`"delegationChain":["orchestrator",`, `"delegationChain":["",`, "/routing/delegationChain/0: delegationChain: item 0 must not be empty"},
+		{`"delegationChain":["orchestrator",`, `"delegationChain":[null,`, "/routing/delegationChain/0: delegationChain: item 0 must be a string"},
+		{`"delegationChain":["orchestrator",`, `"delegationChain":["a\n",`, "/routing/delegationChain/0: delegationChain: item 0 must not have control characters in it"},
+		{`"source":"kitchen"`, `"source":"a","source":"b"`, "/routing/source: source stands twice"},
+		{`"context":{`, `"context":{},"context":{`, "/context: context stands twice"},
+	} {
+		require.Contains(t, line, test.from)
+		_, err := ReadTaskRequest([]byte(strings.Replace(line, test.from, test.to, 1)), 64)
+		require.Equal(t, []string{test.want}, complaintsOf(err), test.to)
+	}
+}
+
+// All that is wrong is told at once.
+//
+// Rows: D-01, D-03, D-08, D-09.
+func TestEverythingThatIsWrongWithATaskRequestIsTold(t *testing.T) {
+	_, err := ReadTaskRequest([]byte(`{"type":7,"payload":"x","context":{"timestamp":1,"priority":"asap"},"routing":[],"observability":{"baggage":"b"}}`), 64)
+	require.Equal(t, []string{
+		"/id: id is missing", "/type: type must be a string", "/payload: payload must be an object",
+		"/context/timestamp: timestamp must be a string", `/context/priority: priority must be one of low, normal, high or urgent, not "asap"`,
+		"/routing: routing must be an object", "/observability/baggage: baggage must be an object",
+	}, complaintsOf(err))
+	require.Equal(t, "id is missing", err.Message)
+	require.Equal(t, "/id", err.Details["pointer"])
+	for line, want := range map[string]string{
+		``: "the message: it must be an object", `[]`: "the message: it must be an object",
+		`{"id":`: "the message: it is no valid JSON", `{"a":{"b":{}}}`: "the message: it nests too deeply",
+	} {
+		_, err := ReadTaskRequest([]byte(line), 2)
+		require.Equal(t, []string{want}, complaintsOf(err))
+	}
+}
+
+// Words are those of the protocol, and numbers leave as they came.
+//
+// Rows: D-09, K-02.
+func TestPrioritiesOfTaskRequests(t *testing.T) {
+	for word, class := range map[string]uint8{"low": 3, "normal": 2, "high": 1, "urgent": 0} {
+		r := requested(t, `{"id":"1","type":"t","payload":{},"context":{"priority":"`+word+`"}}`)
+		require.Equal(t, word, r.Context.Priority)
+		require.Equal(t, class, Urgency(Quote(r.Context.Priority)))
+	}
+}
+
+// Rows: D-03, D-14, T-48, K-23.
+func TestTaskRequestsAreKeptDigitForDigit(t *testing.T) {
+	const payload = `{"n": 12345678901234567890,"html":"<a&b>","x":1,"x":2,"e":1.00E+2,"u":"\u00e9\/","later":[null]}`
+	const line = `{"id":"1","type":"t","payload":` + payload + `,"observability":{"baggage": {"k":9007199254740993}},"priority":{},"n":1.0}`
+	text := []byte(strings.ReplaceAll(line, `,"`, ",\r\n\""))
+	r, err := ReadTaskRequest(text, 64)
+	require.Nil(t, err)
+	clear(text)
+	const compact = `{"n":12345678901234567890,"html":"<a&b>","x":1,"x":2,"e":1.00E+2,"u":"\u00e9\/","later":[null]}`
+	require.Equal(t, compact, string(r.Payload), "on one line, wherever it came from")
+	require.Equal(t, payload, string(requested(t, line).Payload))
+	require.Equal(t, line, string(requested(t, line).Document))
+	require.Equal(t, `{"k":9007199254740993}`, string(r.Observability.Baggage))
+}
+
+// What would be taken for something else by whoever gets it is no request.
+//
+// Rows: D-02.
+func TestTaskMessagesAreNothingElse(t *testing.T) {
+	for more, want := range map[string]string{
+		`"jsonrpc":"2.0","method":"x"`:                  "/jsonrpc: jsonrpc makes it the call of a tool",
+		`"message_type":"abort"`:                        "/message_type: message_type makes it a message of a session",
+		`"message_type":"x","from_agent":null`:          "/message_type: message_type makes it a message of a session",
+		`"from_actor":"HO","topic":"x"`:                 "/from_actor: from_actor makes it mail",
+		`"from_actor":"HO","to_actor":"x"`:              "/from_actor: from_actor makes it mail",
+		`"from_actor":"HO","seq":1,"created_at":"x"`:    "/from_actor: from_actor makes it mail",
+		`"method":"x","jsonrpc":"2.0","jsonrpc":"1"`:    "/jsonrpc: jsonrpc stands twice",
+		`"jsonrpc":"2.0"`:                               "",
+		`"jsonrpc":"1.0","method":"x"`:                  "",
+		`"message_type":"x","topic":"y","seq":1`:        "",
+		`"message_type":7,"message_id":"x"`:             "",
+		`"from_actor":"HO","seq":1`:                     "",
+		`"timestamp":"2026-11-20","agentId":"somebody"`: "",
+	} {
+		for line, read := range map[string]func([]byte) *Error{
+			`{"id":"1","type":"t","payload":{},`:           refusedRequest,
+			`{"id":"1","type":"task.status","payload":{},`: refusedAct,
+			`{"id":"1","status":"pending",`:                refusedResponse,
+		} {
+			require.Equal(t, want, strings.Join(complaintsOf(read([]byte(line+more+"}"))), "\n"), more)
+		}
+	}
+}
+
+// Keys are exact; what was probably meant is noted.
+//
+// Rows: K-10, T-33.
+func TestKeysOfTaskRequestsAreExact(t *testing.T) {
+	r := requested(t, `{"id":"1","type":"t","payload":{},"Context":{},"context":{"conversation_id":"c","Priority":"urgent"},"routing":{"delegation-chain":1},"observability":{"traceID":"x","later":1}}`)
+	require.Empty(t, r.Context)
+	require.Empty(t, r.Routing)
+	require.Empty(t, r.Observability)
+	require.Equal(t, []string{
+		"/context/conversation_id: conversation_id is passed over: it is spelled conversationId",
+		"/context/Priority: Priority is passed over: it is spelled priority",
+		"/routing/delegation-chain: delegation-chain is passed over: it is spelled delegationChain",
+		"/observability/traceID: traceID is passed over: it is spelled traceId",
+		"/Context: Context is passed over: it is spelled context",
+	}, r.Notes)
+	require.Empty(t, requested(t, `{"id":"1","type":"t","payload":{},"i`+strings.Repeat("_", 100)+`d":1}`).Notes)
+}
+
+// Whoever asks again may ask at another time and under another span, but asks the
+// same of the same.
+//
+// Rows: D-39.
+func TestSumsOfTaskRequests(t *testing.T) {
+	line := string(encoded(t, fullRequest(t)))
+	same := requested(t, line).Sum
+	for from, to := range map[string]string{
+		`2026-11-20T09:15:00Z`: `2026-11-20T09:16:00Z`, `051581bf3cb55c13`: `051581bf3cb55c14`, `"id":`: `"later":1,"id":`, `"source":"kitchen",`: ``,
+	} {
+		require.Contains(t, line, from)
+		require.Equal(t, same, requested(t, strings.Replace(line, from, to, 1)).Sum, to)
+	}
+	for from, to := range map[string]string{`weigh_tea`: `weigh_milk`, `"cups":3`: `"cups":3.0`, `"target":"scale"`: `"target":"scales"`} {
+		require.Contains(t, line, from)
+		require.NotEqual(t, same, requested(t, strings.Replace(line, from, to, 1)).Sum, to)
+	}
+	require.Equal(t, uint64(0xa598d2facd433bb8), requested(t, `{"id":"1","type":"t","payload":{}}`).Sum, "it is kept in records: it stays as it is")
+}

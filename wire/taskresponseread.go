@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+)
+
+// ReadTaskResponse reads what became of a task, in the way of ReadTaskRequest. A
+// result goes with the status completed alone. A task that failed without an error,
+// or with half of one, is not kept from failing: what is missing is filled in, with
+// a note.
+//
+// Where input is required, the question is the first of these that says something:
+// the member message, the question in the object input, and the message of the
+// error. The answers that are allowed stand in the options of input: texts, or
+// objects with a value and a label. None of this is in the published protocol, which
+// is silent about it, so whatever is otherwise there is noted and passed over.
+func ReadTaskResponse(line []byte, depth int) (*TaskResponse, *Error) {
+	document, members, err := openLine(line, depth)
+	if err != nil {
+		return nil, err
+	}
+	return readTaskResponse(document, members)
+}
+
+// readTaskResponse is ReadTaskResponse for a document that has been taken apart.
+func readTaskResponse(document Raw, members []member) (*TaskResponse, *Error) {
+	p := delegated(members)
+	r := &TaskResponse{Document: document, ID: p.label("id", needed), Status: p.word("status", needed, ResponseStatuses)}
+	if slices.ContainsFunc(members, func(m member) bool { return string(m.key) == "type" }) {
+		p.wrong("type", "must not stand in a response: it makes it a request")
+	}
+	r.Result = p.result(r.Status)
+	p.inside("error", optional, func(in *part) { r.Fault = in.fault() })
+	p.inside("metadata", optional, func(in *part) { r.Metadata = in.taskMetadata() })
+	p.each("artifacts", optional, func(in *part) { r.Artifacts = append(r.Artifacts, in.artifact()) })
+	p.lookalikes("id", "status", "result", "error", "metadata", "artifacts")
+	p.unmistakable()
+	if err := refusing(p.all.problems); err != nil {
+		return nil, err
+	}
+	p.statusFits(r)
+	r.Notes = p.all.notes
+	return r, nil
+}
+
+func (p *part) result(status string) Raw {
+	if !p.has("result", optional) {
+		return nil
+	}
+	if status != ResponseCompleted && slices.Contains(ResponseStatuses, status) {
+		p.wrong("result", "must not stand beside the status "+status+": it goes with completed alone")
+	}
+	return p.Value("result")
+}
+
+// statusFits makes what was said about a task fit its status.
+func (p *part) statusFits(r *TaskResponse) {
+	switch r.Status {
+	case ResponseFailed:
+		if r.Fault == nil {
+			p.odd("error", "is missing, and the status is failed: it should say why")
+		}
+		r.Fault = orUnexplained(r.Fault)
+	case ResponseInputRequired:
+		p.ask(r)
+		r.Fault = nil
+	case ResponseCancelled:
+	default:
+		if r.Fault != nil {
+			p.odd("error", "stands beside the status "+r.Status+", and is passed over")
+		}
+		r.Fault = nil
+	}
+}
+
+func (p *part) taskMetadata() TaskMetadata {
+	p.lookalikes("startedAt", "completedAt", "duration_ms", "agent", "retryCount")
+	m := TaskMetadata{
+		StartedAt: p.moment("startedAt", optional), CompletedAt: p.moment("completedAt", optional),
+		DurationMS: p.count("duration_ms"), Agent: p.label("agent", optional), RetryCount: p.count("retryCount"),
+	}
+	from, begun := ParseTime(m.StartedAt)
+	to, ended := ParseTime(m.CompletedAt)
+	if begun && ended && to.Before(from) {
+		p.odd("completedAt", "is before startedAt")
+	}
+	return m
+}
+
+func (p *part) artifact() Artifact {
+	a := Artifact{Name: p.name("name", needed), Type: p.name("type", needed), Ref: p.text("ref", optional)}
+	must := needed
+	if a.Ref != "" {
+		must = optional
+	}
+	a.Content = p.text("content", must)
+	return a
+}
+
+// unasked is what is asked where nobody says what the input is to be.
+const unasked = "The agent needs input to go on, and does not say which"
+
+// ask finds the question of a task that needs input.
+func (p *part) ask(r *TaskResponse) {
+	var said Object
+	input := once(p.members, "input")
+	if input != nil && !isNull(input) && said.ReadObject(input, scannedBefore, p.below("input")) != nil {
+		p.odd("input", "is passed over: it is no object with a question")
+	}
+	candidates := [...][]byte{once(p.members, "message"), once(said.members, "question")}
+	for _, value := range candidates {
+		if question, ok := text(value); ok && !blank(question) && r.Question == "" {
+			r.Question = question
+		}
+	}
+	if r.Question == "" && r.Fault != nil && r.Fault.Message != unexplained {
+		r.Question = r.Fault.Message
+	}
+	if r.Question == "" {
+		r.Question = unasked
+		p.odd("message", fmt.Sprintf("is missing, and the status is %s: it should say what is asked", r.Status))
+	}
+	r.Options = said.options()
+	if said.err != nil {
+		p.odd("input", "has options that are passed over: "+said.err.Message)
+		r.Options = nil
+	}
+}
+
+// options are the answers that a question allows: texts, or as in AskUser.
+func (o *Object) options() []Option {
+	items, _ := o.list("options")
+	if len(items) == 0 || isObject(items[0]) {
+		return o.readOptions("options")
+	}
+	var all []Option
+	for _, word := range o.Texts("options") {
+		all = append(all, Option{Label: word, Value: word})
+	}
+	return all
+}
