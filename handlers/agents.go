@@ -135,6 +135,9 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 	}
 	a.Member, a.configured, a.said = f.Member, f.Member, nil
 	s.enroll(a, r.Seq)
+	for _, w := range s.worksOf(f.ID) { // it may ask for its messages now, or not any more
+		s.watchWork(w)
+	}
 	s.equip(a, wire.ReadCapabilities(f.Abilities))
 	s.offer(a)
 	s.wishes.gain(a)
@@ -286,7 +289,9 @@ func (t *turn) enlist(r *wire.Roster) {
 // strip takes all its tasks from an agent.
 func (t *turn) strip(a *agent, why string) {
 	for _, k := range slices.Clone(a.holds) {
-		t.requeue(k, &taskRequeued{Why: why})
+		if !k.view.State.Final() { // else it has come to nothing with another that the agent had
+			t.requeue(k, &taskRequeued{Why: why})
+		}
 	}
 }
 

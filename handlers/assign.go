@@ -54,11 +54,8 @@ func assignTask(t *turn, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
 	if err := t.mayManage(k, "assign"); err != nil {
 		return nil, err
 	}
-	if w := k.work(); w != nil && !k.view.State.Final() {
-		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s belongs to the session %q, where its architect assigns it", k.label(), w.of.spec.ID),
-			Details: map[string]any{"taskId": k.view.ID, "session_id": w.of.spec.ID, "reason": "in_session"},
-		}
+	if err := assignedInSession(k); err != nil {
+		return nil, err
 	}
 	a := t.agentNamed(r.Agent)
 	switch {
@@ -74,6 +71,18 @@ func assignTask(t *turn, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
 	}
 	t.hand(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: t.mark()})
 	return t.reply(k), nil
+}
+
+// assignedInSession refuses to give a task to somebody that its architect gives out.
+func assignedInSession(k *task) *wire.Error {
+	w := k.work()
+	if w == nil || k.view.State.Final() {
+		return nil
+	}
+	return &wire.Error{
+		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s belongs to the session %q, where its architect assigns it", k.label(), w.of.spec.ID),
+		Details: map[string]any{"taskId": k.view.ID, "session_id": w.of.spec.ID, "reason": "in_session"},
+	}
 }
 
 // mayManage says why an agent that has a task, and neither submitted it nor sees
@@ -104,6 +113,9 @@ func (s *State) agentNamed(name string) *agent {
 func autoAssign(t *turn, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
 	k, err := t.own(r.TaskID)
 	if err != nil {
+		return nil, err
+	}
+	if err := assignedInSession(k); err != nil {
 		return nil, err
 	}
 	switch {

@@ -67,7 +67,7 @@ func (f *taskStarted) check(s *State) error {
 func (f *taskProgress) check(s *State) error { return s.checkTask(f.ID, wire.TaskRunning) }
 func (f *taskRequeued) check(s *State) error { return s.checkTask(f.ID, heldStates...) }
 func (f *taskDone) check(s *State) error {
-	return s.checkTask(f.ID, wire.TaskRunning, wire.TaskInReview, wire.TaskNeedsHuman, wire.TaskPlanning)
+	return s.checkTask(f.ID, heldStates...)
 }
 func (f *taskFailed) check(s *State) error    { return s.checkTask(f.ID, heldStates...) }
 func (f *taskPlanned) check(s *State) error   { return s.checkTask(f.ID, wire.TaskPlanning) }

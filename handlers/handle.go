@@ -22,6 +22,7 @@ type turn struct {
 	took      time.Duration // since the input came
 	bySession bool          // a session ends a task now: nobody has to be told
 	hushed    string        // an agent that hears of it already
+	lost      bool          // no run is there any more, though it looks so
 
 	orphans       []orphan         // of this turn
 	announcements []*taskAnnounced // that end the turn

@@ -55,6 +55,7 @@ func (f *happened) apply(s *State, r *wire.Record) {
 // door.
 func (s *State) awake(at time.Time) {
 	s.stopping, s.since = false, at
+	s.stirred(at)
 	for _, a := range s.order {
 		if a.remote != nil {
 			continue // it runs elsewhere, and may not even have noticed
@@ -129,6 +130,11 @@ func (s *State) carry(a *agent, f *happened, r *wire.Record) {
 	case wire.EventStarted, wire.EventRecovered:
 		if a.runs(f.Run) && a.reachable() {
 			s.meetRun(a)
+		}
+		for _, m := range s.sessions.seats[a.ID] {
+			if f.what == wire.EventStarted {
+				m.number = 0 // each run counts anew
+			}
 		}
 	case wire.EventEnded:
 		if a.runs(f.Run) {
@@ -205,6 +211,7 @@ const lostWithUs = "lost when the orchestrator was killed"
 // lose decides about the tasks of agents that an orchestrator before this one
 // left behind: it was killed, and they with it.
 func (t *turn) lose() {
+	t.lost = true
 	for _, a := range t.order {
 		if a.remote != nil {
 			continue

@@ -135,6 +135,29 @@ func (s *session) unlodge(st *State, task, kind string) {
 	}
 }
 
+// Bounds of what may wait for a member.
+const (
+	mostParcels     = 1000
+	mostParcelBytes = 32 << 20
+)
+
+// crowded refuses a message to a member who does not take those before it.
+func (m *member) crowded() *wire.Error {
+	n, size := 0, 0
+	for _, p := range m.parcels {
+		if !p.taken {
+			n, size = n+1, size+len(p.line)
+		}
+	}
+	if n < mostParcels && size < mostParcelBytes {
+		return nil
+	}
+	return &wire.Error{
+		Code: wire.CodeTimeout, Message: fmt.Sprintf("%s has not taken %s yet: say it again when it has", m.AgentID, counted(n, "message")),
+		Details: map[string]any{"to_agent": m.AgentID, "waiting": n},
+	}
+}
+
 // bring writes the letters of the parcels that this turn has sent on their way.
 func (t *turn) bring() {
 	for _, p := range t.sessions.fresh {

@@ -16,6 +16,7 @@ type session struct {
 	aborted  bool   // by a member: it opens again with the next start
 	members  []*member
 	works    []*work     // in the order in which they were assigned
+	open     []*work     // those of them that something is still said of
 	reviews  []*reviewOf // in the order in which they were asked for
 	byReview map[string]*reviewOf
 	messages int64        // so far

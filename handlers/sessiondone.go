@@ -72,7 +72,7 @@ func payloadOf(document wire.Raw) wire.Raw {
 func (t *turn) outOfScope(w *work, files []string) *wire.Error {
 	e := &wire.TaskExecutionError{
 		TaskID: w.task.view.ID, ErrorType: wire.ExecutionScopeViolation, Recoverable: true, SuggestedAction: wire.SuggestRetry,
-		ErrorMessage: fmt.Sprintf("%s outside of the scope, the first is %.200q", counted(len(files), "file"), files[0]),
+		ErrorMessage: fmt.Sprintf("%s changed outside of the scope, such as %.200q", counted(len(files), "file"), files[0]),
 	}
 	t.troubled(w, e)
 	return &wire.Error{
@@ -80,7 +80,7 @@ func (t *turn) outOfScope(w *work, files []string) *wire.Error {
 		Details: map[string]any{
 			"pointer": "/payload/changes", "reason": "scope_violation", "scope": w.scope, "files": files, "task_execution_error": e,
 		},
-		Hint: "say the completion again, as a new message, without them",
+		Hint: "say the completion again, as a new message, without what is outside",
 	}
 }
 
@@ -88,6 +88,7 @@ func (t *turn) outOfScope(w *work, files []string) *wire.Error {
 // session wants one.
 func (t *turn) completeWork(w *work, result wire.Raw) {
 	if w.of.spec.RequireReview || w.task.view.State.Final() {
+		t.withdraw(w.task)
 		t.fact(agentPrefix+w.architect, w.task.view.ID, &workCompleted{ID: w.task.view.ID, Result: result})
 		return
 	}

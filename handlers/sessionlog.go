@@ -45,8 +45,10 @@ func (*sessionSaid) kind() string { return wire.EventSessionSaid }
 func (f *sessionSaid) apply(st *State, r *wire.Record) {
 	s := st.sessions.byID[f.Session]
 	s.messages++
-	s.last = max(s.last, f.Sequence)
-	st.bus.keys.keep(s.key(), f.ID, keyed{seq: r.Seq, sum: f.Sum})
+	if f.Sequence <= s.last+farAhead {
+		s.last = max(s.last, f.Sequence)
+	}
+	st.bus.keys.keep(s.key(), r.Key, keyed{seq: r.Seq, sum: f.Sum})
 	s.latest = f
 	if f.Request != nil {
 		st.remember(f.From, f.Request, f.answer(r.Seq), nil)
@@ -71,6 +73,10 @@ func (f *sessionSaid) answer(seq int64) *wire.SessionSaid {
 		Notes: f.Notes,
 	}
 }
+
+// farAhead is how far a sequence number may be ahead of all others and count: whoever
+// says one that is further has it alone.
+const farAhead = 1 << 20
 
 // line is the message as it is delivered.
 func (f *sessionSaid) line() wire.Raw {

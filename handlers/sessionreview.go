@@ -44,6 +44,7 @@ func (t *turn) considerRequest(x *saying, r *wire.ReviewRequest) *wire.Error {
 	}
 	x.after = func() {
 		t.beginWork(w)
+		t.withdraw(w.task)
 		t.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.task, &reviewRequested{
 			Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Named: r.TaskID, Reviewer: x.to.AgentID, Chain: x.chain,
 		})
@@ -287,6 +288,7 @@ func (f *reviewEscalated) apply(s *State, r *wire.Record) {
 	s.asked = append(s.asked, q)
 	if !k.view.State.Final() {
 		s.move(k, wire.TaskNeedsHuman)
+		s.stand(s.agents[k.view.AssignedTo])
 		k.more.question = f.QuestionID
 	}
 }

@@ -143,12 +143,14 @@ func (t *turn) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 func (t *turn) refusing(said *wire.SaySession) *session {
 	name := t.from.Name
 	if m := said.Message; m != nil {
-		if s, err := t.sessionOf(said); err == nil {
+		if s, err := t.sessionOf(said); err == nil && (t.from.Kind != Agent || s.member(name) != nil) {
 			return s
 		}
-		name = m.From.AgentID
+		if t.from.Kind != Agent {
+			name = m.From.AgentID
+		}
 	}
-	if s := t.sessions.byID[said.SessionID]; s != nil {
+	if s := t.sessions.byID[said.SessionID]; s != nil && (t.from.Kind != Agent || s.member(t.from.Name) != nil) {
 		return s
 	}
 	if t.from.Kind != Agent || len(t.sessions.seats[name]) == 0 {
@@ -172,6 +174,9 @@ func (t *turn) consider(x *saying) *wire.Error {
 		x.notes = append(x.notes, fmt.Sprintf("/sequence_number: %d comes after %d", x.SequenceNumber, x.from.number))
 	}
 	if err := t.considerBody(x); err != nil {
+		return err
+	}
+	if err := x.to.crowded(); err != nil {
 		return err
 	}
 	switch {
@@ -238,10 +243,20 @@ func (t *turn) say(x *saying, mk *mark) *wire.SessionSaid {
 	if f.By = (Actor{}).String(); x.said != nil {
 		f.By = t.speaker(x.said)
 	}
-	seq := t.sessionFact(x.of, x.MessageType, x.MessageID, x.task, f)
-	t.bring() // before what is told of what follows
+	key := x.MessageID
+	if x.said == nil {
+		key = ownKey + key
+	}
+	seq := t.sessionFact(x.of, x.MessageType, key, x.task, f)
+	if !t.lost {
+		t.bring() // before what is told of what follows
+	}
 	return f.answer(seq)
 }
+
+// ownKey begins the keys of messages that the orchestrator says for members: no
+// member can take one from it, for no message_id has this form.
+const ownKey = "own:"
 
 // rejected refuses a message for who says it, or to whom.
 func rejected(pointer, message string) *wire.Error {

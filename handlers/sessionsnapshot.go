@@ -172,6 +172,7 @@ func (s *restoring) restoreWork(x *session, kept *snapshotWork) {
 	}
 	w.task.needsMore().work = w
 	x.works = append(x.works, w)
+	x.track(w)
 	s.watchWork(w)
 }
 

@@ -24,6 +24,9 @@ func (f *sessionOpened) apply(st *State, _ *wire.Record) {
 	s.spec, s.file, s.closed, s.reason, s.aborted = f.SessionSpec, f.File, false, "", false
 	st.sessions.put(s)
 	st.sessions.seatIn(s)
+	for _, w := range s.works {
+		st.watchWork(w)
+	}
 }
 
 // sessionClosed says that nothing is said in a session any more.

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"orchestrator/wire"
 )
@@ -21,6 +20,9 @@ func (t *turn) considerAbort(x *saying, a *wire.Abort) *wire.Error {
 		return nil
 	}
 	w := t.workOn(x.of, a.TargetID)
+	if w != nil {
+		w = w.last() // its revision is what goes on
+	}
 	switch {
 	case w == nil:
 		return &wire.Error{
@@ -33,7 +35,7 @@ func (t *turn) considerAbort(x *saying, a *wire.Abort) *wire.Error {
 			Details: map[string]any{"pointer": "/payload/target_id", "reason": "not_active", "task_id": a.TargetID},
 		}
 	}
-	x.task, x.chain = a.TargetID, w.chain
+	x.task, x.chain = w.task.view.ID, w.chain
 	x.after = func() {
 		t.hushed = x.to.AgentID // it hears of it by this message
 		t.drop(w, "Aborted: "+a.Reason)
@@ -111,5 +113,5 @@ func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return fmt.Sprintf("%d %ss", n, strings.TrimSuffix(thing, "s"))
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -68,6 +68,7 @@ func (t *turn) retryWork(w *work, e *wire.TaskExecutionError) {
 	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
 	tries := w.tries + 1
 	t.noteTrouble(w, e, tries, limit)
+	t.tell(t.agents[w.architect], w.task, wire.NoticeUpdated, "Tried again after "+e.ErrorType+": "+e.ErrorMessage)
 	t.restartWork(w, tries, e.ErrorType, e.ErrorMessage)
 }
 
@@ -79,8 +80,9 @@ func (t *turn) restartWork(w *work, attempt int, outcome, why string) {
 		return
 	}
 	first, err := wire.ReadSessionMessage(w.document, deepest)
-	if err != nil {
-		panic("an assignment that was read cannot be read: " + err.Message)
+	if err != nil { // an earlier version took it
+		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
+		return
 	}
 	h := t.head(w.of, from, to, w.chain)
 	h.ReplyTo = w.message

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"slices"
 
 	"orchestrator/wire"
 )
@@ -72,7 +73,12 @@ func getSession(t *turn, r *wire.GetSession) (*wire.SessionView, *wire.Error) {
 		page.Limit = wire.SessionPage
 	}
 	t.pages = append(t.pages, Page{Session: page})
-	return t.sessionView(s), nil
+	view := t.sessionView(s)
+	if r.TaskID != "" {
+		view.Tasks = slices.DeleteFunc(view.Tasks, func(k wire.SessionTask) bool { return k.TaskID != r.TaskID && k.Revises != r.TaskID })
+		view.Reviews = slices.DeleteFunc(view.Reviews, func(v wire.ReviewView) bool { return v.TaskID != r.TaskID })
+	}
+	return view, nil
 }
 
 // sessionNamed is a session that the caller may look at.
@@ -190,9 +196,12 @@ func completeSession(answer *wire.SessionView, pages []Page, record Archive) (an
 	return &whole, nil
 }
 
+// mostScanned is how much of a log one page looks at, however little of it is wanted.
+const mostScanned = 20_000
+
 func readSessionLog(record Archive, page *SessionPage) (entries []wire.SessionEntry, next int64, more bool, err error) {
 	entries, next = []wire.SessionEntry{}, page.After
-	size := 0
+	size, scanned := 0, 0
 	search := wire.Search{To: []string{sessionPrefix + page.Session}, After: page.After, Until: page.Until}
 	for r, err := range record.Find(search) {
 		if err != nil {
@@ -201,6 +210,9 @@ func readSessionLog(record Archive, page *SessionPage) (entries []wire.SessionEn
 		f, err := decode(&r)
 		if err != nil {
 			return nil, 0, false, err
+		}
+		if scanned++; scanned > mostScanned {
+			return entries, next, true, nil
 		}
 		if e, wanted := page.entry(f, &r); wanted {
 			if size += len(e.Document); len(entries) == page.Limit || size > sessionPageBytes && len(entries) > 0 {

@@ -33,7 +33,7 @@ func (t *turn) considerAssignment(x *saying, a *wire.SessionAssignment) *wire.Er
 	if err != nil {
 		return err
 	}
-	revises := t.revised(x)
+	revises := t.revised(x, a)
 	if x.chain = x.CorrelationID; x.chain == "" {
 		x.chain = x.MessageID
 	}
@@ -87,18 +87,24 @@ func (t *turn) considerRevision(x *saying, a *wire.SessionAssignment, k *task) *
 }
 
 // revised is the work of which an assignment with a new id is a revision; nil when
-// it is none.
-func (t *turn) revised(x *saying) *work {
-	if x.CorrelationID == "" {
-		return nil
-	}
-	for i := len(x.of.works) - 1; i >= 0; i-- {
-		w := x.of.works[i]
-		if w.chain == x.CorrelationID && w.revision == nil && (w.phase == wire.PhaseRevise || w.phase == wire.PhaseRedesign) {
-			return w
+// it is none. Some have one correlation_id for much that has nothing to do with each
+// other: then it is one only if it says what came of earlier attempts.
+func (t *turn) revised(x *saying, a *wire.SessionAssignment) (revised *work) {
+	alone := true
+	for _, w := range x.of.open {
+		switch {
+		case w.chain != x.CorrelationID || x.CorrelationID == "":
+		case w.architect == x.from.AgentID && w.revision == nil && (w.phase == wire.PhaseRevise || w.phase == wire.PhaseRedesign):
+			alone = alone && revised == nil
+			revised = w
+		case w.revision == nil:
+			alone = false
 		}
 	}
-	return nil
+	if !alone && a.Task.Attempts == 0 {
+		return nil
+	}
+	return revised
 }
 
 // assignNew makes the task of an assignment.
@@ -259,7 +265,7 @@ func (t *turn) release(w *work) {
 // considerAck takes the word of a developer that it has its task.
 func (t *turn) considerAck(x *saying) {
 	for _, w := range t.worksOf(x.from.AgentID) {
-		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain) {
+		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
 			x.task, x.chain = w.task.view.ID, w.chain
 			x.after = func() { t.beginWork(w) }
 			return
@@ -341,7 +347,7 @@ func (t *turn) offerSoft(up, down *task) {
 		return
 	}
 	message := fmt.Sprintf("Task %s, whose result you may need, is %s", up.label(), up.view.State)
-	if result := up.view.Result; len(result) > 0 && len(result) <= mostOffered {
+	if result := up.view.Result; len(result) > 0 && len(result) <= mostOffered && string(result) != "null" { // as a snapshot has none
 		message += ": " + string(result)
 	}
 	t.tell(t.agents[w.developer], down, wire.NoticeUpdated, message)

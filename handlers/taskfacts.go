@@ -115,6 +115,7 @@ func (*taskAssigned) kind() string { return wire.EventTaskAssigned }
 func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	k, a := s.tasks[f.ID], s.agents[f.Agent]
 	if before := k.view.AssignedTo; before != "" && before != f.Agent {
+		defer s.stand(s.agents[before])
 		defer s.disowns(agentPrefix+before, k)
 	}
 	s.release(k)
@@ -146,11 +147,8 @@ func (*taskStarted) kind() string { return wire.EventTaskStarted }
 func (f *taskStarted) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
 	s.move(k, wire.TaskRunning)
-	if w := k.work(); w != nil && (w.active() || w.phase == wire.PhaseRedesign) {
-		if w.phase == wire.PhaseRedesign {
-			w.planAnew()
-		}
-		s.enter(w, wire.PhaseWorking, r.At)
+	if w := k.work(); w != nil {
+		s.takeUp(w, r.At)
 	}
 	if k.view.StartedAt == "" {
 		k.view.StartedAt = wire.Timestamp(r.At)

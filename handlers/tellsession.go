@@ -45,7 +45,7 @@ func (f *sessionDelivered) tell(e *wire.Event) {
 func (f *sessionDeferred) tell(e *wire.Event) {
 	e.Agent, e.Text = f.Agent, fmt.Sprintf("has not taken %s, which is tried again at %s", f.ID, f.Next)
 	if f.Again {
-		e.Text = fmt.Sprintf("%s is tried again, for the %d. time", f.ID, f.Retries)
+		e.Text = fmt.Sprintf("%s is tried again, retry %d", f.ID, f.Retries)
 	}
 }
 
@@ -81,7 +81,7 @@ func (f *workTroubled) tell(e *wire.Event) {
 }
 
 func (f *progressOverdue) tell(e *wire.Event) {
-	e.Agent, e.Task, e.Text = f.Agent, f.ID, label(f.ID, f.Name)+" is not heard of since "+f.Since
+	e.Agent, e.Task, e.Text = f.Agent, f.ID, label(f.ID, f.Name)+" has not been heard of since "+f.Since
 }
 
 func (f *reviewRequested) tell(e *wire.Event) {

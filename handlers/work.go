@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ type reviewOf struct {
 // date implements dated.
 func (w *work) date() (time.Time, int64) { return w.due, w.number }
 
-// at says whether the developer is expected to say something of it.
+// active says whether the developer is expected to say something of it.
 func (w *work) active() bool { return w.phase == wire.PhaseAssigned || w.phase == wire.PhaseWorking }
 
 // over says whether nothing more is said of it.
@@ -113,8 +114,37 @@ func (s *State) enter(w *work, phase string, at time.Time) {
 	}
 	if to := stateOf(phase); to != "" && !w.task.view.State.Final() && w.task.view.State != to {
 		s.move(w.task, to)
+		s.stand(s.agents[w.task.view.AssignedTo])
 	}
+	w.of.track(w)
 	s.watchWork(w)
+}
+
+// track keeps a work among those that something is still said of, or not.
+func (s *session) track(w *work) {
+	place, there := slices.BinarySearchFunc(s.open, w, func(a, b *work) int { return cmp.Compare(a.number, b.number) })
+	switch {
+	case there == !w.settled():
+	case there:
+		s.open = slices.Delete(s.open, place, place+1)
+	default:
+		s.open = slices.Insert(s.open, place, w)
+	}
+}
+
+// takeUp is what the start of its task is for a work. It may be that somebody lets it
+// go on who did not wait for what a person says: then it is reviewed once more.
+func (s *State) takeUp(w *work, at time.Time) {
+	switch w.phase {
+	case wire.PhaseAssigned, wire.PhaseWorking:
+	case wire.PhaseRedesign:
+		w.planAnew()
+	case wire.PhaseHuman:
+		w.loop.Extend()
+	default:
+		return
+	}
+	s.enter(w, wire.PhaseWorking, at)
 }
 
 // endOf is what the end of its task is for a work. What is done as its developer said
@@ -122,6 +152,7 @@ func (s *State) enter(w *work, phase string, at time.Time) {
 func (s *State) endOf(w *work, to wire.TaskState, at time.Time) {
 	if to == wire.TaskDone && (w.active() || w.phase == wire.PhaseHeld) {
 		s.enter(w, wire.PhaseCompleted, at)
+		w.document = nil // nobody begins anew
 		return
 	}
 	s.enter(w, wire.PhaseOver, at)
@@ -186,7 +217,7 @@ func (s *session) every() time.Duration {
 // worksOf are the works that an agent is at or has been given.
 func (s *State) worksOf(agent string) (all []*work) {
 	for _, m := range s.sessions.seats[agent] {
-		for _, w := range m.of.works {
+		for _, w := range m.of.open {
 			if w.developer == agent && w.active() {
 				all = append(all, w)
 			}

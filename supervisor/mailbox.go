@@ -106,7 +106,9 @@ const (
 )
 
 // put adds an entry, and writes it in place when the stream takes it at once.
-// The text is the caller's again when it returns. When the mailbox is full it also
+// The text is the caller's again when it returns. However large it is, it is taken
+// as long as less than half of what may wait does: what is never taken would be
+// tried for ever. When the mailbox is full it also
 // returns what is closed when that may have changed.
 func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 	m.mu.Lock()
@@ -120,7 +122,7 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 		if !m.roomy() {
 			moved, err = m.moving(), ErrMailboxFull
 		}
-	case !e.few && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes > 0:
+	case !e.few && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes*2 >= m.bounds.Bytes:
 		m.refused += int64(e.lines)
 		moved, err = m.moving(), ErrMailboxFull
 	}

@@ -32,6 +32,7 @@ func (y *tally) count(n *news) (ended bool) {
 			y.runs, y.submitters = make(map[string]string), make(map[string]string)
 		}
 		y.runs[n.Event().Agent] = n.Event().Run
+		return y.submitters[n.Event().Agent] == "" // it may be the last that now only waits
 	case wire.EventTaskCreated:
 		y.tasks++
 		submitter := handlers.About(&n.record)

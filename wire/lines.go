@@ -2,8 +2,9 @@ package wire
 
 import "bytes"
 
-// Head is how much of an oversized line is kept, in bytes.
-const Head = 200
+// Head is how much of an oversized line is kept, in bytes: enough to tell what it was
+// and whose, for a message of a session says that behind its names and times.
+const Head = 1000
 
 // idleCarry is the largest buffer that Lines keeps between two lines, so that
 // a thousand quiet streams cost nothing.

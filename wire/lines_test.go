@@ -58,22 +58,22 @@ func TestLines(t *testing.T) {
 		"mark alone":          {"\xef\xbb\xbf\n", []said{whole("")}},
 		"U+2028 is text":      {"a\u2028b\u0085c\n", []said{whole("a\u2028b\u0085c")}},
 		"NUL and bad UTF-8":   {"a\x00\xffb\n", []said{whole("a\x00\xffb")}},
-		"at the limit":        {strings.Repeat("x", 300) + "\r\n", []said{whole(strings.Repeat("x", 300))}},
-		"beyond it":           {strings.Repeat("x", 301) + "\nnext\n", []said{{head, 301, true, false}, whole("next")}},
+		"at the limit":        {strings.Repeat("x", 1500) + "\r\n", []said{whole(strings.Repeat("x", 1500))}},
+		"beyond it":           {strings.Repeat("x", 1501) + "\nnext\n", []said{{head, 1501, true, false}, whole("next")}},
 		"far beyond it":       {strings.Repeat("x", 5000) + "\nnext\n", []said{{head, 5000, true, false}, whole("next")}},
 		"beyond it, no end":   {strings.Repeat("x", 5000), []said{{head, 5000, true, true}}},
 		"mark and beyond":     {"\xef\xbb\xbf" + strings.Repeat("x", 5000) + "\nn\n", []said{{strings.Repeat("x", Head), 5000, true, false}, whole("n")}},
-		"mark and at limit":   {"\xef\xbb\xbf" + strings.Repeat("x", 300) + "\n", []said{whole(strings.Repeat("x", 300))}},
-		"two beyond in a row": {strings.Repeat("x", 400) + "\n" + strings.Repeat("x", 400) + "\n", []said{{head, 400, true, false}, {head, 400, true, false}}},
+		"mark and at limit":   {"\xef\xbb\xbf" + strings.Repeat("x", 1500) + "\n", []said{whole(strings.Repeat("x", 1500))}},
+		"two beyond in a row": {strings.Repeat("x", 1600) + "\n" + strings.Repeat("x", 1600) + "\n", []said{{head, 1600, true, false}, {head, 1600, true, false}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := []byte(test.in)
-			require.Equal(t, test.want, split(300, in), "in one chunk")
+			require.Equal(t, test.want, split(1500, in), "in one chunk")
 			for at := range in {
-				got := split(300, in[:at], in[at:])
+				got := split(1500, in[:at], in[at:])
 				require.Equal(t, normal(test.want), normal(got), "split at %d", at)
 			}
-			require.Equal(t, normal(test.want), normal(split(300, slices.Collect(slices.Chunk(in, 1))...)), "byte by byte")
+			require.Equal(t, normal(test.want), normal(split(1500, slices.Collect(slices.Chunk(in, 1))...)), "byte by byte")
 		})
 	}
 }

@@ -67,7 +67,7 @@ func TestSessionMessagesAreRead(t *testing.T) {
 	want := map[string]any{
 		"task_assignment": &SessionAssignment{
 			Task: DeveloperInput{
-				TaskID: "kettle-1", Description: "The kettle has to stop when it is empty", Scope: []string{"kettle/**"}, TestingRequired: true,
+				TaskID: "kettle-1", Description: "The kettle has to stop when it is empty", Scope: []string{"kettle/**"}, TestingRequired: true, Attempts: 1,
 				MustNotBreak: []string{"Tea"}, AcceptanceCriteria: []string{"It stops within a second"},
 			},
 			Priority: "high", Deadline: "2026-11-21T18:00:00+01:00", MaxIterations: 2,

@@ -20,6 +20,7 @@ type DeveloperInput struct {
 	TestingRequired    bool
 	MustNotBreak       []string
 	AcceptanceCriteria []string
+	Attempts           int // that were made before, as far as it says
 }
 
 // SessionDependency is what a task waits for: an extension, for the protocol
@@ -55,6 +56,7 @@ func (p *part) developerInput() DeveloperInput {
 		in.each("specs", needed, (*part).contextFile)
 		in.each("reference_files", needed, (*part).contextFile)
 		in.each("previous_attempts", optional, func(attempt *part) {
+			t.Attempts++
 			attempt.whole("attempt_number", needed, 0)
 			attempt.text("outcome", needed)
 			attempt.text("feedback", needed)

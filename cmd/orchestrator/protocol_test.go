@@ -94,12 +94,14 @@ func answerOf(of reflect.Type, prefix string) []string {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		name = prefix + name
 		switch {
+		case field.Anonymous:
+			parts = append(parts, answerOf(field.Type, prefix)...)
 		case field.Type == reflect.TypeFor[wire.Raw]():
 			parts = append(parts, fmt.Sprintf("`%s` (a document)", name))
 		case field.Type.Kind() == reflect.Int || field.Type.Kind() == reflect.Int64:
 			parts = append(parts, fmt.Sprintf("`%s` (a number)", name))
 		case field.Type.Kind() == reflect.Slice:
-			parts = append(parts, fmt.Sprintf("`%s` (a list of %ss)", name, strings.ToLower(field.Type.Elem().Name())))
+			parts = append(parts, fmt.Sprintf("`%s` (a list of %s)", name, several(field.Type.Elem().Name())))
 		case field.Type.Kind() == reflect.Bool:
 			parts = append(parts, fmt.Sprintf("`%s` (true or false)", name))
 		case field.Type.Kind() == reflect.Struct && slices.Contains(wire.Schemas(), strings.ToLower(field.Type.Name())):
@@ -111,6 +113,15 @@ func answerOf(of reflect.Type, prefix string) []string {
 		}
 	}
 	return parts
+}
+
+// several is what a list has, by the name of a type.
+func several(name string) string {
+	words := strings.ToLower(regexp.MustCompile("([a-z])([A-Z])").ReplaceAllString(strings.TrimSuffix(name, "View"), "$1-$2"))
+	if strings.HasSuffix(words, "y") {
+		return strings.TrimSuffix(words, "y") + "ies"
+	}
+	return words + "s"
 }
 
 // documentsPart is what stands in answers: the schemas that are no messages.

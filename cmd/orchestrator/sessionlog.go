@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -186,10 +187,16 @@ func (th *thread) head(p paint) string {
 	return head + p.dim("chain "+oneLine(th.key)) + "\n"
 }
 
+// foot is what stands below a chain. What was found in a task that was revised under
+// another id is followed there.
 func (th *thread) foot(p paint) string {
 	foot := ""
 	for _, t := range th.tasks {
-		foot += taskFoot(t, p)
+		shown := *t
+		if slices.ContainsFunc(th.tasks, func(o *wire.SessionTask) bool { return o.Revises == t.TaskID }) {
+			shown.Findings = nil
+		}
+		foot += taskFoot(&shown, p)
 	}
 	return foot
 }
