@@ -81,7 +81,7 @@ func assignedInSession(k *task) *wire.Error {
 	}
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s belongs to the session %q, where its architect assigns it", k.label(), w.of.spec.ID),
-		Details: map[string]any{"taskId": k.view.ID, "session_id": w.of.spec.ID, "reason": "in_session"},
+		Details: map[string]any{"taskId": k.view.ID, "session": w.of.spec.ID, "reason": "in_session"},
 	}
 }
 

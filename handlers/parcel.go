@@ -145,7 +145,7 @@ const (
 func (m *member) crowded() *wire.Error {
 	n, size := 0, 0
 	for _, p := range m.parcels {
-		if !p.taken {
+		if !p.taken && !p.held {
 			n, size = n+1, size+len(p.line)
 		}
 	}
@@ -288,6 +288,8 @@ func (t *turn) abandonParcel(p *parcel, retries int, why string) {
 			ErrorType: wire.ExecutionException, SuggestedAction: wire.SuggestReassign,
 			ErrorMessage: fmt.Sprintf("%s could not be given the task: %s", p.to.AgentID, why),
 		})
+	case (p.kind == wire.TypeTaskCompletion || p.kind == wire.TypeReviewResult) && w.stands():
+		t.askPerson(w, fmt.Sprintf("%s, who should say how it goes on, has not heard: %s", p.to.AgentID, why))
 	case p.kind == wire.TypeReviewRequest:
 		t.loseReview(w, fmt.Sprintf("%s could not be given the review: %s", p.to.AgentID, why))
 	}

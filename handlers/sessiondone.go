@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"strings"
 
 	"orchestrator/handlers/scope"
 	"orchestrator/wire"
@@ -14,8 +15,15 @@ func (t *turn) considerCompletion(x *saying, c *wire.Completion) *wire.Error {
 	if err != nil {
 		return err
 	}
-	if outside := scope.Outside(w.scope, c.Touched()); len(outside) > 0 {
-		return t.outOfScope(w, outside)
+	files := c.Touched()
+	if len(files) > mostFiles {
+		return &wire.Error{
+			Code: wire.CodeTooLarge, Message: fmt.Sprintf("it changes %d files, and %d is the most that a completion may", len(files), mostFiles),
+			Details: map[string]any{"pointer": "/payload/changes"},
+		}
+	}
+	if outside, n := outside(w.scope, files); n > 0 {
+		return t.outOfScope(w, outside, n)
 	}
 	if w.tested && !c.TestsRun && c.Status != wire.OutcomeFailed {
 		x.notes = append(x.notes, "/payload/self_review/tests_run: the task requires tests, and none were run")
@@ -49,6 +57,31 @@ func (t *turn) considerCompletion(x *saying, c *wire.Completion) *wire.Error {
 	return nil
 }
 
+// Bounds of what is looked at and told of files.
+const (
+	mostFiles   = 20_000
+	mostOutside = 10 // that are told by name
+)
+
+// outside are the first of the files that are outside of a scope, and how many there
+// are among those that are looked at.
+func outside(patterns, files []string) (some []string, all int) {
+	some = scope.Outside(patterns, files[:min(len(files), mostFiles)])
+	return some[:min(len(some), mostOutside)], len(some)
+}
+
+// mostSaid is how much of what somebody says stands in what the orchestrator says of
+// it: the rest is in their own message.
+const mostSaid = 1000
+
+// brief is a text that is no longer than what is said of something.
+func brief(text string) string {
+	if len(text) <= mostSaid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostSaid], "") + "…"
+}
+
 // completable is the work that a completion ends. One that is being reviewed may be
 // completed yet: its review was asked for early.
 func (t *turn) completable(x *saying, id string) (*work, *wire.Error) {
@@ -69,10 +102,10 @@ func payloadOf(document wire.Raw) wire.Raw {
 }
 
 // outOfScope refuses a completion that touches what it was not to touch.
-func (t *turn) outOfScope(w *work, files []string) *wire.Error {
+func (t *turn) outOfScope(w *work, files []string, n int) *wire.Error {
 	e := &wire.TaskExecutionError{
 		TaskID: w.task.view.ID, ErrorType: wire.ExecutionScopeViolation, Recoverable: true, SuggestedAction: wire.SuggestRetry,
-		ErrorMessage: fmt.Sprintf("%s changed outside of the scope, such as %.200q", counted(len(files), "file"), files[0]),
+		ErrorMessage: fmt.Sprintf("%s changed outside of the scope, such as %.200q", counted(n, "file"), files[0]),
 	}
 	t.troubled(w, e)
 	return &wire.Error{
@@ -129,6 +162,7 @@ func (t *turn) doneWork(w *work, document wire.Raw) {
 
 // failWork ends the task of a work badly, and those of which it is a revision.
 func (t *turn) failWork(w *work, why string) {
+	why = brief(why)
 	defer t.among()()
 	for ; w != nil; w = w.revises {
 		t.endWork(w, why)
@@ -140,6 +174,7 @@ func (t *turn) failWork(w *work, why string) {
 
 // drop ends a work that nobody wants any more.
 func (t *turn) drop(w *work, why string) {
+	why = brief(why)
 	defer t.among()()
 	for ; w != nil; w = w.revises {
 		if w.over() {
@@ -198,11 +233,13 @@ func (t *turn) tellEnd(k *task, outcome, why string) {
 
 // sayCompletion says a completion for a developer who says none.
 func (t *turn) sayCompletion(w *work, outcome, why string) {
-	from, to := w.of.member(w.developer), w.of.member(w.architect)
+	from, to := w.of.member(w.developer), w.lead()
 	if from == nil || to == nil {
-		return // one of them is not a member any more
+		return // nobody is left to say it, or to hear it
 	}
-	t.sayFor(w, from, to, func(h wire.SessionHead) *wire.SessionMessage { return h.Completion(w.task.view.ID, outcome, why) })
+	t.sayFor(w, from, to, func(h wire.SessionHead) *wire.SessionMessage {
+		return h.Completion(w.task.view.ID, outcome, brief(why))
+	})
 }
 
 // sayFor says something in the name of a member, because it does not.

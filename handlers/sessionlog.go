@@ -134,7 +134,7 @@ func (t *turn) logRefused(s *session, said *wire.SaySession, task string, err *w
 		return
 	}
 	f := &sessionRefused{
-		Session: s.spec.ID, Type: said.Type, ID: said.ID, Task: task, Why: err.Message, TookMS: milliseconds(t.took), By: t.speaker(said),
+		Session: s.spec.ID, Type: heading(said.Type), ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(t.took), By: t.speaker(said),
 		Document: said.Document, From: t.from.Name,
 	}
 	if f.From == "" { // an operator, who has not said in whose name
@@ -167,6 +167,9 @@ func complaints(s *session, said *wire.SaySession, err *wire.Error) []string {
 	}
 	return all
 }
+
+// heading is as much of a type that nobody knows as it takes to see what was meant.
+func heading(text string) string { return text[:min(len(text), 100)] }
 
 // speaker is who says a message in another's name; "" when its sender does.
 func (t *turn) speaker(said *wire.SaySession) string {

@@ -186,6 +186,7 @@ func (t *turn) loseReview(w *work, why string) {
 		t.fact(agentPrefix+w.architect, w.task.view.ID, &reviewDecided{
 			Session: w.of.spec.ID, Review: v.view.ReviewID, ID: w.task.view.ID, Reviewer: v.view.Reviewer, Why: why,
 		})
+		t.tellArchitect(w, fmt.Sprintf("The review %s came to nothing: %s", v.view.ReviewID, why))
 	}
 }
 
@@ -210,37 +211,43 @@ func (t *turn) recallReview(w *work, why string) {
 // escalate ends the reviews of a task of which there have been as many as there may
 // be, as its session wants it.
 func (t *turn) escalate(w *work) {
-	k, open := w.task, len(w.loop.Open())
-	how := string(w.loop.Policy)
-	f := &reviewEscalated{ID: k.view.ID, Name: k.view.Name, Policy: how, Iterations: w.loop.Iteration, Open: open}
-	why := fmt.Sprintf("changes are wanted after %d of %d reviews, with %s open", f.Iterations, w.loop.Limit(), counted(open, "finding"))
-	if how == wire.EscalateHumanReview {
-		f.QuestionID = t.questionID()
-		f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", k.label(), why)
-	}
-	t.fact(agentPrefix+w.architect, k.view.ID, f)
-	switch how {
+	open := counted(len(w.loop.Open()), "finding")
+	why := fmt.Sprintf("changes are wanted after %d of %d reviews, with %s open", w.loop.Iteration, w.loop.Limit(), open)
+	switch f := w.escalation(); f.Policy {
 	case wire.EscalateAbort:
+		t.fact(agentPrefix+w.architect, f.ID, f)
 		t.drop(w, "Review: "+why)
+		t.tellArchitect(w, "Aborted: "+why)
 	case wire.EscalateForceApprove:
+		t.fact(agentPrefix+w.architect, f.ID, f)
 		t.approveWork(w, why)
+		t.tellArchitect(w, "Approved all the same: "+why)
+	default:
+		t.askPerson(w, why)
 	}
-	t.tellArchitect(w, how, why)
+}
+
+func (w *work) escalation() *reviewEscalated {
+	return &reviewEscalated{
+		ID: w.task.view.ID, Name: w.task.view.Name, Policy: string(w.loop.Policy), Iterations: w.loop.Iteration, Open: len(w.loop.Open()),
+	}
+}
+
+// askPerson leaves it to a person what is to become of a work.
+func (t *turn) askPerson(w *work, why string) {
+	t.withdraw(w.task)
+	f := w.escalation()
+	f.Policy, f.QuestionID = wire.EscalateHumanReview, t.questionID()
+	f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", w.task.label(), why)
+	t.fact(agentPrefix+w.architect, f.ID, f)
+	t.tellArchitect(w, "A person is asked: "+why)
 }
 
 // tellArchitect tells the architect of a work what its session, or a person, has
 // decided about it.
-func (t *turn) tellArchitect(w *work, how, why string) {
-	a := t.agents[w.architect]
-	switch how {
-	case wire.EscalateAbort:
-		t.tell(a, w.task, wire.NoticeUpdated, "Aborted: "+why)
-	case wire.EscalateForceApprove:
-		t.tell(a, w.task, wire.NoticeUpdated, "Approved all the same: "+why)
-	case wire.EscalateHumanReview:
-		t.tell(a, w.task, wire.NoticeUpdated, "A person is asked: "+why)
-	default:
-		t.tell(a, w.task, wire.NoticeUpdated, how)
+func (t *turn) tellArchitect(w *work, message string) {
+	if m := w.lead(); m != nil {
+		t.tell(t.agents[m.AgentID], w.task, wire.NoticeUpdated, message)
 	}
 }
 
@@ -304,13 +311,13 @@ func (t *turn) judge(id, question, answer string) bool {
 	switch answer {
 	case judgeApprove:
 		t.approveWork(w, "approved by a person")
-		t.tellArchitect(w, "Approved by a person", "")
+		t.tellArchitect(w, "Approved by a person")
 	case judgeRevise:
 		t.fact(agentPrefix+w.architect, id, &reviewExtended{ID: id})
-		t.tellArchitect(w, "A person wants it revised once more: assign it again", "")
+		t.tellArchitect(w, "A person wants it revised once more: assign it again")
 	default:
 		t.drop(w, "Aborted by a person after its reviews")
-		t.tellArchitect(w, "Aborted by a person", "")
+		t.tellArchitect(w, "Aborted by a person")
 	}
 	return true
 }

@@ -103,6 +103,9 @@ func (t *turn) locate(said *wire.SaySession) (*saying, *wire.Error) {
 // only one in which both are.
 func (t *turn) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 	m := said.Message
+	if said.SessionID != "" && m.SessionID != "" && said.SessionID != m.SessionID {
+		return nil, rejected("/session_id", fmt.Sprintf("it is said in %q, and says that it is in %q", said.SessionID, m.SessionID))
+	}
 	for _, id := range []string{said.SessionID, m.SessionID} {
 		if id == "" {
 			continue
@@ -176,7 +179,7 @@ func (t *turn) consider(x *saying) *wire.Error {
 	if err := t.considerBody(x); err != nil {
 		return err
 	}
-	if err := x.to.crowded(); err != nil {
+	if err := x.to.crowded(); err != nil && x.MessageType != wire.TypeAbort {
 		return err
 	}
 	switch {

@@ -134,9 +134,9 @@ func (t *turn) dismissFrom(w *work, name, why string) {
 // adjourn ends a session, and what its members are at.
 func (t *turn) adjourn(s *session, f *sessionClosed) {
 	for _, w := range slices.Backward(slices.Clone(s.works)) { // what waits for others before them
-		t.drop(w, "its session was ended: "+f.Reason)
+		t.drop(w, "its session was ended: "+brief(f.Reason))
 	}
-	f.ID = s.spec.ID
+	f.ID, f.Reason = s.spec.ID, brief(f.Reason)
 	t.fact("", "", f)
 }
 
@@ -147,7 +147,7 @@ func sameSession(a, b *wire.SessionSpec) bool {
 }
 
 func createSession(t *turn, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
-	if s := t.sessions.byID[spec.ID]; s != nil && (s.file || !s.closed) {
+	if s := t.sessions.byID[spec.ID]; s != nil && !s.closed {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a session %q already", spec.ID),
 			Details: map[string]any{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},

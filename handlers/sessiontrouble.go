@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"orchestrator/wire"
@@ -37,7 +38,7 @@ func (t *turn) troubled(w *work, e *wire.TaskExecutionError) {
 }
 
 func (t *turn) noteTrouble(w *work, e *wire.TaskExecutionError, tries int, limit time.Duration) {
-	e.TaskID = w.task.view.ID
+	e.TaskID, e.ErrorMessage = w.task.view.ID, brief(e.ErrorMessage)
 	t.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{TaskExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
 }
 
@@ -68,13 +69,13 @@ func (t *turn) retryWork(w *work, e *wire.TaskExecutionError) {
 	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
 	tries := w.tries + 1
 	t.noteTrouble(w, e, tries, limit)
-	t.tell(t.agents[w.architect], w.task, wire.NoticeUpdated, "Tried again after "+e.ErrorType+": "+e.ErrorMessage)
+	t.tellArchitect(w, "Tried again after "+e.ErrorType+": "+e.ErrorMessage)
 	t.restartWork(w, tries, e.ErrorType, e.ErrorMessage)
 }
 
 // restartWork lets a work wait for its developer to take it up again.
 func (t *turn) restartWork(w *work, attempt int, outcome, why string) {
-	from, to := w.of.member(w.architect), w.of.member(w.developer)
+	from, to := w.lead(), w.of.member(w.developer)
 	if from == nil || to == nil || t.agents[w.developer] == nil {
 		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
 		return
@@ -86,11 +87,12 @@ func (t *turn) restartWork(w *work, attempt int, outcome, why string) {
 	}
 	h := t.head(w.of, from, to, w.chain)
 	h.ReplyTo = w.message
-	again, spellErr := h.Again(first, int64(max(attempt-1, w.task.view.Attempts)), outcome, why)
+	again, spellErr := h.Again(first, int64(max(attempt-1, w.task.view.Attempts)), outcome, brief(why))
 	if spellErr != nil {
-		panic(fmt.Sprintf("an assignment cannot be said again: %v", spellErr))
+		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
+		return
 	}
-	t.moveWork(w, wire.PhaseAssigned, why)
+	t.moveWork(w, wire.PhaseAssigned, brief(why))
 	t.say(&saying{SessionMessage: again, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID}, nil)
 	t.factOf(agentPrefix+w.architect, agentPrefix+w.developer, w.task.view.ID, &workRepeated{ID: w.task.view.ID, Message: again.MessageID})
 	t.withdraw(w.task)
@@ -153,6 +155,18 @@ func (t *turn) gone(name string) {
 	for _, w := range t.worksOf(name) {
 		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
 	}
+	for _, m := range t.sessions.seats[name] {
+		for _, w := range slices.Clone(m.of.open) {
+			if w.architect == name && w.lead() == m && w.stands() {
+				t.askPerson(w, "its architect does not run any more")
+			}
+		}
+	}
+}
+
+// stands says whether a work waits for its architect.
+func (w *work) stands() bool {
+	return !w.settled() && (w.phase == wire.PhaseCompleted || w.phase == wire.PhaseRevise || w.phase == wire.PhaseRedesign)
 }
 
 // watch looks at the works whose developers have been silent, or have taken too long.

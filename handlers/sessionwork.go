@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/handlers/scope"
 	"orchestrator/wire"
 )
 
@@ -314,8 +313,12 @@ func (t *turn) considerProgress(x *saying, p *wire.SessionProgress) *wire.Error 
 	if err != nil {
 		return err
 	}
-	for _, file := range scope.Outside(w.scope, p.Files) {
+	outside, n := outside(w.scope, p.Files)
+	for _, file := range outside {
 		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %.80q is outside of the scope", file))
+	}
+	if n > len(outside) {
+		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %s outside of the scope in all", counted(n, "file")))
 	}
 	x.after = func() {
 		t.beginWork(w)

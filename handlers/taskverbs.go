@@ -103,6 +103,9 @@ func startTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 		return nil, err
 	}
 	held := k.view.AssignedTo == t.from.Name && t.from.Kind == Agent
+	if w := k.work(); w != nil && t.from.Kind == Agent && !w.active() {
+		return nil, inItsSession(k, "started")
+	}
 	waits := t.graph.Open(k.node) > 0
 	switch state := k.view.State; {
 	case state == wire.TaskRunning && held && k.way == dispatched: // it was started when its agent was told
@@ -181,6 +184,8 @@ func (t *turn) working(id, verb string) (*task, *wire.Error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case t.from.Kind == Agent && k.work() != nil && (verb == "completed" || !k.work().active()):
+		return nil, inItsSession(k, verb)
 	case k.view.State == wire.TaskRunning:
 	case k.view.State == wire.TaskAssigned && t.graph.Open(k.node) > 0:
 		return nil, t.waits(k)
@@ -190,6 +195,15 @@ func (t *turn) working(id, verb string) (*task, *wire.Error) {
 		return nil, notBegun(wrongState(k, verb), k)
 	}
 	return k, nil
+}
+
+// inItsSession refuses to an agent what is said in a session, where it is checked.
+func inItsSession(k *task, verb string) *wire.Error {
+	return &wire.Error{
+		Code:    wire.CodeConflict,
+		Message: fmt.Sprintf("task %s cannot be %s here: say so in its session %q, by a message", k.label(), verb, k.work().of.spec.ID),
+		Details: map[string]any{"taskId": k.view.ID, "reason": "in_session", "session": k.work().of.spec.ID},
+	}
 }
 
 // notBegun says what is to be done about a task that its agent has not started.
@@ -336,6 +350,9 @@ func (t *turn) abandon(ended *task) {
 		for _, k := range t.waiting(queue[0]) {
 			if t.staysBlocked(k.patient()) {
 				t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: queue[0].view.ID})
+				if w := k.work(); w != nil {
+					t.tellArchitect(w, "It will not run: it waits for "+queue[0].label()+", which came to nothing")
+				}
 				continue
 			}
 			t.cancel(k, wire.DependencyFailed, nil)

@@ -52,6 +52,20 @@ type reviewOf struct {
 // date implements dated.
 func (w *work) date() (time.Time, int64) { return w.due, w.number }
 
+// lead is the architect of a work, or who has come in its place; nil when there is
+// none any more.
+func (w *work) lead() *member {
+	if m := w.of.member(w.architect); m != nil {
+		return m
+	}
+	for _, m := range w.of.members {
+		if m.AgentType == wire.AgentArchitect {
+			return m
+		}
+	}
+	return nil
+}
+
 // active says whether the developer is expected to say something of it.
 func (w *work) active() bool { return w.phase == wire.PhaseAssigned || w.phase == wire.PhaseWorking }
 

@@ -93,7 +93,7 @@ func (c *channel) reply(m *wire.Replied, now time.Time) {
 	}
 	c.refused.text = append(c.refused.text, m.Text...)
 	c.refused.lines++
-	c.dispatcher.audit.note(now, c.actor, m.Method, m.ID, m.Err)
+	c.dispatcher.refused(now, c.actor, m.Method, m.ID, m.Err)
 }
 
 // request puts a request among the inputs, or refuses it.
@@ -171,7 +171,7 @@ func (c *channel) refuse(request bool, form wire.Form, id []byte, kind string, e
 		c.refused.text = envelope.AppendRefused(c.refused.text, form, id, err)
 		c.refused.lines++
 	}
-	c.dispatcher.audit.note(now, c.actor, kind, id, err)
+	c.dispatcher.refused(now, c.actor, kind, id, err)
 	c.refusals.add("refused " + kind + ": " + err.Message)
 }
 

@@ -99,6 +99,7 @@ func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 	if len(letters) == 0 {
 		return
 	}
+	d.watch.answered(letters)
 	now := time.Now()
 	for len(letters) > 0 {
 		if to := letters[0].To.Run; !strings.HasPrefix(to, doorPrefix) {

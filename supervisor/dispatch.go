@@ -39,6 +39,7 @@ type dispatcher struct {
 	record Record // nil: nothing is kept, and nothing waits for it
 	log    hclog.Logger
 	audit  *audit
+	watch  Watch
 	show   func([]wire.Record) // tells people what became true
 	closed func(*wire.Record)  // hears of each session that is over
 	broke  func(error)         // the record takes nothing any more
@@ -92,7 +93,7 @@ func (b *batch) clear() {
 
 func newDispatcher(o Options) *dispatcher {
 	d := &dispatcher{
-		record: o.Record, log: o.Log, limit: o.Rules.RequestTimeout,
+		record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout,
 		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if d.limit == 0 {
@@ -135,6 +136,7 @@ func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
 // an input, nil when it was granted. What is to be told at once is told here.
 func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 	w.verdicts, w.letters, w.records, w.waiting = w.verdicts[:0], w.letters[:0], w.records[:0], 0
+	d.watch.asked(inputs)
 	for next := 0; next < len(inputs); {
 		d.lookUp(inputs[next:])
 		d.seat.Lock()
@@ -148,6 +150,7 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 		}
 	}
 	d.audit.requests(inputs, w)
+	d.watch.judged(inputs, w.verdicts)
 	if len(w.records) > 0 {
 		d.show(w.records)
 	}
@@ -295,6 +298,13 @@ func (d *dispatcher) expire() {
 	d.due = time.Time{} // so that it is set again
 	d.seat.Unlock()
 	d.submit([]handlers.Input{{At: now, Message: wire.Due{Late: late}}}, new(work))
+}
+
+// refused notes that something was refused, or answered, before anybody decided
+// about it. The id is given as it stood, or nil.
+func (d *dispatcher) refused(at time.Time, from handlers.Actor, kind string, id []byte, verdict *wire.Error) {
+	d.watch.refused(from, kind, verdict)
+	d.audit.note(at, from, kind, id, verdict)
 }
 
 // note has something decided about that the orchestrator itself says.

@@ -86,9 +86,14 @@ func (d *dispatcher) append(b *batch) error {
 		defer close(said)
 		d.overdue(b)
 	})
+	began := time.Now()
 	err := d.record.Append(context.Background(), d.last.Load(), b.records)
+	took := time.Since(began)
 	if !overdue.Stop() {
 		<-said
+	}
+	if err == nil && d.watch.Recorded != nil {
+		d.watch.Recorded(b.records, began, took)
 	}
 	return err
 }

@@ -99,7 +99,7 @@ func asking(operation string) *wire.Request {
 // Refuse notes for the audit that something was refused before anybody decided
 // about it, and returns the refusal.
 func (s *Supervisor) Refuse(from handlers.Actor, operation string, err *wire.Error) *wire.Error {
-	s.dispatcher.audit.note(time.Now(), from, "request:"+operation, wire.Quote(uuid.NewString()), err)
+	s.dispatcher.refused(time.Now(), from, "request:"+operation, wire.Quote(uuid.NewString()), err)
 	return err
 }
 

@@ -35,6 +35,8 @@ type Options struct {
 	// what the run is told of it, and counts beside an error as well; shut is
 	// called once, when nothing is left of the run. nil: there is no such door.
 	Doorway func(agent, run string) (env []string, shut func(), err error)
+	// Watch sees what happens; it has no part in it.
+	Watch Watch
 	// ExitWhenIdle ends Run when every agent has ended for good.
 	ExitWhenIdle bool
 	// AbortOnFailure ends Run when the first agent fails for good.

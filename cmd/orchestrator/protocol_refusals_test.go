@@ -93,7 +93,7 @@ var reasons = []struct{ reason, meaning string }{
 	{"name_taken", "an agent of that name runs here"},
 	{"no_actor", "an agent has messages only while it runs, or when its actor stands in the configuration"},
 	{"actor_taken", "the actor is an agent here, which has a token from its start; `details.agent` says which"},
-	{"in_session", "the task belongs to a session, where its architect assigns it; `details.session_id` says which"},
+	{"in_session", "the task belongs to a session, where such things are said by messages; `details.session` says which"},
 	{"ambiguous_session", "both are members of several sessions: say `session_id`"},
 	{"session_closed", "nothing is said in that session any more; the message says why"},
 	{"session_taken", "there is a session of that id"},

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// Sessions, as those see them who are in them: agents that were made with the
+// library for agents, and puppets, in whose name the tests speak.
+
+// members of sessions are programs of their own, built when the first test asks for
+// them. They lie near the programs that are this binary, and go when those go.
+var builtMembers = sync.OnceValues(func() (string, error) {
+	this, err := exec.LookPath("orchestrator")
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(filepath.Dir(filepath.Dir(this)), "members")
+	build := exec.Command("go", "build", "-o", folder+"/", "orchestrator/fixtures/architect", "orchestrator/fixtures/developer", "orchestrator/fixtures/reviewer")
+	if text, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the members: %w\n%s", err, text)
+	}
+	return folder, nil
+})
+
+// tap runs a program and keeps all lines that it hears and says, each in a file. What
+// it hears is in the file before it hears it.
+const tap = `
+name=$1
+shift
+rm -f "$name.in" "$name.out"
+mkfifo "$name.in" "$name.out"
+exec 3<&0
+tee "$name.in" <&3 >>"$name.heard" &
+hears=$!
+tee -a "$name.said" <"$name.out" &
+says=$!
+"$@" <"$name.in" >"$name.out" 3<&-
+code=$?
+wait $says
+kill $hears
+exit $code
+`
+
+// playing is an agent that is a program of its own: "developer -slow 1s". It runs
+// below a tap, which a stage needs as a file.
+func playing(t *testing.T, name, program string, more ...string) string {
+	t.Helper()
+	return running(t, name, true, program, more...)
+}
+
+// untapped is the same without the tap.
+func untapped(t *testing.T, name, program string, more ...string) string {
+	t.Helper()
+	return running(t, name, false, program, more...)
+}
+
+func running(t *testing.T, name string, tapped bool, program string, more ...string) string {
+	t.Helper()
+	folder, err := builtMembers()
+	require.NoError(t, err)
+	command := strings.Fields(program)
+	command[0] = filepath.Join(folder, command[0])
+	if tapped {
+		command = append([]string{"sh", "tap.sh", name}, command...)
+	}
+	list, err := json.Marshal(command)
+	require.NoError(t, err)
+	return fmt.Sprintf("\nagent %q {\n  command = %s\n%s\n}\n", name, list, strings.Join(more, "\n"))
+}
+
+// once lets an agent run once.
+const once = `  restart {
+    policy = "never"
+  }`
+
+// sessionOf is a session block: lines of it, and members such as "ann=developer".
+func sessionOf(name, lines string, members ...string) string {
+	hcl := fmt.Sprintf("\nsession %q {\n%s\n", name, lines)
+	for _, m := range members {
+		agent, kind, _ := strings.Cut(m, "=")
+		hcl += fmt.Sprintf("  member %q { type = %q }\n", agent, kind)
+	}
+	return hcl + "}\n"
+}
+
+// listening is an agent that hears everything and says nothing.
+func listening(names ...string) (hcl string) {
+	for _, name := range names {
+		hcl += fmt.Sprintf("\nagent %q {\n  command = [\"sh\", \"-c\", \"exec cat >>%[1]s.ear\"]\n}\n", name)
+	}
+	return hcl
+}
+
+// newSession makes a stage on which programs run below taps.
+func newSession(t *testing.T, hcl string, files ...string) *stage {
+	t.Helper()
+	return newStage(t, quick+hcl, append([]string{"tap.sh", tap}, files...)...)
+}
+
+// utterance is a message of a session, as its log has it, or as it is on a line.
+type utterance struct {
+	MessageID string                `json:"message_id"`
+	Type      string                `json:"message_type"`
+	From      wire.AgentIdentifier  `json:"from_agent"`
+	To        wire.AgentIdentifier  `json:"to_agent"`
+	Sequence  int64                 `json:"sequence_number"`
+	Chain     string                `json:"correlation_id"`
+	ReplyTo   string                `json:"reply_to"`
+	Payload   json.RawMessage       `json:"payload"`
+	LoggedAt  string                `json:"logged_at"`
+	TookMS    *float64              `json:"processing_duration_ms"`
+	Errors    []string              `json:"validation_errors"`
+	LogSeq    int64                 `json:"log_seq"`
+	Refused   string                `json:"refused"`
+	text      string                // letter for letter
+	body      struct{ utteredBody } // of its payload
+}
+
+// utteredBody are those members of payloads that tests look at.
+type utteredBody struct {
+	TaskID   string  `json:"task_id"`
+	ReviewID string  `json:"review_id"`
+	Status   string  `json:"status"`
+	Verdict  string  `json:"verdict"`
+	Summary  string  `json:"summary"`
+	Percent  float64 `json:"progress_percent"`
+	Task     struct {
+		TaskID  string `json:"task_id"`
+		Context struct {
+			Attempts []struct {
+				Number   int    `json:"attempt_number"`
+				Outcome  string `json:"outcome"`
+				Feedback string `json:"feedback"`
+			} `json:"previous_attempts"`
+		} `json:"context"`
+	} `json:"task"`
+	Findings []struct {
+		ID    string `json:"finding_id"`
+		Fixed int    `json:"fixed_in_iteration"`
+	} `json:"findings"`
+}
+
+// task is the task that a message is about.
+func (u *utterance) task() string {
+	if u.body.Task.TaskID != "" {
+		return u.body.Task.TaskID
+	}
+	return u.body.TaskID
+}
+
+func (u *utterance) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s>%s %s %s%s", u.From.AgentID, u.To.AgentID, u.Type, u.body.Verdict, u.body.Status))
+}
+
+func readUtterance(t *testing.T, text string) utterance {
+	t.Helper()
+	u := utterance{text: text}
+	require.NoError(t, json.Unmarshal([]byte(text), &u), "%.300s", text)
+	_ = json.Unmarshal(u.Payload, &u.body) // of one that was refused it may be anything
+	return u
+}
+
+// proceedings are a session as it is shown to programs.
+type proceedings struct {
+	State    string              `json:"state"`
+	More     bool                `json:"more"`
+	Reason   string              `json:"reason"`
+	Standing []wire.MemberView   `json:"standing"`
+	Tasks    []wire.SessionTask  `json:"tasks"`
+	Reviews  []wire.ReviewView   `json:"reviews"`
+	Texts    []json.RawMessage   `json:"messages"`
+	said     []utterance         // what the messages are
+	of       map[string][]string // their types and verdicts, by task
+}
+
+func (s *stage) proceedings(session string) *proceedings {
+	s.t.Helper()
+	return readProceedings(s.t, s.ask("session", "show", session, "--json"))
+}
+
+func readProceedings(t *testing.T, text string) *proceedings {
+	t.Helper()
+	p := &proceedings{of: make(map[string][]string)}
+	require.NoError(t, json.Unmarshal([]byte(text), p))
+	var last int64
+	for _, text := range p.Texts {
+		u := readUtterance(t, string(text))
+		require.Greater(t, u.LogSeq, last, "they are in order")
+		last = u.LogSeq
+		require.Regexp(t, moment, u.LoggedAt)
+		require.NotNil(t, u.TookMS)
+		require.GreaterOrEqual(t, *u.TookMS, 0.0)
+		p.said = append(p.said, u)
+		if task := u.task(); u.Refused == "" {
+			p.of[task] = append(p.of[task], strings.TrimSpace(u.Type+" "+u.body.Verdict+u.body.Status))
+		}
+	}
+	return p
+}
+
+// task finds a task of a session.
+func (p *proceedings) task(t *testing.T, id string) *wire.SessionTask {
+	t.Helper()
+	for i := range p.Tasks {
+		if p.Tasks[i].TaskID == id {
+			return &p.Tasks[i]
+		}
+	}
+	require.Fail(t, "no task "+id)
+	return nil
+}
+
+// one finds the only message that is of a type and for somebody.
+func (p *proceedings) one(t *testing.T, kind, to string) *utterance {
+	t.Helper()
+	var found []*utterance
+	for i := range p.said {
+		if u := &p.said[i]; u.Type == kind && u.To.AgentID == to {
+			found = append(found, u)
+		}
+	}
+	require.Len(t, found, 1, "%s for %s", kind, to)
+	return found[0]
+}
+
+// types are those of messages, in order.
+func types(said []utterance) (all []string) {
+	for i := range said {
+		all = append(all, said[i].String())
+	}
+	return all
+}
+
+// tapped are the messages of a session in the file that a tap has written.
+func (s *stage) tapped(file string) (found []utterance) {
+	s.t.Helper()
+	text, err := os.ReadFile(s.path(file))
+	require.NoError(s.t, err)
+	for line := range strings.Lines(string(text)) {
+		line, whole := strings.CutSuffix(line, "\n")
+		if !whole || !strings.Contains(line, `"message_type":`) {
+			continue
+		}
+		if u := readUtterance(s.t, line); u.Type != "" { // else it is an answer, with messages in it
+			found = append(found, u)
+		}
+	}
+	return found
+}
+
+// requireHeard: what tapped agents have heard is what the log says that there was
+// for them, in the same order, and letter for letter what its sender has said; what
+// nobody has said was said in the name of somebody.
+func (s *stage) requireHeard(p *proceedings, names ...string) {
+	s.t.Helper()
+	lines := make(map[string]string)
+	for _, name := range names {
+		for _, u := range s.tapped(name + ".said") {
+			lines[u.MessageID] = u.text
+		}
+	}
+	for _, name := range names {
+		var logged, heard []string
+		for _, u := range p.said {
+			if u.To.AgentID == name && u.Refused == "" {
+				logged = append(logged, u.MessageID)
+			}
+		}
+		for _, u := range s.tapped(name + ".heard") {
+			if slices.Contains(heard, u.MessageID) {
+				continue // once more, after a death perhaps
+			}
+			heard = append(heard, u.MessageID)
+			require.Equal(s.t, lines[u.MessageID], u.text, "%s to %s", u.Type, name)
+		}
+		require.Equal(s.t, logged, heard, "what %s hears", name)
+	}
+}
+
+// logEntry is a line as the log would have it, with what the log says beside it in
+// an entry.
+func logEntry(t *testing.T, entry, line string) string {
+	t.Helper()
+	var logged, said map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(entry), &logged))
+	require.NoError(t, json.Unmarshal([]byte(line), &said))
+	for _, key := range []string{"logged_at", "processing_duration_ms", "log_seq", "validation_errors"} {
+		if value, there := logged[key]; there {
+			said[key] = value
+		}
+	}
+	text, err := json.Marshal(said)
+	require.NoError(t, err)
+	return string(text)
+}

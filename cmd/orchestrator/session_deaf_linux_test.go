@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// deafFor is an agent that does not read before there is a file called go.
+const deafFor = `
+agent "dev" {
+  command = ["sh", "-c", "while [ ! -e go ]; do sleep 0.05; done; exec cat >dev.ear"]
+  limits {
+    mailbox = 4
+  }
+}
+`
+
+// Who does not read gets nothing, and is the only one who feels it. Who has said
+// something to it hears that it will be tried again, and when; and when it reads at
+// last, it gets all of it in order.
+//
+// Rows: C-16, C-90, C-91, T-04.
+func TestSessionDeafMember(t *testing.T) {
+	t.Parallel()
+	const many = 30
+	h := troupeOf(t, crowded+deafFor+puppetAgents("ada", "rex")+checkout(""), "ada", "rex")
+	actors := h.cast("ada", "rex")
+	ada, rex := actors[0], actors[1]
+	for n := range many {
+		ada.utter(fmt.Sprintf("msg-%d", n+1), "dev", wire.TypeFeedback, remark(strings.Repeat("long ", 2000)))
+		ada.utter(fmt.Sprintf("msg-%d", 100+n), "rex", wire.TypeFeedback, remark("short"))
+	}
+	for n := range many {
+		require.Equal(t, fmt.Sprintf("msg-%d", 100+n), rex.nth(n+1, wire.TypeFeedback).MessageID, "nobody else waits")
+	}
+	require.Equal(t, many, len(rex.spoken("")))
+
+	// the sender of each message that does not get through hears of every attempt
+	retries := func(count int) (ids []string) {
+		for _, m := range ada.all() {
+			if m.Error == nil {
+				continue
+			}
+			u := m.undelivered(t)
+			require.Equal(t, []any{"timeout", 3, "dev"}, []any{u.Type, u.Most, u.To})
+			require.Regexp(t, moment, u.Next)
+			require.Less(t, m.Timestamp, u.Next)
+			if u.Retries == count {
+				ids = append(ids, u.ID)
+			}
+		}
+		return ids
+	}
+	waitForThat(t, "word of a retry", func() bool { return len(retries(1)) > 0 })
+	require.NotEmpty(t, retries(0))
+	require.Equal(t, retries(0)[0], retries(1)[0], "the first is tried first")
+	p := h.proceedings("checkout")
+	require.Positive(t, p.Standing[1].Waiting)
+	require.Zero(t, p.Standing[2].Waiting)
+	require.Equal(t, 2*many, len(p.said), "all is in the log at once")
+	ada.utter(fmt.Sprintf("msg-%d", many+1), "dev", wire.TypeFeedback, remark("late"))
+
+	h.write("go", "")
+	var heard []string
+	waitForThat(t, "everything in order", func() bool {
+		text, _ := os.ReadFile(h.path("dev.ear"))
+		heard = nil
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, `"message_type"`) && strings.HasSuffix(line, "\n") {
+				heard = append(heard, readUtterance(t, line).MessageID)
+			}
+		}
+		return len(heard) > many
+	})
+	for n, id := range heard {
+		require.Equal(t, fmt.Sprintf("msg-%d", n+1), id)
+	}
+	waitForThat(t, "an empty mailbox", func() bool { return h.proceedings("checkout").Standing[1].Waiting == 0 })
+	require.Equal(t, many+1, len(heard))
+	h.stop()
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// soon has an agent started again without delay.
+const soon = `  restart {
+    policy = "on-failure"
+    delay  = "10ms"
+    factor = 1
+    jitter = 0
+  }`
+
+// afterDeath is a session of one task whose developer dies, when all has ended.
+func afterDeath(t *testing.T, code int, developer string, more ...string) (*stage, *proceedings) {
+	t.Helper()
+	session := sessionOf("loop", "require_review = true", three...)
+	s := newSession(t, playing(t, "lead", "architect -tasks 1 -developers ann -reviewers rex -scope src/**", once)+
+		playing(t, "ann", developer, more...)+playing(t, "rex", "reviewer")+session).up("--json", "--exit-when-idle")
+	require.Equal(t, code, s.await())
+	s.write("orchestrator.hcl", quick+quietTeam()+session)
+	s.up("--json")
+	s.waitForEvents(1, wire.EventStarted, "rex")
+	return s, s.proceedings("loop")
+}
+
+// A developer that dies over a task begins it once more, knows what has happened,
+// and finishes it. Its architect need not know.
+//
+// Rows: C-78, C-92, C-96, T-57.
+func TestSessionDeveloperDies(t *testing.T) {
+	t.Parallel()
+	s, p := afterDeath(t, exitOK, "developer -slow 30ms -die-at task-1 -once died", soon)
+	require.FileExists(t, s.path("died"))
+	require.Equal(t, []string{
+		"lead>ann task_assignment", "ann>lead acknowledgment", "ann>lead task_progress", "ann>lead task_progress", "ann>lead task_progress",
+		"lead>ann task_assignment",
+		"ann>lead acknowledgment", "ann>lead task_progress", "ann>lead task_progress", "ann>lead task_progress", "ann>lead task_completion completed",
+		"lead>rex review_request", "rex>lead review_result approved",
+	}, types(p.said))
+	again := &p.said[5]
+	require.Equal(t, p.said[0].Chain, again.Chain)
+	require.Equal(t, p.said[0].MessageID, again.ReplyTo)
+	require.Equal(t, "exception", again.body.Task.Context.Attempts[0].Outcome)
+	require.Contains(t, again.body.Task.Context.Attempts[0].Feedback, "exit 3")
+	require.Equal(t, again.MessageID, p.said[10].ReplyTo)
+	require.Equal(t, "attempt 2", p.said[10].body.Summary)
+
+	task := p.task(t, "task-1")
+	require.Equal(t, []string{wire.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
+	require.Equal(t, 2, task.Tries)
+	require.Equal(t, 1, task.Iteration, "a death is no review")
+	require.NotNil(t, task.Error)
+	require.Equal(t, []string{wire.ExecutionException, wire.SuggestRetry}, []string{task.Error.ErrorType, task.Error.SuggestedAction})
+	require.True(t, task.Error.Recoverable)
+	s.stop()
+}
+
+// The second death is the last: the architect is told that the task has failed, in
+// the developer's name. One that is not started again has no second chance.
+//
+// Rows: C-78, C-92, C-96, T-57.
+func TestSessionDeveloperDiesAgain(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]string{"twice": soon, "for good": once} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, p := afterDeath(t, exitNo, "developer -die-at task-1", restart)
+			last := p.one(t, wire.TypeTaskCompletion, "lead")
+			require.Equal(t, []string{"ann", "failed"}, []string{last.From.AgentID, last.body.Status})
+			require.Equal(t, p.said[0].Chain, last.Chain)
+			heard := s.tapped("lead.heard")
+			require.JSONEq(t, last.text, logEntry(t, last.text, heard[len(heard)-1].text), "the architect has it")
+			task := p.task(t, "task-1")
+			require.Equal(t, []string{wire.PhaseOver, string(wire.TaskFailed)}, []string{task.Phase, string(task.State)})
+			require.NotNil(t, task.Error)
+			require.False(t, task.Error.Recoverable)
+			if name == "twice" {
+				require.Equal(t, 2, task.Tries)
+				require.Equal(t, wire.SuggestAbort, task.Error.SuggestedAction)
+				require.Equal(t, []string{
+					"lead>ann task_assignment", "ann>lead acknowledgment", "lead>ann task_assignment", "ann>lead acknowledgment", "ann>lead task_completion failed",
+				}, types(p.said))
+			} else {
+				require.Equal(t, wire.SuggestReassign, task.Error.SuggestedAction)
+			}
+			require.Contains(t, s.ask("session", "show", "loop"), "error exception: ")
+			s.stop()
+		})
+	}
+}
+
+// A developer that says nothing of an assignment gets it again, as it was, when it
+// was started anew; and one that does a task without a word before is believed.
+//
+// Rows: C-16, C-73, C-74.
+func TestSessionLostAcknowledgment(t *testing.T) {
+	t.Parallel()
+	h := troupeOf(t, puppetAgents("ada", "dev")+untapped(t, "rex", "reviewer")+checkout(""), "ada", "dev")
+	actors := h.cast("ada", "dev")
+	ada, dev := actors[0], actors[1]
+	ada.utter("msg-1", "dev", wire.TypeTaskAssignment, assigning("t"))
+	first := dev.nth(1, wire.TypeTaskAssignment)
+	dev.die()
+	dev = h.enter("dev")
+	require.Equal(t, first.text, dev.nth(1, wire.TypeTaskAssignment).text, "letter for letter")
+	require.Equal(t, wire.PhaseAssigned, h.proceedings("checkout").task(t, "t").Phase)
+	require.Equal(t, 1, h.proceedings("checkout").task(t, "t").Tries, "it had not begun")
+	dev.utter("msg-2", "ada", wire.TypeTaskCompletion, completing("t", "completed", "src/a"))
+	ada.nth(1, wire.TypeTaskCompletion)
+	task := h.proceedings("checkout").task(t, "t")
+	require.Equal(t, []string{wire.PhaseCompleted, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
+	require.Empty(t, ada.spoken(wire.TypeAcknowledgment), "nobody invents one")
+	dev.die()
+	dev = h.enter("dev")
+	dev.quiet()
+	require.Empty(t, dev.spoken(""), "what is done is not assigned again")
+	h.stop()
+}
+
+// Who says everything twice is heard once, and nobody minds.
+//
+// Rows: C-02, T-26.
+func TestSessionSaidTwice(t *testing.T) {
+	t.Parallel()
+	s, p := afterDeath(t, exitOK, "developer -slow 30ms -double")
+	require.Equal(t, []string{
+		"lead>ann task_assignment", "ann>lead acknowledgment", "ann>lead task_progress", "ann>lead task_progress", "ann>lead task_progress",
+		"ann>lead task_completion completed", "lead>rex review_request", "rex>lead review_result approved",
+	}, types(p.said))
+	require.Len(t, s.tapped("ann.said"), 10)
+	require.Len(t, s.tapped("lead.heard"), 6)
+	s.requireHeard(p, "lead", "ann", "rex")
+	s.stop()
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// What becomes of a task that is never right: it is taken back, or taken as it is,
+// and so is the end of the whole program.
+//
+// Rows: C-87, C-88, T-29.
+func TestSessionThatIsNeverRight(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string]struct {
+		code  int
+		state wire.TaskState
+		says  string
+	}{
+		wire.EscalateAbort:        {code: exitNo, state: wire.TaskCancelled, says: "task-1 comes to nothing: task task-1 is cancelled: "},
+		wire.EscalateForceApprove: {code: exitOK, state: wire.TaskDone, says: "task-1 is taken as it is"},
+	} {
+		for _, required := range []bool{true, false} {
+			t.Run(fmt.Sprint(policy, " ", required), func(t *testing.T) {
+				t.Parallel()
+				state := want.state
+				if !required {
+					state = wire.TaskDone // it was, as its developer said
+				}
+				session := sessionOf("loop", fmt.Sprintf("on_max = %q\nmax_iterations = 2\nrequire_review = %t", policy, required), three...)
+				s := newSession(t, playing(t, "lead", "architect -tasks 1 -developers ann -reviewers rex", once)+
+					playing(t, "ann", "developer")+playing(t, "rex", "reviewer -request-changes 9")+session).up("--json", "--exit-when-idle")
+				require.Equal(t, want.code, s.await())
+				require.Contains(t, strings.Join(s.lines("lead", wire.StreamOut), "\n"), want.says)
+
+				s.write("orchestrator.hcl", quick+quietTeam()+session)
+				s.up("--json")
+				s.waitForEvents(1, wire.EventStarted, "rex")
+				p := s.proceedings("loop")
+				s.requireHeard(p, "lead", "ann", "rex")
+				task := p.task(t, "task-1")
+				require.Equal(t, []string{wire.PhaseOver, string(state), policy}, []string{task.Phase, string(task.State), task.Escalated})
+				require.Equal(t, []int{2, 2}, []int{task.Iteration, task.MaxIterations})
+				require.Len(t, task.Findings, 1)
+				require.Zero(t, task.Findings[0].Fixed, "it is taken as it is")
+				require.Len(t, p.Reviews, 2)
+				require.Contains(t, s.ask("session", "show", "loop"), "escalated: "+policy)
+				require.Empty(t, s.questions())
+				s.stop()
+			})
+		}
+	}
+}
+
+// human is a session whose first review wants changes, and has no second. A person
+// is asked then.
+func human(t *testing.T, required bool) (*theatre, *actor) {
+	t.Helper()
+	h := troupeOf(t, puppetAgents("ada")+untapped(t, "dev", "developer")+untapped(t, "rex", "reviewer -request-changes 1")+
+		checkout(fmt.Sprintf("max_iterations = 1\nrequire_review = %t", required)), "ada")
+	ada := h.cast("ada")[0]
+	ada.utter("msg-1", "dev", wire.TypeTaskAssignment, assigning("t"))
+	ada.nth(1, wire.TypeTaskCompletion)
+	ada.utter("msg-2", "rex", wire.TypeReviewRequest, reviewing("r-1", "t", 0))
+	require.Equal(t, wire.VerdictChangesRequested, ada.nth(1, wire.TypeReviewResult).body.Verdict)
+	ada.told("task-updated", "t", "A person is asked")
+	p := h.waitForPhase("checkout", "t", wire.PhaseHuman)
+	require.Equal(t, wire.EscalateHumanReview, p.task(t, "t").Escalated)
+	if required {
+		require.Equal(t, wire.TaskNeedsHuman, p.task(t, "t").State)
+	}
+	shown := h.ask("inbox")
+	require.Regexp(t, `What is to become of it\? .*approve: .*revise: .*abort: `, shown)
+	ada.utter("msg-3", "dev", wire.TypeTaskAssignment, assigning("t"))
+	require.Equal(t, "rejected", ada.refusedFor("msg-3").Type, "it is a person's to decide")
+	return h, ada
+}
+
+// A person decides about a task whose reviews are used up: it is right, or is
+// revised once more, or is wanted no more. Whether it waits for its review or not
+// makes no difference for those who talk.
+//
+// Rows: C-88, T-29.
+func TestSessionAsksAPerson(t *testing.T) {
+	t.Parallel()
+	for _, required := range []bool{true, false} {
+		t.Run(fmt.Sprint("approve ", required), func(t *testing.T) {
+			t.Parallel()
+			h, _ := human(t, required)
+			h.stop() // the question outlives that
+			ada := h.cast("ada")[0]
+			require.Contains(t, h.ask("inbox"), "What is to become of it?")
+			_, said, code := h.call("inbox", "answer", "q1", "maybe")
+			require.Equal(t, exitUsage, code, said)
+			h.ask("inbox", "answer", "q1", "approve")
+			ada.told("task-updated", "t", "Approved by a person")
+			task := h.waitForPhase("checkout", "t", wire.PhaseOver).task(t, "t")
+			require.Equal(t, wire.TaskDone, task.State)
+			require.Empty(t, h.questions())
+			h.stop()
+		})
+		t.Run(fmt.Sprint("revise ", required), func(t *testing.T) {
+			t.Parallel()
+			h, ada := human(t, required)
+			h.ask("inbox", "answer", "q1", "revise")
+			ada.told("task-updated", "t", "assign it again")
+			ada.utter("msg-4", "dev", wire.TypeTaskAssignment, assigning("t"))
+			ada.nth(2, wire.TypeTaskCompletion)
+			ada.utter("msg-5", "rex", wire.TypeReviewRequest, reviewing("r-2", "t", 1))
+			require.Equal(t, wire.VerdictApproved, ada.nth(2, wire.TypeReviewResult).body.Verdict)
+			task := h.waitForPhase("checkout", "t", wire.PhaseOver).task(t, "t")
+			require.Equal(t, wire.TaskDone, task.State)
+			require.Equal(t, []int{2, 2, 2}, []int{task.Iteration, task.MaxIterations, task.Findings[0].Fixed})
+			h.stop()
+		})
+		t.Run(fmt.Sprint("abort ", required), func(t *testing.T) {
+			t.Parallel()
+			h, ada := human(t, required)
+			h.ask("inbox", "answer", "q1", "abort")
+			ada.told("task-updated", "t", "Aborted by a person")
+			task := h.waitForPhase("checkout", "t", wire.PhaseOver).task(t, "t")
+			require.Equal(t, map[bool]wire.TaskState{true: wire.TaskCancelled, false: wire.TaskDone}[required], task.State)
+			ada.utter("msg-4", "dev", wire.TypeTaskAssignment, assigning("t"))
+			require.Equal(t, "task_id_taken", ada.refusedFor("msg-4").Reason)
+			h.stop()
+		})
+	}
+}

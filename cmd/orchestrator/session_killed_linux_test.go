@@ -1,0 +1,183 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// chief is an architect that outlives its runs: it remembers what it has heard and
+// said, and says all of it again when it is there again.
+type chief struct {
+	*theatre
+	*actor
+	tasks     int
+	said      []string          // lines, in order
+	known     map[string]string // by message_id: what it has heard, or read in the log
+	last      int64             // the last entry of the log that it has read
+	approved  map[string]bool
+	requested map[string]int // reviews, by task
+}
+
+const developers = 3
+
+// order is a message of the chief's. It has the same id whenever it is said.
+func (c *chief) order(id, to, kind, payload string) {
+	line := strings.Replace(speech(id, "ada", to, kind, payload), `"agent_type":""`, `"agent_type":"developer"`, 1) + "\n"
+	c.said = append(c.said, line)
+	_, _ = io.WriteString(c.conn, line) // nobody may listen any more
+}
+
+func (c *chief) assign(task string, attempt int) {
+	var n int
+	_, _ = fmt.Sscanf(task, "t%d", &n)
+	c.order(fmt.Sprintf("msg-%d-a%d", n, attempt), fmt.Sprint("dev", n%developers), wire.TypeTaskAssignment, assigning(task))
+}
+
+// heed does what a message asks for that it has not heard yet.
+func (c *chief) heed(u utterance) {
+	if _, there := c.known[u.MessageID]; there || u.To.AgentID != "ada" || u.Refused != "" {
+		return
+	}
+	c.known[u.MessageID] = u.text
+	task := u.task()
+	switch n := strings.TrimPrefix(task, "t"); {
+	case u.Type == wire.TypeTaskCompletion:
+		before := c.requested[task]
+		c.requested[task]++
+		c.order(fmt.Sprintf("msg-%s-r%d", n, before+1), "rex", wire.TypeReviewRequest, reviewing(fmt.Sprintf("r-%s-%d", n, before+1), task, before))
+	case u.body.Verdict == wire.VerdictApproved:
+		c.approved[task] = true
+	case u.body.Verdict == wire.VerdictChangesRequested:
+		c.assign(task, 2)
+	}
+}
+
+// lead leads until all is approved, so much was heard in this run, or the run ends.
+func (c *chief) lead(enough int) {
+	late := time.After(30 * time.Second)
+	for seen := 0; ; {
+		c.actor.mu.Lock()
+		lines, changed, ended := c.actor.heard[seen:len(c.actor.heard):len(c.actor.heard)], c.actor.changed, c.actor.ended
+		c.actor.mu.Unlock()
+		for _, line := range lines {
+			var u utterance
+			if json.Unmarshal([]byte(line), &u) == nil && u.Type != "" {
+				c.heed(readUtterance(c.actor.t, line))
+			}
+		}
+		if seen += len(lines); ended || seen >= enough || len(c.approved) == c.tasks {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late:
+			require.Fail(c.theatre.t, "nothing goes on", "%s", c.ask("session", "show", "checkout", "--all"))
+		}
+	}
+}
+
+// begin is a new run: it says all again, and reads what it may have missed.
+func (c *chief) begin() {
+	c.actor = c.enter("ada")
+	for _, line := range slices.Clone(c.said) {
+		c.say(line)
+	}
+	if len(c.said) == 0 {
+		for n := range c.tasks {
+			c.assign(fmt.Sprint("t", n+1), 1)
+		}
+	}
+	for more := true; more; {
+		m := c.granted(nil, "get-session", fmt.Sprintf(`{"to":"ada","after":%d,"limit":7}`, c.last))
+		p := readProceedings(c.actor.t, string(m.Payload))
+		for _, u := range p.said {
+			require.Equal(c.actor.t, "ada", u.To.AgentID)
+			require.Greater(c.actor.t, u.LogSeq, c.last)
+			c.last = u.LogSeq
+			c.heed(u)
+		}
+		more = p.More
+	}
+}
+
+// The orchestrator is killed in the middle of a session, again and again. Everything
+// comes to its end: nothing is done twice, nothing is lost, and whoever says again
+// what it has said changes nothing.
+//
+// Rows: C-02, C-05, C-10, C-22, C-52, C-78, C-99, T-26, T-57.
+func TestSessionKilled(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	members, hcl := []string{"ada=architect", "rex=reviewer"}, ""
+	for n := range developers {
+		name := fmt.Sprint("dev", n)
+		members = append(members, name+"=developer")
+		hcl += untapped(t, name, "developer -slow 30ms -capacity 2", soon)
+	}
+	h := troupeOf(t, crowded+hcl+puppetAgents("ada")+untapped(t, "rex", "reviewer -request-changes 1")+sessionOf("checkout", "require_review = true", members...), "ada")
+	c := &chief{theatre: h, tasks: 24, known: make(map[string]string), approved: make(map[string]bool), requested: make(map[string]int)}
+	for range rounds(t, 4) {
+		h.up("--json")
+		c.begin()
+		c.lead(1 + random.IntN(3*c.tasks))
+		h.signal(syscall.SIGKILL)
+		<-h.ended
+		c.lead(1 << 30) // what was on its way
+	}
+	h.up("--json")
+	c.begin()
+	c.lead(1 << 30)
+	require.Len(t, c.approved, c.tasks)
+	c.quiet()
+	c.checkAll(h.proceedings("checkout"))
+	h.stop()
+	h.requireWholeRecord()
+}
+
+// checkAll compares what there is with what the chief has heard and said.
+func (c *chief) checkAll(p *proceedings) {
+	t := c.actor.t
+	t.Helper()
+	ids, counts := make(map[string]bool), make(map[string]int)
+	for _, u := range p.said {
+		require.Empty(t, u.Refused, u.text)
+		require.False(t, ids[u.MessageID], "%s is there twice", u.MessageID)
+		ids[u.MessageID] = true
+		counts[u.task()+" "+u.Type]++
+		if u.To.AgentID == "ada" {
+			require.NotEmpty(t, c.known[u.MessageID], "%s was not heard", u)
+			require.JSONEq(t, u.text, logEntry(t, u.text, c.known[u.MessageID]))
+		}
+	}
+	for id := range c.known {
+		require.True(t, ids[id], "%s was heard, and nobody has said it", id)
+	}
+	for _, line := range c.said {
+		require.True(t, ids[readUtterance(t, line).MessageID], line)
+	}
+	require.Len(t, p.Tasks, c.tasks)
+	for _, task := range p.Tasks {
+		require.Equal(t, []string{wire.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
+		require.Equal(t, 2, task.Iteration)
+		for _, kind := range []string{wire.TypeTaskCompletion, wire.TypeReviewRequest, wire.TypeReviewResult} {
+			require.Equal(t, 2, counts[task.TaskID+" "+kind], "%s of %s", kind, task.TaskID)
+		}
+		require.GreaterOrEqual(t, counts[task.TaskID+" "+wire.TypeTaskAssignment], 2)
+	}
+	for _, m := range p.Standing {
+		require.Zero(t, m.Waiting+m.Working, m.AgentID)
+	}
+}

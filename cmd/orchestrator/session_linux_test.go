@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// manual is what the samples of the page on sessions are: a block of the file, a
+// message, and a developer.
+type manual struct{ hcl, message, developer string }
+
+func sessionManual(t *testing.T) (m manual) {
+	t.Helper()
+	for _, sample := range fences(t, "help/session.md") {
+		text := strings.Join(sample.lines, "\n") + "\n"
+		switch sample.lang {
+		case "hcl":
+			m.hcl = text
+		case "json":
+			m.message = text
+		case "sh":
+			m.developer = text
+		}
+	}
+	return m
+}
+
+// The samples of the page on sessions make sense.
+func TestTheManualsSession(t *testing.T) {
+	m := sessionManual(t)
+	file := t.TempDir() + "/orchestrator.hcl"
+	require.NoError(t, os.WriteFile(file, []byte(members()+m.hcl), 0o600))
+	c, problems := config.Load(file, config.Options{})
+	require.Empty(t, problems)
+	require.Len(t, c.Sessions, 1)
+	_, err := wire.ReadSessionMessage([]byte(m.message), checkedDepth)
+	require.Nil(t, err)
+}
+
+// members are the agents of the manual's session: a developer who works, and two
+// who listen, for whom the tests speak.
+func members() string {
+	hcl := "agent \"dev\" {\n  command = [\"sh\", \"dev.sh\"]\n}\n"
+	for _, name := range []string{"ada", "rex"} {
+		hcl += fmt.Sprintf("agent %q {\n  command = [\"sh\", \"-c\", \"exec cat >%[1]s.heard\"]\n}\n", name)
+	}
+	return hcl
+}
+
+// speech is a message of the session that a test says for somebody.
+func speech(id, from, to, kind, payload string) string {
+	types := map[string]string{"ada": "architect", "dev": "developer", "rex": "reviewer"}
+	return fmt.Sprintf(`{"message_id":%q,"timestamp":%q,"sequence_number":20,"from_agent":{"agent_id":%q,"agent_type":%q},`+
+		`"to_agent":{"agent_id":%q,"agent_type":%q},"message_type":%q,"payload":%s}`, id, noon, from, types[from], to, types[to], kind, payload)
+}
+
+// says says a message, which is taken.
+func (s *stage) says(message string) string {
+	s.t.Helper()
+	s.write("message.json", message)
+	return s.ask("session", "send", "checkout", "message.json")
+}
+
+// waitForLog waits until the log of the session matches, and returns it.
+func (s *stage) waitForLog(pattern string) (shown string) {
+	s.t.Helper()
+	waitForThat(s.t, pattern, func() bool {
+		shown = s.ask("session", "show", "checkout")
+		return regexp.MustCompile("(?m)" + pattern).MatchString(shown)
+	})
+	return shown
+}
+
+// A task goes from the architect to the developer and to the reviewer, who wants it
+// changed, and on the way everything can be looked at.
+//
+// Rows: C-83, C-85, C-99, C-100.
+func TestSessionVerbs(t *testing.T) {
+	t.Parallel()
+	m := sessionManual(t)
+	s := newStage(t, members()+m.hcl, "dev.sh", m.developer).up("--json")
+	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == exitOK })
+	require.Regexp(t, `(?m)^checkout  open   1 architect, 1 developer, 1 reviewer    0/0        0         0        0$`, s.ask("session", "ls"))
+	require.Contains(t, s.ask("session", "show", "checkout"), "\nNothing was said yet.")
+	require.Contains(t, s.ask("review", "ls"), "No reviews yet.")
+
+	// the developer of the manual does the task of the manual
+	require.Equal(t, "Said msg-1-ada in checkout  sequence 1  chain msg-1-ada\n", s.says(m.message))
+	shown := s.waitForLog(`task_completion +completed  no files  tests passed  It is there$`)
+	require.Regexp(t, `(?m)^pay-button  Add a button that pays  completed  iteration 0 of 3  by dev$`, shown)
+	require.Regexp(t, `(?m)^  [\d:]+  ada -> dev     task_assignment  high  Add a button that pays$`, shown)
+	require.Regexp(t, `(?m)^  [\d:]+  └─ dev -> ada  acknowledgment$`, shown)
+	require.Regexp(t, `(?m)^ada +architect +idle +\d  pay-button completed$`, shown)
+	require.Equal(t, "Already said msg-1-ada in checkout\n", s.says(m.message))
+	require.Equal(t, "msg-1-ada\n", s.ask("session", "send", "checkout", "message.json", "-q"))
+
+	// it is reviewed
+	s.says(speech("msg-2-ada", "ada", "rex", "review_request", `{"review_id":"r-1","task_id":"pay-button","scope":{"files":["web/pay.ts"],"focus_areas":["logic"]},`+
+		`"criteria":{"must_pass_tests":true,"must_pass_type_check":true},"context":{"task_description":"A button","acceptance_criteria":[]}}`))
+	require.Regexp(t, `(?m)^r-1  checkout  pay-button  rex +1  open +-  `, s.ask("review", "ls", "--open"))
+	s.says(speech("msg-3-rex", "rex", "ada", "review_result", `{"review_id":"r-1","task_id":"pay-button","verdict":"changes_requested",`+
+		`"findings":[{"finding_id":"f-1","severity":"major","category":"logic","location":{"file":"web/pay.ts","line_start":7},"description":"It pays twice","rationale":"Clicks"}],`+
+		`"verification":{"tests":{"passed":true},"type_check":{"passed":true},"custom":{}},"summary":"Nearly there",`+
+		`"required_changes":[{"change_id":"c-1","priority":"must_fix","related_findings":["f-1"],"description":"Pay once"}]}`))
+	shown = s.waitForLog(`review_result +changes_requested  1 major  Nearly there$`)
+	require.Contains(t, shown, "major  logic  f-1  web/pay.ts:7  It pays twice\n")
+	require.Contains(t, shown, "\n  open findings\n    major  f-1  web/pay.ts  since iteration 1  It pays twice\n")
+	require.Regexp(t, `(?m)^pay-button  Add a button that pays  revise  iteration 1 of 3  by dev$`, shown)
+	require.Contains(t, s.ask("review", "ls", "--open"), "No review is open.")
+	shown = s.ask("review", "show", "r-1")
+	require.Contains(t, shown, "r-1  changes_requested\n")
+	require.Contains(t, shown, "  summary    Nearly there\n")
+	require.Regexp(t, `(?m)^f-1 +major +logic +web/pay.ts  open since iteration 1  It pays twice$`, shown)
+	require.Regexp(t, `(?m)^checkout +open .* 1/1 +0 +\d +0$`, s.ask("session", "ls"))
+	s.stop()
+}
+
+// What is refused says everything that is wrong, and stands in the log; who does not
+// exist is told who was probably meant; and what was said outlives the program.
+//
+// Rows: C-17, C-97, C-98.
+func TestSessionVerbsRefused(t *testing.T) {
+	t.Parallel()
+	m := sessionManual(t)
+	s := newStage(t, members()+m.hcl, "dev.sh", m.developer).up("--json")
+	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == exitOK })
+	s.write("odd.json", speech("msg-9", "ada", "dev", "task_assignment", `{"task":{},"priority":"urgent"}`))
+	_, said, code := s.call("session", "send", "checkout", "odd.json")
+	require.Equal(t, exitUsage, code, said)
+	for _, line := range []string{`  = /payload/task/task_id: task_id is missing`, `/payload/priority: priority must be one of high, medium or low`} {
+		require.Contains(t, said, line)
+	}
+	s.write("odd.json", speech("msg-10", "dev", "rex", "task_assignment", strings.TrimSuffix(m.message[strings.Index(m.message, `{"task":`):], "}\n")))
+	_, said, code = s.call("session", "send", "checkout", "odd.json")
+	require.Equal(t, exitDenied, code, said)
+	require.Regexp(t, `(?m)^  = At .*/from_agent/agent_type$`, said)
+	shown := s.waitForLog(`msg|refused: `)
+	require.Regexp(t, `(?m)^  [\d:]+  ada -> dev  task_assignment  refused: /payload/task/task_id: task_id is missing$`, shown)
+	require.Regexp(t, `(?m)^  [\d:]+  dev -> rex  task_assignment  refused: task_assignment is for an agent of the type architect to say$`, shown)
+
+	stdout, said, code := s.call("session", "show", "chekout")
+	require.Equal(t, exitNotFound, code)
+	require.Empty(t, stdout)
+	require.Equal(t, "Error: there is no session \"chekout\"\n  = Did you mean \"checkout\"?\n  = See which there are: orchestrator session ls\n", said)
+	_, said, code = s.call("session", "send", "chekout", "odd.json")
+	require.Equal(t, exitNotFound, code, said)
+	require.Contains(t, said, `Did you mean "checkout"?`)
+	_, said, code = s.call("review", "ls", "--session", "chekout")
+	require.Equal(t, exitNotFound, code, said)
+
+	require.Equal(t, "Session attic is open: 1 architect, 1 developer\n", s.ask("session", "new", "attic", "--member", "ada=architect", "--member", "dev=developer", "--strict"))
+	_, said, code = s.call("session", "new", "attic", "--member", "ada=architect")
+	require.Equal(t, exitConflict, code, said)
+	require.Equal(t, "checkout\nattic\n", s.ask("session", "ls", "-q"))
+	require.Contains(t, s.ask("session", "show", "attic"), "  messages  strict: nothing is forgiven\n")
+
+	s.stop()
+	s.up("--json")
+	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == exitOK })
+	_, before, _ := strings.Cut(shown, "of no chain")
+	_, after, _ := strings.Cut(s.ask("session", "show", "checkout"), "of no chain")
+	require.Equal(t, before, after, "what was said is kept")
+	var document struct {
+		FormatVersion string `json:"format_version"`
+		Messages      []struct {
+			MessageID string   `json:"message_id"`
+			Refused   string   `json:"refused"`
+			Errors    []string `json:"validation_errors"`
+		} `json:"messages"`
+		More bool `json:"more"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(s.ask("session", "show", "checkout", "--json")), &document))
+	require.Equal(t, wire.FormatVersion, document.FormatVersion)
+	require.Len(t, document.Messages, 2)
+	require.Equal(t, "msg-9", document.Messages[0].MessageID)
+	require.Greater(t, len(document.Messages[0].Errors), 2)
+	require.False(t, document.More)
+	require.Equal(t, "checkout\nattic\n", s.ask("session", "ls", "-q"))
+	s.stop()
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// three are the members of the usual session: an architect, a developer, and a reviewer.
+var three = []string{"lead=architect", "ann=developer", "rex=reviewer"}
+
+// quietTeam are the members of that session when they have no more to say.
+func quietTeam() string { return listening("lead", "ann", "rex") }
+
+// A task goes from the architect to the developer, to the reviewer, back and round
+// again, until it is approved: agents that were made with the library, whether a
+// task waits for its review or not, and whether a revision has an id of its own.
+//
+// Rows: C-02, C-05, C-10, C-11, C-15, C-16, C-65, C-73, C-74, C-83, C-85, C-99, C-100, T-27.
+func TestSessionLoop(t *testing.T) {
+	t.Parallel()
+	for _, required := range []bool{true, false} {
+		for _, renamed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("required=%t renamed=%t", required, renamed), func(t *testing.T) {
+				t.Parallel()
+				goRound(t, required, renamed)
+			})
+		}
+	}
+}
+
+func goRound(t *testing.T, required, renamed bool) {
+	session := sessionOf("loop", fmt.Sprintf("require_review = %t", required), three...)
+	architect := "architect -tasks 1 -developers ann -reviewers rex -scope src/**"
+	if renamed {
+		architect += " -new-id"
+	}
+	s := newSession(t, playing(t, "lead", architect)+playing(t, "ann", "developer -slow 60ms")+
+		playing(t, "rex", "reviewer -request-changes 1")+session).up("--json", "--exit-when-idle")
+	require.Equal(t, exitOK, s.await())
+	require.Contains(t, s.lines("lead", wire.StreamOut), "all 1 tasks are approved")
+
+	// whoever looks later sees all of it
+	s.write("orchestrator.hcl", quick+quietTeam()+session)
+	s.up("--json")
+	s.waitForEvents(1, wire.EventStarted, "rex")
+	p := s.proceedings("loop")
+	s.requireHeard(p, "lead", "ann", "rex")
+	round := []string{
+		"lead>ann task_assignment", "ann>lead acknowledgment", "ann>lead task_progress", "ann>lead task_progress", "ann>lead task_progress",
+		"ann>lead task_completion completed", "lead>rex review_request",
+	}
+	want := append(append(append([]string{}, round...), "rex>lead review_result changes_requested"), round...)
+	require.Equal(t, append(want, "rex>lead review_result approved"), types(p.said))
+	requireChained(t, p)
+	s.requireLogged(p, "lead", "ann", "rex")
+
+	second := "task-1"
+	if renamed {
+		second = "task-1.2"
+		require.Equal(t, "task-1", p.task(t, second).Revises)
+	}
+	require.Equal(t, second, p.said[8].task())
+	attempts := p.said[8].body.Task.Context.Attempts
+	require.Len(t, attempts, 1)
+	require.Equal(t, wire.VerdictChangesRequested, attempts[0].Outcome)
+	require.Contains(t, attempts[0].Feedback, "fill the gap")
+	require.Equal(t, 2, p.said[15].body.Findings[0].Fixed)
+	for _, task := range p.Tasks {
+		require.Equal(t, []string{wire.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)}, task.TaskID)
+		require.Equal(t, 2, p.Reviews[1].Iteration)
+	}
+	last := p.task(t, second)
+	require.Equal(t, 2, last.Iteration)
+	require.Len(t, last.Findings, 1)
+	require.Equal(t, []int{1, 2}, []int{last.Findings[0].Found, last.Findings[0].Fixed})
+	require.Equal(t, []string{wire.VerdictChangesRequested, wire.VerdictApproved}, []string{p.Reviews[0].Verdict, p.Reviews[1].Verdict})
+	s.requireShown(second)
+	s.stop()
+}
+
+// requireChained: all that was said is one chain, its numbers rise, and answers say
+// what they answer.
+func requireChained(t *testing.T, p *proceedings) {
+	t.Helper()
+	answers := make(map[string]string) // the last assignment, and the last request, by whom they are for
+	for i, u := range p.said {
+		require.Equal(t, p.said[0].Chain, u.Chain)
+		require.NotEmpty(t, u.Chain)
+		require.Empty(t, u.Refused)
+		if i > 0 {
+			require.Greater(t, u.Sequence, p.said[i-1].Sequence)
+		}
+		switch u.Type {
+		case wire.TypeTaskAssignment, wire.TypeReviewRequest:
+			answers[u.To.AgentID] = u.MessageID
+		case wire.TypeAcknowledgment, wire.TypeTaskCompletion, wire.TypeReviewResult:
+			require.Equal(t, answers[u.From.AgentID], u.ReplyTo, u.Type)
+		}
+	}
+}
+
+// requireLogged: the log has every message as it was said, and beside it only what
+// the log says.
+func (s *stage) requireLogged(p *proceedings, names ...string) {
+	s.t.Helper()
+	lines := make(map[string]string)
+	for _, name := range names {
+		for _, u := range s.tapped(name + ".said") {
+			lines[u.MessageID] = u.text
+		}
+	}
+	require.Len(s.t, lines, len(p.said), "nothing else was said")
+	for _, u := range p.said {
+		require.JSONEq(s.t, u.text, logEntry(s.t, u.text, lines[u.MessageID]))
+	}
+}
+
+// requireShown: people see the same as a conversation.
+func (s *stage) requireShown(last string) {
+	s.t.Helper()
+	shown := s.ask("session", "show", "loop", "--all")
+	require.Regexp(s.t, `(?m)^`+last+`  .*  iteration 2 of 3  by ann`, shown)
+	require.NotContains(s.t, shown, "open findings")
+	for pattern, times := range map[string]int{
+		` lead -> ann  +task_assignment`:                                2,
+		` └─ ann -> lead  +acknowledgment`:                              2,
+		` └─ ann -> lead  +task_completion  (task-1\S*: )?completed`:    2,
+		`task_progress .*75%`:                                           2,
+		` └─ rex -> lead  +review_result +(task-1: )?changes_requested`: 1,
+		` └─ rex -> lead  +review_result +(task-1.2: )?approved`:        1,
+		`(?m)^  1 finding is fixed$`:                                    1,
+		`(?m)^chain `:                                                   1,
+		`(?m)^rex +reviewer +idle +0  -$`:                               1,
+		`gap  src/task-1\S*:1  something is missing`:                    1,
+	} {
+		require.Len(s.t, regexpAll(pattern, shown), times, "%s in\n%s", pattern, shown)
+	}
+	require.Len(s.t, strings.Fields(s.ask("session", "show", "loop", "-q")), 16)
+}
+
+func regexpAll(pattern, text string) []string {
+	return regexp.MustCompile(pattern).FindAllString(text, -1)
+}
