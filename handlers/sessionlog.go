@@ -134,7 +134,7 @@ func (t *turn) logRefused(s *session, said *wire.SaySession, task string, err *w
 		return
 	}
 	f := &sessionRefused{
-		Session: s.spec.ID, Type: heading(said.Type), ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(t.took), By: t.speaker(said),
+		Session: s.spec.ID, Type: heading(said.Type), ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(t.took), By: t.speaker(),
 		Document: said.Document, From: t.from.Name,
 	}
 	if f.From == "" { // an operator, who has not said in whose name
@@ -172,8 +172,8 @@ func complaints(s *session, said *wire.SaySession, err *wire.Error) []string {
 func heading(text string) string { return text[:min(len(text), 100)] }
 
 // speaker is who says a message in another's name; "" when its sender does.
-func (t *turn) speaker(said *wire.SaySession) string {
-	if m := said.Message; t.from.Kind == Agent || m == nil {
+func (t *turn) speaker() string {
+	if t.from.Kind == Agent {
 		return ""
 	}
 	return t.from.String()

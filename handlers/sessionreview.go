@@ -195,7 +195,6 @@ func (t *turn) loseReview(w *work, why string) {
 func (t *turn) breakReview(w *work, why string) {
 	t.recallReview(w, why)
 	t.loseReview(w, why)
-	t.tell(t.agents[w.architect], w.task, wire.NoticeUpdated, "Its review came to nothing: "+why)
 }
 
 // recallReview tells the reviewer of a work that nobody waits for its review any more.

@@ -244,7 +244,7 @@ func (t *turn) say(x *saying, mk *mark) *wire.SessionSaid {
 		TookMS: milliseconds(t.took), Notes: x.notes, Fate: x.fate, Request: mk, Document: x.Document,
 	}
 	if f.By = (Actor{}).String(); x.said != nil {
-		f.By = t.speaker(x.said)
+		f.By = t.speaker()
 	}
 	key := x.MessageID
 	if x.said == nil {

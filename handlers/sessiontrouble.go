@@ -164,9 +164,10 @@ func (t *turn) gone(name string) {
 	}
 }
 
-// stands says whether a work waits for its architect.
+// stands says whether a work waits for its architect. One that goes on under another
+// name does not.
 func (w *work) stands() bool {
-	return !w.settled() && (w.phase == wire.PhaseCompleted || w.phase == wire.PhaseRevise || w.phase == wire.PhaseRedesign)
+	return !w.settled() && w.revision == nil && (w.phase == wire.PhaseCompleted || w.phase == wire.PhaseRevise || w.phase == wire.PhaseRedesign)
 }
 
 // watch looks at the works whose developers have been silent, or have taken too long.

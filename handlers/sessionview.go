@@ -232,9 +232,9 @@ func (p *SessionPage) entry(f fact, r *wire.Record) (wire.SessionEntry, bool) {
 	switch f := f.(type) {
 	case *sessionSaid:
 		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Notes
-		e.Sequence, e.Chain, to = f.Sequence, f.Chain, f.To
+		e.Sequence, e.Chain, e.By, to = f.Sequence, f.Chain, f.By, f.To
 	case *sessionRefused:
-		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors, e.Refused, e.Chain = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Errors, f.Why, f.Chain
+		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors, e.Refused, e.Chain, e.By = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Errors, f.Why, f.Chain, f.By
 	default:
 		return e, false
 	}

@@ -160,6 +160,7 @@ type logged struct {
 	Errors   []string `json:"validation_errors,omitzero"`
 	Seq      int64    `json:"log_seq"`
 	Refused  string   `json:"refused,omitzero"`
+	By       string   `json:"said_by,omitzero"`
 }
 
 // Rows: B-36, B-41, B-61.

@@ -10,7 +10,7 @@ import (
 // entryKeys are what the log says of a message, beside what the message says. A
 // message may have such members of its own: they are left out, or it could say of
 // itself what only the log can know.
-var entryKeys = []string{"logged_at", "processing_duration_ms", "validation_errors", "log_seq", "refused"}
+var entryKeys = []string{"logged_at", "processing_duration_ms", "validation_errors", "log_seq", "refused", "said_by"}
 
 // MarshalJSONTo implements the encoder's interface: an entry is the message as it
 // came, and what the log says of it.
@@ -67,7 +67,8 @@ func (s *SessionEntry) appendLogged(b []byte) []byte {
 		b = appendTexts(b, "validation_errors", s.Errors)
 	}
 	b = strconv.AppendInt(appendKey(b, "log_seq"), s.Seq, 10)
-	return appendSome(b, "refused", s.Refused)
+	b = appendSome(b, "refused", s.Refused)
+	return appendSome(b, "said_by", s.By)
 }
 
 // UnmarshalJSONFrom implements the decoder's interface, for those who are told of a
@@ -93,6 +94,7 @@ func (s *SessionEntry) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 func (s *SessionEntry) readLogged(o *Object) {
 	s.Seq, s.LoggedAt, s.Refused = o.Whole("log_seq", 0), o.Text("logged_at"), o.Text("refused")
+	s.By = o.Text("said_by")
 	s.TookMS, _ = o.Number("processing_duration_ms")
 	s.Errors = o.Texts("validation_errors")
 }

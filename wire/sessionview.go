@@ -127,6 +127,7 @@ type SessionEntry struct {
 	TookMS    float64  // from when it came to when it was decided about
 	Errors    []string // what was forgiven, or all that is wrong with it
 	Refused   string   // why it was not delivered; "" when it was
+	By        string   // who said it in its sender's name; "" when its sender did
 	Sequence  int64    // what it was delivered with, where it had none itself
 	Chain     string
 }

@@ -296,7 +296,7 @@ func logEntry(t *testing.T, entry, line string) string {
 	var logged, said map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(entry), &logged))
 	require.NoError(t, json.Unmarshal([]byte(line), &said))
-	for _, key := range []string{"logged_at", "processing_duration_ms", "log_seq", "validation_errors"} {
+	for _, key := range []string{"logged_at", "processing_duration_ms", "log_seq", "validation_errors", "said_by"} {
 		if value, there := logged[key]; there {
 			said[key] = value
 		}

@@ -14,6 +14,7 @@ import (
 type said struct {
 	id, kind  string
 	from, to  string
+	by        string // who said it in the name of from; "" when it did
 	chain     string // its correlation
 	task      string // it is about
 	at        string
@@ -223,6 +224,9 @@ func (s *said) rows(deep int, several bool, p paint, now time.Time) [][]cell {
 	first := ""
 	if len(lines) > 0 {
 		first, lines = lines[0], lines[1:]
+	}
+	if s.by != "" {
+		first = strings.TrimSpace(first + "  (said by " + s.by + ")")
 	}
 	rows := [][]cell{{
 		{text: "  " + clock(s.at, now, time.TimeOnly), ink: p.dim},

@@ -19,13 +19,17 @@ func readSaid(raw wire.Raw) (said, error) {
 	}
 	members := bodyOf[map[string]wire.Raw](raw)
 	s := said{
-		id: e.MessageID, kind: e.Type, from: e.From, to: bodyOf[speakerSaid](members["to_agent"]).AgentID,
-		chain: e.Chain, replyTo: bodyOf[string](members["reply_to"]), at: e.LoggedAt, refused: e.Refused, complaint: e.Errors,
+		id: e.MessageID, kind: clip(oneLine(e.Type), widestWord), from: clip(oneLine(e.From), widestWord), to: bodyOf[speakerSaid](members["to_agent"]).AgentID,
+		chain: e.Chain, replyTo: bodyOf[string](members["reply_to"]), at: e.LoggedAt, refused: e.Refused, complaint: e.Errors, by: oneLine(e.By),
 		payload: members["payload"],
 	}
 	s.task, s.lines = sessionWords(s.kind, s.payload)
 	return s, nil
 }
+
+// widestWord is how much of a name or a type stands in a line: what makes no sense
+// may be as long as a line.
+const widestWord = 64
 
 type speakerSaid struct {
 	AgentID string `json:"agent_id"`
