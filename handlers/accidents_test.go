@@ -24,6 +24,10 @@ func (w *world) accident(m *inhabitant) {
 		m.dying = false
 		happen(wire.EventEnded, figures)
 		w.yield(m)
+		if w.chance.IntN(8) == 0 {
+			happen(wire.EventRecovered, wire.Figures{}) // which is told late
+		}
+		w.giveUp(m, figures)
 	case !m.up && m.listed:
 		w.launch(m)
 	case !m.up:
@@ -32,13 +36,7 @@ func (w *world) accident(m *inhabitant) {
 		w.forget(func(run string) bool { return run == m.run })
 		happen(wire.EventExited, figures)
 	case n < 5:
-		m.up = false
-		happen(wire.EventStopAsked, wire.Figures{})
-		w.forget(func(run string) bool { return run == m.run })
-		figures.Ordered = true
-		happen(wire.EventEnded, figures)
-		happen(wire.EventStopped, wire.Figures{})
-		w.yield(m)
+		w.stop(m, figures)
 	case n < 6:
 		happen(wire.EventStalled, wire.Figures{})
 	case n < 7:
@@ -48,11 +46,27 @@ func (w *world) accident(m *inhabitant) {
 	default:
 		happen(wire.EventRecovered, wire.Figures{})
 	}
+	w.drain(m)
+}
+
+// giveUp is for an agent that has ended and is not started again by itself: because
+// it ended well, or because it never does.
+func (w *world) giveUp(m *inhabitant, figures wire.Figures) {
+	switch {
+	case w.chance.IntN(4) > 0:
+	case figures.ExitCode != nil && *figures.ExitCode == 0:
+		w.do(Actor{}, &wire.Gone{Agent: m.ID})
+	default:
+		w.do(Actor{}, &wire.Event{Kind: wire.EventGaveUp, Agent: m.ID, Run: m.run, Text: wire.EventGaveUp})
+	}
 }
 
 // reconfigure changes an agent, or takes it out, or in again.
 func (w *world) reconfigure(m *inhabitant) {
 	switch {
+	case w.chance.IntN(3) == 0:
+		w.reseat()
+		return
 	case !m.listed && !m.far && w.chance.IntN(2) == 0:
 		w.enroll(m)
 		return
@@ -89,6 +103,8 @@ func (w *world) catastrophe() {
 			w.submit(w.members[0])
 			w.work()
 			w.deliver()
+			w.confer()
+			w.carry()
 		}
 		for _, m := range w.members {
 			if m.up && !m.far {
@@ -98,7 +114,7 @@ func (w *world) catastrophe() {
 		}
 		w.do(Actor{}, &wire.Event{Kind: wire.EventDown})
 	}
-	w.mail = nil
+	w.mail, w.sessions.lines = nil, nil
 	w.forget(func(string) bool { return true })
 	w.sent = slices.DeleteFunc(w.sent, func(s sent) bool { return strings.HasPrefix(s.from.Run, "door:") }) // each of them asks once
 	for _, m := range w.members {

@@ -17,12 +17,18 @@ func (w *world) step() {
 	w.at = w.at.Add(time.Duration(w.chance.IntN(1500)) * time.Millisecond)
 	if due, some := w.state.Due(); some && !due.After(w.at) {
 		w.do(Actor{}, wire.Due{Late: w.chance.IntN(20) == 0})
+		due, some = w.state.Due()
+		w.must(!some || due.After(w.at), "what was due at %v is due still", due)
 	}
 	w.lookAtMissed()
 	m := w.members[w.chance.IntN(len(w.members))]
 	if w.chance.IntN(4) == 0 {
 		w.post(m)
 	}
+	if w.chance.IntN(3) == 0 {
+		w.confer()
+	}
+	w.carry()
 	switch n := w.chance.IntN(1000); {
 	case n < 130:
 		w.submit(m)
@@ -140,6 +146,9 @@ func (w *world) work() {
 	}
 	held := holds[w.chance.IntN(len(holds))]
 	id := held.ID
+	if w.state.tasks[id].work() != nil && w.chance.IntN(12) > 0 {
+		return // of this its session hears
+	}
 	if w.chance.IntN(4) > 0 && w.goOn(m, id, held.State) {
 		return
 	}
@@ -179,7 +188,11 @@ func (w *world) deliver() {
 func (w *world) read(m *inhabitant) {
 	from := w.anybody(m)
 	var out Outcome
-	switch w.chance.IntN(8) {
+	switch w.chance.IntN(10) {
+	case 8:
+		out = w.request(from, w.one("list-sessions", "list-reviews"), `{}`)
+	case 9:
+		out = w.request(from, "get-session", fmt.Sprintf(`{"session_id":"s%d"}`, w.chance.IntN(4)))
 	case 0:
 		out = w.request(from, "query-agents", `{"status":"idle"}`)
 	case 3:
@@ -261,6 +274,10 @@ func (w *world) question(m *inhabitant) {
 func (w *world) answer() {
 	if len(w.state.asked) > 0 {
 		q := w.state.asked[w.chance.IntN(len(w.state.asked))]
-		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"yes"}`, q.view.ID))
+		answer := "yes"
+		if len(q.view.Options) > 2 { // what is to become of a task
+			answer = q.view.Options[w.chance.IntN(3)].Value
+		}
+		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":%q}`, q.view.ID, answer))
 	}
 }

@@ -67,7 +67,17 @@ func (*keyIssued) kind() string { return wire.EventKeyIssued }
 func (f *keyIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
 	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
-	s.stand(s.agents[f.Agent])
+	s.admit(s.agents[f.Agent])
+}
+
+// admit notes that an agent has a key. A server that had none left can be given
+// something again.
+func (s *State) admit(a *agent) {
+	if a != nil {
+		s.market.withdraw(a)
+		s.offer(a)
+		s.wishes.gain(a)
+	}
 }
 
 // keysRotated says that an agent has a new key, and until when its old ones
@@ -89,7 +99,7 @@ func (f *keysRotated) apply(s *State, r *wire.Record) {
 	}
 	s.sweep(r.At)
 	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
-	s.stand(s.agents[f.Agent])
+	s.admit(s.agents[f.Agent])
 }
 
 // shorten lets a credential run out at a time, unless it does so before.

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +32,7 @@ const (
 // Rows, T-13, T-43, T-47, T-55.
 // Rows: B-21, B-29, B-30, B-42, B-49, B-50, B-56, K-01, K-04, T-07, T-21, T-23, T-44, T-57, T-59.
 // Rows: E-12, E-15, E-16, E-17, E-19, E-20, E-21, E-22, E-24, E-28, E-30, E-31, E-32, E-33, E-34, E-35, E-36, E-37.
+// Rows: C-02, C-16, C-22, C-38, C-45, C-52, C-71, C-72, C-75, C-78, C-79, C-81, C-86, C-87, C-88, C-91, C-93, C-96, C-98, C-99.
 // Rows: E-43, E-44, E-46, E-47, E-48, E-49, E-55, E-63, E-66, E-67, E-77, E-86, T-34, T-35, T-37, T-38, T-40, T-41.
 func TestSimulation(t *testing.T) {
 	saw := make(map[string]int)
@@ -74,10 +74,12 @@ func live(t *testing.T, seed uint64, steps int, restores bool) *world {
 			w.state = restored(t, w.rules, spelled(t, w.state))
 			requireSound(t, w.state)
 			w.lookAtBus()
+			w.minutes.look()
 		}
 		if !restores && w.steps%(steps/20) == 0 {
 			requireSound(t, w.state)
 			w.lookAtBus()
+			w.minutes.look()
 		}
 	}
 	w.end()
@@ -95,11 +97,24 @@ func seenSomewhere() []string {
 		wire.EventMail, "a key again", "a message again", "a look that is too old", "a name moves", "messages read",
 		"alert.fired: agent.stale", "alert.resolved: agent.stale", "alert.fired: agent.crashed", "alert.resolved: agent.crashed",
 		"alert.fired: message.failed", "by mail: task.done", "by mail: task.failed", "by mail: task.progress",
+		"a line", "said again", "fate ", "fate held", "fate kept", "fate pulled", "a sender hears of a retry", "a completion is said for somebody",
+		"escalated: abort", "escalated: force_approve", "escalated: human_review", "escalated at the last: false", "judged: approve", "judged: revise", "judged: abort",
+		"revised by the same name", "revised by another name, revise", "revised by another name, redesign",
+		"verdict ", "verdict approved", "verdict changes_requested", "verdict rejected",
+		"trouble: exception, retry", "trouble: exception, reassign", "trouble: timeout, retry", "trouble: timeout, reassign", "trouble: resource_limit, manual",
+		"message refused: scope_violation", "message refused: id_reused", "message refused: not_active", "message refused: task_id_taken",
+		"message refused: iterations_used_up", "message refused: wrong_task", "message refused: session_closed", "message refused: invalid",
+	}
+	for _, kind := range wire.SessionTypes {
+		what = append(what, "say "+kind)
+	}
+	for phase := range edges {
+		if phase != "" {
+			what = append(what, "phase "+phase)
+		}
 	}
 	for kind := range facts {
-		if !strings.HasPrefix(kind, "session.") && !strings.HasPrefix(kind, "review.") && kind != wire.EventProgressOverdue {
-			what = append(what, kind)
-		}
+		what = append(what, kind)
 	}
 	for state := range transitions {
 		what = append(what, "-> "+string(state))
@@ -118,4 +133,5 @@ func requireSound(t testing.TB, s *State) {
 	requireSoundQuestions(t, s)
 	requireSoundHelp(t, s)
 	requireSoundBus(t, s)
+	requireSoundSessions(t, s)
 }

@@ -12,11 +12,16 @@ import (
 // follow follows a task through its records: it goes only where it may.
 func (w *world) follow(id string, r *wire.Record) {
 	next, moves := moved(r)
+	before := w.states[id]
+	if j := w.minutes.jobs[id]; j != nil && ofSessions(r.Kind) && !before.Final() {
+		next = stateIn(j.phase)
+		moves = next != "" && next != before && (next != wire.TaskPlanning || before != wire.TaskPlanReview)
+	}
 	if !moves {
 		return
 	}
-	before := w.states[id]
 	switch {
+	case w.minutes.jobs[id] != nil && slices.Contains(sessionMoves[before], next):
 	case r.Kind == wire.EventTaskCreated:
 		w.must(before == "", "%s is created twice", id)
 	case r.Kind == wire.EventTaskRequeued:

@@ -45,6 +45,9 @@ type world struct {
 	servers map[string]bool           // agents that have registered themselves
 	bus     *ledger
 
+	sessions assembly
+	minutes  *minutes
+
 	voice hash.Hash // all records and letters
 	saw   map[string]int
 }
@@ -77,20 +80,25 @@ func newWorld(t *testing.T, seed uint64) *world {
 		waits: make(map[string]bool), ended: make(map[string]wire.TaskState), voice: sha256.New(), saw: make(map[string]int),
 		states: make(map[string]wire.TaskState), missed: make(map[string]bool), keys: make(map[string]*key), servers: make(map[string]bool),
 	}
-	w.bus = newLedger(w)
+	w.bus, w.minutes = newLedger(w), newMinutes(w)
 	exits := []string{"auto", "fail", "requeue"}
 	for i := range 14 {
 		m := &inhabitant{listed: true, counts: i%2 == 0}
 		m.ID, m.Role, m.OnExit, m.Capacity = fmt.Sprintf("a%d", i), wire.Roles[i%3], exits[i%len(exits)], 1+i%3
-		m.Deaf = i == 13
+		m.Deaf, m.listed = i == 13, i != 12
 		m.christen(i)
 		w.members = append(w.members, m)
 		w.retrain(m)
 	}
+	w.found(seed)
 	w.enlist()
 	w.do(Actor{}, &wire.Event{Kind: wire.EventUp})
 	for _, m := range w.members {
-		w.launch(m)
+		if m.listed {
+			w.launch(m)
+		} else {
+			w.enroll(m)
+		}
 	}
 	return w
 }
@@ -122,7 +130,7 @@ func (w *world) retrain(m *inhabitant) {
 }
 
 func (w *world) enlist() {
-	roster := &wire.Roster{}
+	roster := &wire.Roster{Sessions: w.convened()}
 	for _, m := range w.members {
 		if m.listed {
 			roster.Agents = append(roster.Agents, m.Member)
@@ -134,6 +142,7 @@ func (w *world) enlist() {
 func (w *world) launch(m *inhabitant) {
 	m.runs++
 	m.up, m.dying, m.ids = true, false, 0
+	delete(w.sessions.full, m.ID)
 	m.run = fmt.Sprintf("%s.%d", m.ID, m.runs)
 	w.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: m.ID, Run: m.run})
 }
@@ -152,6 +161,7 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 	}
 	out := w.decide(&in)
 	w.must(out.Fault == nil, "%v", out.Fault)
+	w.minutes.turn.begin()
 	for i := range out.Records {
 		w.hearRecord(&out.Records[i])
 	}
@@ -160,6 +170,7 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 	}
 	w.lookAtTurn(out.Records, before)
 	w.lookAtMail(&in, &out)
+	w.minutes.lookAtTurn(&in, &out)
 	if r, ok := message.(*wire.Request); ok {
 		w.requireAnswered(from, r, out)
 	}
@@ -173,7 +184,7 @@ func (w *world) decide(in *Input) Outcome {
 	if m == nil {
 		return w.state.Handle(*in)
 	}
-	m.Before, m.Looked, m.Sender = w.bus.keyed[sentKey{from, key}], w.state.seq, from
+	w.lookUp(m, from, key)
 	if late := w.chance.Int64N(w.state.seq + 1); w.chance.IntN(3) == 0 {
 		if m.Looked = late; m.Before > late {
 			m.Before = 0
@@ -185,7 +196,7 @@ func (w *world) decide(in *Input) Outcome {
 	}
 	w.saw["a look that is too old"]++
 	w.must(len(out.Records)+len(out.Letters) == 0 && out.Refused == nil && !out.Waits, "nothing was decided, and something is told")
-	m.Before, m.Looked, m.Sender = w.bus.keyed[sentKey{from, key}], w.state.seq, from
+	w.lookUp(m, from, key)
 	out = w.state.Handle(*in)
 	w.must(!out.Again, "a fresh look is too old")
 	return out
@@ -207,11 +218,12 @@ func (w *world) hearRecord(r *wire.Record) {
 	w.saw[r.Kind]++
 	w.hearKey(r)
 	w.bus.hear(r)
+	w.minutes.hear(r)
 	k := w.state.tasks[r.Correlation]
 	if k == nil {
 		return
 	}
-	w.must(slices.Contains(afterwards, r.Kind) || w.ended[k.view.ID] == "", "%s after %s is %s", r.Kind, k.view.ID, w.ended[k.view.ID])
+	w.must(slices.Contains(afterwards, r.Kind) || ofSessions(r.Kind) || w.ended[k.view.ID] == "", "%s after %s is %s", r.Kind, k.view.ID, w.ended[k.view.ID])
 	w.follow(k.view.ID, r)
 	switch r.Kind {
 	case wire.EventTaskCreated:
@@ -232,12 +244,17 @@ func (w *world) hearRecord(r *wire.Record) {
 // afterwards are the kinds of record that there may be of a task that has ended.
 var afterwards = []string{
 	wire.EventDependencyDone, wire.EventTaskAnnounced, wire.EventTaskNoted, wire.EventContractKept, wire.EventContractMissing,
-	wire.EventDocumentOdd, wire.EventSchemaUnknown,
+	wire.EventDocumentOdd, wire.EventSchemaUnknown, wire.EventQuestionAnswered, wire.EventQuestionWithdrawn, // of a review
 }
 
 // hearLetter looks at what somebody is told.
 func (w *world) hearLetter(in Input, l *Letter) {
 	envelope := wire.Envelope{At: w.at}
+	if l.Line != nil {
+		w.voice.Write(l.Line)
+		w.minutes.hearLine(l)
+		return
+	}
 	if l.Notice != "" {
 		w.saw["notify:"+l.Notice]++
 		a := w.state.agents[l.To.Name]
@@ -248,7 +265,10 @@ func (w *world) hearLetter(in Input, l *Letter) {
 		}
 		return
 	}
-	w.voice.Write(envelope.AppendAnswer(nil, l.Request, l.Payload, l.Refusal))
+	w.voice.Write(envelope.AppendReply(nil, l.Form, l.Request, l.Payload, l.Refusal))
+	if _, ok := l.Payload.(*wire.DeliveryError); ok {
+		return // lookAtPost counts it
+	}
 	if r, ok := in.Message.(*wire.Request); ok && r.ID == l.Request && l.To == in.From {
 		return // requireAnswered counts it
 	}
@@ -269,6 +289,10 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 				w.keep(sent{from: from, request: r, answer: w.text(&l)})
 			}
 		}
+	}
+	if r.Form == wire.FormSession && out.Refused == nil {
+		w.must(answers == 0, "%s is told that all is well", from.Name)
+		return
 	}
 	if !out.Waits {
 		w.must(answers == 1, "%s of %s has %d answers", r.Operation, from.Name, answers)
@@ -335,6 +359,7 @@ func (w *world) forget(gone func(run string) bool) {
 func (w *world) end() {
 	requireSound(w.t, w.state)
 	w.lookAtBus()
+	w.minutes.look()
 	requireSameText(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow)) // the records alone make an equal State
 	for id, state := range w.ended {
 		now := w.state.tasks[id].view.State

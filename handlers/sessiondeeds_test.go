@@ -1,0 +1,247 @@
+package handlers
+
+import (
+	"fmt"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// What members of a session say.
+
+// draft is a message that somebody is about to say.
+type draft struct {
+	session, id, from, to, kind string
+	chain, reply                string
+	payload                     string
+	fromType, toType            string
+}
+
+// spell spells a message. Now and then something is left out that is forgiven.
+func (w *world) spell(d *draft) string {
+	s := w.minutes.sitting(d.session)
+	if d.id == "" {
+		d.id = w.messageID()
+	}
+	if d.fromType == "" {
+		d.fromType = s.typeOf(d.from)
+	}
+	if d.toType == "" {
+		d.toType = s.typeOf(d.to)
+	}
+	w.sessions.number++
+	text := fmt.Sprintf(`{"message_id":%q,"timestamp":%q`, d.id, wire.Timestamp(w.at))
+	switch n := w.chance.IntN(20); {
+	case n == 0:
+		text += fmt.Sprintf(`,"sequence_number":%d`, w.sessions.number/2)
+	case n > 1:
+		text += fmt.Sprintf(`,"sequence_number":%d`, w.sessions.number)
+	}
+	text += fmt.Sprintf(`,"from_agent":{"agent_id":%q,"agent_type":%q},"to_agent":{"agent_type":%q,"agent_id":%q},"message_type":%q`,
+		d.from, d.fromType, d.toType, d.to, d.kind)
+	if d.chain != "" {
+		text += fmt.Sprintf(`,"correlation_id":%q`, d.chain)
+	}
+	if d.reply != "" {
+		text += fmt.Sprintf(`,"reply_to":%q`, d.reply)
+	}
+	if w.chance.IntN(12) > 0 {
+		text += fmt.Sprintf(`,"session_id":%q`, d.session)
+	}
+	return text + `,"payload":` + d.payload + `,"other":[1.0,"é"]}`
+}
+
+func (w *world) messageID() string {
+	if w.chance.IntN(30) == 0 {
+		w.ids++
+		return fmt.Sprintf("msg-%d-abc", w.ids)
+	}
+	var b [16]byte
+	for i := range b {
+		b[i] = byte(w.chance.Uint32())
+	}
+	return asUUID(b)
+}
+
+// memberOf is somebody of a type in a session; "" when there is nobody.
+func (w *world) memberOf(s *sitting, kind string) string {
+	var names []string
+	for _, m := range s.spec.Members {
+		if m.AgentType == kind || kind == "" {
+			names = append(names, m.AgentID)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return w.one(names...)
+}
+
+// confer has somebody of a session say something that fits how things are, or, now
+// and then, something that does not.
+func (w *world) confer() {
+	s := w.minutes.order[w.chance.IntN(len(w.minutes.order))]
+	name := w.memberOf(s, "")
+	if name == "" || !s.open && w.chance.IntN(10) > 0 {
+		return
+	}
+	var d *draft
+	switch n := w.chance.IntN(40); {
+	case n == 0:
+		w.sayAgain()
+		return
+	case n == 1:
+		d = w.smallTalk(s, name)
+	case s.typeOf(name) == wire.AgentArchitect:
+		d = w.plan(s, name)
+	case s.typeOf(name) == wire.AgentDeveloper:
+		d = w.develop(s, name)
+	default:
+		d = w.judge(s, name)
+	}
+	if d == nil || d.to == "" {
+		return
+	}
+	d.session, d.from = s.spec.ID, name
+	if w.chance.IntN(25) == 0 {
+		w.spoil(s, d)
+	}
+	out := w.say(name, w.spell(d))
+	for i := range out.Records {
+		if f, _ := decode(&out.Records[i]); out.Records[i].Kind == wire.EventSessionClosed {
+			w.part(f.(*sessionClosed).Stop)
+			return
+		}
+	}
+}
+
+// sayAgain has somebody say once more what was said, or say something else by the
+// same id.
+func (w *world) sayAgain() {
+	if len(w.sessions.spoken) == 0 {
+		return
+	}
+	s := w.sessions.spoken[w.chance.IntN(len(w.sessions.spoken))]
+	if w.chance.IntN(3) == 0 {
+		s.line = strings.Replace(s.line, `"payload":{"`, fmt.Sprintf(`"payload":{"step":%d,"`, w.steps), 1)
+	}
+	w.say(s.from, s.line)
+}
+
+// spoil makes a message one that is wrong.
+func (w *world) spoil(s *sitting, d *draft) {
+	switch w.chance.IntN(7) {
+	case 0:
+		d.from = w.memberOf(s, "")
+	case 1:
+		d.to = w.memberOf(s, "")
+	case 2:
+		d.to, d.toType = "a12", wire.AgentDeveloper
+	case 3:
+		d.fromType = w.one(wire.AgentTypes...)
+	case 4:
+		d.kind = w.one(wire.SessionTypes...)
+	case 5:
+		d.payload = strings.Replace(d.payload, `"task_id":"`, `"task_id":"no-`, 1)
+	default:
+		d.payload = w.one(`{}`, `[]`, `{"task_id":7}`, `{"scope":"task","target_id":"none","reason":"r","cleanup_required":true}`)
+	}
+}
+
+// smallTalk is what anybody may say to anybody.
+func (w *world) smallTalk(s *sitting, _ string) *draft {
+	d := &draft{to: w.memberOf(s, "")}
+	about := ""
+	if len(s.live) > 0 {
+		about = s.live[w.chance.IntN(len(s.live))].id
+	}
+	switch w.chance.IntN(3) {
+	case 0:
+		d.kind, d.payload = wire.TypeFeedback, fmt.Sprintf(`{"feedback_type":"guidance","subject":"s","content":"<é>","action_required":false,"related_task_id":%q}`, about+"x")
+	case 1:
+		d.kind, d.payload = wire.TypeStatusQuery, `{}`
+		if about != "" {
+			d.payload = fmt.Sprintf(`{"task_id":%q}`, about)
+		}
+	default:
+		d.kind, d.payload, d.reply = wire.TypeStatusResponse, `{"fine":1e2}`, "msg-1"
+	}
+	return d
+}
+
+// someJob is a task of a session that is not over, nil if there is none.
+func (w *world) someJob(s *sitting, of func(j *job) bool) *job {
+	var fit []*job
+	for _, j := range s.live {
+		if of(j) {
+			fit = append(fit, j)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	return fit[w.chance.IntN(len(fit))]
+}
+
+// plan is what an architect says.
+func (w *world) plan(s *sitting, _ string) *draft {
+	switch n := w.chance.IntN(300); {
+	case n == 0 && w.chance.IntN(6) == 0:
+		return &draft{kind: wire.TypeAbort, to: w.memberOf(s, ""), payload: abort(wire.AbortSession, s.spec.ID)}
+	case n < 12:
+		return w.smallTalk(s, "")
+	}
+	j := w.someJob(s, func(j *job) bool { return j.revision == nil })
+	if j == nil || len(s.live) < 8 && w.chance.IntN(4) == 0 {
+		return w.assign(s)
+	}
+	d := &draft{chain: j.chain}
+	switch {
+	case w.chance.IntN(12) == 0:
+		d.kind, d.to, d.payload = wire.TypeAbort, w.one(j.developer, w.memberOf(s, "")), abort(wire.AbortTask, j.id)
+	case j.phase == wire.PhaseRevise && w.chance.IntN(3) > 0:
+		d.kind, d.to, d.payload = wire.TypeTaskAssignment, w.one(j.developer, w.memberOf(s, wire.AgentDeveloper)), w.assignment(j.id, "")
+	case j.phase == wire.PhaseRevise, j.phase == wire.PhaseRedesign && w.chance.IntN(3) == 0:
+		d = w.assign(s)
+		d.chain = j.chain
+	case j.phase == wire.PhaseCompleted, j.phase == wire.PhaseWorking && w.chance.IntN(5) == 0, w.chance.IntN(30) == 0:
+		d.kind, d.to, d.payload = wire.TypeReviewRequest, w.memberOf(s, wire.AgentReviewer), w.reviewRequest(j)
+	default:
+		return nil
+	}
+	return d
+}
+
+func abort(scope, target string) string {
+	return fmt.Sprintf(`{"scope":%q,"target_id":%q,"reason":"enough","cleanup_required":true}`, scope, target)
+}
+
+// assign gives out a new task.
+func (w *world) assign(s *sitting) *draft {
+	w.ids++
+	id := fmt.Sprintf("t%d", w.ids)
+	if w.chance.IntN(30) == 0 {
+		id = w.someTask()
+	}
+	var needs []string
+	for range w.chance.IntN(3) * w.chance.IntN(2) {
+		needs = append(needs, fmt.Sprintf(`{"depends_on":[%q],"dependency_type":%q}`, w.someTask(), w.one("hard", "soft")))
+	}
+	return &draft{
+		kind: wire.TypeTaskAssignment, to: w.memberOf(s, wire.AgentDeveloper),
+		payload: w.assignment(id, `,"dependencies":[`+strings.Join(needs, ",")+`]`),
+	}
+}
+
+func (w *world) assignment(id, more string) string {
+	if w.chance.IntN(4) == 0 {
+		more += fmt.Sprintf(`,"max_iterations":%d`, 1+w.chance.IntN(3))
+	}
+	breaks := `,"must_not_break":[]`
+	if w.chance.IntN(30) == 0 {
+		breaks = "" // which is forgiven
+	}
+	return fmt.Sprintf(`{"task":{"task_id":%q,"task_description":"step %d","context":{"specs":[],"reference_files":[]},
+		"constraints":{"scope":["src/**","*.md"],"testing_required":true%s},"acceptance_criteria":["it works"]},"priority":%q%s}`,
+		id, w.steps, breaks, w.one("high", "medium", "low"), more)
+}

@@ -1,0 +1,244 @@
+package handlers
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// job is a task of a session.
+type job struct {
+	id        string
+	sitting   *sitting
+	architect string
+	developer string
+	phase     string
+	tries     int
+	time      int64 // milliseconds that it may take; 0: any
+	reviews   int   // that came to something
+	most      int   // there may be of them
+	extra     int   // that a person has allowed beyond
+	open      *judged
+	revises   *job
+	revision  *job
+	message   string
+	chain     string
+	done      bool // its developer has said so since it was assigned
+	alone     bool // when it ended, nobody was there to say or hear a completion
+	question  string
+}
+
+// edges are the ways that a task of a session goes.
+var edges = map[string][]string{
+	"":                  {wire.PhaseHeld, wire.PhaseAssigned},
+	wire.PhaseHeld:      {wire.PhaseAssigned, wire.PhaseOver},
+	wire.PhaseAssigned:  {wire.PhaseWorking, wire.PhaseOver},
+	wire.PhaseWorking:   {wire.PhaseWorking, wire.PhaseAssigned, wire.PhaseCompleted, wire.PhaseReviewing, wire.PhaseOver},
+	wire.PhaseCompleted: {wire.PhaseReviewing, wire.PhaseAssigned, wire.PhaseHuman, wire.PhaseOver},
+	wire.PhaseReviewing: {wire.PhaseCompleted, wire.PhaseRevise, wire.PhaseRedesign, wire.PhaseHuman, wire.PhaseOver},
+	wire.PhaseRevise:    {wire.PhaseAssigned, wire.PhaseHuman, wire.PhaseOver},
+	wire.PhaseRedesign:  {wire.PhaseWorking, wire.PhaseHuman, wire.PhaseOver},
+	wire.PhaseHuman:     {wire.PhaseRevise, wire.PhaseWorking, wire.PhaseOver},
+	wire.PhaseOver:      {},
+}
+
+// enter has a task go on.
+func (m *minutes) enter(j *job, phase string) {
+	m.w.must(slices.Contains(edges[j.phase], phase), "%s of %s is %s and becomes %s", j.id, j.sitting.spec.ID, j.phase, phase)
+	j.phase = phase
+	m.w.saw["phase "+phase]++
+	if phase != wire.PhaseAssigned && phase != wire.PhaseHeld {
+		m.overtake(j.id, wire.TypeTaskAssignment)
+	}
+	if phase == wire.PhaseOver {
+		m.decide(j, wire.VerdictNone)
+		m.overtake(j.id, wire.TypeReviewRequest)
+		j.sitting.live = slices.DeleteFunc(j.sitting.live, func(o *job) bool { return o == j })
+		m.turn.over = append(m.turn.over, j)
+	}
+}
+
+// decide ends a review, if there is one.
+func (m *minutes) decide(j *job, verdict string) {
+	if j.open == nil {
+		return
+	}
+	s := j.sitting
+	s.asked = slices.DeleteFunc(s.asked, func(v *judged) bool { return v == j.open })
+	j.open.verdict, j.open = verdict, nil
+}
+
+// limit is how many reviews there may be.
+func (j *job) limit() int { return j.most + j.extra }
+
+// extend allows one more, also where there were more than there might be.
+func (j *job) extend() { j.extra += 1 + max(0, j.reviews-j.limit()) }
+
+// hearDone looks at what a developer says of a task: it is that one's, and in its
+// hands, and no file was changed that was not to be.
+func (m *minutes) hearDone(f *sessionSaid) {
+	j := m.jobs[f.Task]
+	m.w.must(j != nil && j.developer == f.From, "%s of %s is taken from %s", f.Type, f.Task, f.From)
+	early := j.phase == wire.PhaseReviewing && !j.done && f.Type == wire.TypeTaskCompletion
+	m.w.must(early || j.phase == wire.PhaseAssigned || j.phase == wire.PhaseWorking, "%s of %s is taken, which is %s", f.Type, f.Task, j.phase)
+	m.w.must(f.Type == wire.TypeTaskProgress || bytes.Contains(f.Document, []byte(`"path":"src/a.go"`)), "%s is within its scope", f.Document)
+}
+
+// hearJob follows the tasks of sessions.
+func (m *minutes) hearJob(f fact, r *wire.Record) {
+	if f, ok := f.(*workAssigned); ok {
+		m.assign(f)
+		return
+	}
+	j := m.jobs[r.Correlation]
+	m.w.must(j != nil, "%s of %q, which is no task of a session", r.Kind, r.Correlation)
+	switch f := f.(type) {
+	case *workMoved:
+		m.hearMoved(j, f)
+	case *workRepeated:
+		j.message = f.Message
+		m.w.must(j.phase == wire.PhaseAssigned, "%s is assigned again, and %s", j.id, j.phase)
+	case *workCompleted:
+		j.done = true
+		if j.phase != wire.PhaseReviewing {
+			m.enter(j, wire.PhaseCompleted)
+		}
+	case *workTroubled:
+		m.w.must(f.Tries >= j.tries && f.Tries <= 2, "%s is tried for the %d. time", j.id, f.Tries)
+		if f.Tries > j.tries && f.ErrorType == wire.ExecutionTimeout {
+			j.time *= 2
+		}
+		m.w.must(f.Limit == j.time, "%s has %d milliseconds, not %d", j.id, f.Limit, j.time)
+		j.tries = f.Tries
+		m.turn.troubles++
+		m.w.saw["trouble: "+f.ErrorType+", "+f.SuggestedAction]++
+	case *progressOverdue:
+		m.w.must(j.phase == wire.PhaseWorking || j.phase == wire.PhaseAssigned, "%s is overdue, and %s", j.id, j.phase)
+	case *questionAnswered:
+		if f.ID == j.question {
+			m.turn.words[j.id] = true
+			m.w.saw["judged: "+f.Answer]++
+		}
+	case *taskStarted:
+		switch j.phase {
+		case wire.PhaseRedesign: // what is planned anew begins anew
+			j.reviews, j.extra = 0, 0
+		case wire.PhaseHuman: // somebody has decided by another door
+			j.extend()
+			m.w.saw["begun while a person was asked"]++
+		}
+		m.enter(j, wire.PhaseWorking)
+	case *taskDone, *taskFailed, *taskCancelled:
+		m.turn.ended = append(m.turn.ended, j)
+		planners := slices.ContainsFunc(j.sitting.spec.Members, func(o wire.SessionMember) bool {
+			return o.AgentID == j.architect || o.AgentType == wire.AgentArchitect
+		})
+		j.alone = j.sitting.typeOf(j.developer) == "" || !planners
+		switch {
+		case j.phase == wire.PhaseOver:
+			m.w.must(false, "%s has ended, and is over already", j.id)
+		case r.Kind == wire.EventTaskDone && (j.phase == wire.PhaseAssigned || j.phase == wire.PhaseWorking || j.phase == wire.PhaseHeld):
+			m.enter(j, wire.PhaseCompleted)
+		default:
+			m.enter(j, wire.PhaseOver)
+		}
+	default:
+		m.hearReview(j, f)
+	}
+}
+
+// assign follows a task that is given to a developer: a new one, or one whose review
+// wants changes.
+func (m *minutes) assign(f *workAssigned) {
+	s, j := m.sittings[f.Session], m.jobs[f.ID]
+	if j == nil {
+		j = &job{id: f.ID, sitting: s, most: int(s.spec.MaxIterations)}
+		m.jobs[f.ID] = j
+		s.live = append(s.live, j)
+		if before := m.jobs[f.Revises]; before != nil {
+			m.w.must(before.sitting == s && before.revision == nil, "%s revises %s", f.ID, f.Revises)
+			if j.revises, before.revision, j.most = before, j, before.most; before.phase == wire.PhaseRevise {
+				j.reviews, j.extra = before.reviews, before.extra
+			} else {
+				m.w.must(before.phase == wire.PhaseRedesign, "%s revises %s, which is %s", f.ID, f.Revises, before.phase)
+			}
+			m.w.saw["revised by another name, "+before.phase]++
+		}
+	} else {
+		m.w.must(j.sitting == s && j.phase == wire.PhaseRevise && j.revision == nil, "%s is assigned again, and is %s", f.ID, j.phase)
+		m.w.saw["revised by the same name"]++
+	}
+	if f.MaxIterations > 0 {
+		j.most = int(f.MaxIterations)
+	}
+	m.w.must(s.typeOf(f.Developer) == wire.AgentDeveloper && s.typeOf(f.Architect) == wire.AgentArchitect, "%s assigns to %s", f.Architect, f.Developer)
+	j.architect, j.developer, j.message, j.chain, j.tries, j.done, j.time = f.Architect, f.Developer, f.Message, f.Chain, 1, false, s.spec.TaskTimeout
+	phase := wire.PhaseAssigned
+	if f.Held {
+		phase = wire.PhaseHeld
+	}
+	m.enter(j, phase)
+}
+
+func (m *minutes) hearMoved(j *job, f *workMoved) {
+	held := j.phase == wire.PhaseHeld
+	m.enter(j, f.Phase)
+	if !held || f.Phase != wire.PhaseAssigned {
+		return
+	}
+	for _, p := range slices.Clone(m.posts) {
+		if !p.held || p.Task != j.id {
+			continue
+		}
+		if p.held, p.again = false, true; m.w.state.pulls(p.To) {
+			m.forget(p)
+		}
+	}
+}
+
+// hearReview follows the reviews of a task.
+func (m *minutes) hearReview(j *job, f fact) {
+	s := j.sitting
+	switch f := f.(type) {
+	case *reviewRequested:
+		m.w.must(s.reviews[f.Review] == nil && j.open == nil, "%s is to be reviewed as %s", j.id, f.Review)
+		m.w.must(j.reviews < j.limit() && j.revision == nil, "%s has had %d reviews of %d", j.id, j.reviews, j.limit())
+		v := &judged{id: f.Review, reviewer: f.Reviewer, job: j}
+		s.reviews[f.Review], j.open = v, v
+		s.asked = append(s.asked, v)
+		m.enter(j, wire.PhaseReviewing)
+	case *reviewDecided:
+		m.w.must(j.open != nil && j.open.id == f.Review && j.open.reviewer == f.Reviewer, "%s is judged by %s as %s", j.id, f.Reviewer, f.Review)
+		m.decide(j, cmp.Or(f.Verdict, wire.VerdictNone))
+		m.overtake(j.id, wire.TypeReviewRequest)
+		m.w.saw["verdict "+f.Verdict]++
+		if f.Verdict != "" {
+			j.reviews++
+		}
+		m.w.must(j.reviews <= j.limit(), "%s has had %d reviews of %d", j.id, j.reviews, j.limit())
+		switch {
+		case f.Verdict == "":
+			m.enter(j, wire.PhaseCompleted)
+		case f.Verdict == wire.VerdictRejected:
+			m.enter(j, wire.PhaseRedesign)
+		case f.Verdict == wire.VerdictChangesRequested && j.reviews < j.limit():
+			m.enter(j, wire.PhaseRevise)
+		}
+	case *reviewEscalated:
+		last := j.reviews == j.limit() && j.phase == wire.PhaseReviewing // else nobody is there who would go on with it
+		m.w.must(f.Policy != "" && j.revision == nil && (last || f.QuestionID != ""), "%s is %s after %d reviews of %d", j.id, j.phase, j.reviews, j.limit())
+		m.w.saw[fmt.Sprintf("escalated at the last: %t", last)]++
+		m.w.saw["escalated: "+f.Policy]++
+		if j.question = f.QuestionID; f.QuestionID != "" {
+			m.enter(j, wire.PhaseHuman)
+		}
+	case *reviewExtended:
+		j.extend()
+		m.enter(j, wire.PhaseRevise)
+	default:
+		m.w.must(false, "nobody follows a %s", f.kind())
+	}
+}

@@ -1,0 +1,261 @@
+package handlers
+
+import (
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// minutes are the sessions as their records and letters alone tell them, in a few
+// rules of their own: who is in them, what was said, where each message is, and how
+// far each task is.
+type minutes struct {
+	w        *world
+	sittings map[string]*sitting
+	order    []*sitting
+	jobs     map[string]*job
+	posts    []*missive // that are not in the hands of whom they are for, in order
+	turn     sessionTurn
+}
+
+// sitting is a session.
+type sitting struct {
+	spec     wire.SessionSpec
+	open     bool
+	said     map[string]uttered
+	reviews  map[string]*judged
+	asked    []*judged // those that are open
+	live     []*job    // those that are not over
+	messages int64
+	refused  int64
+}
+
+// uttered is a message that was accepted.
+type uttered struct {
+	seq int64
+	sum uint64
+}
+
+// judged is a review.
+type judged struct {
+	id       string
+	reviewer string
+	job      *job
+	verdict  string // "": it is open
+}
+
+// sessionTurn is what a turn has brought.
+type sessionTurn struct {
+	said     []*sessionSaid
+	seqs     []int64
+	refused  []*sessionRefused
+	troubles int
+	ended    []*job               // whose task has ended
+	over     []*job               // which are over
+	words    map[string]bool      // tasks of which somebody has said what is to become of them
+	spoken   map[string]int       // tasks of which a completion was said for their developers
+	closed   map[string]bool      // sessions that were closed
+	errands  []*missive           // that must have a letter
+	late     map[int64]*missive   // that were dropped, and may have one
+	tidings  []wire.DeliveryError // that senders are to be told
+}
+
+func newMinutes(w *world) *minutes {
+	m := &minutes{w: w, sittings: make(map[string]*sitting), jobs: make(map[string]*job)}
+	m.turn.begin()
+	return m
+}
+
+func (t *sessionTurn) begin() {
+	*t = sessionTurn{
+		said: t.said[:0], words: make(map[string]bool), spoken: make(map[string]int), closed: make(map[string]bool), late: make(map[int64]*missive),
+	}
+}
+
+// sitting is a session, or an empty one.
+func (m *minutes) sitting(id string) *sitting {
+	if s := m.sittings[id]; s != nil {
+		return s
+	}
+	return new(sitting)
+}
+
+// key is what its messages are kept under.
+func (s *sitting) key() string { return "session:" + s.spec.ID }
+
+// typeOf is what somebody is in a session; "" for who is not in it.
+func (s *sitting) typeOf(name string) string {
+	for _, m := range s.spec.Members {
+		if m.AgentID == name {
+			return m.AgentType
+		}
+	}
+	return ""
+}
+
+// hear follows one record.
+func (m *minutes) hear(r *wire.Record) {
+	switch r.Kind {
+	case wire.EventStarted, wire.EventEnded, wire.EventRecovered, wire.EventUp, wire.EventAgentForgotten:
+	case wire.EventTaskStarted, wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled, wire.EventQuestionAnswered:
+		if m.jobs[r.Correlation] == nil {
+			return
+		}
+	default:
+		if !ofSessions(r.Kind) {
+			return
+		}
+	}
+	f, err := decode(r)
+	m.w.must(err == nil, "%v", err)
+	switch f := f.(type) {
+	case *sessionOpened:
+		m.open(f)
+	case *sessionClosed:
+		m.close(f)
+	case *sessionSaid:
+		m.hearSaid(f, r)
+	case *sessionRefused:
+		s := m.sittings[f.Session]
+		s.messages++
+		s.refused++
+		m.turn.refused = append(m.turn.refused, f)
+	case *sessionDelivered, *sessionDeferred, *sessionUndelivered, *happened, *agentForgotten:
+		m.hearPost(f)
+	default:
+		m.hearJob(f, r)
+	}
+}
+
+func (m *minutes) open(f *sessionOpened) {
+	s := m.sittings[f.ID]
+	if s == nil {
+		s = &sitting{said: make(map[string]uttered), reviews: make(map[string]*judged)}
+		m.sittings[f.ID] = s
+		m.order = append(m.order, s)
+	}
+	s.spec, s.open = f.SessionSpec, true
+	m.leave(func(p *missive) bool { return p.Session == f.ID && s.typeOf(p.To) == "" })
+}
+
+// close is the end of a session: nothing of it waits any more.
+func (m *minutes) close(f *sessionClosed) {
+	s := m.sittings[f.ID]
+	m.w.must(s.open, "%s is closed twice", f.ID)
+	s.open = false
+	m.turn.closed[f.ID] = true
+	m.w.must(len(s.live) == 0, "%s is closed, and %d tasks of it go on", f.ID, len(s.live))
+	m.w.must(len(s.asked) == 0, "%s is closed, and %d reviews are open", f.ID, len(s.asked))
+	m.leave(func(p *missive) bool { return p.Session == f.ID })
+}
+
+// hearSaid follows a message: it was not there before, and is in the log as it was
+// said.
+func (m *minutes) hearSaid(f *sessionSaid, r *wire.Record) {
+	s := m.sittings[f.Session]
+	m.w.must(s.open, "%s is said in %s, which is closed", f.Type, f.Session)
+	key, ours := f.ID, f.By == (Actor{}).String()
+	if ours {
+		key = ownKey + key
+	}
+	m.w.must(s.said[key].seq == 0, "%s is said twice", key)
+	m.w.must(r.Key == key && r.From == s.key() && r.To == r.From, "%+v", r)
+	m.w.must(s.typeOf(f.From) != "" && s.typeOf(f.To) != "", "%s -> %s in %s, where they are not members", f.From, f.To, f.Session)
+	s.said[key] = uttered{seq: r.Seq, sum: f.Sum}
+	s.messages++
+	m.turn.said = append(m.turn.said, f)
+	m.turn.seqs = append(m.turn.seqs, r.Seq)
+	m.w.saw["say "+f.Type]++
+	m.w.saw["fate "+string(f.Fate)]++
+	switch {
+	case ours && f.Type == wire.TypeTaskCompletion:
+		m.turn.spoken[f.Task]++
+		m.w.saw["a completion is said for somebody"]++
+	case ours:
+	case f.Type == wire.TypeTaskProgress:
+		m.hearDone(f)
+	case f.Type == wire.TypeTaskCompletion:
+		m.hearDone(f)
+		m.turn.words[f.Task] = true
+	case f.Type == wire.TypeReviewResult, f.Type == wire.TypeAbort:
+		m.turn.words[f.Task] = true
+	}
+	m.lodge(f, r)
+}
+
+// lookAtTurn looks at all records and letters of a turn.
+func (m *minutes) lookAtTurn(in *Input, out *Outcome) {
+	if r, ok := in.Message.(*wire.Request); ok {
+		if said, ok := r.Body.(*wire.SaySession); ok {
+			m.lookAtSaid(in, r, said, out)
+		}
+	}
+	m.lookAtEnds()
+	m.lookAtPost(out)
+}
+
+// look compares everything with what the State has.
+func (m *minutes) look() {
+	m.lookAtParcels()
+	m.lookAtJobs()
+}
+
+// ofSessions says whether a kind of record is about sessions.
+func ofSessions(kind string) bool {
+	return slices.Contains(sessionKinds, kind)
+}
+
+var sessionKinds = []string{
+	wire.EventSessionOpened, wire.EventSessionClosed, wire.EventSessionSaid, wire.EventSessionRefused, wire.EventSessionDelivered,
+	wire.EventSessionDeferred, wire.EventSessionUndelivered, wire.EventSessionAssigned, wire.EventSessionMoved, wire.EventSessionRepeated,
+	wire.EventSessionCompleted, wire.EventSessionTrouble, wire.EventProgressOverdue, wire.EventReviewRequested, wire.EventReviewDecided,
+	wire.EventReviewEscalated, wire.EventReviewExtended,
+}
+
+// lookAtSaid: a message that is accepted is in the log once, as it was said. One that
+// is refused leaves its refusal there and nothing else, but for files outside of the
+// scope. One that was there before has no effect.
+func (m *minutes) lookAtSaid(in *Input, r *wire.Request, said *wire.SaySession, out *Outcome) {
+	records, letters := len(out.Records), len(out.Letters)
+	if records > 0 && out.Records[0].Kind == wire.EventServerSeen { // and whatever follows from that
+		records, letters = len(m.turn.refused)+m.turn.troubles, 1
+	}
+	if out.Refused != nil {
+		m.w.saw["message refused: "+reasonOf(out.Refused)]++
+		m.w.must(len(m.turn.refused) <= 1 && len(m.turn.said) == 0, "%d refusals, and %d messages are accepted", len(m.turn.refused), len(m.turn.said))
+		m.w.must(records == len(m.turn.refused)+m.turn.troubles && m.turn.troubles <= 1, "it was refused, and %d records tell of it", records)
+		m.w.must(letters == 1, "it was refused, and there are %d letters", letters)
+		if len(m.turn.refused) == 1 && said.Message != nil {
+			m.w.must(string(m.turn.refused[0].Document) == string(said.Message.Document), "another message is in the log")
+		}
+		return
+	}
+	message := said.Message
+	m.w.must(message != nil, "a message that cannot be read is accepted")
+	if len(m.turn.said) == 0 {
+		m.w.saw["said again"]++
+		known := false
+		for _, s := range m.order {
+			known = known || s.said[message.MessageID].sum == message.Sum && s.said[message.MessageID].seq != 0
+		}
+		m.w.must(known, "nothing is said, and %s was not said before", message.MessageID)
+		m.w.must(records == 0, "what was said before has an effect")
+		for _, l := range out.Letters {
+			m.w.must(l.Line == nil, "what was said before is told: %+v", l)
+		}
+		return
+	}
+	first := m.turn.said[0]
+	m.w.must(first.ID == message.MessageID && string(first.Document) == string(message.Document), "another message is in the log")
+	m.w.must(first.From == message.From.AgentID && (first.By == "") == (in.From.Kind == Agent), "%v says it, by %q", in.From, first.By)
+	for _, f := range m.turn.said[1:] {
+		m.w.must(f.By == (Actor{}).String(), "%q says %s", f.By, f.Type)
+	}
+}
+
+func reasonOf(err *wire.Error) string {
+	if reason, ok := err.Details["reason"].(string); ok {
+		return reason
+	}
+	return string(err.Code)
+}

@@ -1,0 +1,230 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// missive is a session message that is to be delivered.
+type missive struct {
+	*sessionSaid
+	seq     int64
+	held    bool
+	out     string // the run that it is on the way to, or that has it
+	taken   bool   // that run has it
+	retries int
+	again   bool // it is not in order any more
+}
+
+func (p *missive) lasting() bool {
+	return p.Type == wire.TypeTaskAssignment || p.Type == wire.TypeReviewRequest
+}
+
+// wait has a message not be on its way.
+func (p *missive) wait() { p.out, p.taken = "", false }
+
+// lodge takes in what is to be delivered.
+func (m *minutes) lodge(f *sessionSaid, r *wire.Record) {
+	switch f.Fate {
+	case fateKept:
+		return
+	case fatePulled:
+		m.w.must(m.w.state.pulls(f.To), "%s does not ask for its messages", f.To)
+		return
+	}
+	m.posts = append(m.posts, &missive{sessionSaid: f, seq: r.Seq, held: f.Fate == fateHeld})
+}
+
+// leave lets go of messages that nobody is to be given any more.
+func (m *minutes) leave(which func(p *missive) bool) {
+	m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool {
+		if which(p) {
+			m.turn.late[p.seq] = p
+			return true
+		}
+		return false
+	})
+}
+
+// overtake lets go of the assignments or review requests about a task.
+func (m *minutes) overtake(task, kind string) {
+	m.leave(func(p *missive) bool { return p.Task == task && p.Type == kind })
+}
+
+func (m *minutes) post(seq int64) *missive {
+	i, there := slices.BinarySearchFunc(m.posts, seq, func(p *missive, seq int64) int { return int(p.seq - seq) })
+	if !there {
+		return nil
+	}
+	return m.posts[i]
+}
+
+// hearPost follows where messages are.
+func (m *minutes) hearPost(f fact) {
+	switch f := f.(type) {
+	case *sessionDelivered:
+		p := m.post(f.Message)
+		m.w.must(p != nil && p.To == f.Agent && p.out != "" && !p.taken, "%d is delivered: %+v", f.Message, p)
+		if p.taken = true; !p.lasting() {
+			m.forget(p)
+		}
+	case *sessionDeferred:
+		p := m.post(f.Message)
+		m.w.must(p != nil && !p.held, "%d is deferred: %+v", f.Message, p)
+		p.again = true
+		if f.Again {
+			m.w.must(f.Retries == p.retries+1 && f.Retries <= wire.DeliveryRetries && p.out == "", "%d is tried for the %d. time: %+v", f.Message, f.Retries, p)
+			p.retries = f.Retries
+			m.turn.errands = append(m.turn.errands, p)
+			return
+		}
+		m.w.must(f.Retries >= p.retries && f.Retries < wire.DeliveryRetries, "%d is deferred for the %d. time: %+v", f.Message, f.Retries, p)
+		p.retries = f.Retries
+		p.wait()
+		m.announce(p, f.Next)
+	case *sessionUndelivered:
+		p := m.post(f.Message)
+		m.w.must(p != nil && !p.held && !p.taken && f.Retries <= wire.DeliveryRetries, "%d is given up: %+v", f.Message, p)
+		p.retries = f.Retries
+		m.announce(p, "")
+		m.forget(p)
+	case *happened:
+		m.hearRun(f)
+	}
+}
+
+// forget lets go of a message that is delivered, or is not.
+func (m *minutes) forget(p *missive) {
+	m.posts = slices.DeleteFunc(m.posts, func(o *missive) bool { return o == p })
+}
+
+// announce notes that the sender of a message is to be told that it is not
+// delivered, if somebody is there who could be.
+func (m *minutes) announce(p *missive, next string) {
+	a := m.w.state.agents[p.From]
+	if p.By != "" || a == nil || a.remote != nil || !a.reachable() {
+		return
+	}
+	m.turn.tidings = append(m.turn.tidings, wire.DeliveryError{
+		OriginalMessageID: p.ID, ErrorType: wire.DeliveryTimeout, RetryCount: p.retries, MaxRetries: wire.DeliveryRetries, NextRetryAt: next,
+	})
+}
+
+// hearRun follows runs: one that ends has taken nothing up, and the next one is
+// given all that waits.
+func (m *minutes) hearRun(f *happened) {
+	v := m.w.bus.lives[f.Agent]
+	for _, p := range m.posts {
+		switch life := m.w.bus.lives[p.To]; {
+		case p.held:
+		case f.what == wire.EventUp:
+			if life != nil && !life.remote {
+				p.wait()
+			}
+		case p.To != f.Agent || v == nil || v.remote:
+		case f.what == wire.EventEnded && v.run == f.Run:
+			p.wait()
+		case f.what == wire.EventStarted, f.what == wire.EventRecovered && v.run == f.Run && v.runs && !v.exited && p.out == "":
+			p.wait()
+			m.turn.errands = append(m.turn.errands, p)
+		}
+	}
+}
+
+// hearLine: a line goes to whom it is for, to the run that there is now, at most
+// once unless something came between, in order, and as it was said.
+func (m *minutes) hearLine(l *Letter) {
+	p := m.post(l.Said)
+	if p == nil {
+		p = m.turn.late[l.Said]
+	}
+	m.w.must(p != nil, "message %d is told, and is not to be", l.Said)
+	v := m.w.bus.lives[l.To.Name]
+	m.w.must(l.To.Kind == Agent && l.To.Name == p.To && v != nil && v.runs && v.run == l.To.Run && !v.remote, "%+v is told to %v", p, l.To)
+	m.w.must(!m.w.state.agents[p.To].Deaf, "%s takes no messages", p.To)
+	m.w.must(!p.held && p.out == "", "%+v is told to %v once more", p, l.To)
+	if !p.again {
+		for _, o := range m.posts {
+			early := o.seq > p.seq && o.Session == p.Session && o.To == p.To && o.out == l.To.Run && !o.again
+			m.w.must(!early, "message %d is told after %d", p.seq, o.seq)
+		}
+	}
+	p.out = l.To.Run
+	m.lookAtLine(l.Line, p.sessionSaid)
+	m.w.sessions.lines = append(m.w.sessions.lines, *l)
+	m.w.saw["a line"]++
+}
+
+// lookAtLine: what is delivered is what was said, but for a sequence number and a
+// correlation that it had not.
+func (m *minutes) lookAtLine(line wire.Raw, f *sessionSaid) {
+	body := f.Document[:len(f.Document)-1]
+	m.w.must(bytes.HasPrefix(line, body), "%s was said, and %s is delivered", f.Document, line)
+	var said, told map[string]any
+	m.w.must(json.Unmarshal(f.Document, &said) == nil && json.Unmarshal(line, &told) == nil, "%s", line)
+	if !f.Given {
+		m.w.must(told["sequence_number"] == float64(f.Sequence), "%d is not in %s", f.Sequence, line)
+		delete(told, "sequence_number")
+	}
+	if !f.Linked && f.Chain != "" {
+		m.w.must(told["correlation_id"] == f.Chain, "%s is not in %s", f.Chain, line)
+		delete(told, "correlation_id")
+	}
+	m.w.must(reflect.DeepEqual(said, told), "%s was said, and %s is delivered", f.Document, line)
+}
+
+// lookAtPost looks at all letters of a turn: what had to be told is told, to
+// receivers and to senders.
+func (m *minutes) lookAtPost(out *Outcome) {
+	for _, p := range m.turn.errands {
+		m.w.must(p.out != "" || m.post(p.seq) == nil, "%+v is to be told, and is not", p)
+	}
+	for i, f := range m.turn.said {
+		p := m.post(m.turn.seqs[i])
+		if p == nil || p.held || p.out != "" {
+			continue
+		}
+		waits := func(o *missive) bool {
+			return o.seq < p.seq && o.Session == p.Session && o.To == p.To && !o.held && o.out == ""
+		}
+		first := !slices.ContainsFunc(m.posts, waits)
+		for _, o := range m.turn.late {
+			first = first && !waits(o)
+		}
+		a := m.w.state.agents[p.To]
+		m.w.must(!first || a == nil || !a.reachable(), "%s is said to %s, who is there, and is not told", f.Type, f.To)
+	}
+	told := 0
+	for i := range out.Letters {
+		what, ok := out.Letters[i].Payload.(*wire.DeliveryError)
+		if !ok {
+			continue
+		}
+		m.w.must(told < len(m.turn.tidings) && *what == m.turn.tidings[told], "%+v", what)
+		told++
+		m.w.saw["a sender hears of a retry"]++
+	}
+	m.w.must(told == len(m.turn.tidings), "%d senders are to be told, and %d are", len(m.turn.tidings), told)
+}
+
+// lookAtParcels compares where messages are with what the State has.
+func (m *minutes) lookAtParcels() {
+	var have []*parcel
+	for _, s := range m.w.state.sessions.order {
+		for _, seat := range s.members {
+			have = append(have, seat.parcels...)
+		}
+	}
+	slices.SortFunc(have, func(a, b *parcel) int { return int(a.seq - b.seq) })
+	m.w.must(len(have) == len(m.posts), "%d messages are to be delivered, not %d", len(m.posts), len(have))
+	for i, p := range m.posts {
+		h := have[i]
+		same := p.seq == h.seq && p.To == h.to.AgentID && p.Session == h.to.of.spec.ID && p.held == h.held && p.out == h.out && p.taken == h.taken &&
+			p.retries == h.retries && p.Task == h.task
+		m.w.must(same, "%+v is %+v", p, h)
+	}
+}
