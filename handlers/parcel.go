@@ -265,6 +265,18 @@ func (t *turn) retryParcels() {
 			t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 				Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Again: true,
 			})
+		default:
+			t.missAll(p.to)
+		}
+	}
+}
+
+// missAll is another time that a member does not run. What waits behind the first has
+// been tried with it: else the last would be given up long after it.
+func (t *turn) missAll(m *member) {
+	for _, p := range slices.Clone(m.parcels) {
+		switch retries := p.retries + 1; {
+		case !p.waits() || !slices.Contains(m.parcels, p): // it went with one before it
 		case retries >= len(deliveryRetries):
 			t.abandonParcel(p, len(deliveryRetries), "it does not run")
 		default:
