@@ -34,13 +34,14 @@ func (s *Session) LeadAs(ctx context.Context, lead Lead) error {
 	if err := s.opened(wire.AgentArchitect); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	a := &Architect{Session: s, hear: lead.Hear, stop: stop, tasks: make(map[string]*SessionTask)}
+	listens, stop := context.WithCancelCause(ctx)
+	a := &Architect{Session: s, hear: lead.Hear, stop: stop}
 	var listening sync.WaitGroup
-	listening.Go(func() { a.listen(ctx) })
+	listening.Go(func() { a.listen(listens) })
 	defer listening.Wait()
 	defer stop(nil)
-	return lead.Do(ctx, a)
+	defer s.conn.allSaid(ctx)
+	return lead.Do(listens, a)
 }
 
 // Architect gives out tasks and has them reviewed.
@@ -50,17 +51,18 @@ type Architect struct {
 	stop context.CancelCauseFunc
 
 	mu    sync.Mutex
-	tasks map[string]*SessionTask
+	tasks taskbook
 }
 
-// Task is a task of the session, by its id, whoever has assigned it.
+// Task is a task of the session, by its id, whoever has assigned it. One that nobody
+// holds is forgotten when there have been a few thousand others since.
 func (a *Architect) Task(id string) *SessionTask {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := a.tasks[id]
+	t := a.tasks.find(id)
 	if t == nil {
 		t = &SessionTask{architect: a, id: id, bell: make(chan struct{}, 1)}
-		a.tasks[id] = t
+		a.tasks.enter(id, t)
 	}
 	return t
 }

@@ -41,13 +41,19 @@ type Conn struct {
 	heard   []heard                 // of a session, that nobody has taken
 	known   recent[struct{}]        // the session messages that were heard
 	said    recent[*Sent]           // those that the agent said
+	places  int64                   // how many there have been
+	lines   lately                  // their lines
+	lanes   map[string]*lane        // those that are said again
 	over    error                   // why in has ended
+
+	lanesOpen sync.WaitGroup
 }
 
 // Connect makes a connection of the stream that the orchestrator writes and the
 // one that it reads.
 //
-// It starts one goroutine, which reads in until it ends, and Wait waits for it.
+// It starts one goroutine, which reads in until it ends, and one for as long as
+// there are messages of a session to be said again; Wait waits for them.
 // A blocked read cannot be called back, so the goroutine lives as long as in:
 // an agent's stdin ends when the orchestrator wants the agent to go, or with the
 // process; any other stream is for the caller to close.
@@ -60,6 +66,7 @@ func Connect(in io.Reader, out io.Writer) *Conn {
 		post:    make(chan struct{}, 1),
 		talk:    make(chan struct{}, 1),
 		waiting: make(map[string]chan<- reply),
+		lanes:   make(map[string]*lane),
 	}
 	go c.listen(in)
 	return c
@@ -69,10 +76,12 @@ func Connect(in io.Reader, out io.Writer) *Conn {
 // two readers would share the lines.
 func Stdio() *Conn { return Connect(os.Stdin, os.Stdout) }
 
-// Wait waits until the orchestrator will say nothing more. It returns nil when
-// the stream has ended, or what kept it from being read.
+// Wait waits until the orchestrator will say nothing more, and until what has to be
+// said again is said. It returns nil when the stream has ended, or what kept it from
+// being read.
 func (c *Conn) Wait() error {
 	<-c.done
+	c.lanesOpen.Wait()
 	if err := c.ending(); !errors.Is(err, io.EOF) {
 		return err
 	}

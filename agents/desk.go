@@ -37,6 +37,7 @@ func (d *desk) work(ctx context.Context, capacity int) error {
 	}
 	stop(d.conn.ending()) // which is why there is nothing more, if nothing else was
 	d.running.Wait()
+	d.conn.allSaid(context.WithoutCancel(ctx)) // the work is over, what came of it may not be told yet
 	switch cause := context.Cause(ctx); {
 	case !errors.Is(cause, ErrShutdown) && !errors.Is(cause, io.EOF):
 		return cause

@@ -149,7 +149,7 @@ func TestProgressByItself(t *testing.T) {
 			require.Equal(t, want.Progress, how)
 			require.Equal(t, want.at, time.Since(begun))
 			require.Equal(t, "chain", said.CorrelationID)
-			require.Empty(t, said.ReplyTo)
+			require.Equal(t, "msg-1", said.ReplyTo)
 		}
 		t.completed()
 		require.Equal(t, 195*time.Second, time.Since(begun))

@@ -51,9 +51,13 @@
 //
 // Nobody says that a message was delivered. One that was not comes back, maybe
 // late, and the Sent of the message says why: an *Undelivered. That it is tried
-// again is not told. What others say comes at least once, and is heard once by a
-// connection, which remembers the latest few thousand messages; a run of an agent
-// knows nothing of the one before it.
+// again is not told. One that is refused because the agent has said too much, or
+// because its addressee has a lot to take, the connection says again, a bounded
+// number of times; what would overtake it waits, and a role does not end before.
+//
+// What others say comes at least once, and is heard once by a connection, which
+// remembers the latest few thousand messages; a run of an agent knows nothing of the
+// one before it.
 //
 // Talk is for those who want nothing but the messages. Work, News and the roles
 // take the same notices, so an agent has one of them at a time; a role has no use
@@ -84,7 +88,7 @@
 //
 // It gives an agent no more rights than any program has that prints lines: what
 // it knows of the orchestrator is package wire. It handles no signals, retries
-// nothing that a caller did not ask to be retried, sets no time limits of its
+// no request that a caller did not ask to be retried, sets no time limits of its
 // own, and passes over every line that is no answer, no notice and no message of a
 // session. It runs nothing that a message asks it to run: the custom checks of a
 // review are for the reviewer to judge.

@@ -57,7 +57,7 @@ func (t *SessionTask) Revise(ctx context.Context, result ReviewResult) error {
 func (t *SessionTask) ReviseAs(ctx context.Context, id string, result ReviewResult) error {
 	a := t.architect
 	a.mu.Lock()
-	a.tasks[id] = t
+	a.tasks.enter(id, t)
 	a.mu.Unlock()
 	work, said := t.work, result.request()
 	work.Task.TaskID = id

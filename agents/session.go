@@ -24,7 +24,9 @@ type Identity struct {
 
 // Session is an agent's place in a session. Its verbs say one message each, and
 // return when it is written: what may become of it later is in the Sent. What
-// makes no sense is refused at once, in the orchestrator's words.
+// makes no sense is refused at once, in the orchestrator's words. What is refused
+// because there is too much just now is said again, for a few minutes at most, and
+// what would overtake it waits until then.
 //
 // Its methods may be called at the same time.
 type Session struct {
@@ -124,9 +126,13 @@ func (s *Session) answering(said *Said, kind string) speech {
 	return m
 }
 
+// farAhead is a number that nobody has come to by counting: whoever follows it soon
+// has none left.
+const farAhead = 1 << 20
+
 // saw keeps the numbers rising in the whole session, as far as the agent hears it.
 func (s *Session) saw(said *Said) {
-	for now := s.count.Load(); now < said.SequenceNumber; now = s.count.Load() {
+	for now := s.count.Load(); now < said.SequenceNumber && said.SequenceNumber-now <= farAhead; now = s.count.Load() {
 		s.count.CompareAndSwap(now, said.SequenceNumber)
 	}
 }
@@ -139,10 +145,10 @@ func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error)
 	if err == nil {
 		m.MessageID, m.Payload = uuid.NewString(), body
 		m.From = wire.AgentIdentifier{AgentID: s.me.Agent, AgentType: s.me.Type}
-		err = s.conn.writeNext(ctx, func() (line []byte, err error) {
+		err = s.conn.writeBehind(ctx, m.To.AgentID, func() (line []byte, err error) {
 			m.SequenceNumber, m.Timestamp = s.count.Add(1), wire.Timestamp(time.Now())
 			if line, err = m.spell(); err == nil {
-				sent = s.conn.toldBy(&m)
+				sent = s.conn.toldBy(&m, line)
 			}
 			return line, err
 		})
@@ -177,13 +183,16 @@ func (m *speech) spell() ([]byte, error) {
 
 // toldBy remembers a message that is about to be written, because it may be
 // refused before whoever says it goes on.
-func (c *Conn) toldBy(m *speech) *Sent {
+func (c *Conn) toldBy(m *speech, line []byte) *Sent {
 	sent := &Sent{
 		MessageID: m.MessageID, CorrelationID: m.CorrelationID, SequenceNumber: m.SequenceNumber,
-		kind: m.MessageType, lost: make(chan struct{}),
+		kind: m.MessageType, to: m.To.AgentID, lost: make(chan struct{}),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.places++
+	sent.place = c.places
 	c.said.add(sent.MessageID, sent)
+	c.lines.add(sent, line)
 	return sent
 }

@@ -162,9 +162,7 @@ func TestAnswersKeepTheChain(t *testing.T) {
 			require.NoError(t, <-done)
 			require.Equal(t, []any{"chain", lead}, []any{answer.CorrelationID, answer.To}, kind)
 			require.Greater(t, answer.SequenceNumber, int64(41))
-			if kind != wire.TypeTaskProgress {
-				require.Equal(t, "msg-7-kettle", answer.ReplyTo)
-			}
+			require.Equal(t, "msg-7-kettle", answer.ReplyTo)
 			if kind == wire.TypeTaskCompletion {
 				require.Contains(t, string(answer.Payload), `"task_id":"kettle","status":"completed"`)
 				require.Contains(t, string(answer.Payload), `"change_type":"created"`)

@@ -26,7 +26,7 @@ func (s *Session) Acknowledge(ctx context.Context, assignment *Said) (*Sent, err
 // Report tells whoever assigned a task how far it is.
 func (s *Session) Report(ctx context.Context, assignment *Said, how Progress) (*Sent, error) {
 	how.TaskID = cmp.Or(how.TaskID, taskOf(assignment))
-	return s.say(ctx, s.about(assignment, wire.TypeTaskProgress), how)
+	return s.say(ctx, s.answering(assignment, wire.TypeTaskProgress), how)
 }
 
 // Complete tells whoever assigned a task what came of it.

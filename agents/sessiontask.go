@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,21 @@ type tiding struct {
 	cancelled  bool
 }
 
+// kind tells those apart of which one does not stand for another.
+func (m *tiding) kind() string {
+	switch {
+	case m.completion != nil:
+		return wire.TypeTaskCompletion
+	case m.result != nil:
+		return wire.TypeReviewResult
+	case m.feedback != nil:
+		return wire.TypeFeedback
+	case m.cancelled:
+		return TaskCancelled
+	}
+	return TaskUpdated
+}
+
 // ID is the id of the task.
 func (t *SessionTask) ID() string {
 	t.mu.Lock()
@@ -47,8 +63,22 @@ func (t *SessionTask) ID() string {
 	return t.id
 }
 
+// mostTidings is how many of a kind wait for somebody to look.
+const mostTidings = 64
+
+// put keeps a tiding for whoever looks for it. What nobody looks for makes room only
+// for what is like it, so that a completion is not lost to what is said about it.
 func (t *SessionTask) put(m tiding) {
 	t.mu.Lock()
+	alike, oldest := 0, 0
+	for i := len(t.tidings) - 1; i >= 0; i-- {
+		if t.tidings[i].kind() == m.kind() {
+			alike, oldest = alike+1, i
+		}
+	}
+	if alike == mostTidings {
+		t.tidings = slices.Delete(t.tidings, oldest, oldest+1)
+	}
 	t.tidings = append(t.tidings, m)
 	t.mu.Unlock()
 	ring(t.bell)
@@ -95,6 +125,9 @@ func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(tiding) 
 		case <-sent.Refused():
 			return tiding{}, sent.Err()
 		case <-late:
+			if m, ok := t.find(wanted); ok { // both were there, and one of them was taken
+				return m, nil
+			}
 			return tiding{}, ended
 		case <-ctx.Done():
 			return tiding{}, context.Cause(ctx)

@@ -44,12 +44,19 @@ type Sent struct {
 	SequenceNumber int64
 
 	kind string // its message_type
+	to   string // whom it is for
 	lost chan struct{}
 	why  *Undelivered // when lost is closed
+
+	// For the Conn, behind its door.
+	place   int64    // among those that the agent has said
+	written *written // its line, as long as there is one
+	held    bool     // it is to be said again
+	tries   int      // how often it was
 }
 
 // Refused is closed when the message will not be delivered, and Err says why. As
-// long as it is tried again it is open.
+// long as it is tried again, or said again, it is open.
 func (s *Sent) Refused() <-chan struct{} {
 	if s == nil {
 		return nil
@@ -86,7 +93,7 @@ func (c *Conn) undelivered(id string, why *Refusal) bool {
 	}
 	u := &Undelivered{Refusal: *why}
 	_ = wire.DecodeOwn(why.Details, &u.DeliveryError) // what it does not say is not known
-	if u.NextRetryAt == "" && sent.undelivered() == nil {
+	if u.NextRetryAt == "" && sent.undelivered() == nil && !c.sayLater(sent, u) {
 		sent.why = u
 		close(sent.lost)
 		c.keep(heard{lost: sent})

@@ -1,0 +1,256 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+
+	"github.com/stretchr/testify/require"
+)
+
+// player is the program of a dialogue: it does with the SDK what the steps say.
+type player struct {
+	s       *stage
+	conn    *agents.Conn
+	ctx     context.Context
+	stop    context.CancelFunc
+	me      agents.Identity
+	session *agents.Session
+	lead    *agents.Architect
+
+	started map[string]chan result  // by their numbers
+	sent    map[string]*agents.Sent // likewise
+	said    map[string]*agents.Said // by message_id
+	handed  chan *handed
+	hands   map[string]*handed // by WHO
+}
+
+// result is what came of something that was started.
+type result struct {
+	value any
+	err   error
+}
+
+func newPlayer(s *stage, conn *agents.Conn) player {
+	p := player{
+		s: s, conn: conn, started: make(map[string]chan result), sent: make(map[string]*agents.Sent),
+		said: make(map[string]*agents.Said), handed: make(chan *handed, 10), hands: make(map[string]*handed),
+	}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	return p
+}
+
+// giveUp ends what still goes on.
+func (p *player) giveUp() {
+	p.stop()
+	for _, h := range p.hands {
+		close(h.acts)
+	}
+	for _, done := range p.started {
+		<-done
+	}
+}
+
+// over is the end of a dialogue: nothing that was started goes on.
+func (p *player) over() {
+	for number := range p.started {
+		require.Fail(p.s, "nobody says what came of "+number)
+	}
+}
+
+// start starts something that has a number.
+func (p *player) start(number string, do func() (any, error)) {
+	done := make(chan result, 1)
+	p.started[number] = done
+	go func() {
+		value, err := do()
+		done <- result{value, err}
+	}()
+}
+
+// came is what came of it.
+func (p *player) came(number string) (any, error) {
+	done := p.started[number]
+	require.NotNil(p.s, done, "%s was not started", number)
+	r := await(p.s, done, "the outcome of "+number)
+	delete(p.started, number)
+	return r.value, r.err
+}
+
+// words cuts the first few words off.
+func words(rest string, n int) []string {
+	parts := strings.SplitN(rest, " ", n)
+	for len(parts) < n {
+		parts = append(parts, "")
+	}
+	return parts
+}
+
+// act takes a step of the program.
+func (p *player) act(word, rest string) {
+	switch word {
+	case "call":
+		w := words(rest, 3)
+		p.start(w[0], func() (any, error) { return call(p.ctx, p.conn, w[1], w[2]) })
+	case "tell":
+		w := words(rest, 3)
+		p.start(w[0], func() (any, error) { return nil, tell(p.conn, w[1], w[2]) })
+	case "as":
+		var me struct {
+			Agent   string `json:"agent"`
+			Type    string `json:"type"`
+			Session string `json:"session"`
+		}
+		p.read(rest, &me)
+		p.me = agents.Identity{Agent: me.Agent, Type: me.Type, Session: me.Session}
+		var err error
+		p.session, err = p.conn.OpenSession(p.me)
+		require.NoError(p.s, err)
+	case "say":
+		w := words(rest, 3)
+		p.start(w[0], func() (any, error) { return p.say(w[1], w[2]) })
+	case "work", "develop", "review", "lead", "order":
+		w := words(rest, 2)
+		p.role(word, w[0], w[1])
+	case "task", "plan", "mail", "assignment", "rescope", "request", "mend":
+		w := words(rest, 2)
+		p.hand(word, w[0], w[1])
+	case "do":
+		w := words(rest, 3)
+		p.hands[w[0]].do(p.s, w[1], w[2])
+	case "sees":
+		w := words(rest, 3)
+		p.hands[w[0]].sees(p.s, w[1], w[2])
+	case "news", "said":
+		p.hears(word, rest)
+	default:
+		p.comes(word, rest)
+	}
+}
+
+func (p *player) read(text string, into any) {
+	require.NoError(p.s, wire.DecodeOwn([]byte(text), into), text)
+}
+
+// tells compares what the program is told.
+func (p *player) tells(want string, got any) {
+	text, ok := got.(wire.Raw)
+	if !ok {
+		var err error
+		text, err = wire.Encode(got)
+		require.NoError(p.s, err)
+	}
+	if want == "" {
+		want = "{}"
+	}
+	if why := told(parsed(p.s, want), parsed(p.s, string(text)), ""); why != "" {
+		require.Fail(p.s, why, "want %.2000s\ngot  %.2000s", want, text)
+	}
+}
+
+// comes compares what came of something that was started.
+func (p *player) comes(word, rest string) {
+	w := words(rest, 3)
+	if word == "undelivered" {
+		await(p.s, p.sent[w[0]].Refused(), "the refusal")
+		p.refused(p.sent[w[0]].Err(), w[1], w[2])
+		return
+	}
+	value, err := p.came(w[0])
+	switch word {
+	case "answer", "delivered":
+		require.NoError(p.s, err)
+		p.tells(strings.TrimSpace(w[1]+" "+w[2]), value)
+	case "refused":
+		p.refused(err, w[1], w[2])
+	case "done":
+		require.NoError(p.s, err)
+		if sent, ok := value.(*agents.Sent); ok {
+			p.sent[w[0]] = sent
+		}
+	case "unsaid":
+		var refused *agents.Refusal
+		require.Error(p.s, err)
+		require.NotErrorIs(p.s, err, io.EOF)
+		require.False(p.s, errors.As(err, &refused), "%s", err)
+	case "unasked":
+		require.ErrorIs(p.s, err, io.EOF)
+		require.ErrorContains(p.s, err, "not asked")
+	case "unanswered":
+		require.ErrorIs(p.s, err, io.EOF)
+		require.ErrorContains(p.s, err, "there will be no answer")
+	case "unfinished":
+		require.ErrorContains(p.s, err, w[1]+" of the tasks left unfinished")
+	case "undone":
+		p.undone(err, w[1], w[2])
+	default:
+		require.Fail(p.s, "nobody knows the step "+word)
+	}
+}
+
+func (p *player) refused(err error, code, want string) {
+	var refused *agents.Refusal
+	require.ErrorAs(p.s, err, &refused)
+	require.Equal(p.s, code, string(refused.Code))
+	p.tells(want, refused)
+}
+
+// undone compares why an order failed.
+func (p *player) undone(err error, why, want string) {
+	var ended *agents.Ended
+	switch why {
+	case "incomplete":
+		require.ErrorIs(p.s, err, agents.ErrIncomplete)
+	case "rejected":
+		require.ErrorIs(p.s, err, agents.ErrRejected)
+	case "unreviewed":
+		require.ErrorIs(p.s, err, agents.ErrUnreviewed)
+	case "undelivered":
+		var refused *agents.Undelivered
+		require.ErrorAs(p.s, err, &refused)
+		p.tells(want, refused.Refusal)
+	case "ended":
+		require.ErrorAs(p.s, err, &ended)
+		p.tells(want, map[string]any{"taskId": ended.TaskID, "state": ended.State, "why": ended.Why})
+	default:
+		require.Fail(p.s, "nobody knows why: "+why)
+	}
+}
+
+// hears takes the next notice, or the next message of the session.
+func (p *player) hears(word, want string) {
+	next := make(chan any, 1)
+	go func() {
+		if word == "news" {
+			next <- p.notice()
+		} else {
+			next <- p.message()
+		}
+	}()
+	got := await(p.s, next, "what is "+word)
+	if want == "end" {
+		require.Nil(p.s, got, "there was to be no more")
+		return
+	}
+	require.NotNil(p.s, got, "there is no more")
+	p.tells(want, got)
+}
+
+func (p *player) notice() any {
+	for n := range p.conn.News(p.ctx) {
+		return map[string]any{"name": n.Name, "id": n.ID, "timestamp": n.Timestamp, "payload": n.Payload}
+	}
+	return nil
+}
+
+func (p *player) message() any {
+	for said := range p.conn.Talk(p.ctx) {
+		p.said[said.MessageID] = said
+		return said.Document
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+
+	"github.com/stretchr/testify/require"
+)
+
+// role starts what calls functions of the program.
+func (p *player) role(word, number, options string) {
+	var o struct {
+		Plan          bool                 `json:"plan"`
+		Mail          bool                 `json:"mail"`
+		Rescope       bool                 `json:"rescope"`
+		Mend          bool                 `json:"mend"`
+		Capacity      int                  `json:"capacity"`
+		ProgressAfter int64                `json:"progressAfter"`
+		ProgressEvery int64                `json:"progressEvery"`
+		Developer     string               `json:"developer"`
+		Reviewer      string               `json:"reviewer"`
+		Assignment    agents.Assignment    `json:"assignment"`
+		Review        agents.ReviewRequest `json:"review"`
+	}
+	if options != "" {
+		p.read(options, &o)
+	}
+	switch word {
+	case "work":
+		worker := agents.Worker{Do: p.worker("task")}
+		if o.Plan {
+			worker.Plan = p.worker("plan")
+		}
+		if o.Mail {
+			worker.Mail = p.reader
+		}
+		p.start(number, func() (any, error) { return nil, p.conn.WorkAs(p.ctx, worker) })
+	case "develop":
+		developer := agents.Developer{
+			Do: p.developer, Capacity: o.Capacity,
+			ProgressAfter: time.Duration(o.ProgressAfter) * time.Millisecond, ProgressEvery: time.Duration(o.ProgressEvery) * time.Millisecond,
+		}
+		if o.Rescope {
+			developer.Rescope = p.rescoper
+		}
+		p.start(number, func() (any, error) { return nil, p.session.DevelopAs(p.ctx, developer) })
+	case "review":
+		reviewer := agents.Reviewer{Do: p.reviewer, Capacity: o.Capacity}
+		if o.Mend {
+			reviewer.Mend = p.mender
+		}
+		p.start(number, func() (any, error) { return nil, p.session.ReviewAs(p.ctx, reviewer) })
+	case "lead":
+		p.start(number, func() (any, error) { return nil, p.session.Lead(p.ctx, p.architect) })
+		p.hand("lead", "lead", "")
+	case "order":
+		order := agents.Order{Developer: o.Developer, Reviewer: o.Reviewer, Assignment: o.Assignment, Review: o.Review}
+		p.start(number, func() (any, error) {
+			d, err := p.lead.Deliver(p.ctx, order)
+			return map[string]any{
+				"taskId": d.TaskID, "reviews": d.Reviews, "forced": d.Forced, "completion": d.Completion, "review": d.Review,
+			}, err
+		})
+	}
+}
+
+// handed is a call of a function of the program.
+type handed struct {
+	ctx       context.Context
+	kind, who string
+	with      any
+	acts      chan action
+	answered  chan result // what came of asking for help
+	did       chan error  // what came of progress
+	job       *agents.Job
+	progress  func(with string) error
+}
+
+// action is what a function does.
+type action struct{ word, with string }
+
+// hand waits until a function is called.
+func (p *player) hand(kind, who, with string) {
+	h := await(p.s, p.handed, "the call of a function")
+	require.Equal(p.s, []string{kind, who}, []string{h.kind, h.who})
+	p.hands[who] = h
+	p.tells(with, h.with)
+}
+
+// do has a function do something.
+func (h *handed) do(s *stage, what, with string) {
+	h.acts <- action{what, with}
+	if what == "progress" {
+		require.NoError(s, await(s, h.did, "the end of progress"))
+	}
+}
+
+// called is a call of a function: it does what the steps say until it is to return.
+func (p *player) called(h *handed) (returned string, err error) {
+	h.acts, h.answered, h.did = make(chan action, 10), make(chan result, 1), make(chan error, 1)
+	p.handed <- h
+	for act := range h.acts {
+		switch act.word {
+		case "return":
+			return act.with, nil
+		case "leave":
+			return "", context.Cause(h.ctx)
+		case "fail":
+			return p.failing(act.with)
+		case "fatal":
+			var f struct {
+				Code  string `json:"code"`
+				Error string `json:"error"`
+			}
+			p.read(act.with, &f)
+			return "", agents.Fatal(f.Code, errors.New(f.Error))
+		case "progress":
+			err := h.progress(act.with)
+			h.did <- err
+			if err != nil {
+				return "", err
+			}
+		case "help":
+			var q wire.RequestHelp
+			p.read(act.with, &q)
+			answer, err := h.job.Help(h.ctx, q.Question, given(q.Context))
+			h.answered <- result{answer, err}
+		}
+	}
+	return "", errors.New("the dialogue is over")
+}
+
+// failing fails with a text, and with what there is to say all the same.
+func (p *player) failing(with string) (string, error) {
+	if strings.HasPrefix(with, `"`) {
+		with = `{"error":` + with + `}`
+	}
+	var f struct {
+		Error      string   `json:"error"`
+		Completion wire.Raw `json:"completion"`
+	}
+	p.read(with, &f)
+	return string(f.Completion), errors.New(f.Error)
+}
+
+// sees expects that a function is told something.
+func (h *handed) sees(s *stage, what, rest string) {
+	var text string
+	if rest != "" {
+		text = parsed(s, rest).(string)
+	}
+	switch what {
+	case "answer":
+		r := await(s, h.answered, "an answer")
+		require.NoError(s, r.err)
+		require.Equal(s, text, r.value)
+		return
+	case "withdrawn":
+		require.ErrorIs(s, await(s, h.answered, "an answer").err, agents.ErrWithdrawn)
+		return
+	case "update":
+		ctx, stop := context.WithTimeout(h.ctx, patience)
+		defer stop()
+		for update := range h.job.Updates(ctx) {
+			require.Equal(s, text, update)
+			return
+		}
+		require.Fail(s, "nothing is new")
+	}
+	await(s, h.ctx.Done(), "the end")
+	cause := context.Cause(h.ctx)
+	switch what {
+	case "cancelled":
+		require.ErrorIs(s, cause, agents.ErrCancelled)
+		require.ErrorContains(s, cause, ": "+text)
+	case "shutdown":
+		require.True(s, errors.Is(cause, agents.ErrShutdown) || errors.Is(cause, io.EOF), "%s", cause)
+	case "again":
+		require.EqualError(s, cause, "the task was assigned again")
+	}
+}
+
+// worker is the Do or the Plan of a Worker.
+func (p *player) worker(kind string) func(context.Context, *agents.Job) (any, error) {
+	return func(ctx context.Context, job *agents.Job) (any, error) {
+		returned, err := p.called(&handed{ctx: ctx, kind: kind, who: job.Task.ID, with: job.Task, job: job, progress: func(with string) error {
+			var now wire.Progress
+			p.read(with, &now)
+			return p.conn.Progress(job.Task.ID, now.Progress, now.Message)
+		}})
+		if err != nil || returned == "" {
+			return nil, err
+		}
+		return wire.Raw(returned), nil
+	}
+}
+
+func (p *player) reader(ctx context.Context, mail wire.Mail) error {
+	_, err := p.called(&handed{ctx: ctx, kind: "mail", who: strconv.FormatInt(mail.Seq, 10), with: mail})
+	return err
+}
+
+func (p *player) developer(ctx context.Context, task *agents.Assigned) (what agents.Completion, err error) {
+	returned, err := p.called(&handed{ctx: ctx, kind: "assignment", who: task.Task.TaskID, with: task.Assignment, progress: func(with string) error {
+		var now struct {
+			Percent float64  `json:"percent"`
+			Step    string   `json:"step"`
+			Files   []string `json:"files"`
+		}
+		p.read(with, &now)
+		return task.Progress(now.Percent, now.Step, now.Files...)
+	}})
+	if returned != "" {
+		p.read(returned, &what)
+	}
+	return what, err
+}
+
+func (p *player) rescoper(ctx context.Context, task *agents.Assigned, why *agents.Undelivered) (what agents.Completion, err error) {
+	scope, _ := why.Scope()
+	returned, err := p.called(&handed{ctx: ctx, kind: "rescope", who: task.Task.TaskID, with: map[string]any{"scope": scope}})
+	if returned != "" {
+		p.read(returned, &what)
+	}
+	return what, err
+}
+
+func (p *player) reviewer(ctx context.Context, request agents.ReviewRequest) (result agents.ReviewResult, err error) {
+	returned, err := p.called(&handed{ctx: ctx, kind: "request", who: request.ReviewID, with: request})
+	if returned != "" {
+		p.read(returned, &result)
+	}
+	return result, err
+}
+
+func (p *player) mender(ctx context.Context, request agents.ReviewRequest, _ agents.ReviewResult, why *agents.Undelivered) (result agents.ReviewResult, err error) {
+	returned, err := p.called(&handed{ctx: ctx, kind: "mend", who: request.ReviewID, with: why.Refusal})
+	if returned != "" {
+		p.read(returned, &result)
+	}
+	return result, err
+}
+
+func (p *player) architect(ctx context.Context, a *agents.Architect) error {
+	p.lead = a
+	_, err := p.called(&handed{ctx: ctx, kind: "lead", who: "lead", with: struct{}{}})
+	return err
+}

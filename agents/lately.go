@@ -1,0 +1,44 @@
+package agents
+
+// mostLately bounds the lines that are kept for being said again.
+const mostLately = 8 << 20
+
+// lately are the latest lines of session messages that were written. One that has
+// to be said again is refused soon, so the oldest go first; a message whose line
+// is gone is not said again.
+type lately struct {
+	order []*written
+	size  int
+}
+
+// written is a line, and its message.
+type written struct {
+	sent *Sent
+	line []byte
+}
+
+// add keeps the line of a message that is about to be written.
+func (l *lately) add(sent *Sent, line []byte) {
+	w := &written{sent: sent, line: line}
+	sent.written = w
+	l.order = append(l.order, w)
+	l.size += len(line)
+	for len(l.order) > 1 && (l.size > mostLately || len(l.order) > remembered) {
+		oldest := l.order[0]
+		l.order[0], l.order = nil, l.order[1:]
+		l.size -= len(oldest.line)
+		if oldest.sent.written == oldest { // it was not written again since
+			oldest.sent.written = nil
+		}
+	}
+}
+
+// take is the line of a message, nil when it is gone.
+func (l *lately) take(sent *Sent) []byte {
+	w := sent.written
+	if w == nil {
+		return nil
+	}
+	sent.written = nil
+	return w.line
+}
