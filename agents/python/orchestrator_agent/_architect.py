@@ -1,0 +1,215 @@
+"""The architect of a session: gives out tasks, has them reviewed, and revised until they are approved."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Callable, Deque, Dict, List, Optional, cast
+from weakref import WeakValueDictionary
+
+from ._crew import Role
+from ._errors import AgentError, Ended, Incomplete, Refused, Rejected, Shutdown, Undelivered
+from ._inbox import REMEMBERED, Notice
+from ._lines import new_id
+from ._said import Said
+from ._session import Session
+from ._sessiondocuments import AgentID, Assignment, Completion, ReviewRequest, ReviewResult
+from ._sessiontask import SessionTask, Tiding
+from ._stop import Stop, stopping
+
+__all__ = ["Architect", "Delivery"]
+
+
+@dataclass
+class Delivery:
+    """What came of an order, as far as it came."""
+
+    task_id: str
+    completion: Completion = field(default_factory=lambda: cast(Completion, {}))  #: the last one
+    review: ReviewResult = field(default_factory=lambda: cast(ReviewResult, {}))  #: likewise; {} for none
+    reviews: int = 0  #: how many there were
+    forced: bool = False  #: it was taken as it is, though the last review did not approve it
+
+
+class Architect(Role):
+    """Gives out tasks and has them reviewed. The verbs of the Session are in session."""
+
+    def __init__(self, session: Session, hear: Optional[Callable[[Said], None]]) -> None:
+        super().__init__(session.conn)
+        self.session = session
+        self._hear = hear
+        self._lock = threading.Lock()
+        self._tasks: "WeakValueDictionary[str, SessionTask]" = WeakValueDictionary()
+        self._lately: Deque[SessionTask] = deque(maxlen=REMEMBERED)
+
+    @property
+    def stop(self) -> Stop:
+        """Says when the agent has to go."""
+        return self._stop
+
+    def run(self, do: "Callable[[Architect], Any]") -> Any:
+        self._go(self._listen, "session")
+        try:
+            with stopping(self._stop):
+                return do(self)
+        finally:
+            self._conn._again.all_said()
+            self._stop.end(None)
+            with self._changed:
+                self._changed.wait_for(lambda: not self._running)
+
+    def task(self, task_id: str) -> SessionTask:
+        """A task of the session, by its id, whoever has assigned it. One that nobody holds is forgotten
+        when there have been a few thousand others since."""
+        with self._lock:
+            task = self._tasks.get(task_id)
+            if task is None:
+                task = self._tasks[task_id] = SessionTask(self, task_id)
+                self._lately.append(task)
+            return task
+
+    def assign(self, developer: str, assignment: Assignment) -> SessionTask:
+        """Gives a task to a developer, and an id if it has none."""
+        given: Dict[str, Any] = {"task_id": new_id(), **assignment.get("task", {})}
+        task = self.task(given["task_id"])
+        task._first = given.get("task_description", "")
+        task._assign(developer, cast(Assignment, {**assignment, "task": given}))
+        return task
+
+    def deliver(
+        self,
+        developer: str,
+        assignment: Assignment,
+        reviewer: Optional[str] = None,
+        review: Optional[ReviewRequest] = None,
+        rename: Optional[Callable[[int], str]] = None,
+    ) -> Delivery:
+        """Gives out a task, has it reviewed, and has it revised until it is approved. It returns then,
+        and when it was taken as it is because it had been reviewed often enough. Without a reviewer,
+        done is right. Rename gives the task a new id for an attempt, from the second on.
+
+        It raises Incomplete or Rejected when its developer or its reviewer says so, Unreviewed when it
+        cannot be reviewed, Ended when it was aborted or is in the hands of people, and Undelivered when
+        something that had to be said was refused.
+        """
+        return self.deliver_task(self.assign(developer, assignment), reviewer, review, rename)
+
+    def deliver_task(
+        self,
+        task: SessionTask,
+        reviewer: Optional[str] = None,
+        review: Optional[ReviewRequest] = None,
+        rename: Optional[Callable[[int], str]] = None,
+    ) -> Delivery:
+        """The same for a task that has been assigned, such as one on which the next one depends."""
+        delivery = Delivery(task.id)
+        try:
+            while self._attempt(task, reviewer, review, rename, delivery):
+                pass
+        except AgentError as error:
+            if delivery.reviews == 0:
+                raise
+            self._settled(delivery.task_id, error)
+        delivery.forced = delivery.review.get("verdict") == "changes_requested"
+        return delivery
+
+    def _attempt(
+        self, task: SessionTask, reviewer: Optional[str], review: Optional[ReviewRequest],
+        rename: Optional[Callable[[int], str]], delivery: Delivery,
+    ) -> bool:
+        """Is a completion and its review. It says whether there is to be another."""
+        delivery.completion = task.completion()
+        status = delivery.completion.get("status")
+        if status == "failed" or not reviewer and status != "completed":
+            raise Incomplete()
+        if not reviewer:
+            return False
+        result = task.review(reviewer, review)
+        delivery.task_id, delivery.review = task.id, result
+        delivery.reviews += 1
+        if result.get("verdict") == "approved":
+            return False
+        if result.get("verdict") == "rejected":
+            raise Rejected()
+        self._may_revise(task.id)
+        task.revise(result, rename(delivery.reviews + 1) if rename else None)
+        return True
+
+    def abort_session(self, to: AgentID, reason: str) -> None:
+        """Ends the session for all who are in it. Somebody has to be told: any of them."""
+        self.session.abort(to, {"scope": "session", "reason": reason})
+
+    # What is heard.
+
+    def _listen(self) -> None:
+        """Brings what is said to whoever waits for it."""
+        for event in self._conn._inbox.events(self._stop):
+            if event.notice:
+                self._noticed(event.notice)
+            elif event.said:
+                self._told(event.said)
+        self._stop.end(self._conn._inbox.failure())
+
+    def _noticed(self, notice: Notice) -> None:
+        task = notice.payload.get("taskId")
+        if notice.name == "shutdown":
+            self._stop.end(Shutdown())
+        elif notice.name in ("task-cancelled", "task-updated") and isinstance(task, str) and task:
+            self.task(task)._put(Tiding(notice=notice))
+
+    def _told(self, said: Said) -> None:
+        self.session._count.saw(said.sequence_number)
+        if self._hear:
+            self._hear(said)
+        body = said.payload
+        if said.message_type == "task_completion":
+            self.task(body["task_id"])._put(Tiding(completion=cast(Completion, body)))
+        elif said.message_type == "review_result":
+            self.task(body["task_id"])._put(Tiding(result=cast(ReviewResult, body)))
+        elif said.message_type == "feedback" and body.get("related_task_id") and body["action_required"] and said.reply_to:
+            self.task(body["related_task_id"])._put(Tiding(feedback=body, answers=said.reply_to))
+
+    # What became of a task.
+
+    def ended(self, task: str, why: str) -> Optional[Ended]:
+        """Looks at a task, and is None when it goes on."""
+        payload: Dict[str, Any] = {"task_id": task, "limit": 1}
+        if self.session.identity.session:
+            payload["session_id"] = self.session.identity.session
+        answer = self._conn._ask_patiently("get-session", payload, self._stop)
+        found: List[Dict[str, Any]] = [t for t in answer.get("tasks") or [] if t.get("task_id") == task]
+        for each in found:
+            said = why or f"changes are wanted after {each.get('iteration', 0)} of {each.get('max_iterations', 0)} reviews"
+            phase, state = each.get("phase"), str(each.get("state") or "")
+            if phase == "human":
+                return Ended(task, "needs_human", said)
+            if phase == "over" and each.get("escalated") == "abort":  # it may have been done before
+                return Ended(task, "cancelled", said)
+            if phase == "over" or state in ("failed", "cancelled"):
+                return Ended(task, state, said)
+        return None
+
+    def _may_revise(self, task: str) -> None:
+        """Raises Ended when the session has taken a task out of the architect's hands, because it was
+        reviewed as often as it may be."""
+        try:
+            ended = self.ended(task, "")
+        except Refused:
+            return  # then the session says it when the task is assigned
+        if ended:
+            raise ended
+
+    def _settled(self, task: str, error: AgentError) -> None:
+        """What became of a task that was reviewed, when it cannot be revised any more: it is for the
+        session to say what happens to one that was reviewed too often."""
+        ended: Optional[Ended] = error if isinstance(error, Ended) else None
+        if isinstance(error, Undelivered) and error.reason in ("task_id_taken", "iterations_used_up"):
+            try:
+                ended = self.ended(task, error.message)
+            except AgentError:
+                pass  # the refusal is all there is
+        if ended is None:
+            raise error
+        if ended.state != "done":
+            raise ended

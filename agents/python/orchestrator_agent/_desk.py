@@ -1,0 +1,218 @@
+"""Where the work of a developer or a reviewer lies: an errand for each message that asks for some."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Optional
+
+from ._crew import GivenUp, Role, spoken
+from ._errors import AgentError, Cancelled, Replaced, Shutdown, Torn, Undelivered
+from ._inbox import Event, Notice, Recent
+from ._said import Said, Sent
+from ._session import Session
+from ._stop import Stop
+
+__all__ = ["Desk", "Errand"]
+
+#: How often an answer is mended that is refused.
+MENDINGS = 3
+
+
+class Errand:
+    """Something to do for whoever sent a message. Each role has its own."""
+
+    def __init__(self, said: Said, key: str, task: str) -> None:
+        self.said = said
+        self.key = key
+        self.task = task
+        self.stop = Stop()
+        self.before: Optional[Errand] = None  # what it takes the place of
+        self.done = threading.Event()  # it is over
+        self.mended = 0
+
+    def status(self) -> Dict[str, Any]:
+        """How it is, for an architect who asks."""
+        raise NotImplementedError
+
+    def do(self) -> None:
+        """Does it until it is answered."""
+        raise NotImplementedError
+
+    def mend(self, why: Undelivered) -> None:
+        """Answers anew what was refused."""
+        raise NotImplementedError
+
+
+class Desk(Role):
+    """Does errands until the agent is to shut down or the stream ends."""
+
+    def __init__(
+        self, session: Session, begin: Callable[[Said], Optional[Errand]], capacity: int, hear: Optional[Callable[[Said], None]]
+    ) -> None:
+        super().__init__(session.conn)
+        self.session = session
+        self._begin = begin
+        self._hear = hear
+        self._free = max(capacity, 1)
+        self._queue: Deque[Errand] = deque()  # of those who wait for their turn
+        self._errands: Dict[str, Errand] = {}  # that are not answered
+        self._answered: Recent[Errand] = Recent()  # by the message_id of the answer
+
+    def run(self) -> None:
+        for event in self._conn._inbox.events(self._stop):
+            self._heed(event)
+        self._stop.end(self._conn._inbox.failure())
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running)
+        self._conn._again.all_said()  # the work is over, what came of it may not be told yet
+        self._conclude(self._conn._inbox.failure())
+
+    def _heed(self, event: Event) -> None:
+        """Does what an event asks for. It waits for nothing."""
+        if event.notice:
+            self._noticed(event.notice)
+        elif event.lost:
+            self._lost(event.lost)
+        elif event.said:
+            self._told(event.said)
+
+    def _noticed(self, notice: Notice) -> None:
+        if notice.name == "shutdown":
+            self._stop.end(Shutdown())
+        elif notice.name == "task-cancelled":
+            self._cancel(str(notice.payload.get("taskId") or ""), str(notice.payload.get("reason") or ""))
+
+    def _told(self, said: Said) -> None:
+        self.session._count.saw(said.sequence_number)
+        if self._hear:
+            self._hear(said)
+        if said.message_type == "abort":
+            self._abort(said.payload)
+        elif said.message_type == "status_query":
+            self._go(lambda: self._tell_status(said), "status")
+        else:
+            errand = self._begin(said)
+            if errand:
+                self._start(errand)
+
+    def _abort(self, what: Dict[str, Any]) -> None:
+        """Ends what an architect aborts. Of a session that is not the agent's there is nothing here."""
+        mine = self.session.identity.session
+        if what["scope"] == "task":
+            self._cancel(what["target_id"], what["reason"])
+        elif not mine or mine == what["target_id"]:
+            self._cancel("", what["reason"])
+
+    def _cancel(self, task: str, reason: str) -> None:
+        """Stops the errands of a task, or all of them. They are forgotten at once, though they may take
+        a while: the task may be assigned again meanwhile."""
+        with self._changed:
+            stopped = [errand for errand in self._errands.values() if not task or task == errand.task]
+            for errand in stopped:
+                del self._errands[errand.key]
+        for errand in stopped:
+            errand.stop.end(Cancelled(reason))
+
+    def _tell_status(self, query: Said) -> None:
+        task = query.payload.get("task_id")
+        with self._changed:
+            errands = list(self._errands.values())
+        tasks = sorted((e.status() for e in errands if not task or task == e.task), key=lambda s: str(s["task_id"]))
+        self.session.tell_status(query, {"status": "busy" if errands else "idle", "tasks": tasks})
+
+    # Errands.
+
+    def _start(self, errand: Errand) -> None:
+        """Begins an errand. One that has its key is stopped for it: what is said last is what counts."""
+        errand.stop = Stop(self._stop)
+        with self._changed:
+            errand.before = self._errands.get(errand.key)
+            self._errands[errand.key] = errand
+            self._queue.append(errand)
+        if errand.before:
+            errand.before.stop.end(Replaced())
+        self._go(lambda: self._perform(errand), "task " + errand.task)
+
+    def _perform(self, errand: Errand) -> None:
+        try:
+            self._finish(errand, errand.do)
+        finally:
+            self._leave(errand)
+            errand.stop.leave()
+            if errand.before:  # whoever waits for this one waits for both
+                errand.before.done.wait()
+            errand.done.set()
+            self._wake()  # for the one that waits for it
+
+    def turn(self, errand: Errand) -> None:
+        """Waits until an errand may be done. Two of the same key would work at the same files."""
+        stopped = errand.stop.on_end(self._wake)
+        try:
+            with self._changed:
+                self._changed.wait_for(lambda: errand.stop.is_set() or self._may(errand))
+                errand.stop.check()
+                self._queue.remove(errand)
+                self._free -= 1
+                errand.before = None
+                self._changed.notify_all()
+        finally:
+            stopped()
+
+    def _may(self, errand: Errand) -> bool:
+        """Whether it is the turn of an errand: it is the first that waits for nothing else."""
+        if self._free < 1:
+            return False
+        ready = (e for e in self._queue if e.before is None or e.before.done.is_set())
+        return next(ready, None) is errand
+
+    def _leave(self, errand: Errand) -> None:
+        """Gives the place to the next one."""
+        with self._changed:
+            if errand in self._queue:
+                self._queue.remove(errand)
+            else:
+                self._free += 1
+            self._changed.notify_all()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _finish(self, errand: Errand, do: Callable[[], None]) -> None:
+        """Does something for an errand, which is over then."""
+        trouble: Optional[BaseException] = None
+        try:
+            do()
+        except GivenUp:
+            self._left()
+        except Torn as torn:
+            trouble = torn
+        except Exception as error:
+            trouble = AgentError(f"task {errand.task}: {spoken(error)}")
+        with self._changed:
+            if self._errands.get(errand.key) is errand:
+                del self._errands[errand.key]
+        self._troubled(trouble)
+
+    def expects(self, errand: Errand, answer: Sent) -> None:
+        """Remembers how an errand was answered, for it may be refused, or has been by now."""
+        with self._changed:
+            self._answered.add(answer.message_id, errand)
+        if answer.undelivered:
+            self._lost(answer)
+
+    def _lost(self, sent: Sent) -> None:
+        """Is about a message of the agent's own that was not delivered."""
+        with self._changed:
+            errand = self._answered.take(sent.message_id)
+        why = sent.undelivered
+        if why is None or errand is None and sent.message_type in ("task_completion", "review_result"):
+            return  # expects comes yet
+        if errand is None:
+            self._troubled(why)
+        elif errand.mended >= MENDINGS:
+            self._troubled(AgentError(f"task {errand.task}, given up: {why}"))
+        else:
+            errand.mended += 1
+            self._go(lambda: self._finish(errand, lambda: errand.mend(why)), "mend " + errand.task)

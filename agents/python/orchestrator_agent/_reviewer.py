@@ -1,0 +1,89 @@
+"""The reviewer of a session: answers each request once."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional, cast
+
+from ._crew import GivenUp, gave_up, off, shown, spoken
+from ._desk import MENDINGS, Desk, Errand
+from ._errors import AgentError, Undelivered, Unsaid
+from ._said import Said
+from ._session import Session
+from ._sessiondocuments import ReviewRequest, ReviewResult
+from ._stop import Stop, stopping
+
+__all__ = ["Mend", "Review", "Reviewer"]
+
+Review = Callable[[ReviewRequest, Stop], ReviewResult]
+Mend = Callable[[ReviewRequest, ReviewResult, Undelivered, Stop], ReviewResult]
+
+
+class Reviewer(Desk):
+    """Judges what it is asked to."""
+
+    def __init__(
+        self, session: Session, do: Review, mend: Optional[Mend], capacity: int, hear: Optional[Callable[[Said], None]]
+    ) -> None:
+        super().__init__(session, self._asked, capacity, hear)
+        self.judge = do
+        self.mend = mend
+
+    def _asked(self, said: Said) -> Optional[Errand]:
+        """The errand of a request."""
+        return _Judging(self, said) if said.message_type == "review_request" else None
+
+
+class _Judging(Errand):
+    def __init__(self, desk: Reviewer, said: Said) -> None:
+        super().__init__(said, said.payload["review_id"], said.payload["task_id"])
+        self._desk = desk
+        self._request = cast(ReviewRequest, said.payload)
+        self._result: ReviewResult = {}  # as it was told
+
+    def status(self) -> Dict[str, Any]:
+        return {"task_id": self.task, "progress_percent": 0, "current_step": "review " + self.key}
+
+    def do(self) -> None:
+        try:
+            self._desk.turn(self)
+        except AgentError as stopped:
+            self._tell(stopped)
+            return
+        self._judge(lambda: self._desk.judge(self._request, self.stop))
+
+    def _judge(self, judge: Callable[[], ReviewResult]) -> None:
+        """Calls a function of the reviewer and tells what it says."""
+        error: Optional[BaseException] = None
+        try:
+            with stopping(self.stop):
+                self._result = judge()
+        except BaseException as failure:  # sys.exit ends the review alone
+            error = failure
+            shown(error)
+        self._tell(error)
+
+    def mend(self, why: Undelivered) -> None:
+        """Judges anew what was refused."""
+        mend = self._desk.mend
+        if mend is None or self.mended >= MENDINGS:
+            self._tell(why)
+            raise why
+        self._judge(lambda: mend(self._request, self._result, why, self.stop))
+
+    def _tell(self, failed: Optional[BaseException]) -> None:
+        """Tells a result, or why there is none, if somebody still wants to know."""
+        if off(self.stop):
+            return
+        if gave_up(self.stop, failed):
+            raise GivenUp()
+        why = spoken(failed) if failed else ""
+        if failed is None:
+            try:
+                self._desk.expects(self, self._desk.session.judge(self.said, self._result))
+                return
+            except Unsaid as error:
+                why = f"its result cannot be told: {error}"
+        self._desk.session.answer(self.said, {
+            "feedback_type": "clarification", "subject": f"the review {self.key} cannot be made", "content": why,
+            "action_required": True, "related_task_id": self.task,
+        })

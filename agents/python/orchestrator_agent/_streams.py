@@ -1,0 +1,62 @@
+"""The streams between an agent and its orchestrator."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import Any, BinaryIO, Callable, Optional, Tuple
+
+from ._errors import Torn
+
+__all__ = ["Reading", "Writer", "standard_streams"]
+
+Reading = Callable[[int], bytes]
+
+
+def standard_streams() -> Tuple[BinaryIO, BinaryIO]:
+    """The agent's stdin and stdout, which from then on are the protocol's alone.
+
+    What else is printed would stand in the middle of a message: print() writes to stderr from now
+    on, and so does every program that the agent starts. They find an empty stdin, because they
+    would take the orchestrator's words out of it.
+    """
+    sys.stdout.flush()
+    reader = os.fdopen(os.dup(0), "rb", buffering=0)
+    writer = os.fdopen(os.dup(1), "wb", buffering=0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return reader, writer
+
+
+def reading(stream: Any) -> Reading:
+    """How to read what is there, without waiting for more of it."""
+    read1: Optional[Reading] = getattr(stream, "read1", None)
+    return read1 if read1 is not None else stream.read
+
+
+class Writer:
+    """Writes whole lines, one at a time."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._turn = threading.Lock()
+        self._torn: Optional[Torn] = None
+
+    def write(self, spell: Callable[[], bytes]) -> None:
+        """Writes a line that is spelled when it is its turn, because its place may be said in it.
+        Nothing is written after a write that failed: half a line would spoil the next one."""
+        with self._turn:
+            if self._torn is not None:
+                raise self._torn
+            line = memoryview(spell())
+            try:
+                while line:  # a raw stream may take a part
+                    taken = self._stream.write(line)
+                    line = line[taken:] if taken is not None else line[:0]
+                self._stream.flush()
+            except (OSError, ValueError) as error:  # a closed file is a ValueError
+                self._torn = Torn(f"writing to the orchestrator: {error}")
+                raise self._torn from error
