@@ -1,0 +1,105 @@
+package handlers
+
+import (
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// workAssigned says that a task of a session is its developer's: for the first time,
+// or again.
+type workAssigned struct {
+	Session       string   `json:"session_id"`
+	ID            string   `json:"task"`
+	Architect     string   `json:"architect"`
+	Developer     string   `json:"developer"`
+	Chain         string   `json:"correlation_id"`
+	Message       string   `json:"message_id"`
+	Scope         []string `json:"scope"`
+	Tested        bool     `json:"testing_required,omitzero"`
+	MaxIterations int64    `json:"max_iterations,omitzero"` // 0: as many as before, or as the session has
+	Deadline      string   `json:"deadline,omitzero"`
+	Revises       string   `json:"revises,omitzero"`
+	Held          bool     `json:"held,omitzero"`
+}
+
+func (*workAssigned) kind() string { return wire.EventSessionAssigned }
+
+func (f *workAssigned) apply(st *State, r *wire.Record) {
+	s, k := st.sessions.byID[f.Session], st.tasks[f.ID]
+	w := k.work()
+	if w == nil {
+		w = &work{of: s, task: k, number: r.Seq}
+		w.loop.Max, w.loop.Policy = int(s.spec.MaxIterations), policy(s.spec.OnMax)
+		k.needsMore().work = w
+		s.works = append(s.works, w)
+		if before := st.tasks[f.Revises]; before != nil && before.work() != nil {
+			w.revises, before.work().revision, w.loop = before.work(), w, before.work().loop
+			if w.revises.phase == wire.PhaseRedesign {
+				w.planAnew()
+			}
+		}
+	}
+	if f.MaxIterations > 0 {
+		w.loop.Max = int(f.MaxIterations)
+	}
+	w.architect, w.developer, w.chain, w.message, w.scope, w.tries = f.Architect, f.Developer, f.Chain, f.Message, f.Scope, 1
+	w.tested = f.Tested
+	w.wished = f.Deadline
+	w.document, w.limit, w.overdue = s.latest.Document, time.Duration(s.spec.TaskTimeout)*time.Millisecond, false
+	phase := wire.PhaseAssigned
+	if f.Held {
+		phase = wire.PhaseHeld
+	}
+	st.enter(w, phase, r.At)
+}
+
+// workMoved says that a work is in another phase, where nothing else says so.
+type workMoved struct {
+	ID    string `json:"task"`
+	Phase string `json:"phase"`
+	Why   string `json:"why,omitzero"`
+}
+
+func (*workMoved) kind() string { return wire.EventSessionMoved }
+
+func (f *workMoved) apply(s *State, r *wire.Record) {
+	w := s.tasks[f.ID].work()
+	from := w.phase
+	s.enter(w, f.Phase, r.At)
+	if from == wire.PhaseHeld && f.Phase == wire.PhaseAssigned {
+		s.letGo(w, r.At)
+	}
+}
+
+// letGo sends an assignment on its way that was held back, unless its developer asks
+// for it.
+func (s *State) letGo(w *work, at time.Time) {
+	m := w.of.member(w.developer)
+	if m == nil {
+		return // it has left the session
+	}
+	for _, p := range slices.Clone(m.parcels) {
+		switch {
+		case !p.held || p.task != w.task.view.ID:
+		case s.pulls(w.developer):
+			s.unlodge(p)
+		default:
+			p.held = false
+			s.post(p, at)
+		}
+	}
+}
+
+func (t *turn) moveWork(w *work, phase, why string) {
+	t.fact("", w.task.view.ID, &workMoved{ID: w.task.view.ID, Phase: phase, Why: why})
+}
+
+// release lets a work go to its developer that waited for others.
+func (t *turn) release(w *work) {
+	if w.phase == wire.PhaseHeld {
+		t.moveWork(w, wire.PhaseAssigned, "it waits for nothing any more")
+		t.giveWork(w)
+	}
+}

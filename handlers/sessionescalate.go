@@ -1,0 +1,134 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// escalate ends the reviews of a task of which there have been as many as there may
+// be, as its session wants it.
+func (t *turn) escalate(w *work) {
+	open := counted(len(w.loop.Open()), "finding")
+	why := fmt.Sprintf("changes are wanted after %d of %d reviews, with %s open", w.loop.Iteration, w.loop.Limit(), open)
+	switch f := w.escalation(); f.Policy {
+	case wire.EscalateAbort:
+		t.fact(agentPrefix+w.architect, f.ID, f)
+		t.drop(w, "Review: "+why)
+		t.tellArchitect(w, "Aborted: "+why)
+	case wire.EscalateForceApprove:
+		t.fact(agentPrefix+w.architect, f.ID, f)
+		t.approveWork(w, why)
+		t.tellArchitect(w, "Approved all the same: "+why)
+	default:
+		t.askPerson(w, why)
+	}
+}
+
+func (w *work) escalation() *reviewEscalated {
+	return &reviewEscalated{
+		ID: w.task.view.ID, Name: w.task.view.Name, Policy: string(w.loop.Policy), Iterations: w.loop.Iteration, Open: len(w.loop.Open()),
+	}
+}
+
+// askPerson leaves it to a person what is to become of a work.
+func (t *turn) askPerson(w *work, why string) {
+	t.withdraw(w.task)
+	f := w.escalation()
+	f.Policy, f.QuestionID = wire.EscalateHumanReview, t.questionID()
+	f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", w.task.label(), why)
+	t.fact(agentPrefix+w.architect, f.ID, f)
+	t.tellArchitect(w, "A person is asked: "+why)
+}
+
+// tellArchitect tells the architect of a work what its session, or a person, has
+// decided about it.
+func (t *turn) tellArchitect(w *work, message string) {
+	if m := w.lead(); m != nil {
+		t.tell(t.agents[m.AgentID], w.task, wire.NoticeUpdated, message)
+	}
+}
+
+// What a person can say about a task whose reviews have come to their end.
+const (
+	judgeApprove = "approve"
+	judgeRevise  = "revise"
+	judgeAbort   = "abort"
+)
+
+var judgements = []wire.Option{
+	{Label: "Approve it as it is", Value: judgeApprove},
+	{Label: "Revise it once more", Value: judgeRevise},
+	{Label: "Abort it", Value: judgeAbort},
+}
+
+// reviewEscalated says that a task has had as many reviews as it may have, and what
+// follows.
+type reviewEscalated struct {
+	ID         string `json:"task"`
+	Name       string `json:"name"`
+	Policy     string `json:"policy"`
+	Iterations int    `json:"iterations"`
+	Open       int    `json:"open_findings"`
+	QuestionID string `json:"question_id,omitzero"`
+	Question   string `json:"question,omitzero"`
+}
+
+func (*reviewEscalated) kind() string { return wire.EventReviewEscalated }
+
+func (f *reviewEscalated) apply(s *State, r *wire.Record) {
+	k := s.tasks[f.ID]
+	w := k.work()
+	w.escalated = f.Policy
+	if f.QuestionID == "" {
+		return
+	}
+	w.question = f.QuestionID
+	s.enter(w, wire.PhaseHuman, r.At)
+	s.numbered++
+	q := &question{number: s.numbered, view: wire.Question{
+		ID: f.QuestionID, Agent: w.architect, Task: f.ID, Question: f.Question, Options: judgements, AskedAt: wire.Timestamp(r.At),
+	}}
+	s.questions[f.QuestionID] = q
+	s.asked = append(s.asked, q)
+	if !k.view.State.Final() {
+		s.move(k, wire.TaskNeedsHuman)
+		s.stand(s.agents[k.view.AssignedTo])
+		k.more.question = f.QuestionID
+	}
+}
+
+// judge does with a work what a person has answered; false when the question was
+// another one.
+func (t *turn) judge(id, question, answer string) bool {
+	k := t.tasks[id]
+	if k == nil || k.work() == nil || k.work().question != question {
+		return false
+	}
+	w := k.work()
+	switch answer {
+	case judgeApprove:
+		t.approveWork(w, "approved by a person")
+		t.tellArchitect(w, "Approved by a person")
+	case judgeRevise:
+		t.fact(agentPrefix+w.architect, id, &reviewExtended{ID: id})
+		t.tellArchitect(w, "A person wants it revised once more: assign it again")
+	default:
+		t.drop(w, "Aborted by a person after its reviews")
+		t.tellArchitect(w, "Aborted by a person")
+	}
+	return true
+}
+
+// reviewExtended says that a person wants a task revised once more.
+type reviewExtended struct {
+	ID string `json:"task"`
+}
+
+func (*reviewExtended) kind() string { return wire.EventReviewExtended }
+
+func (f *reviewExtended) apply(s *State, r *wire.Record) {
+	w := s.tasks[f.ID].work()
+	w.loop.Extend()
+	s.enter(w, wire.PhaseRevise, r.At)
+}

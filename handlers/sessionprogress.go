@@ -1,0 +1,102 @@
+package handlers
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+)
+
+// considerAck takes the word of a developer that it has its task.
+func (t *turn) considerAck(x *saying) {
+	for _, w := range t.worksOf(x.from.AgentID) {
+		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
+			x.task, x.chain = w.task.view.ID, w.chain
+			x.after = func() { t.beginWork(w) }
+			return
+		}
+	}
+	x.notes = append(x.notes, "it acknowledges nothing that its sender has been given and not begun")
+}
+
+// beginWork notes that a developer is at its task.
+func (t *turn) beginWork(w *work) {
+	switch {
+	case w.phase != wire.PhaseAssigned:
+	case w.task.view.State.Final(): // a revision of what is done
+		t.moveWork(w, wire.PhaseWorking, "")
+	default:
+		defer func(from Actor) { t.from = from }(t.from)
+		t.from = Actor{Kind: Agent, Name: w.developer}
+		t.withdraw(w.task)
+		t.start(w.task, nil)
+	}
+}
+
+// activeWork is the work that a message of a developer is about.
+func (t *turn) activeWork(x *saying, id string) (*work, *wire.Error) {
+	w := t.workOn(x.of, id)
+	switch {
+	case w == nil:
+		return nil, &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", id),
+			Details: map[string]any{"pointer": "/payload/task_id", "task_id": id},
+		}
+	case w.developer != x.from.AgentID:
+		return nil, rejected("/payload/task_id", fmt.Sprintf("the task %.80q is not yours", id))
+	case !w.active():
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q is not being worked on: it is %s", id, w.how()),
+			Details: map[string]any{"pointer": "/payload/task_id", "reason": "not_active", "task_id": id, "state": w.phase},
+		}
+	}
+	x.task, x.chain = id, w.chain
+	return w, nil
+}
+
+func (t *turn) considerProgress(x *saying, p *wire.SessionProgress) *wire.Error {
+	w, err := t.activeWork(x, p.TaskID)
+	if err != nil {
+		return err
+	}
+	outside, n := outside(w.scope, p.Files)
+	for _, file := range outside {
+		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %.80q is outside of the scope", file))
+	}
+	if n > len(outside) {
+		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %s outside of the scope in all", counted(n, "file")))
+	}
+	x.after = func() {
+		t.beginWork(w)
+		if w.task.view.State != wire.TaskRunning { // a revision of what is done
+			t.moveWork(w, wire.PhaseWorking, p.Step)
+			return
+		}
+		t.factOf(agentPrefix+w.developer, "", p.TaskID, &taskProgress{
+			ID: p.TaskID, Name: w.task.view.Name, Agent: w.developer, Progress: p.Percent / 100, Message: p.Step,
+		})
+	}
+	return nil
+}
+
+// passed says whether a moment is over.
+func (t *turn) passed(moment string) bool {
+	at, ok := wire.ParseTime(moment)
+	return ok && at.Before(t.at)
+}
+
+// mostOffered is how much of a result a notice carries.
+const mostOffered = 4096
+
+// offerSoft tells the developer of a task that may need the result of another that
+// the other has ended.
+func (t *turn) offerSoft(up, down *task) {
+	w := down.work()
+	if w == nil || !w.active() {
+		return
+	}
+	message := fmt.Sprintf("Task %s, whose result you may need, is %s", up.label(), up.view.State)
+	if result := up.view.Result; len(result) > 0 && len(result) <= mostOffered && string(result) != "null" { // as a snapshot has none
+		message += ": " + string(result)
+	}
+	t.tell(t.agents[w.developer], down, wire.NoticeUpdated, message)
+}
