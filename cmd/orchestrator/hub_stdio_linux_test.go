@@ -93,6 +93,13 @@ func TestHubOverStdio(t *testing.T) {
 		{"boss", `heartbeat {}`, yes, `"last_seen":"`},
 		{"boss", `list-actors {}`, yes, `"actor":"GO"`},
 		{"boss", `list-topics {}`, yes, `"topic":"task.assigned","standard":true`},
+		{"boss", `send-session-message {"message":{"message_id":"msg-1","timestamp":"2026-11-21T10:00:00Z","sequence_number":1,` +
+			`"from_agent":{"agent_id":"boss","agent_type":"architect"},"to_agent":{"agent_id":"dev","agent_type":"developer"},` +
+			`"message_type":"status_query","payload":{}}}`, no, `not a member of any session`},
+		{"boss", `get-session {}`, invalid, `session_id is missing`},
+		{"boss", `list-sessions {}`, yes, `"sessions":[]`},
+		{"boss", `list-reviews {}`, yes, `"reviews":[]`},
+		{"boss", `create-session {"session_id":"s","members":[]}`, no, `for operators`},
 	} {
 		known := strings.NewReplacer("$up", names["up"], "$x", names["x"], "$y", names["y"])
 		operation, payload, _ := strings.Cut(known.Replace(row[1]), " ")
