@@ -23,9 +23,13 @@ type Hindsight struct {
 	Sessions []string // that are open
 }
 
-// Hindsight looks back no further than it has to: a record may be long.
-func (s *Supervisor) Hindsight(ctx context.Context) (Hindsight, error) {
+// Hindsight looks back no further than it has to: a record may be long. What has
+// ended behind number since counts as open.
+func (s *Supervisor) Hindsight(ctx context.Context, since int64) (Hindsight, error) {
 	h := Hindsight{Behind: s.dispatcher.last.Load()}
+	if s.dispatcher.record == nil {
+		return h, nil
+	}
 	sessions, err := s.Do(ctx, observer, "list-sessions", &wire.Nothing{})
 	if err != nil {
 		return h, err
@@ -37,7 +41,7 @@ func (s *Supervisor) Hindsight(ctx context.Context) (Hindsight, error) {
 			}
 		}
 	}
-	oldest, err := s.oldestOpen(ctx)
+	oldest, err := s.oldestOpen(ctx, since)
 	if err != nil || oldest == "" {
 		return h, err
 	}
@@ -47,16 +51,19 @@ func (s *Supervisor) Hindsight(ctx context.Context) (Hindsight, error) {
 
 // oldestOpen is when the oldest task was created that is open, or that an open one
 // comes from; "" when none is open.
-func (s *Supervisor) oldestOpen(ctx context.Context) (oldest string, err error) {
+func (s *Supervisor) oldestOpen(ctx context.Context, since int64) (oldest string, err error) {
 	known := make(map[string]bool)
-	var parents []string
+	others, err := s.endedBehind(ctx, since)
+	if err != nil {
+		return "", err
+	}
 	meet := func(k *wire.Task) {
 		known[k.ID] = true
 		if oldest == "" || k.CreatedAt < oldest {
 			oldest = k.CreatedAt
 		}
 		if k.Details != nil && k.ParentTaskID != "" {
-			parents = append(parents, k.ParentTaskID)
+			others = append(others, k.ParentTaskID)
 		}
 	}
 	for _, status := range []string{wire.TaskPending.Status(), wire.TaskRunning.Status()} {
@@ -70,9 +77,9 @@ func (s *Supervisor) oldestOpen(ctx context.Context) (oldest string, err error) 
 			}
 		}
 	}
-	for len(parents) > 0 {
-		id := parents[0]
-		if parents = parents[1:]; known[id] {
+	for len(others) > 0 {
+		id := others[0]
+		if others = others[1:]; known[id] {
 			continue
 		}
 		answer, err := s.Do(ctx, observer, "get-task", &wire.TaskID{TaskID: id})
@@ -84,6 +91,20 @@ func (s *Supervisor) oldestOpen(ctx context.Context) (oldest string, err error) 
 		}
 	}
 	return oldest, nil
+}
+
+// endedBehind are the tasks that have ended behind a fact.
+func (s *Supervisor) endedBehind(ctx context.Context, since int64) (ids []string, err error) {
+	for r, err := range s.dispatcher.record.Records(ctx, since) {
+		if err != nil {
+			return nil, s.dispatcher.unreadable(err)
+		}
+		switch r.Kind {
+		case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
+			ids = append(ids, r.Correlation)
+		}
+	}
+	return ids, nil
 }
 
 // behind is the number of the last fact before a time. A clock that was put back

@@ -56,7 +56,7 @@ func (w *Watch) asked(inputs []handlers.Input) {
 	for i := range inputs {
 		in := &inputs[i]
 		r, ok := in.Message.(*wire.Request)
-		if !ok || r.Form == wire.FormSession {
+		if !ok || r.Form == wire.FormSession || observes(in.From) {
 			continue
 		}
 		a := Asked{At: in.At, Operation: r.Operation, From: in.From.String(), Run: in.From.Run, ID: r.ID}
@@ -75,7 +75,7 @@ func (w *Watch) answered(letters []handlers.Letter) {
 	now := time.Now()
 	for i := range letters {
 		l := &letters[i]
-		if !isAnswer(*l) || l.Form == wire.FormSession {
+		if !isAnswer(*l) || l.Form == wire.FormSession || observes(l.To) {
 			continue
 		}
 		a := Answered{At: now, Run: l.To.Run, ID: l.Request}
@@ -116,6 +116,9 @@ type spoken struct{ class, name string }
 
 // said is what kind of message an input is; none when nobody has said it.
 func said(in *handlers.Input) spoken {
+	if observes(in.From) {
+		return spoken{}
+	}
 	switch m := in.Message.(type) {
 	case *wire.Request:
 		if s, ok := m.Body.(*wire.SaySession); ok && m.Form == wire.FormSession {
@@ -127,6 +130,8 @@ func said(in *handlers.Input) spoken {
 	}
 	return spoken{}
 }
+
+func observes(who handlers.Actor) bool { return who.Kind == observer.Kind && who.Name == observer.Name }
 
 func codeOf(verdict *wire.Error) wire.Code {
 	if verdict == nil {

@@ -23,16 +23,17 @@ const module = "orchestrator"
 // mayImport says which packages of ours a package may know. A pattern ending
 // in /... is a package and all below it.
 var mayImport = map[string][]string{
-	"wire":                {},
-	"supervisor/child":    {},
-	"supervisor/config":   {},
-	"handlers/...":        {"wire", "handlers/..."},
-	"supervisor/eventlog": {"wire"},
-	"supervisor/api":      {"wire"},
-	"agents/...":          {"wire", "agents/..."},
-	"supervisor":          {"wire", "handlers", "supervisor/child"},
-	"cmd/...":             {"wire", "handlers", "supervisor", "supervisor/child", "supervisor/config", "supervisor/eventlog", "supervisor/api", "agents/..."},
-	"fixtures/...":        {"wire", "agents/...", "fixtures/..."},
+	"wire":                 {},
+	"supervisor/child":     {},
+	"supervisor/config":    {},
+	"handlers/...":         {"wire", "handlers/..."},
+	"supervisor/eventlog":  {"wire"},
+	"supervisor/telemetry": {"wire"}, // what others do with it is joined in cmd
+	"supervisor/api":       {"wire"},
+	"agents/...":           {"wire", "agents/..."},
+	"supervisor":           {"wire", "handlers", "supervisor/child"},
+	"cmd/...":              {"wire", "handlers", "supervisor", "supervisor/child", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "agents/..."},
+	"fixtures/...":         {"wire", "agents/...", "fixtures/..."},
 }
 
 // onlyIn says where packages of others may be known.
@@ -45,7 +46,10 @@ var onlyIn = map[string][]string{
 	"modernc.org/sqlite":                 {}, // the second driver, for tests alone
 	"github.com/creack/pty":              {"supervisor/child"},
 	"github.com/spf13/cobra":             {"cmd/..."},
-	"net/http":                           {"supervisor/api", "agents/...", "cmd/..."},
+	"github.com/prometheus":              {"supervisor/telemetry"},
+	"go.opentelemetry.io":                {"supervisor/telemetry"},
+	"google.golang.org/protobuf":         {"supervisor/telemetry"},
+	"net/http":                           {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/..."}, // telemetry asks a collector, and answers nobody
 	"database/sql":                       {"supervisor/eventlog"},
 	"os/exec":                            {"supervisor/child", "agents/...", "fixtures/bench"}, // bench measures it, as the floor
 }

@@ -23,6 +23,7 @@ import (
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/telemetry"
 	"orchestrator/wire"
 )
 
@@ -33,6 +34,7 @@ type team struct {
 	host     *child.Host
 	super    *supervisor.Supervisor
 	record   ledger
+	watch    *telemetry.Telemetry
 	shutdown time.Duration // the budget of the ordered stop
 	listener net.Listener  // the operators' socket
 	remote   []net.Listener
@@ -102,6 +104,9 @@ func (t *team) release() {
 	for _, l := range t.remote {
 		_ = l.Close()
 	}
+	if t.watch != nil { // it may have to read the record
+		t.watch.Close()
+	}
 	if t.record != nil {
 		if err := t.record.Close(); err != nil {
 			t.log.Error("the record could not be closed", "error", err)
@@ -156,11 +161,13 @@ func (t *team) supervise(c *config.Config, o supervisor.Options) error {
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)
 	o.Sessions = sessions(c)
+	o.Watch = t.observe()
 	t.super = supervisor.New(o, t.specs(c))
 	t.signer.Revoked = t.super.TokenRevoked
 	if err := t.super.Restore(ctx); err != nil {
 		return cannotRecord(err, c.Store)
 	}
+	t.watch.Begin(t.super.Seq())
 	return nil
 }
 
@@ -213,6 +220,7 @@ func (t *team) door() *api.Door {
 		OpenMail:   t.openMail,
 		Refused:    t.refused,
 		Depth:      t.depth,
+		Metrics:    t.watch.Metrics,
 		Catalog:    catalog(),
 		Version:    version,
 	}

@@ -4,8 +4,8 @@
 // package wire and answers with one, or, if it is a Stream, with JSON lines. A
 // List is behind GET /api/v1/NAME: it takes a query and answers with JSON lines.
 // A Pipe is behind POST /api/v1/NAME: it takes the caller's connection over. A
-// Route has a path and forms of its own. The door translates, bounds and
-// refuses; what an operation means is somebody else's.
+// Route has a path and forms of its own, and so have the figures at /metrics. The
+// door translates, bounds and refuses; what an operation means is somebody else's.
 //
 // Those who speak of a hub have routes of their own to the same operations,
 // below /api/v1/tasks, /api/v1/server and /api/v1/servers, with refusals of their

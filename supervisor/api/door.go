@@ -120,6 +120,9 @@ type Door struct {
 	OpenMail  func(ctx context.Context, from Caller, actor string, cursor *int64) (MailReader, error)
 	KeepAlive time.Duration // a stream of mail is silent no longer; 0: 15 seconds
 
+	// Metrics writes figures in the text form of Prometheus; nil: there are none.
+	Metrics func(ctx context.Context, to io.Writer) error
+
 	Catalog []Described // what there is to say of Operations and Streams
 	Version string      // of what is described
 
@@ -164,6 +167,9 @@ func (d *Door) mount(at func(pattern string, do func(http.ResponseWriter, *http.
 	}
 	for _, t := range d.passages() {
 		at(t.pattern, d.pass(t))
+	}
+	if d.Metrics != nil {
+		at("GET "+metricsPath, d.behind("metrics", toLook, d.metrics))
 	}
 	at("GET "+openAPIPath, d.openAPI())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -32,7 +33,8 @@ func everything() *Door {
 			{Pattern: "GET /api/v1/mail/{box}", Access: Everybody}, {Pattern: "POST /api/v1/mail", Access: Agents},
 			{Pattern: "GET /api/v1/mail", Access: Operators}, {Pattern: "PUT /api/v1/mail", Access: Public},
 		},
-		Do: new(hearsay).do, OpenMail: newPost().open, WithActor: func(name string) bool { return name == "status" || name == "poll-tasks" },
+		Metrics: func(context.Context, io.Writer) error { return nil },
+		Do:      new(hearsay).do, OpenMail: newPost().open, WithActor: func(name string) bool { return name == "status" || name == "poll-tasks" },
 		Catalog: []Described{
 			{Name: "get-task", Summary: "Everything about a task", Who: "anybody", Standard: true},
 			{Name: "submit-task", Summary: "Submit a task", Who: "anybody", Standard: true, Writes: true},
@@ -171,6 +173,7 @@ func TestOpenAPISaysWhoMay(t *testing.T) {
 		"POST /api/agents/tokens":                `[{"operatorToken":[]},{"agentKey":[]},{"actorToken":[]}]`,
 		"GET /health":                            `[]`,
 		"GET /api/v1/events":                     `[{"operatorToken":[]}]`,
+		"GET /metrics":                           `[{"operatorToken":[]}]`,
 		"GET /api/v1/mail/{box}":                 `[{"operatorToken":[]},{"agentKey":[]}]`,
 		"POST /api/v1/mail":                      `[{"agentKey":[]}]`,
 		"GET /api/v1/mail":                       `[{"operatorToken":[]}]`,

@@ -42,6 +42,9 @@ func (d *Door) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	for name := range d.Lists {
 		found["GET "+apiPath+name] = d.listEndpoint(name)
 	}
+	if d.Metrics != nil {
+		found["GET "+metricsPath] = d.metricsEndpoint()
+	}
 	for name := range d.Pipes {
 		found["POST "+apiPath+name] = d.pipeEndpoint(name)
 	}

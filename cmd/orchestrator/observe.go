@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/telemetry"
+	"orchestrator/wire"
+)
+
+// observe makes what tells of the team to programs, and returns what the supervisor
+// tells it.
+func (t *team) observe() supervisor.Watch {
+	t.watch = telemetry.New(telemetry.Options{
+		Version:    version,
+		Operations: operationNames(),
+		Status:     t.glance,
+		Hindsight:  t.hindsight,
+		Records:    t.record.Records,
+		Env:        os.Getenv,
+		Warn:       t.log.Warn,
+	})
+	w := supervisor.Watch{Judged: t.watch.Judged, Recorded: t.watch.Recorded}
+	if t.watch.Tracing() {
+		w.Asked = func(a supervisor.Asked) { t.watch.Asked(telemetry.Asked(a)) }
+		w.Answered = func(a supervisor.Answered) { t.watch.Answered(telemetry.Answered(a)) }
+	}
+	return w
+}
+
+func (t *team) glance(ctx context.Context) (wire.Status, error) { return t.super.Glance(ctx) }
+
+func (t *team) hindsight(ctx context.Context, since int64) (behind int64, sessions []string, err error) {
+	h, err := t.super.Hindsight(ctx, since)
+	return h.Behind, h.Sessions, err
+}
+
+// operationNames are all operations that are decided by handlers.
+func operationNames() []string {
+	var names []string
+	for _, o := range handlers.Operations() {
+		names = append(names, o.Name)
+	}
+	return names
+}

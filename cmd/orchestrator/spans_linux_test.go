@@ -1,0 +1,329 @@
+package main
+
+import (
+	"compress/gzip"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"orchestrator/wire"
+)
+
+// collector takes spans as a collector does: OTLP over HTTP, in protobuf.
+type collector struct {
+	t *testing.T
+	*httptest.Server
+
+	mu       sync.Mutex
+	spans    []aSpan
+	requests []*http.Request
+	resource map[string]string
+}
+
+// aSpan is a span as it came.
+type aSpan struct {
+	trace, id, parent, name string
+	began, ended            time.Time
+	failed                  bool
+	why                     string
+	attributes              map[string]string
+}
+
+func newCollector(t *testing.T) *collector {
+	c := &collector{t: t}
+	c.Server = httptest.NewServer(c)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		body = unpacked
+	}
+	text, err := io.ReadAll(body)
+	var all tracepb.TracesData // spelled as the request is, see supervisor/telemetry
+	if err == nil {
+		err = proto.Unmarshal(text, &all)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = append(c.requests, r)
+	for _, of := range all.GetResourceSpans() {
+		c.resource = make(map[string]string)
+		for _, a := range of.GetResource().GetAttributes() {
+			c.resource[a.GetKey()] = a.GetValue().GetStringValue()
+		}
+		for _, scope := range of.GetScopeSpans() {
+			for _, s := range scope.GetSpans() {
+				c.spans = append(c.spans, spanOf(s))
+			}
+		}
+	}
+}
+
+func spanOf(s *tracepb.Span) aSpan {
+	found := aSpan{
+		trace: hex.EncodeToString(s.GetTraceId()), id: hex.EncodeToString(s.GetSpanId()), parent: hex.EncodeToString(s.GetParentSpanId()),
+		name: s.GetName(), failed: s.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR, why: s.GetStatus().GetMessage(),
+		began:      time.Unix(0, int64(s.GetStartTimeUnixNano())), //nolint:gosec // it fits until 2262
+		ended:      time.Unix(0, int64(s.GetEndTimeUnixNano())),   //nolint:gosec // as above
+		attributes: make(map[string]string),
+	}
+	for _, a := range s.GetAttributes() {
+		text := a.GetValue().GetStringValue()
+		if text == "" {
+			text = fmt.Sprint(a.GetValue().GetIntValue())
+		}
+		found.attributes[a.GetKey()] = text
+	}
+	return found
+}
+
+// all are the spans so far that fit.
+func (c *collector) all(fits func(*aSpan) bool) (found []aSpan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.spans {
+		if fits(&c.spans[i]) {
+			found = append(found, c.spans[i])
+		}
+	}
+	return found
+}
+
+// one waits for the only span that fits.
+func (c *collector) one(what string, fits func(*aSpan) bool) aSpan {
+	c.t.Helper()
+	waitForThat(c.t, "span of "+what, func() bool { return len(c.all(fits)) > 0 })
+	found := c.all(fits)
+	require.Len(c.t, found, 1, what)
+	return found[0]
+}
+
+// task waits for the span of a task.
+func (c *collector) task(id string) aSpan {
+	c.t.Helper()
+	return c.one("task "+id, func(s *aSpan) bool { return s.id == wire.SpanIDOf([]byte(id)) })
+}
+
+// hop waits for the span of an assignment.
+func (c *collector) hop(task string, attempt int) aSpan {
+	c.t.Helper()
+	return c.one("assignment of "+task, func(s *aSpan) bool {
+		return s.name == "assignment" && s.attributes["task.id"] == task && s.attributes["task.attempt"] == fmt.Sprint(attempt)
+	})
+}
+
+// upWith starts the orchestrator with more in its environment.
+func (s *stage) upWith(env ...string) *stage {
+	s.t.Helper()
+	s.start(exec.Command("env", append(env, s.program, "up", "--state-dir", s.state(), "--timeout", "3m", "--json")...))
+	return s
+}
+
+// toCollector is an environment that sends spans to one, and soon.
+func toCollector(url string) []string {
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_BSP_SCHEDULE_DELAY=20"}
+}
+
+// A tree of tasks is a tree of spans, with what their agents did below them.
+func TestSpansOfATree(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	h := troupe(t, quick+able("boss", "planner", "plan")+able("worker", "worker", "go"), "boss", "worker")
+	h.upWith(append(toCollector(c.URL), "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=a%20b", "OTEL_EXPORTER_OTLP_COMPRESSION=gzip", "OTEL_RESOURCE_ATTRIBUTES=deployment=test")...)
+	boss, worker := h.enter("boss"), h.enter("worker")
+
+	var root wire.TaskReply
+	h.operated(&root, "submit-task", `{"type":"plan","name":"the whole","requiredCapabilities":["plan"]}`)
+	top := root.Task.ID
+	h.atWork(boss, top)
+	child := boss.submit(`{"type":"code","name":"a part","requiredCapabilities":["go"]}`)
+	h.atWork(worker, child.ID)
+	worker.granted(nil, "fail-task", fmt.Sprintf(`{"taskId":%q,"error":"it does not compile"}`, child.ID))
+	again := boss.submit(`{"type":"code","name":"another part","requiredCapabilities":["go"]}`)
+	h.atWork(worker, again.ID)
+	worker.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, again.ID))
+	worker.refused("NOT_FOUND", "get-task", `{"taskId":"nobody"}`)
+	boss.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, top))
+
+	trace := wire.TraceIDOf([]byte(top))
+	whole := c.task(top)
+	require.Equal(t, trace, whole.trace)
+	require.Empty(t, whole.parent)
+	require.Equal(t, "task plan", whole.name)
+	require.False(t, whole.failed)
+	require.Equal(t, map[string]string{
+		"task.id": top, "task.name": "the whole", "task.type": "plan", "task.submitted_by": "operator", "task.agent": "boss", "task.state": "done",
+	}, whole.attributes)
+	require.Equal(t, root.Task.CreatedAt, wire.Timestamp(whole.began.UTC()))
+
+	for id, why := range map[string]string{child.ID: "it does not compile", again.ID: ""} {
+		part, hop := c.task(id), c.hop(id, 1)
+		require.Equal(t, trace, part.trace)
+		require.Equal(t, whole.id, part.parent)
+		require.Equal(t, why, part.why)
+		require.Equal(t, why != "", part.failed)
+		require.Equal(t, "agent:boss", part.attributes["task.submitted_by"])
+		require.Equal(t, trace, hop.trace)
+		require.Equal(t, part.id, hop.parent)
+		require.Equal(t, "worker", hop.attributes["agent.name"])
+		require.Equal(t, worker.run, hop.attributes["agent.run"])
+		require.Equal(t, why != "", hop.failed)
+		require.False(t, hop.began.Before(part.began) || hop.ended.After(part.ended))
+	}
+	require.Equal(t, whole.id, c.hop(top, 1).parent)
+
+	for name, below := range map[string]string{
+		"request complete-task": c.hop(again.ID, 1).id, "request fail-task": c.hop(child.ID, 1).id,
+	} {
+		asked := c.one(name, func(s *aSpan) bool { return s.name == name && s.attributes["request.actor"] == "agent:worker" })
+		require.Equal(t, trace, asked.trace)
+		require.Equal(t, below, asked.parent)
+		require.Equal(t, "granted", asked.attributes["request.outcome"])
+	}
+	person := c.one("what a person asked", func(s *aSpan) bool {
+		return s.attributes["request.actor"] == "operator" && s.name == "request submit-task"
+	})
+	require.Empty(t, person.parent)
+	lost := c.one("what was refused", func(s *aSpan) bool { return s.attributes["request.outcome"] == "not_found" })
+	require.True(t, lost.failed)
+	require.Empty(t, lost.parent, "its agent held nothing by then")
+
+	h.stop()
+	batches := c.all(func(s *aSpan) bool { return s.name == "record" })
+	slices.SortFunc(batches, func(a, b aSpan) int { return a.began.Compare(b.began) })
+	next := 1
+	for _, b := range batches {
+		require.Equal(t, fmt.Sprint(next), b.attributes["record.first"], "none is left out")
+		facts := 0
+		_, err := fmt.Sscan(b.attributes["record.facts"], &facts)
+		require.NoError(t, err)
+		next += facts
+	}
+	require.Greater(t, next, 10)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.Equal(t, "orchestrator", c.resource["service.name"])
+	require.Equal(t, version, c.resource["service.version"])
+	require.Equal(t, "test", c.resource["deployment"])
+	for _, r := range c.requests {
+		require.Equal(t, "/v1/traces", r.URL.Path)
+		require.Equal(t, "application/x-protobuf", r.Header.Get("Content-Type"))
+		require.Equal(t, "a b", r.Header.Get("X-Tenant"))
+	}
+}
+
+// An orchestrator that is started again goes on with the trees that a killed one
+// has left, and sends nothing twice.
+func TestSpansAfterARestart(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	h := troupe(t, quick+able("boss", "planner", "plan"), "boss")
+	h.upWith(toCollector(c.URL)...)
+	boss := h.enter("boss")
+	var before, root wire.TaskReply
+	h.operated(&before, "submit-task", `{"type":"t","name":"over","requiredCapabilities":["plan"]}`)
+	boss.assigned(before.Task.ID)
+	boss.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, before.Task.ID))
+	h.operated(&root, "submit-task", `{"type":"t","name":"the whole","requiredCapabilities":["plan"]}`)
+	h.atWork(boss, root.Task.ID)
+	child := boss.submit(`{"type":"t","name":"a part","requiredCapabilities":["cobol"]}`)
+	c.task(before.Task.ID)
+	require.NoError(t, h.process.Process.Kill())
+	h.await()
+
+	h.upWith(append(toCollector(c.URL), "OTEL_SERVICE_NAME=again")...)
+	h.enter("boss")
+	h.operated(nil, "cancel-task", fmt.Sprintf(`{"taskId":%q,"reason":"enough"}`, child.ID))
+	part := c.task(child.ID)
+	whole := c.task(root.Task.ID)
+	require.Equal(t, wire.TraceIDOf([]byte(root.Task.ID)), whole.trace)
+	require.Equal(t, whole.trace, part.trace)
+	require.Equal(t, whole.id, part.parent)
+	require.True(t, part.failed)
+	require.Equal(t, "enough", part.why)
+	require.Equal(t, root.Task.CreatedAt, wire.Timestamp(whole.began.UTC()), "it began in the life before")
+	first := c.hop(root.Task.ID, 1)
+	require.Equal(t, whole.id, first.parent)
+	require.Equal(t, boss.run, first.attributes["agent.run"], "that of the life before")
+	require.True(t, first.failed)
+	c.task(before.Task.ID) // once
+	c.mu.Lock()
+	require.Equal(t, "again", c.resource["service.name"])
+	c.mu.Unlock()
+	h.stop()
+}
+
+// atWork waits until a puppet is known to work on a task: only then does what it
+// submits come from that.
+func (h *theatre) atWork(a *actor, id string) {
+	h.t.Helper()
+	a.assigned(id)
+	waitForThat(h.t, "task at work", func() bool { return h.taskState(id) == wire.TaskRunning })
+}
+
+func (s *stage) taskState(id string) wire.TaskState {
+	s.t.Helper()
+	var reply wire.TaskReply
+	s.operated(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, id))
+	return reply.Task.State
+}
+
+// Where there is no collector everything goes on as before, and it is counted.
+func TestSpansWithoutACollector(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	c.Close()
+	h := troupe(t, puppets("a"), "a")
+	h.upWith(append(toCollector(c.URL), "OTEL_BSP_EXPORT_TIMEOUT=50")...)
+	a := h.enter("a")
+	var reply wire.TaskReply
+	h.operated(&reply, "submit-task", `{"type":"t","name":"n","requiredRole":"worker"}`)
+	a.assigned(reply.Task.ID)
+	a.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, reply.Task.ID))
+	waitForThat(t, "spans that failed", func() bool { return h.scrape().of("orchestrator_spans_total", "outcome", "failed") > 0 })
+	require.Zero(t, h.scrape().of("orchestrator_spans_total", "outcome", "sent"))
+	h.stop()
+	require.Contains(t, h.cried.all(), "spans are lost")
+}
+
+// Without the variable nothing is sent, whatever else is said.
+func TestSpansAreNotSentUnasked(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	for _, env := range [][]string{
+		{"OTEL_SERVICE_NAME=x", "OTEL_EXPORTER_OTLP_HEADERS=a=b"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_SDK_DISABLED=true"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_TRACES_EXPORTER=none"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
+	} {
+		s := newStage(t, "agent \"a\" {\n  command = [\"cat\"]\n}\n").upWith(env...)
+		s.waitForEvents(1, wire.EventStarted, "a")
+		s.operated(nil, "submit-task", `{"type":"t","name":"n","requiredCapabilities":["cobol"]}`)
+		require.NotContains(t, s.scrape(), "orchestrator_spans_total")
+		s.stop()
+	}
+	require.Empty(t, c.requests)
+}

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+
+	"orchestrator/wire"
+)
+
+// metricsPath is where those look who watch many programs. They look for it there.
+const metricsPath = "/metrics"
+
+// inFigures is the text form that they read.
+const inFigures = "text/plain; version=0.0.4; charset=utf-8"
+
+// metrics answers with figures, whole or not at all. They name the agents, and so
+// they are for those who may see the status.
+func (d *Door) metrics(w http.ResponseWriter, r *http.Request) {
+	var text bytes.Buffer
+	if err := d.Metrics(r.Context(), &text); err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", inFigures)
+	w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
+	control := http.NewResponseController(w)
+	_ = hurry(control)
+	_, _ = w.Write(text.Bytes()) // a caller that is gone has no use for it
+	_ = sent(control)
+}
+
+// metricsEndpoint describes it.
+func (d *Door) metricsEndpoint() *endpoint {
+	return &endpoint{
+		ID: "metrics", Summary: "Figures for Prometheus", Tags: []string{tagDoor}, Security: security(byToken),
+		Responses: d.responses(openResponse{
+			Description: "Agents, tasks, messages and the record, in figures.",
+			Content:     map[string]openContent{inFigures: {Schema: wire.Raw(`{"type":"string"}`)}},
+		}, 400, 401, 403, 409),
+	}
+}

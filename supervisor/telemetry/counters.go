@@ -1,0 +1,107 @@
+package telemetry
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"orchestrator/wire"
+)
+
+// counters are the figures that are counted as things happen.
+type counters struct {
+	kinds    map[string]bool // of messages, that have a figure of their own
+	messages *prometheus.CounterVec
+	refused  *prometheus.CounterVec
+	facts    *prometheus.CounterVec
+	commit   prometheus.Histogram
+	batch    prometheus.Histogram
+	bytes    prometheus.Histogram
+}
+
+const namespace = "orchestrator"
+
+// otherKind is what all messages are together that nobody knows.
+const otherKind = "other"
+
+func (c *counters) register(r *prometheus.Registry, o Options) {
+	c.kinds = knownKinds(o.Operations)
+	c.messages = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: namespace, Name: "messages_total", Help: "Messages of agents and requests of everybody, by the door and their kind.",
+	}, []string{"door", "kind"})
+	c.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: namespace, Name: "refused_total", Help: "Those of the messages that were refused, by the door and why.",
+	}, []string{"door", "code"})
+	c.facts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: namespace, Name: "facts_total", Help: "Facts that were recorded, by their kind.",
+	}, []string{"kind"})
+	c.commit = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Namespace: namespace, Name: "record_commit_seconds", Help: "How long the record took to make a batch durable.",
+		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30},
+	})
+	c.batch = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Namespace: namespace, Name: "record_batch_facts", Help: "How many facts were in a batch.",
+		Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096},
+	})
+	c.bytes = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Namespace: namespace, Name: "record_batch_bytes", Help: "How large the facts of a batch were together.",
+		Buckets: prometheus.ExponentialBuckets(256, 4, 9),
+	})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "Always 1; what this program is stands in the labels.",
+		ConstLabels: prometheus.Labels{"version": o.Version, "go_version": runtime.Version()},
+	})
+	build.Set(1)
+	r.MustRegister(c.messages, c.refused, c.facts, c.commit, c.batch, c.bytes, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
+// knownKinds are the kinds of messages that there are. What an agent makes up is
+// none.
+func knownKinds(operations []string) map[string]bool {
+	known := map[string]bool{"initialize": true, "ping": true, "tools/list": true, "tools/call": true}
+	for class, names := range map[string][]string{
+		"request:": operations,
+		"event:":   {"progress", "log", "error", "question"},
+		"session:": wire.SessionTypes,
+	} {
+		for _, name := range names {
+			known[class+name] = true
+		}
+	}
+	return known
+}
+
+// Judged counts messages of a kind that came by a door, and what became of them.
+func (t *Telemetry) Judged(door, kind string, code wire.Code, messages int) {
+	c := &t.counters
+	if !c.kinds[kind] {
+		kind = otherKind
+	}
+	c.messages.WithLabelValues(door, kind).Add(float64(messages))
+	if code != "" {
+		c.refused.WithLabelValues(door, string(code)).Add(float64(messages))
+	}
+}
+
+// Recorded counts a batch that is durable now, and passes it on to those who follow
+// the record.
+func (t *Telemetry) Recorded(facts []wire.Record, began time.Time, took time.Duration) {
+	bytes := 0
+	for i := 0; i < len(facts); {
+		kind, n := facts[i].Kind, 0
+		for ; i < len(facts) && facts[i].Kind == kind; i++ {
+			bytes += len(facts[i].Payload)
+			n++
+		}
+		t.counters.facts.WithLabelValues(kind).Add(float64(n))
+	}
+	t.counters.commit.Observe(took.Seconds())
+	t.counters.batch.Observe(float64(len(facts)))
+	t.counters.bytes.Observe(float64(bytes))
+	if t.follows.Load() && len(facts) > 0 {
+		t.pass(facts, batch{began: began, took: took, facts: len(facts), bytes: bytes})
+	}
+}

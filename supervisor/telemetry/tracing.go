@@ -1,0 +1,201 @@
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"orchestrator/wire"
+)
+
+// tracing makes spans. A nil one makes none.
+type tracing struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+	gate     *gate
+	sender   *sender
+}
+
+type span = trace.Span
+
+// newTracing makes what is needed to send spans. It sends nothing yet.
+func newTracing(where *destination, o Options) (*tracing, error) {
+	what, err := resource.New(context.Background(),
+		resource.WithAttributes(attribute.String("service.name", namespace), attribute.String("service.version", o.Version)),
+		resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("reading what this service is: %w", err)
+	}
+	s := newSender(where)
+	exporter, err := otlptrace.New(context.Background(), s)
+	if err != nil {
+		return nil, fmt.Errorf("making the way to the collector: %w", err)
+	}
+	g := newGate(exporter, where, o.Warn)
+	p := sdktrace.NewTracerProvider(sdktrace.WithResource(what), sdktrace.WithIDGenerator(given{}), sdktrace.WithSpanProcessor(g))
+	return &tracing{provider: p, tracer: p.Tracer(namespace, trace.WithInstrumentationVersion(o.Version)), gate: g, sender: s}, nil
+}
+
+func (s *tracing) register(r *prometheus.Registry) { r.MustRegister(s.gate.spans) }
+
+// close sends what has ended, for so long.
+func (s *tracing) close(most time.Duration) {
+	s.sender.hurry()
+	ctx, enough := context.WithTimeout(context.Background(), most)
+	defer enough()
+	if err := s.provider.Shutdown(ctx); err != nil {
+		s.gate.warn("the last spans were not sent in time", "error", err)
+	}
+	s.sender.giveUp()
+}
+
+// drop counts spans for which there was no room.
+func (s *tracing) drop(n int) {
+	if s != nil {
+		s.gate.drop(n)
+	}
+}
+
+// full says whether what is begun now would hardly find room at its end.
+func (s *tracing) full() bool { return s != nil && s.gate.full() }
+
+// complain tells of what was dropped.
+func (s *tracing) complain() {
+	if s != nil {
+		s.gate.complainOfDrops()
+	}
+}
+
+// given is where the ids of a span come from: whoever starts it says them.
+type given struct{}
+
+type givenKey struct{}
+
+// NewIDs implements sdktrace.IDGenerator.
+func (given) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	p, _ := ctx.Value(givenKey{}).(place)
+	return p.ids()
+}
+
+// NewSpanID implements sdktrace.IDGenerator.
+func (given) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
+	p, _ := ctx.Value(givenKey{}).(place)
+	_, id := p.ids()
+	return id
+}
+
+func (p place) ids() (trace.TraceID, trace.SpanID) {
+	of, _ := trace.TraceIDFromHex(p.trace) // ours are well-formed, and those of others are looked at
+	id, _ := trace.SpanIDFromHex(p.span)
+	return of, id
+}
+
+// start begins a span at its place.
+func (s *tracing) start(p place, name string, at time.Time, attributes ...attribute.KeyValue) span {
+	ctx := context.WithValue(context.Background(), givenKey{}, p)
+	if p.parent != "" {
+		of, _ := p.ids()
+		above, _ := trace.SpanIDFromHex(p.parent)
+		flags := trace.TraceFlags(0).WithSampled(p.sampled)
+		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: of, SpanID: above, TraceFlags: flags, Remote: true,
+		}))
+	}
+	_, started := s.tracer.Start(ctx, name, trace.WithTimestamp(at), trace.WithAttributes(attributes...))
+	return started
+}
+
+// samples says whether a trace that begins here is one of those that are sent: it
+// is what would be decided about its first span, and the same in each life.
+func (s *tracing) samples(of string) bool {
+	return s.start(place{trace: of, span: spanOf(of)}, "", time.Time{}).SpanContext().IsSampled()
+}
+
+// begin begins the span of a task.
+func (s *tracing) begin(k *task) {
+	if s == nil {
+		return
+	}
+	attributes := []attribute.KeyValue{
+		attribute.String("task.id", k.id), attribute.String("task.name", k.name), attribute.String("task.type", k.kind),
+		attribute.String("task.submitted_by", k.by),
+	}
+	if k.session != "" {
+		attributes = append(attributes, attribute.String("task.session", k.session))
+	}
+	k.span = s.start(k.place, strings.TrimSpace("task "+cut(k.kind, mostName)), k.created, attributes...)
+}
+
+// end ends it.
+func (s *tracing) end(k *task, agent string, state wire.TaskState, at time.Time, why string) {
+	k.span.SetAttributes(attribute.String("task.state", string(state)))
+	if agent != "" {
+		k.span.SetAttributes(attribute.String("task.agent", agent))
+	}
+	finish(k.span, at, why)
+}
+
+// hop begins the span of an assignment, if there is one.
+func (s *tracing) hop(k *task) {
+	if s == nil || k.hop == nil {
+		return
+	}
+	h := k.hop
+	h.place = place{
+		trace: k.place.trace, parent: k.place.span, sampled: k.place.sampled, span: spanOf(k.id + " " + strconv.Itoa(h.attempt)),
+	}
+	h.span = s.start(h.place, "assignment", h.began,
+		attribute.String("task.id", k.id), attribute.Int("task.attempt", h.attempt),
+		attribute.String("agent.name", h.agent), attribute.String("agent.run", h.run))
+}
+
+// endHop ends it. Why is "" when the work is done.
+func (s *tracing) endHop(h *hop, at time.Time, why string) {
+	if s != nil {
+		finish(h.span, at, why)
+	}
+}
+
+// batch is the span of a batch, from beginning to end.
+func (s *tracing) batch(b *batch) {
+	if s == nil {
+		return
+	}
+	what := "batch " + strconv.FormatInt(b.first, 10)
+	recorded := s.start(place{trace: traceOf(what), span: spanOf(what)}, "record", b.began,
+		attribute.Int("record.facts", b.facts), attribute.Int("record.bytes", b.bytes),
+		attribute.Int64("record.first", b.first), attribute.Int64("record.last", b.last))
+	finish(recorded, b.began.Add(b.took), "")
+}
+
+// finish ends a span, with an error if there is a reason.
+func finish(of span, at time.Time, why string) {
+	if why != "" {
+		of.SetStatus(codes.Error, cut(why, mostReason))
+	}
+	of.End(trace.WithTimestamp(at))
+}
+
+const (
+	mostName   = 64
+	mostReason = 256
+)
+
+// cut is the beginning of a text, in whole characters.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:cmp.Or(most, 1)], "") + "…"
+}

@@ -1,0 +1,223 @@
+package telemetry
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// openWork is what is open, as the record tells it. It belongs to the goroutine that
+// follows; summary is for everybody.
+type openWork struct {
+	last  int64 // the number up to which it knows the record
+	past  int64 // up to this one it was an earlier life: the spans of that have left
+	live  bool  // what ends now ends in this life
+	spans *tracing
+	asks  map[askKey]span
+	held  map[string][]*hop // by agent
+	gone  lineage
+
+	mu       sync.Mutex // for what follows
+	tasks    map[string]*task
+	sessions map[string]bool
+}
+
+// task is a task that is open.
+type task struct {
+	id, name, kind, by, session string
+	created                     time.Time
+	number                      int64
+	waits                       time.Time // since then, for an agent; zero: it does not
+	blocked                     bool      // it waits for other tasks
+	place                       place
+	span                        span
+	hop                         *hop
+}
+
+// hop is an assignment of a task to an agent.
+type hop struct {
+	agent, run string
+	attempt    int
+	began      time.Time
+	place      place
+	span       span
+}
+
+func (w *openWork) reset() {
+	w.tasks, w.sessions = make(map[string]*task), make(map[string]bool)
+	w.asks, w.held = make(map[askKey]span), make(map[string][]*hop)
+}
+
+// begin begins behind a fact.
+func (w *openWork) begin(behind int64, sessions []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = behind
+	for _, id := range sessions {
+		w.sessions[id] = true
+	}
+}
+
+// goLive begins the spans of what an earlier life has left open.
+func (w *openWork) goLive() {
+	if w.live {
+		return
+	}
+	w.live = true
+	byAge := func(a, b *task) int { return cmp.Compare(a.number, b.number) }
+	for _, k := range slices.SortedFunc(maps.Values(w.tasks), byAge) {
+		w.spans.begin(k)
+		w.spans.hop(k)
+	}
+}
+
+// learn takes a fact in. One that was taken in already is passed over.
+func (w *openWork) learn(r *wire.Record) {
+	if r.Seq <= w.last || !matters(r.Kind) {
+		return
+	}
+	if r.Seq > w.past {
+		w.goLive()
+	}
+	f, ok := read(r)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch r.Kind {
+	case wire.EventSessionOpened:
+		w.sessions[f.Session] = true
+		return
+	case wire.EventSessionClosed:
+		delete(w.sessions, f.Session)
+		return
+	case wire.EventEnded:
+		w.forsake(f.Run, r.At)
+		return
+	case wire.EventTaskCreated:
+		w.create(f, r)
+		return
+	}
+	if k := w.tasks[f.Task]; k != nil {
+		w.change(k, f, r)
+	}
+}
+
+// partWith ends the requests of a run that has ended, if a fact says so.
+func (w *openWork) partWith(r *wire.Record) {
+	if r.Kind != wire.EventEnded {
+		return
+	}
+	if f, ok := read(r); ok {
+		w.forsake(f.Run, r.At)
+	}
+}
+
+func (w *openWork) create(f *fact, r *wire.Record) {
+	k := &task{
+		id: f.Task, name: f.Name, kind: f.Type, by: r.From, session: f.InSession, created: r.At, number: r.Seq, waits: r.At,
+	}
+	for i := range f.Dependencies {
+		k.blocked = k.blocked || w.holdsUp(&f.Dependencies[i])
+	}
+	w.tasks[k.id] = k
+	if w.spans != nil {
+		k.place = w.placeOf(f)
+		if w.live {
+			w.spans.begin(k)
+		}
+	}
+}
+
+// holdsUp says whether a task that depends on another has to wait for it.
+func (w *openWork) holdsUp(d *wire.Dependency) bool {
+	return w.tasks[d.On] != nil && d.Type != wire.DependsRelated
+}
+
+// change is what a fact does to a task.
+func (w *openWork) change(k *task, f *fact, r *wire.Record) {
+	switch r.Kind {
+	case wire.EventTaskBlocked:
+		k.blocked = true
+	case wire.EventDependencyAdded:
+		k.blocked = k.blocked || w.holdsUp(&f.Dependency)
+	case wire.EventTaskUnblocked:
+		if k.blocked = false; k.hop == nil {
+			k.waits = r.At
+		}
+	case wire.EventTaskAssigned:
+		w.leave(k, r.At, "given to "+f.Agent)
+		k.waits = time.Time{}
+		k.hop = &hop{agent: f.Agent, run: f.Run, attempt: f.Attempt, began: r.At}
+		w.held[f.Agent] = append(w.held[f.Agent], k.hop)
+		if w.live {
+			w.spans.hop(k)
+		}
+	case wire.EventTaskRequeued:
+		w.leave(k, r.At, orElse(f.Why, "lost"))
+		k.waits = r.At
+	case wire.EventTaskDone:
+		w.over(k, wire.TaskDone, r.At, "")
+	case wire.EventTaskFailed:
+		w.over(k, wire.TaskFailed, r.At, orElse(f.Error, "failed"))
+	case wire.EventTaskCancelled:
+		w.over(k, wire.TaskCancelled, r.At, orElse(f.Reason, "cancelled"))
+	}
+}
+
+// leave ends the assignment of a task, if there is one.
+func (w *openWork) leave(k *task, at time.Time, why string) {
+	h := k.hop
+	if h == nil {
+		return
+	}
+	if w.live {
+		w.spans.endHop(h, at, why)
+	}
+	k.hop = nil
+	w.held[h.agent] = slices.DeleteFunc(w.held[h.agent], func(o *hop) bool { return o == h })
+	if len(w.held[h.agent]) == 0 {
+		delete(w.held, h.agent)
+	}
+}
+
+// over is the end of a task.
+func (w *openWork) over(k *task, state wire.TaskState, at time.Time, why string) {
+	agent := ""
+	if k.hop != nil {
+		agent = k.hop.agent
+	}
+	w.leave(k, at, why)
+	delete(w.tasks, k.id)
+	if w.spans != nil {
+		w.gone.add(k.id, k.place)
+		if w.live {
+			w.spans.end(k, agent, state, at, why)
+		}
+	}
+}
+
+// summary is what there is to say of what is open.
+type summary struct {
+	sessions int
+	waiting  time.Time // since when the task waits for an agent that has waited the longest; zero: none does
+}
+
+func (w *openWork) summary() *summary {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &summary{sessions: len(w.sessions)}
+	for _, k := range w.tasks {
+		if !k.blocked && !k.waits.IsZero() && (s.waiting.IsZero() || k.waits.Before(s.waiting)) {
+			s.waiting = k.waits
+		}
+	}
+	return s
+}
+
+func orElse(text, otherwise string) string { return cmp.Or(text, otherwise) }

@@ -1,0 +1,135 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// watcher writes down what a Watch hears.
+type watcher struct {
+	mu    sync.Mutex
+	heard []string
+	facts []wire.Record
+}
+
+func (w *watcher) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = append(w.heard, fmt.Sprintf(format, args...))
+}
+
+func (w *watcher) watch() Watch {
+	return Watch{
+		Judged:   func(door, kind string, code wire.Code, n int) { w.note("judged %s %s %q %d", door, kind, code, n) },
+		Asked:    func(a Asked) { w.note("asked %s %s", a.From, a.Operation) },
+		Answered: func(a Answered) { w.note("answered %q", a.Code) },
+		Recorded: func(facts []wire.Record, began time.Time, took time.Duration) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.facts = append(w.facts, facts...)
+		},
+	}
+}
+
+// since are the lines that were heard since the last time, in order of the alphabet.
+func (w *watcher) since() []string {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := w.heard
+	w.heard = nil
+	slices.Sort(lines)
+	return lines
+}
+
+// A Watch hears of everything that somebody says, and of every fact that is kept.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := team(t)
+		record, w := newLedger(), new(watcher)
+		p := perform(t, Options{Record: record, Watch: w.watch()}, agents, parts)
+		synctest.Wait()
+		boss := all[0]
+		require.Empty(t, w.since(), "what the orchestrator says itself is nobody's message")
+
+		boss.says(request("1", "query-tasks", `{}`), request("2", "query-tasks", `{}`), request("3", "get-task", `{"taskId":"none"}`))
+		require.Equal(t, []string{
+			`answered ""`, `answered ""`, `answered "not_found"`,
+			`asked agent:boss get-task`, `asked agent:boss query-tasks`, `asked agent:boss query-tasks`,
+			`judged stdio request:get-task "not_found" 1`, `judged stdio request:query-tasks "" 2`,
+		}, w.since(), "those of one kind are told of together")
+		boss.says(request("4", "no-such", `{}`), event("5", "progress", `{"taskId":"none","progress":0.5}`), event("6", "progress", `[]`))
+		require.Equal(t, []string{
+			`judged stdio event:progress "invalid" 1`, `judged stdio event:progress "not_found" 1`, `judged stdio request:no-such "unknown_type" 1`,
+		}, w.since(), "what makes no sense is asked of nobody")
+		boss.says(submit("waits", "cobol"))
+		p.operate("query-tasks", `{}`)
+		require.Equal(t, []string{
+			`answered ""`, `answered ""`, `asked agent:boss submit-task`, `asked operator query-tasks`,
+			`judged http request:query-tasks "" 1`, `judged stdio request:submit-task "" 1`,
+		}, w.since())
+
+		h, err := p.Hindsight(t.Context(), 0)
+		require.NoError(t, err)
+		require.Empty(t, w.since(), "who looks for a Watch is not seen by it")
+		created := slices.IndexFunc(record.facts(t), func(r wire.Record) bool { return r.Kind == wire.EventTaskCreated })
+		require.LessOrEqual(t, h.Behind, int64(created), "the task is behind it")
+		status, err := p.Glance(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, status.Tasks.Pending)
+		require.Len(t, status.Agents, 2)
+		require.NoError(t, p.stop())
+		require.Equal(t, record.facts(t), w.facts)
+	})
+}
+
+// The record is read from where the oldest open task comes from, and not from its
+// beginning.
+func TestHindsight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := team(t)
+		record := newLedger()
+		p := perform(t, Options{Record: record}, agents, parts)
+		synctest.Wait()
+		boss, worker := all[0], all[1]
+		number := func(id string) int64 {
+			for _, r := range record.facts(t) {
+				if r.Kind == wire.EventTaskCreated && r.Correlation == id {
+					return r.Seq
+				}
+			}
+			return 0
+		}
+		behind := func(since int64) int64 {
+			<-time.After(time.Second) // the bubble's: each task has a time of its own
+			h, err := p.Hindsight(t.Context(), since)
+			require.NoError(t, err)
+			return h.Behind
+		}
+		last := func() int64 { return int64(len(record.facts(t))) }
+		require.Equal(t, last(), behind(last()), "nothing is open")
+		boss.says(submit("first", "w"))
+		first := boss.task("first").ID
+		worker.says(request("1", "complete-task", `{"taskId":"`+first+`"}`))
+		synctest.Wait()
+		ended := last()
+		require.Equal(t, ended, behind(ended))
+		require.Equal(t, number(first)-1, behind(0), "it has ended since")
+		boss.says(submit("waits", "cobol"))
+		waits := boss.task("waits").ID
+		require.Equal(t, number(waits)-1, behind(ended))
+		_, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "cancel-task", []byte(`{"taskId":"`+waits+`"}`))
+		require.NoError(t, err)
+		require.Equal(t, last(), behind(last()))
+		require.NoError(t, p.stop())
+	})
+}
