@@ -1,0 +1,226 @@
+import { Again, Cancelled, Closed, Shutdown, spoken, Torn, Unfinished } from "./errors.js";
+import type { Notice } from "./notices.js";
+import type { Said } from "./said.js";
+import type { Sent, Undelivered } from "./sent.js";
+import type { Session } from "./session.js";
+import type { Status, TaskProgress } from "./sessions.js";
+import type { Event } from "./stream.js";
+import { Bell, Linked, Recent, Running, Turns, unless } from "./waiting.js";
+
+/** How often an answer is mended that is refused. */
+const mendings = 3;
+
+/** What came of an errand: it was given up because the agent has to go. */
+export const unfinished = Symbol("unfinished");
+
+/** Something to do for whoever sent a message. */
+export abstract class Errand {
+  readonly key: string;
+  readonly task: string;
+  /** What it takes the place of. */
+  before: Errand | undefined;
+  /** Is over when it is done. */
+  over: Promise<void> = Promise.resolve();
+  mended = 0;
+  #stop = new Linked();
+
+  constructor(key: string, task: string) {
+    this.key = key;
+    this.task = task;
+  }
+
+  /** Does it until it is answered. */
+  abstract do(): Promise<typeof unfinished | void>;
+  /** Answers anew what was refused. */
+  abstract mend(why: Undelivered): Promise<typeof unfinished | void>;
+  abstract status(): TaskProgress;
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Nobody wants to know any more what came of it. */
+  get off(): boolean {
+    return this.signal.reason instanceof Cancelled || this.signal.reason instanceof Again;
+  }
+
+  /** It may be mended yet. */
+  get mendable(): boolean {
+    return this.mended < mendings;
+  }
+
+  begin(within: AbortSignal): void {
+    this.#stop = new Linked(within);
+  }
+
+  stop(reason: unknown): void {
+    this.#stop.abort(reason);
+  }
+
+  letGo(): void {
+    this.#stop.letGo();
+  }
+}
+
+/** Where the work of a developer or a reviewer lies: an errand for each message that asks for some. */
+export abstract class Desk {
+  readonly session: Session;
+  readonly #hear: ((said: Said) => void) | undefined;
+  readonly #errands = new Map<string, Errand>(); // that are not answered, by key
+  readonly #answered = new Recent<Errand>(); // by the message_id of the answer
+  readonly #turns: Turns;
+  readonly #running = new Running();
+  #stop = new Linked();
+  #unfinished = 0;
+
+  constructor(session: Session, capacity: number | undefined, hear: ((said: Said) => void) | undefined) {
+    this.session = session;
+    this.#turns = new Turns(Math.max(capacity ?? 1, 1));
+    this.#hear = hear;
+  }
+
+  /** The errand of a message; undefined for one that asks for no work. */
+  protected abstract errand(said: Said): Errand | undefined;
+
+  /** Does errands until the agent is to shut down, the stream ends or the signal is aborted. */
+  async work(signal?: AbortSignal): Promise<void> {
+    const stop = (this.#stop = new Linked(signal));
+    for (let e = await this.#next(); e; e = await this.#next()) this.#heed(e);
+    stop.abort(this.session.conn.over); // which is why there is nothing more, if nothing else was
+    await this.#running.wait();
+    await this.session.conn.settled(); // the work is over, what came of it may not be told yet
+    const reason = stop.signal.reason;
+    if (!(reason instanceof Shutdown) && !(reason instanceof Closed && reason.cause === undefined)) throw reason;
+    if (this.#unfinished > 0) throw new Unfinished(this.#unfinished, reason);
+  }
+
+  #next(): Promise<Event | undefined> {
+    return this.session.conn.next("all", this.#stop.signal);
+  }
+
+  /** Does what an event asks for. It waits for nothing. */
+  #heed(e: Event): void {
+    if (e.notice) this.#noticed(e.notice);
+    if (e.lost) this.#lost(e.lost);
+    if (e.said) this.#told(e.said);
+  }
+
+  #noticed(notice: Notice): void {
+    if (notice.name === "shutdown") this.#stop.abort(new Shutdown());
+    if (notice.name === "task-cancelled" && typeof notice.payload.taskId === "string") {
+      this.#cancel(notice.payload.taskId, notice.payload.reason ?? "");
+    }
+  }
+
+  #told(said: Said): void {
+    this.session.saw(said);
+    this.#hear?.(said);
+    if (said.message_type === "abort") {
+      const { scope, target_id, reason } = said.payload;
+      const ours = [undefined, "", target_id].includes(this.session.identity.session);
+      if (scope === "task") this.#cancel(target_id, reason);
+      else if (ours) this.#cancel("", reason);
+    } else if (said.message_type === "status_query") {
+      this.#go(() => this.#tellStatus(said, said.payload.task_id ?? ""));
+    } else {
+      const e = this.errand(said);
+      if (e) this.#start(e);
+    }
+  }
+
+  /** Answers a question how things are: with one task, or with all. */
+  async #tellStatus(query: Said, task: string): Promise<void> {
+    const tasks = [...this.#errands.values()].filter((e) => task === "" || task === e.task).map((e) => e.status());
+    tasks.sort((a, b) => (a.task_id < b.task_id ? -1 : a.task_id > b.task_id ? 1 : 0));
+    const status: Status = { status: this.#errands.size > 0 ? "busy" : "idle", tasks };
+    await this.session.tellStatus(query, status);
+  }
+
+  /** Stops the errands of a task, or all of them. They are forgotten at once: the task may be assigned again meanwhile. */
+  #cancel(task: string, reason: string): void {
+    for (const e of [...this.#errands.values()]) {
+      if (task !== "" && task !== e.task) continue;
+      this.#errands.delete(e.key);
+      e.stop(new Cancelled(reason));
+    }
+  }
+
+  /** Begins an errand. One that has its key is stopped for it: what is said last is what counts. */
+  #start(e: Errand): void {
+    e.begin(this.#stop.signal);
+    e.before = this.#errands.get(e.key);
+    this.#errands.set(e.key, e);
+    e.before?.stop(new Again());
+    e.over = this.#running.go(async () => {
+      await this.#finish(e, () => e.do());
+      e.letGo();
+      await e.before?.over; // whoever waits for this one waits for both
+    });
+  }
+
+  /** Waits until an errand may be done. Two of the same key would work at the same files. */
+  async turn(e: Errand): Promise<() => void> {
+    if (e.before) await unless(e.before.over, e.signal);
+    e.before = undefined;
+    return this.#turns.take(e.signal);
+  }
+
+  async #finish(e: Errand, what: () => Promise<typeof unfinished | void>): Promise<void> {
+    let failed: unknown;
+    try {
+      if ((await what()) === unfinished) this.#unfinished++;
+    } catch (error) {
+      failed = new Error(`task ${e.task}: ${spoken(error)}`, { cause: error });
+      if (error instanceof Torn) failed = error;
+    }
+    if (this.#errands.get(e.key) === e) this.#errands.delete(e.key);
+    await this.#troubled(failed);
+  }
+
+  /** Remembers how an errand was answered, for it may be refused, or has been by now. */
+  expects(e: Errand, answer: Sent): void {
+    this.#answered.add(answer.messageId, e);
+    if (answer.error) this.#lost(answer);
+  }
+
+  /** A message of the agent's own was not delivered. */
+  #lost(sent: Sent): void {
+    const e = this.#answered.take(sent.messageId);
+    const why = sent.error!;
+    if (e === undefined) {
+      const answer = sent.type === "task_completion" || sent.type === "review_result";
+      if (!answer) this.#go(() => Promise.reject(why)); // expects comes yet for the others
+    } else if (!e.mendable) {
+      this.#go(() => Promise.reject(new Error(`task ${e.task}, given up: ${spoken(why)}`)));
+    } else {
+      e.mended++;
+      void this.#running.go(() => this.#finish(e, () => e.mend(why)));
+    }
+  }
+
+  #go(what: () => Promise<void>): void {
+    void this.#running.go(() => what().catch((error: unknown) => this.#troubled(error)));
+  }
+
+  /** Tells what went wrong, if something did. The rest goes on, unless nothing can be said any more. */
+  async #troubled(error: unknown): Promise<void> {
+    if (error === undefined) return;
+    let torn: unknown = error;
+    if (!(error instanceof Torn)) torn = await this.session.conn.log("warn", spoken(error)).catch((e: unknown) => e);
+    if (torn instanceof Torn) this.#stop.abort(torn);
+  }
+}
+
+/** Calls a function again and again at times that may move, until the signal is aborted. */
+export async function whenDue(due: () => number, signal: AbortSignal, call: () => Promise<void>): Promise<void> {
+  const never = new Bell();
+  for (;;) {
+    const at = due();
+    try {
+      await never.after(never.rung, signal, Math.max(0, Math.min(at - Date.now(), 0x7fffffff))); // a longer timer fires at once
+    } catch {
+      return;
+    }
+    if (Date.now() >= at && at === due()) await call();
+  }
+}

@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto";
+import { type Code, type Details, type Refusal, Refused, Unsaid } from "./errors.js";
+import { complaint, Members, Raw, read, spell } from "./json.js";
+
+/** The longest line that an orchestrator takes unless it is told otherwise, in bytes. */
+const maxLine = 16 << 20;
+
+/** A time as every message has it: UTC, RFC 3339, milliseconds. */
+export function timestamp(at = new Date()): string {
+  return at.toISOString();
+}
+
+/** Makes a line of what is said, without its end. The orchestrator takes a longer one for log, which is never answered. */
+export function line(message: object): string {
+  const text = spelled(message) ?? "";
+  if (Buffer.byteLength(text) > maxLine) throw new Unsaid(`it cannot be said: it takes more than ${maxLine >> 20} MiB`);
+  return text;
+}
+
+/** Makes a line of a request or an event. The orchestrator knows who speaks, so there is no agentId in it. */
+export function message(type: string, payload: unknown): { id: string; text: string } {
+  const id = randomUUID();
+  return { id, text: line({ type, id, timestamp: timestamp(), payload: document(payload) }) };
+}
+
+/** Spells a payload, which must be an object; none is an empty one. */
+export function document(payload: unknown): Raw {
+  const text = spelled(payload ?? {});
+  if (text?.[0] !== "{") throw new Unsaid("it cannot be said: a payload must be an object");
+  return Raw.part(text);
+}
+
+/** Spells what may be left out: undefined when there is nothing to say. */
+export function value(what: unknown): Raw | undefined {
+  const text = spelled(what);
+  return text === undefined || text === "null" ? undefined : Raw.part(text);
+}
+
+function spelled(what: unknown): string | undefined {
+  try {
+    return spell(what);
+  } catch (error) {
+    throw new Unsaid(`it cannot be said: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
+}
+
+/**
+ * A line of the orchestrator's. Keys are exact, and what stands twice, or is not what
+ * it must be, is told by wrong: such a line is not believed at all.
+ */
+export class Envelope {
+  wrong = false;
+  readonly #members: Members;
+
+  private constructor(members: Members) {
+    this.#members = members;
+  }
+
+  static read(text: string): Envelope | undefined {
+    if (complaint(text) !== undefined) return undefined;
+    text = text.trim();
+    return text[0] === "{" ? new Envelope(new Members(text)) : undefined;
+  }
+
+  /** A text, "" when there is none. */
+  text(key: string): string {
+    const found = this.#find(key)?.value();
+    if (typeof found === "string") return found;
+    this.wrong ||= found !== undefined;
+    return "";
+  }
+
+  /** An object, undefined when there is none. */
+  document(key: string): Raw | undefined {
+    const found = this.#find(key);
+    if (found === undefined || found.text[0] === "{") return found;
+    this.wrong = true;
+    return undefined;
+  }
+
+  #find(key: string): Raw | undefined {
+    const found = this.#members.of(key);
+    this.wrong ||= found.length > 1;
+    return found.length !== 1 || found[0]?.text === "null" ? undefined : found[0];
+  }
+}
+
+/** Reads the error of an answer. One that says nothing is still a no. */
+export function refusal(error: Raw | undefined): Refusal {
+  const said = error?.value<{ code?: unknown; message?: unknown }>();
+  const details = error?.at("details");
+  if (error === undefined || typeof said?.code !== "string" || said.code === "") {
+    const message = "refused, without a word that could be understood";
+    return { code: "INTERNAL_ERROR", message, ...(error && { details: read<Details>(error) }) };
+  }
+  return {
+    code: said.code as Code,
+    message: typeof said.message === "string" ? said.message : "",
+    details: details?.text[0] === "{" ? read<Details>(details) : undefined,
+  };
+}
+
+// What is wrong with an event of the protocol is said here, because nobody answers.
+
+/** Refuses the payload of an event that the orchestrator would pass over in silence. */
+export function checkEvent(event: string, payload: Raw): void {
+  const wrong = complaintAbout(event, payload);
+  if (wrong !== undefined) throw new Unsaid(`event ${event}: ${wrong}`);
+}
+
+function complaintAbout(event: string, payload: Raw): string | undefined {
+  const text = (key: string) => payload.at(key)?.value();
+  const needs = (key: string) => (blank(text(key)) ? `${key} must be a text that says something` : undefined);
+  const may = (key: string) => (["undefined", "string"].includes(typeof (text(key) ?? undefined)) ? undefined : `${key} must be a string`);
+  const object = (key: string) => ((text(key) ?? undefined) === undefined || payload.at(key)?.text[0] === "{" ? undefined : `${key} must be an object`);
+  switch (event) {
+    case "progress": {
+      const progress = text("progress");
+      const fits = typeof progress === "number" && progress >= 0 && progress <= 1;
+      return needs("taskId") ?? may("message") ?? (fits ? undefined : "progress must be from 0 to 1");
+    }
+    case "log":
+      return needs("level") ?? (typeof text("message") === "string" ? undefined : "message must be a string") ?? object("context");
+    case "error":
+      return may("taskId") ?? needs("error") ?? may("stack");
+    case "question":
+      return needs("question") ?? object("context");
+  }
+  return undefined;
+}
+
+/** Says whether something is no text, or one that says nothing. */
+export function blank(what: unknown): boolean {
+  return typeof what !== "string" || /^[ \t\n\r\f]*$/.test(what);
+}
+
+/** Names what failed in front of an error that has not been named yet. */
+export function about(operation: string, error: unknown): unknown {
+  if (error instanceof Unsaid) return new Unsaid(`${operation}: ${error.message}`, { cause: error.cause });
+  if (error instanceof Refused) return new Refused(error, operation);
+  return error;
+}

@@ -1,0 +1,35 @@
+/**
+ * What an agent written in TypeScript needs: it asks the orchestrator, tells it things, hears
+ * its notices and works at its tasks. It gives an agent no more rights than any program has
+ * that prints lines, handles no signals, retries nothing that a caller did not ask to be
+ * retried, and sets no time limits of its own.
+ */
+export { Architect, type Lead, type SessionTaskView } from "./architect.js";
+export { Conn, connect } from "./conn.js";
+export type { Delivery, Order } from "./deliver.js";
+export { Assigned, type Developer, Failed } from "./developer.js";
+export { Ended, Incomplete, Rejected, Undone, Unreviewed } from "./ended.js";
+export { timestamp } from "./envelope.js";
+export {
+  Again, Cancelled, Closed, type Code, type Details, Fatal, Reason, Refused, Shutdown, spoken, Torn, Unfinished, Unsaid, Withdrawn,
+} from "./errors.js";
+export { Job } from "./job.js";
+export { type Heard, Members, Raw } from "./json.js";
+export * from "./mail.js";
+export type { Notice, ShutdownNotice, TaskNotice } from "./notices.js";
+export * from "./protocol.js";
+export * from "./result.js";
+export type { Reviewer } from "./reviewer.js";
+export { inWords } from "./revision.js";
+export type { AgentIdentifier, Said } from "./said.js";
+export { type DeliveryError, Sent, Undelivered } from "./sent.js";
+export * from "./servers.js";
+export { type Identity, Session } from "./session.js";
+export * from "./sessions.js";
+export { SessionTask } from "./sessiontask.js";
+export type {
+  AddNote, AskUser, AssignTask, AutoAssigned, Dependency, Help, Link, Match, Note, Priority, QueryTasks, Requirements, Role, SubmitTask,
+  Task, TaskState, TaskStatus, TypedDependency, UpdateTask, UserAnswer,
+} from "./tasks.js";
+export type { Options } from "./waiting.js";
+export type { Worker } from "./work.js";

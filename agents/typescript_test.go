@@ -1,0 +1,84 @@
+package agents_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/evanw/esbuild/pkg/api"
+	"github.com/stretchr/testify/require"
+)
+
+// TestTypeScript plays the dialogues with the SDK for TypeScript, and runs its other
+// tests and the examples of its README. They are made into JavaScript here, so that
+// node is all they need; whether the types are right is for tsc to say.
+func TestTypeScript(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil && os.Getenv("CI") == "" {
+		t.Logf("THE SDK FOR TYPESCRIPT IS NOT TESTED: %v (with $CI set this fails)", err)
+		return
+	}
+	require.NoError(t, err, "without node nobody knows whether the SDK for TypeScript works")
+	tests, err := filepath.Glob("typescript/tests/*.test.ts")
+	require.NoError(t, err)
+	require.NotEmpty(t, tests)
+	examples := t.TempDir()
+	buildTypeScript(t, typeScriptExamples(t), examples)
+	for _, built := range buildTypeScript(t, tests, t.TempDir()) {
+		t.Run(filepath.Base(built), func(t *testing.T) {
+			t.Parallel()
+			run := exec.CommandContext(t.Context(), node, built)
+			run.Dir = "typescript"
+			run.Env = append(os.Environ(), "EXAMPLES="+examples)
+			out, err := run.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		})
+	}
+}
+
+// typeScriptExamples writes each example of the README into a file of its own.
+func typeScriptExamples(t *testing.T) []string {
+	t.Helper()
+	readme, err := os.ReadFile("typescript/README.md")
+	require.NoError(t, err)
+	folder := t.TempDir()
+	var files []string
+	for i, example := range regexp.MustCompile("(?s)\n```ts\n(.*?)\n```\n").FindAllSubmatch(readme, -1) {
+		file := filepath.Join(folder, fmt.Sprintf("example%02d.ts", i+1))
+		require.NoError(t, os.WriteFile(file, example[1], 0o600))
+		files = append(files, file)
+	}
+	return files
+}
+
+// buildTypeScript makes a file of JavaScript of each file of TypeScript, with the SDK in
+// it, and returns where they are.
+func buildTypeScript(t *testing.T, files []string, folder string) []string {
+	t.Helper()
+	sdk, err := filepath.Abs("typescript/src/index.ts")
+	require.NoError(t, err)
+	built := api.Build(api.BuildOptions{
+		EntryPoints:  files,
+		Outdir:       folder,
+		OutExtension: map[string]string{".js": ".mjs"},
+		Alias:        map[string]string{"@orchestrator/agent": sdk},
+		Bundle:       true,
+		Format:       api.FormatESModule,
+		Platform:     api.PlatformNode,
+		Target:       api.ES2022,
+		TsconfigRaw:  `{}`,
+		Write:        true,
+	})
+	for _, wrong := range append(built.Errors, built.Warnings...) {
+		t.Errorf("%s: %+v", wrong.Text, wrong.Location)
+	}
+	require.False(t, t.Failed())
+	made := make([]string, 0, len(built.OutputFiles))
+	for _, file := range built.OutputFiles {
+		made = append(made, file.Path)
+	}
+	return made
+}
