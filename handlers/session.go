@@ -22,7 +22,7 @@ type session struct {
 	messages int64        // so far
 	refused  int64        // among them
 	last     int64        // the highest sequence number
-	latest   *sessionSaid // the message that is being decided about: what follows from it needs its words
+	latest   *sessionSaid // the message that is being decided about: what follows from it, in the same turn and so in the same batch of the record, needs its words
 }
 
 // member is one of a session.

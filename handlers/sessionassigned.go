@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/review"
 	"orchestrator/wire"
 )
 
@@ -31,7 +32,7 @@ func (f *workAssigned) apply(st *State, r *wire.Record) {
 	w := k.work()
 	if w == nil {
 		w = &work{of: s, task: k, number: r.Seq}
-		w.loop.Max, w.loop.Policy = int(s.spec.MaxIterations), policy(s.spec.OnMax)
+		w.loop.Max, w.loop.Policy = int(s.spec.MaxIterations), review.Policy(s.spec.OnMax)
 		k.needsMore().work = w
 		s.works = append(s.works, w)
 		if before := st.tasks[f.Revises]; before != nil && before.work() != nil {

@@ -214,9 +214,10 @@ func (t *turn) failedWork(w *work, c *wire.Completion) {
 	if len(c.Blockers) > 0 {
 		why += ": " + c.Blockers[0]
 	}
-	if e := c.Error; e != nil {
+	if c.Error != nil {
+		e := *c.Error // as it was said, it stays
 		e.Recoverable, e.SuggestedAction = false, suggested(e.ErrorType)
-		t.troubled(w, e)
+		t.troubled(w, &e)
 	}
 	t.failWork(w, why)
 }

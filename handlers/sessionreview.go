@@ -7,8 +7,6 @@ import (
 	"orchestrator/wire"
 )
 
-func policy(word string) review.Policy { return review.Policy(word) }
-
 // considerRequest decides about a review that an architect asks for.
 func (t *turn) considerRequest(x *saying, r *wire.ReviewRequest) *wire.Error {
 	if before := x.of.byReview[r.ReviewID]; before != nil {

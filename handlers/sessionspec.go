@@ -48,7 +48,8 @@ func (f *sessionClosed) apply(st *State, _ *wire.Record) {
 }
 
 // convene takes on the sessions of the configuration: those that are new, have
-// changed, are gone, or were aborted before this start.
+// changed, or are gone. One that was aborted stays so until the next start: see
+// reconvene.
 func (t *turn) convene(specs []wire.SessionSpec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {

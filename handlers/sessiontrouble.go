@@ -61,7 +61,9 @@ func (t *turn) mayRetry(w *work, e *wire.TaskExecutionError) bool {
 
 // retryWork has the developer of a work begin anew: it is told by the assignment,
 // said again with what went wrong.
-func (t *turn) retryWork(w *work, e *wire.TaskExecutionError) {
+func (t *turn) retryWork(w *work, trouble *wire.TaskExecutionError) {
+	again := *trouble // as it was said, it stays
+	e := &again
 	limit := w.limit
 	if e.ErrorType == wire.ExecutionTimeout {
 		limit *= 2

@@ -37,12 +37,6 @@ func (s *Scope) add(text string) {
 	}
 }
 
-// Allows says whether a file may change.
-func (s *Scope) Allows(file string) bool {
-	steps := mostSteps
-	return s.allows(file, &steps)
-}
-
 // Outside is the files that may not change, as they were given.
 func (s *Scope) Outside(files []string) (outside []string) {
 	steps := mostSteps

@@ -76,10 +76,10 @@ func TestAllows(t *testing.T) {
 	} {
 		s := New([]string{test.pattern})
 		for _, file := range strings.Fields(test.inside) {
-			require.True(t, s.Allows(file), "%q should allow %q", test.pattern, file)
+			require.True(t, allows(s, file), "%q should allow %q", test.pattern, file)
 		}
 		for _, file := range strings.Fields(test.outside) {
-			require.False(t, s.Allows(file), "%q should not allow %q", test.pattern, file)
+			require.False(t, allows(s, file), "%q should not allow %q", test.pattern, file)
 		}
 	}
 }
@@ -88,16 +88,16 @@ func TestAllows(t *testing.T) {
 // Rows: C-75, T-28.
 func TestNeverInside(t *testing.T) {
 	s := New([]string{"**", "**/*", "*", "../**", "/**", "{.,..}/**", `\\**`, "[a-z]:/**", "a\x00b", "a\xff"})
-	require.True(t, s.Allows("a"))
+	require.True(t, allows(s, "a"))
 	for _, file := range []string{
 		"", ".", "./", "..", "../", "../a", "./../a", "a/../../b", "a/..", "/", "/a", "//a", "/../a", "/etc/passwd",
 		`a\b`, `..\a`, `a\..\..\b`, `\\host\share`, `C:\a`, "C:/a", "c:a", "./z:/a", "x/../C:/a",
 		"a\x00b", "a/b\x00", "a\xff", "\xc0\xae\xc0\xae/a", strings.Repeat("a", longestPath+1), strings.Repeat("./", longestPath) + "a",
 	} {
-		require.False(t, s.Allows(file), "%q", file)
+		require.False(t, allows(s, file), "%q", file)
 	}
 	for _, file := range []string{"...", "..a", "a..", ".a", "ab:c", "1:a", "a/c:d", "a b", "a\nb", strings.Repeat("a", longestPath)} {
-		require.True(t, s.Allows(file), "%q", file)
+		require.True(t, allows(s, file), "%q", file)
 	}
 	require.Equal(t, []string{"a\xfe"}, Outside([]string{"a\xff", "a?", "a*"}, []string{"a\xfe"}))
 }
@@ -114,3 +114,5 @@ func TestOutside(t *testing.T) {
 	require.Empty(t, Outside(nil, nil))
 	require.Empty(t, Outside([]string{"a"}, []string{"a", "./a"}))
 }
+
+func allows(s *Scope, file string) bool { return len(s.Outside([]string{file})) == 0 }
