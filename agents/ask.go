@@ -84,10 +84,10 @@ func (c *Conn) forget(id string) {
 }
 
 // answered brings an answer to whoever waits for it. A second one, one that is
-// late and one that makes no sense find nobody.
-func (c *Conn) answered(id string, r reply, wrong *wire.Error) {
+// late and one that makes no sense find nobody: then it is false.
+func (c *Conn) answered(id string, r reply, wrong *wire.Error) bool {
 	if wrong != nil {
-		return
+		return false
 	}
 	c.mu.Lock()
 	call := c.waiting[id]
@@ -96,6 +96,7 @@ func (c *Conn) answered(id string, r reply, wrong *wire.Error) {
 	if call != nil {
 		call <- r
 	}
+	return call != nil
 }
 
 // into decodes an answer. There are documents of others in it, in which keys may

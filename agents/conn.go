@@ -31,6 +31,7 @@ type Conn struct {
 	fresh chan struct{} // rings when there is news
 	post  chan struct{} // rings when there is mail
 	talk  chan struct{} // rings when there is something of a session
+	hatch chan struct{} // rings when something is asked of the agent
 
 	mu      sync.Mutex
 	waiting map[string]chan<- reply // by the id of the request
@@ -46,14 +47,24 @@ type Conn struct {
 	lanes   map[string]*lane        // those that are said again
 	over    error                   // why in has ended
 
-	lanesOpen sync.WaitGroup
+	delegations map[string]*Delegation // that are not over, by the id of the task
+	asks        []asked                // of the agent, that nobody has taken
+	asksSize    int                    // of their lines
+	dropped     int                    // of them, and not told
+	finals      finals                 // of what it was asked
+	serving     int                    // how many serve
+	served      bool                   // somebody has
+	looked      bool                   // somebody has looked for notices
+
+	telling sync.WaitGroup // what has to be said again, or is to be told
 }
 
 // Connect makes a connection of the stream that the orchestrator writes and the
 // one that it reads.
 //
-// It starts one goroutine, which reads in until it ends, and one for as long as
-// there are messages of a session to be said again; Wait waits for them.
+// It starts one goroutine, which reads in until it ends, and others for as long as
+// there are messages of a session to be said again, or it is to be told that what was
+// asked of an agent that does not serve was dropped; Wait waits for them.
 // A blocked read cannot be called back, so the goroutine lives as long as in:
 // an agent's stdin ends when the orchestrator wants the agent to go, or with the
 // process; any other stream is for the caller to close.
@@ -65,8 +76,11 @@ func Connect(in io.Reader, out io.Writer) *Conn {
 		fresh:   make(chan struct{}, 1),
 		post:    make(chan struct{}, 1),
 		talk:    make(chan struct{}, 1),
+		hatch:   make(chan struct{}, 1),
 		waiting: make(map[string]chan<- reply),
 		lanes:   make(map[string]*lane),
+
+		delegations: make(map[string]*Delegation),
 	}
 	go c.listen(in)
 	return c
@@ -81,7 +95,7 @@ func Stdio() *Conn { return Connect(os.Stdin, os.Stdout) }
 // being read.
 func (c *Conn) Wait() error {
 	<-c.done
-	c.lanesOpen.Wait()
+	c.telling.Wait()
 	if err := c.ending(); !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -141,14 +155,19 @@ func (c *Conn) hear(line wire.Line) {
 		}
 	case o.Text("message_type") != "":
 		c.overheard(line.Text)
+	case kind != "":
+		c.handedOver(kind, line.Text)
+	case o.Text("status") != "":
+		c.responded(line.Text)
 	}
 }
 
-// refused brings a no to whoever said what is refused: a request, or a message of
-// a session. Their ids are of one kind, and no two are the same.
+// refused brings a no to whoever said what is refused: a request, a message of a
+// session, or something about delegated work. Their ids are of one kind, and no two
+// are the same.
 func (c *Conn) refused(id string, why *Refusal, wrong *wire.Error) {
-	if wrong == nil && !c.undelivered(id, why) {
-		c.answered(id, reply{err: why}, nil)
+	if wrong == nil && !c.undelivered(id, why) && !c.declined(id, why) && !c.answered(id, reply{err: why}, nil) {
+		c.protested(id, why)
 	}
 }
 
@@ -159,11 +178,15 @@ func (c *Conn) end(err error) {
 		over = fmt.Errorf("reading what the orchestrator says: %w", err)
 	}
 	c.mu.Lock()
-	waiting := c.waiting
-	c.waiting, c.over = nil, over
+	waiting, delegations := c.waiting, c.delegations
+	c.waiting, c.delegations, c.over = nil, nil, over
 	c.mu.Unlock()
+	unanswered := fmt.Errorf("%w: %w", errUnanswered, over)
 	for _, call := range waiting {
-		call <- reply{err: fmt.Errorf("%w: %w", errUnanswered, over)}
+		call <- reply{err: unanswered}
+	}
+	for _, d := range delegations {
+		d.lose(unanswered)
 	}
 }
 

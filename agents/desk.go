@@ -2,10 +2,7 @@ package agents
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"runtime/debug"
 	"sync"
 
 	"orchestrator/wire"
@@ -38,13 +35,7 @@ func (d *desk) work(ctx context.Context, capacity int) error {
 	stop(d.conn.ending()) // which is why there is nothing more, if nothing else was
 	d.running.Wait()
 	d.conn.allSaid(context.WithoutCancel(ctx)) // the work is over, what came of it may not be told yet
-	switch cause := context.Cause(ctx); {
-	case !errors.Is(cause, ErrShutdown) && !errors.Is(cause, io.EOF):
-		return cause
-	case d.unfinished > 0:
-		return fmt.Errorf("%d of the tasks left unfinished: %w", d.unfinished, cause)
-	}
-	return nil
+	return parting(ctx, d.unfinished)
 }
 
 // heed does what an event asks for. It waits for nothing.
@@ -110,23 +101,9 @@ func (d *desk) cancel(task, reason string) {
 	}
 }
 
-// troubled tells what went wrong, if something did. The rest goes on, unless
-// nothing can be said any more.
-func (d *desk) troubled(err error) {
-	if err != nil && !errors.Is(err, errTorn) {
-		err = d.conn.Log("warn", err.Error(), nil)
-	}
-	if errors.Is(err, errTorn) {
-		d.stop(err)
-	}
-}
+// troubled tells what went wrong with one errand.
+func (d *desk) troubled(err error) { d.conn.troubled(d.stop, err) }
 
 // panicked tells where a function of the agent's author panicked, and returns what
 // there is to say of it.
-func (d *desk) panicked(task string, reason any) error {
-	err := fmt.Errorf("it panicked: %v", reason)
-	_ = d.conn.Tell("error", wire.Trouble{ // a broken stream shows in the answer
-		TaskID: task, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
-	})
-	return err
-}
+func (d *desk) panicked(task string, reason any) error { return d.conn.panicked("it", task, reason) }

@@ -25,8 +25,11 @@ type player struct {
 	started map[string]chan result  // by their numbers
 	sent    map[string]*agents.Sent // likewise
 	said    map[string]*agents.Said // by message_id
-	handed  chan *handed
-	hands   map[string]*handed // by WHO
+
+	delegated map[string]*agents.Delegation // by their numbers
+
+	handed chan *handed
+	hands  map[string]*handed // by WHO
 }
 
 // result is what came of something that was started.
@@ -38,7 +41,7 @@ type result struct {
 func newPlayer(s *stage, conn *agents.Conn) player {
 	p := player{
 		s: s, conn: conn, started: make(map[string]chan result), sent: make(map[string]*agents.Sent),
-		said: make(map[string]*agents.Said), handed: make(chan *handed, 10), hands: make(map[string]*handed),
+		said: make(map[string]*agents.Said), delegated: make(map[string]*agents.Delegation), handed: make(chan *handed, 10), hands: make(map[string]*handed),
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p
@@ -116,19 +119,21 @@ func (p *player) act(word, rest string) {
 	case "work", "develop", "review", "lead", "order":
 		w := words(rest, 2)
 		p.role(word, w[0], w[1])
-	case "task", "plan", "mail", "assignment", "rescope", "request", "mend":
+	case "task", "plan", "mail", "assignment", "rescope", "request", "mend", "job":
 		w := words(rest, 2)
 		p.hand(word, w[0], w[1])
 	case "do":
 		w := words(rest, 3)
-		p.hands[w[0]].do(p.s, w[1], w[2])
+		p.does(p.hands[w[0]], w[1], w[2])
 	case "sees":
 		w := words(rest, 3)
 		p.hands[w[0]].sees(p.s, w[1], w[2])
 	case "news", "said":
 		p.hears(word, rest)
 	default:
-		p.comes(word, rest)
+		if !p.delegates(word, rest) {
+			p.comes(word, rest)
+		}
 	}
 }
 
@@ -169,8 +174,11 @@ func (p *player) comes(word, rest string) {
 		p.refused(err, w[1], w[2])
 	case "done":
 		require.NoError(p.s, err)
-		if sent, ok := value.(*agents.Sent); ok {
-			p.sent[w[0]] = sent
+		switch value := value.(type) {
+		case *agents.Sent:
+			p.sent[w[0]] = value
+		case *agents.Delegation:
+			p.delegated[w[0]] = value
 		}
 	case "unsaid":
 		var refused *agents.Refusal

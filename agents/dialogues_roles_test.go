@@ -78,13 +78,17 @@ type handed struct {
 	with      any
 	acts      chan action
 	answered  chan result // what came of asking for help
-	did       chan error  // what came of progress
+	did       chan error  // what came of progress, or of an artifact
 	job       *agents.Job
+	skilled   *agents.Delegated
 	progress  func(with string) error
 }
 
 // action is what a function does.
-type action struct{ word, with string }
+type action struct {
+	word, with string
+	done       chan result // what came of delegating
+}
 
 // hand waits until a function is called.
 func (p *player) hand(kind, who, with string) {
@@ -94,11 +98,17 @@ func (p *player) hand(kind, who, with string) {
 	p.tells(with, h.with)
 }
 
-// do has a function do something.
-func (h *handed) do(s *stage, what, with string) {
-	h.acts <- action{what, with}
-	if what == "progress" {
-		require.NoError(s, await(s, h.did, "the end of progress"))
+// does has a function do something.
+func (p *player) does(h *handed, what, with string) {
+	act := action{word: what, with: with}
+	if what == "delegate" {
+		w := words(with, 2)
+		act.with, act.done = w[1], make(chan result, 1)
+		p.started[w[0]] = act.done
+	}
+	h.acts <- act
+	if what == "progress" || what == "artifact" {
+		require.NoError(p.s, await(p.s, h.did, "the end of "+what))
 	}
 }
 
@@ -121,6 +131,10 @@ func (p *player) called(h *handed) (returned string, err error) {
 			}
 			p.read(act.with, &f)
 			return "", agents.Fatal(f.Code, errors.New(f.Error))
+		case "fault":
+			return "", p.fault(act.with)
+		case "ask", "artifact", "delegate":
+			p.jobs(h, act)
 		case "progress":
 			err := h.progress(act.with)
 			h.did <- err
@@ -153,10 +167,22 @@ func (p *player) failing(with string) (string, error) {
 // sees expects that a function is told something.
 func (h *handed) sees(s *stage, what, rest string) {
 	var text string
-	if rest != "" {
+	if rest != "" && what != "input" && what != "refused" {
 		text = parsed(s, rest).(string)
 	}
 	switch what {
+	case "refused":
+		var refused *agents.Refusal
+		r, w := await(s, h.answered, "a refusal"), words(rest, 2)
+		require.ErrorAs(s, r.err, &refused)
+		require.Equal(s, w[0], string(refused.Code))
+		s.tells(w[1], refused)
+		return
+	case "input":
+		r := await(s, h.answered, "input")
+		require.NoError(s, r.err)
+		require.Empty(s, s.same(parsed(s, rest), parsed(s, string(r.value.(wire.Raw))), ""))
+		return
 	case "answer":
 		r := await(s, h.answered, "an answer")
 		require.NoError(s, r.err)

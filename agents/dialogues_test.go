@@ -26,6 +26,7 @@ import (
 // TestDialogues plays the dialogues that every SDK plays; dialogues/README.md says
 // what stands in them.
 func TestDialogues(t *testing.T) {
+	t.Setenv("ORC_AGENT_ID", "")
 	files, err := filepath.Glob("dialogues/*.txt")
 	require.NoError(t, err)
 	require.Greater(t, len(files), 5)
@@ -78,12 +79,13 @@ type stage struct {
 	lines chan string       // that the SDK has printed
 	known map[string]string // what the names stand for
 	uuids map[string]bool
+	given map[string]bool // the tasks that were delegated to the agent
 }
 
 func (d dialogue) play(t *testing.T) {
 	in, say := io.Pipe()
 	hear, out := io.Pipe()
-	s := &stage{T: t, say: say, lines: make(chan string, 100), known: make(map[string]string), uuids: make(map[string]bool)}
+	s := &stage{T: t, say: say, lines: make(chan string, 100), known: make(map[string]string), uuids: make(map[string]bool), given: make(map[string]bool)}
 	s.player = newPlayer(s, agents.Connect(in, out))
 	go s.listen(hear)
 	place := ""
@@ -142,6 +144,7 @@ func (s *stage) take(word, rest string) {
 	case ">":
 		s.hears(await(s, s.lines, "the line"), rest)
 	case "<":
+		s.isGiven(s.expand(rest))
 		s.write(s.expand(rest) + "\n")
 	case "<part":
 		if head, space := strings.CutSuffix(rest, `\`); space {
@@ -170,9 +173,13 @@ func (s *stage) write(text string) {
 // hears compares a line with what it must be, to the orchestrator as well.
 func (s *stage) hears(line, want string) {
 	s.Helper()
-	ears := wire.Reader{Depth: 1000, Agent: s.me.Agent}
-	_, log := ears.Parse([]byte(line)).(wire.Log)
-	require.False(s, log, "it is no message to the orchestrator: %.200q", line)
+	ears := wire.Reader{Depth: 1000, Agent: s.me.Agent, Given: func(id string) bool { return s.given[id] }}
+	switch message := ears.Parse([]byte(line)).(type) {
+	case wire.Log:
+		require.Fail(s, "it is no message to the orchestrator", "%.200q", line)
+	case *wire.Refused:
+		require.NotContains(s, message.Type, "task:", "%s: %.200q", message.Err, line)
+	}
 	if why := s.same(parsed(s, s.expand(want)), parsed(s, line), ""); why != "" {
 		require.Fail(s, why, "want %.2000s\ngot  %.2000s", want, line)
 	}

@@ -61,18 +61,52 @@
 //
 // Talk is for those who want nothing but the messages. Work, News and the roles
 // take the same notices, so an agent has one of them at a time; a role has no use
-// for other notices than those about its tasks and the shutdown.
+// for other notices than those about its tasks and the shutdown. Serve takes none.
+//
+// # Delegation
+//
+// An agent delegates work to another one with a task request, and hears in responses
+// how it stands and what came of it. The two sides are
+//
+//	Delegate   gives a Delegation: Responses, Wait, Status, Update, Cancel
+//	Serve      calls a Skill for each Delegated, by the type of the request
+//
+// and both go on beside all else that an agent does. The id of the task is all that
+// there is to tell responses, and refusals, apart: so one thing at a time is said of a
+// Delegation, and is over when something is said of it from the other side.
+//
+// A Skill says that its job is at work (Progress), asks for input (Ask), keeps what it
+// has made for the end (Artifact), and delegates parts of it (Delegate), in the trace
+// and the conversation of the job. Its job comes to one final response:
+//
+//	the Skill returns          the response
+//	a result, or nil           completed, with that or {}
+//	a *Fault                   failed, with its code and details, and whether another try may go well
+//	any other error, a panic   failed, INTERNAL_ERROR
+//	when it was cancelled      cancelled, which is said before it returns
+//	because the agent goes     none: the orchestrator knows what becomes of it
+//
+// A connection remembers the final responses of the latest jobs, so one that is asked
+// for twice is done once, unless it was cancelled or another try may go well. A
+// response that is refused because the agent has said too much is said again, if it is
+// a question or the final one.
+//
+// A run of an agent knows nothing of what the one before it has delegated; but who asks
+// for the same once more, with the same id, hears what became of it. What an agent can
+// do, and so which types reach it, is said in the orchestrator's configuration or with
+// UpdateCapabilities.
 //
 // # Who waits for whom
 //
 // One goroutine reads, and it waits for nothing but the stream: an answer goes
-// to whoever asked, a notice into a queue that has no bound, and a message of a
-// session into another. So an agent that is busy for an hour, or never looks at
-// its notices, still gets its answers. The queues hold what the orchestrator has
-// said and nobody has taken, a few hundred bytes each notice: there are no more
-// assignments than tasks that the agent may have at a time. Mail waits for the
-// message before it in a queue of its own, which has no bound either, and neither
-// notices nor tasks wait for mail.
+// to whoever asked, a notice into a queue that has no bound, a message of a session
+// into another, and what is asked of the agent into a third. So an agent that is
+// busy for an hour, or never looks at its notices, still gets its answers. The queues
+// hold what the orchestrator has said and nobody has taken, a few hundred bytes each
+// notice: there are no more assignments than tasks that the agent may have at a time,
+// and no more requests; of those that reach an agent that does not serve the latest are
+// kept, and the log counts the others. Mail waits for the message before it in a queue of its own,
+// which has no bound either, and neither notices nor tasks wait for mail.
 //
 // Whoever speaks writes by itself, one at a time, and waits while the
 // orchestrator does not read.
@@ -89,7 +123,7 @@
 // It gives an agent no more rights than any program has that prints lines: what
 // it knows of the orchestrator is package wire. It handles no signals, retries
 // no request that a caller did not ask to be retried, sets no time limits of its
-// own, and passes over every line that is no answer, no notice and no message of a
-// session. It runs nothing that a message asks it to run: the custom checks of a
-// review are for the reviewer to judge.
+// own, and passes over every line that is no answer, no notice, no message of a
+// session and none about delegated work. It runs nothing that a message asks it to
+// run: the custom checks of a review are for the reviewer to judge.
 package agents

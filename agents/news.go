@@ -31,7 +31,8 @@ type Notice struct {
 func (n Notice) Read(into any) error { return reply{payload: n.Payload}.into(into) }
 
 // News are the notices, in order, from the first one on: none is lost because it
-// came before somebody looked. It ends when ctx does, or when the stream has
+// came before somebody looked, but by an agent that serves and has not looked so far,
+// which keeps the latest few thousand. It ends when ctx does, or when the stream has
 // ended and all is taken. Each notice goes to one taker, and Work is one.
 func (c *Conn) News(ctx context.Context) iter.Seq[Notice] {
 	return func(yield func(Notice) bool) {
@@ -70,6 +71,7 @@ func (c *Conn) next(ctx context.Context) (Notice, bool) {
 func (c *Conn) take() (notice Notice, left int, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.looked = true
 	if left = len(c.news); left > 0 {
 		notice = c.news[0]
 		c.news[0] = Notice{}
@@ -83,8 +85,14 @@ func (c *Conn) noticed(notice Notice) {
 	c.mu.Lock()
 	c.news = append(c.news, notice)
 	c.told++
+	if c.served && !c.looked && len(c.news) > remembered {
+		c.news[0], c.news = Notice{}, c.news[1:]
+	}
 	c.mu.Unlock()
 	c.ring()
+	if notice.Name == Shutdown {
+		c.wanted(asked{leave: true})
+	}
 }
 
 // ring says that there is news.

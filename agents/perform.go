@@ -3,8 +3,6 @@ package agents
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"orchestrator/wire"
@@ -56,11 +54,7 @@ func (w *work) call(ctx context.Context, j *Job, do func(context.Context, *Job) 
 // panicked tells where a function of the worker panicked, at a task if there is
 // one, and returns what there is to say of it.
 func (w *work) panicked(task string, reason any) error {
-	err := fmt.Errorf("the handler panicked: %v", reason)
-	_ = w.conn.Tell("error", wire.Trouble{ // a broken stream shows in the report
-		TaskID: task, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
-	})
-	return err
+	return w.conn.panicked("the handler", task, reason)
 }
 
 // complete reports a result. One that the orchestrator does not take fails the

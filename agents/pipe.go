@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"orchestrator/wire"
@@ -17,7 +18,9 @@ import (
 func Pipe() (*Conn, *Peer) {
 	in, say := io.Pipe()
 	hear, out := io.Pipe()
-	return Connect(in, out), &Peer{say: say, hear: hear, lines: bufio.NewReader(hear), ears: wire.Reader{Depth: depth}}
+	p := &Peer{say: say, hear: hear, lines: bufio.NewReader(hear), handed: make(map[string]bool)}
+	p.ears = wire.Reader{Depth: depth, Given: p.has}
+	return Connect(in, out), p
 }
 
 // Peer is the orchestrator's end of a Pipe. It decides nothing: what is answered
@@ -27,11 +30,15 @@ type Peer struct {
 	hear  *io.PipeReader
 	lines *bufio.Reader
 	ears  wire.Reader
+
+	mu     sync.Mutex
+	handed map[string]bool // the tasks that the agent was given as task requests
 }
 
 // Hear waits for the next line that the agent says, and what it is to the
 // orchestrator: a *wire.Request, a *wire.Report, a *wire.Session, wire.Log and so
-// on. Who the agent is, it is believed. It is for one goroutine at a time.
+// on. Who the agent is, it is believed, and which tasks it was handed the Peer knows.
+// It is for one goroutine at a time.
 func (p *Peer) Hear() (line string, message wire.Message, err error) {
 	text, err := p.lines.ReadBytes('\n')
 	if err != nil {
@@ -110,6 +117,7 @@ func (p *Peer) Close() {
 }
 
 func (p *Peer) write(line []byte) error {
+	p.hands(line)
 	_, err := p.say.Write(line)
 	return err
 }

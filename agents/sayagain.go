@@ -78,7 +78,7 @@ func (c *Conn) sayLater(sent *Sent, why *Undelivered) bool {
 	if l == nil {
 		l = &lane{name: name, open: make(chan struct{}), wait: pause, most: mostAgain}
 		c.lanes[name] = l
-		c.lanesOpen.Go(func() { c.sayAgain(l) })
+		c.telling.Go(func() { c.sayAgain(l) })
 	}
 	at, _ := slices.BinarySearchFunc(l.held, sent.place, func(h held, place int64) int { return cmp.Compare(h.sent.place, place) })
 	l.held = slices.Insert(l.held, at, held{sent: sent, line: line})

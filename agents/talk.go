@@ -150,6 +150,7 @@ func (c *Conn) nextEvent(ctx context.Context, notices bool) (event, bool) {
 func (c *Conn) takeEvent(notices bool) (e event, ok, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.looked = c.looked || notices
 	taken := c.told - int64(len(c.news))
 	switch {
 	case len(c.heard) > 0 && (!notices || c.heard[0].before <= taken):

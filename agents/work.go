@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -103,13 +102,7 @@ func (c *Conn) WorkAs(ctx context.Context, worker Worker) error {
 	}
 	stop(c.ending()) // which is why there is no more news, if nothing else was
 	w.running.Wait()
-	switch cause := context.Cause(ctx); {
-	case !errors.Is(cause, ErrShutdown) && !errors.Is(cause, io.EOF):
-		return cause
-	case w.unfinished > 0:
-		return fmt.Errorf("%d of the tasks left unfinished: %w", w.unfinished, cause)
-	}
-	return nil
+	return parting(ctx, w.unfinished)
 }
 
 // work is one call of WorkAs.
@@ -214,13 +207,5 @@ func (w *work) finish(j *Job, err error) {
 	}
 }
 
-// troubled tells what went wrong, if something did. It concerns one task or one
-// message, and the others go on, unless nothing can be said any more.
-func (w *work) troubled(err error) {
-	if err != nil && !errors.Is(err, errTorn) {
-		err = w.conn.Log("warn", err.Error(), nil)
-	}
-	if errors.Is(err, errTorn) {
-		w.stop(err)
-	}
-}
+// troubled tells what went wrong with one task or one message.
+func (w *work) troubled(err error) { w.conn.troubled(w.stop, err) }

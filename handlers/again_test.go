@@ -11,7 +11,7 @@ import (
 // it gives the same answer and has no second effect: at once, after a restart
 // from a snapshot, and after one from the records.
 //
-// Rows: B-30, T-23.
+// Rows: B-30, D-39, T-23.
 func TestAllRepeats(t *testing.T) {
 	requests := []string{ // each follows from those before it
 		`boss r submit-task {"type":"t","name":"up"}`,
@@ -36,6 +36,8 @@ func TestAllRepeats(t *testing.T) {
 		`dev r fail-task {"taskId":"$y","error":"e"}`,
 		`dev r ask-user {"question":"?"}`,
 		`boss r send-session-message {"message":{"message_id":"msg-1","timestamp":"2026-11-21T14:00:00Z","sequence_number":1,"from_agent":{"agent_id":"boss","agent_type":"architect"},"to_agent":{"agent_id":"dev","agent_type":"developer"},"message_type":"status_query","payload":{}}}`,
+		`boss r submit-task-request {"id":"z","type":"sql","payload":{}}`,
+		`boss r update-task-request {"taskId":"z","input":1}`,
 	}
 	known := make(map[string]bool)
 	p := newPlayer(t)

@@ -23,9 +23,12 @@ type agent struct {
 	system     wire.Raw           // what else it said
 	state      agentState
 	run        string
-	ended      bool // it has
-	stale      bool // it runs, but takes or says nothing
-	deaf       bool // it takes no messages for now
+	ended      bool          // it has
+	stale      bool          // it runs, but takes or says nothing
+	deaf       bool          // it takes no messages for now
+	returns    bool          // it runs, or is to: by itself, as far as is known
+	handsOn    int           // tasks that it has handed on and that have not ended
+	owed       []*delegation // whose latest response it has not got
 	holds      []*task
 	number     int64 // in the order in which agents became known
 	given      int64 // number of the record that gave it its latest task
@@ -141,6 +144,8 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 	s.equip(a, wire.ReadCapabilities(f.Abilities))
 	s.offer(a)
 	s.wishes.gain(a)
+	s.stir(a)
+	s.bringOwed(a) // it may take messages now
 }
 
 // equip notes what an agent can do.
@@ -186,6 +191,7 @@ func (f *agentCapable) apply(s *State, r *wire.Record) {
 		s.equip(a, a.said)
 		s.offer(a)
 		s.wishes.gain(a)
+		s.stir(a)
 	}
 	s.remember(agentOf(r.From), f.Request, s.server(a), nil)
 }
@@ -232,7 +238,7 @@ func (t *turn) oddCapabilities(a *agent, c *wire.Capabilities) {
 
 func newAgent(name string) *agent {
 	return &agent{
-		Member: wire.Member{ID: name}, state: offline, actor: agentPrefix + name, serverID: wire.ServerID(name),
+		Member: wire.Member{ID: name}, state: offline, returns: true, actor: agentPrefix + name, serverID: wire.ServerID(name),
 	}
 }
 
@@ -242,6 +248,11 @@ func (s *State) meet(a *agent) {
 	a.number = s.met
 	s.agents[a.ID] = a
 	s.order = append(s.order, a)
+	for _, k := range s.owned[a.actor] { // somebody of that name has been here before
+		if k.delegation() != nil && k.view.SubmittedBy == a.actor && !k.view.State.Final() {
+			s.handsOn(k, +1)
+		}
+	}
 }
 
 // agentForgotten says that an agent is no longer there. What it has submitted
@@ -254,6 +265,9 @@ func (*agentForgotten) kind() string { return wire.EventAgentForgotten }
 
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents[f.ID]
+	for _, d := range slices.Clone(a.owed) {
+		s.settleOwed(d) // nobody of that name is left to hear it
+	}
 	s.market.withdraw(a)
 	s.unhear(a)
 	s.detach(a)
@@ -275,6 +289,9 @@ func (t *turn) enlist(r *wire.Roster) {
 			continue
 		}
 		t.fact(agentPrefix+m.ID, "", &agentKnown{m})
+		if m.Deaf {
+			t.takeBack(t.agents[m.ID], m.ID+" takes no messages any more")
+		}
 	}
 	for _, a := range slices.Clone(t.order) {
 		if there[a.ID] || a.remote != nil {
@@ -308,9 +325,11 @@ func (t *turn) requeue(k *task, f *taskRequeued) {
 		})
 		return
 	}
+	parts := k.parts()
 	t.withdraw(k)
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, k.view.AssignedTo
 	t.fact("", k.view.ID, f)
+	t.cancelParts(parts)
 	t.orphans = append(t.orphans, orphan{task: k, of: f.Agent})
 }
 
@@ -318,11 +337,15 @@ func (t *turn) requeue(k *task, f *taskRequeued) {
 // dispatched, or that it could not be told, which frees it. A task that came to
 // its agent in another way waits until the agent asks.
 func (t *turn) told(m *wire.Told) {
-	if m.Said != 0 {
+	if m.Said != 0 && m.Task == "" {
 		t.handed(m)
 		return
 	}
 	k := t.tasks[m.Task]
+	if k != nil && k.delegation() != nil {
+		t.carried(k.delegation(), m)
+		return
+	}
 	if k == nil || k.view.State != wire.TaskAssigned || k.view.AssignedTo != m.Agent || k.run != m.Run || k.way != dispatched {
 		return // it was faster, or is gone
 	}

@@ -73,8 +73,12 @@ func assignTask(t *turn, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
 	return t.reply(k), nil
 }
 
-// assignedInSession refuses to give a task to somebody that its architect gives out.
+// assignedInSession refuses to give a task to somebody that its architect gives out, or
+// whoever has handed it on.
 func assignedInSession(k *task) *wire.Error {
+	if k.delegation() != nil && !k.view.State.Final() {
+		return wasHandedOn(k)
+	}
 	w := k.work()
 	if w == nil || k.view.State.Final() {
 		return nil

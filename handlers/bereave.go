@@ -17,6 +17,8 @@ const poison = 2
 func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
 	switch {
 	case k.way == inSession: // see bereaveWorks
+	case k.way == handed && !k.view.State.Final():
+		t.loseHolder(k, a, how, code, ordered)
 	case k.view.State.Final(): // it has come to nothing with another that the agent had
 	case k.way != dispatched:
 		t.retry(k, a, how, code, ordered)
@@ -65,6 +67,7 @@ func (t *turn) giveBack(a *agent) {
 			t.requeue(k, &taskRequeued{Why: "its agent does not run any more"})
 		}
 	}
+	t.shift(a)
 }
 
 // orphan is a task that has lost its agent.
@@ -73,12 +76,14 @@ type orphan struct {
 	of   string
 }
 
-// rehome gives tasks with requirements that have lost their agents in this turn
-// to others. It is for its end, when all is known of who is online.
+// rehome gives tasks with requirements, and those that were handed on, that have lost
+// their agents in this turn to others. It is for its end, when all is known of who is online.
 func (t *turn) rehome() {
 	slices.SortStableFunc(t.orphans, func(a, b orphan) int { return inTurn(a.task, b.task) })
 	for _, o := range t.orphans {
-		if t.free(o.task) {
+		if o.task.delegation() != nil {
+			t.handOver(o.task, o.of)
+		} else if t.free(o.task) {
 			t.place(o.task, match.Conditions{Online: true, Not: o.of})
 		}
 	}

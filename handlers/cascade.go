@@ -16,7 +16,7 @@ import (
 func (t *turn) complete(k *task, result *wire.Result, mk *mark) {
 	before := len(t.out.Records)
 	t.fact("", k.view.ID, &taskDone{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Request: mk, read: result,
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: t.responded == k, Request: mk, read: result,
 	})
 	t.tellEnd(k, wire.OutcomeCompleted, "Completed by "+t.from.String())
 	for _, o := range result.Oddities {
@@ -31,6 +31,7 @@ func (t *turn) complete(k *task, result *wire.Result, mk *mark) {
 			ID: k.view.ID, Name: k.view.Name, State: k.view.State, Resolved: resolved, Unblocked: len(unblocked),
 		})
 	}
+	t.respondFor(k, nil, result.Document)
 }
 
 // announce ends a turn: what was decided on the way is complete.
@@ -176,6 +177,8 @@ func (t *turn) unblock(tasks []*task) {
 		switch {
 		case k.work() != nil:
 			t.release(k.work())
+		case k.delegation() != nil:
+			t.stir(t.agents[k.view.AssignedTo])
 		case k.view.State == wire.TaskAssigned:
 			t.tellAssigned(t.agents[k.view.AssignedTo], k)
 		case t.free(k):

@@ -33,6 +33,12 @@ func (f *taskCreated) check(s *State) error {
 		return errors.New("the task has no id")
 	case s.tasks[f.ID] != nil:
 		return fmt.Errorf("there is a task %s already", f.ID)
+	case f.Delegated != nil:
+		request, err := f.Delegated.read()
+		if err != nil {
+			return err
+		}
+		f.request = request
 	}
 	for _, d := range f.Dependencies {
 		if s.tasks[d.On] == nil {
@@ -69,7 +75,12 @@ func (f *taskRequeued) check(s *State) error { return s.checkTask(f.ID, heldStat
 func (f *taskDone) check(s *State) error {
 	return s.checkTask(f.ID, heldStates...)
 }
-func (f *taskFailed) check(s *State) error    { return s.checkTask(f.ID, heldStates...) }
+func (f *taskFailed) check(s *State) error {
+	if k := s.tasks[f.ID]; k != nil && k.delegation() != nil { // it may be that nobody can be found for it
+		return s.checkTask(f.ID, openStates...)
+	}
+	return s.checkTask(f.ID, heldStates...)
+}
 func (f *taskPlanned) check(s *State) error   { return s.checkTask(f.ID, wire.TaskPlanning) }
 func (f *taskRevise) check(s *State) error    { return s.checkTask(f.ID, wire.TaskPlanReview) }
 func (f *taskCancelled) check(s *State) error { return s.checkTask(f.ID, openStates...) }

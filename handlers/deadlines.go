@@ -29,6 +29,9 @@ func (s *State) Due() (time.Time, bool) {
 	if watched := s.sessions.watched; len(watched) > 0 && !s.stopping && (!some || watched[0].due.Before(due)) {
 		due, some = watched[0].due, true
 	}
+	if handed := s.delegations.due; len(handed) > 0 && !s.stopping && (!some || handed[0].due.Before(due)) {
+		due, some = handed[0].due, true
+	}
 	return due, some
 }
 
@@ -47,7 +50,8 @@ func (s *State) keepDeadline(q *question) {
 
 // expire ends the questions whose time has passed, and finds servers that are
 // not heard of any more, actors whose heartbeat stays away, session messages that
-// are to be tried again, and developers who are silent.
+// are to be tried again, developers who are silent, and tasks that were handed on and
+// are to be tried again or asked about in vain.
 func (t *turn) expire(late bool) {
 	if late {
 		t.fact("", "", new(stoodStill)) // who is there has its time again to say so
@@ -56,6 +60,7 @@ func (t *turn) expire(late bool) {
 	t.missBeats()
 	t.retryParcels()
 	t.watch()
+	t.tryAgain()
 	for len(t.deadlines) > 0 && !t.deadlines[0].deadline.After(t.at) {
 		q := t.deadlines[0]
 		waited := q.waited(t.State)

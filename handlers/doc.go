@@ -40,7 +40,8 @@
 // told. One that says what it requires in a document is matched (package match):
 // when somebody asks for it, when the last task that it waited for is done, and
 // when an agent comes, has room again or can do more; not when it is created,
-// unless the rules say so. The third way is by hand. Of tasks that were matched
+// unless the rules say so. The third way is by hand. Tasks of sessions, and those that
+// were handed on, have ways of their own (see below). Of tasks that were matched
 // or given by hand the agent says itself when it starts, or by saying how it
 // ended, but not where each step is said by itself (Actor.Strict).
 //
@@ -136,6 +137,34 @@
 // A completion always comes: when a developer dies twice over a task, takes twice
 // its time twice, or is gone, it is said for it; and so it is when somebody ends a
 // session's task by another door.
+//
+// # Delegation
+//
+// Somebody hands a task on with a task request: to an agent that is named, or to the
+// one of those that can do it that is most likely to begin at once. The request is
+// forwarded as it came, with who has had it in hand so far (the chain, which nobody
+// may be in twice) and with the trace, the baggage, the conversation and the parent of
+// what it is a part of, where it does not say these itself. What is refused is no task.
+//
+//	pending -> assigned -> forwarded -> running -> done | failed | cancelled
+//	   ^          ^            |           |  ^
+//	   |          +- returned -+           v  |
+//	   +---- retried, requeued ------- needs_human
+//
+// An agent gets a task when it has room for it, the most urgent first. What it has
+// handed on itself, and waits for, takes no room. It responds as often as it likes, and
+// its responses go on word for word to the source of the task: at once, or, the latest of
+// them, when the source reads again or runs again. Where the agent does not say how the
+// task ends (it has ended, somebody has cancelled the task, it was completed in another
+// dialect), that is said in its place: each task that was handed on gets one final
+// response. Input that it requires is a question for people; the answer, or an update by
+// the source, is brought to the agent.
+//
+// Whoever asks how a task stands is told by the agent, or by what is known when it does
+// not say so within a second. A task whose agent ends is given to it again, or to
+// another; one that failed and may go better is tried again as often as the rules say.
+// What was handed on in the course of a task that has failed, was cancelled or is begun
+// anew is cancelled with it.
 //
 // # Repeats
 //

@@ -19,10 +19,13 @@ type turn struct {
 	pages     []Page        // of the log, that the answer needs
 	until     int64         // and no record after this one, when it was given before; 0: all
 	out       *Outcome
-	took      time.Duration // since the input came
-	bySession bool          // a session ends a task now: nobody has to be told
-	hushed    string        // an agent that hears of it already
-	lost      bool          // no run is there any more, though it looks so
+	took      time.Duration     // since the input came
+	bySession bool              // a session ends a task now: nobody has to be told
+	hushed    string            // an agent that hears of it already
+	responded *task             // its agent says itself how it ends
+	fault     *wire.TaskFault   // why a task that was handed on fails now, if that is known better than in words
+	departed  map[*agent]string // that do not come back by themselves
+	lost      bool              // no run is there any more, though it looks so
 
 	orphans       []orphan         // of this turn
 	announcements []*taskAnnounced // that end the turn
@@ -100,8 +103,10 @@ func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 	}
 	t.rehome()
 	t.dispatch()
+	t.forward()
 	t.announce()
 	t.bring()
+	t.bringResponses()
 }
 
 // ask handles a request.

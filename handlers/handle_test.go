@@ -93,7 +93,6 @@ func TestForeignInput(t *testing.T) {
 	for name, message := range map[string]wire.Message{
 		"no kind of happening": &wire.Event{Kind: "agent.danced"},
 		"a log line":           wire.Log{},
-		"a foreign message":    &wire.Foreign{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := atWork(t)

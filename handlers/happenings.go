@@ -63,7 +63,7 @@ func (s *State) awake(at time.Time) {
 		s.market.withdraw(a)
 		a.wrecked = a.wrecked || a.alive()
 		s.endLife(a)
-		a.state, a.stale, a.deaf, a.run = offline, false, false, ""
+		a.state, a.stale, a.deaf, a.run, a.returns = offline, false, false, "", true
 		s.waitAgain(a, at)
 		s.stand(a)
 	}
@@ -76,7 +76,9 @@ func (s *State) awake(at time.Time) {
 func (f *happened) change(a *agent) {
 	switch f.what {
 	case wire.EventStarting:
-		a.state = starting
+		a.state, a.returns = starting, true
+	case wire.EventWaiting, wire.EventRestarting:
+		a.returns = true
 	case wire.EventStarted:
 		a.state, a.run, a.stale, a.deaf, a.ended = up, f.Run, false, false, false
 		for _, k := range a.holds {
@@ -87,16 +89,16 @@ func (f *happened) change(a *agent) {
 			f.hearing(a)
 		}
 	case wire.EventStopAsked:
-		a.state = leaving
+		a.state, a.returns = leaving, false
 	case wire.EventExited:
-		a.state = offline
+		a.state, a.returns = offline, false
 		if f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0 {
-			a.state = crashed
+			a.state, a.returns = crashed, true // it is said when it does not
 		}
 	case wire.EventStopped:
-		a.state = offline
+		a.state, a.returns = offline, false
 	case wire.EventGaveUp:
-		a.state = crashed
+		a.state, a.returns = crashed, false
 	}
 }
 
@@ -130,6 +132,8 @@ func (s *State) carry(a *agent, f *happened, r *wire.Record) {
 	case wire.EventStarted, wire.EventRecovered:
 		if a.runs(f.Run) && a.reachable() {
 			s.meetRun(a)
+			s.bringOwed(a)
+			s.stir(a)
 		}
 		for _, m := range s.sessions.seats[a.ID] {
 			if f.what == wire.EventStarted {

@@ -11,6 +11,8 @@ type taskHelp struct {
 	Question   string   `json:"question"`
 	Context    wire.Raw `json:"context,omitzero"`
 	Request    *mark    `json:"request,omitzero"`
+
+	Options []wire.Option `json:"options,omitzero"`
 }
 
 func (*taskHelp) kind() string { return wire.EventTaskHelp }
@@ -31,7 +33,7 @@ func (f *taskHelp) apply(s *State, r *wire.Record) {
 	q := &question{
 		number: s.numbered,
 		view: wire.Question{
-			ID: f.QuestionID, Agent: f.Agent, Task: f.ID, Question: f.Question, Context: f.Context, AskedAt: wire.Timestamp(r.At),
+			ID: f.QuestionID, Agent: f.Agent, Task: f.ID, Question: f.Question, Options: f.Options, Context: f.Context, AskedAt: wire.Timestamp(r.At),
 		},
 	}
 	s.questions[f.QuestionID] = q
@@ -92,5 +94,9 @@ func (t *turn) helped(id, answer string) {
 		return
 	}
 	t.start(k, nil)
+	if a := t.agents[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
+		t.act(k, &taskActed{Act: wire.ActUpdate, Input: wire.Quote(answer)})
+		return
+	}
 	t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)
 }

@@ -93,6 +93,7 @@ type Letter struct {
 	Pages   []Page      // of an answer: what is in the log alone
 	Line    wire.Raw    // instead of all that: a line as it is, a session message
 	Said    int64       // of a Line: the number of its record, for the wire.Told that it was written
+	Kept    int64       // instead of a Line: the record that has it, see LineOf
 }
 
 // Rules are what the configuration decides.
@@ -105,6 +106,7 @@ type Rules struct {
 	OnlineOnly          bool          // they are given to agents that are online alone
 	CountAssigned       bool          // what an agent has not started counts against its capacity
 	MaxAttempts         int           // of a task whose agents end
+	DelegationRetries   int           // of one that was handed on and has failed, if its agent says that it may go better
 	Silence             time.Duration // of a server that has registered: then it is offline
 	Heartbeat           time.Duration // apart: how often actors are asked for one
 	Stale               time.Duration // without a heartbeat: then GO is told

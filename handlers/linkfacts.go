@@ -143,5 +143,5 @@ func (*oddity) apply(*State, *wire.Record) {}
 
 // odd records what is worth a warning about a task.
 func (t *turn) odd(k *task, o wire.Oddity) {
-	t.fact("", k.view.ID, &oddity{what: o.Kind, ID: k.view.ID, Name: k.view.Name, Pointer: o.Pointer, Text: o.Text})
+	t.fact("", k.view.ID, &oddity{what: o.Kind, ID: k.view.ID, Name: k.view.Name, Agent: agentOf(t.from.String()), Pointer: o.Pointer, Text: o.Text})
 }

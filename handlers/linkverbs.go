@@ -159,6 +159,9 @@ func circle(path []string) *wire.Error {
 
 // mayRelink says why the dependencies of a task cannot change any more.
 func (t *turn) mayRelink(k *task, kind graph.Kind) *wire.Error {
+	if d := k.delegation(); d != nil && d.out != "" && gates(kind) { // its agent has it
+		return wrongState(k, "made to depend on something else")
+	}
 	if w := k.work(); w != nil && w.phase != wire.PhaseHeld && gates(kind) { // its developer was told to do it
 		return wrongState(k, "made to depend on something else")
 	}

@@ -56,7 +56,7 @@ func newMarket(index *match.Index) market {
 // it back: in the market, or, when all that it says is what it requires, among
 // the wishes.
 func (s *State) enqueue(k *task) {
-	if k.view.State != wire.TaskPending || s.graph.Open(k.node) > 0 || k.demand != nil {
+	if k.view.State != wire.TaskPending || s.graph.Open(k.node) > 0 || k.demand != nil || k.delegation() != nil {
 		return
 	}
 	if !k.asks() {

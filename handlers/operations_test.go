@@ -43,6 +43,8 @@ func TestOperations(t *testing.T) {
 		"register-agent":      `{"name":"n","registration_token":"t"}`,
 		"send-message":        `{"to_actor":"GO","topic":"a.b","payload":{}}`,
 		"poll-messages":       `{}`, "ack-messages": `{"seq":1}`, "heartbeat": `{}`, "list-actors": `{}`, "list-topics": `{}`,
+		"submit-task-request": `{"id":"x","type":"t","payload":{}}`, "get-task-response": `{"taskId":"x"}`,
+		"update-task-request":  `{"taskId":"x","input":null}`,
 		"send-session-message": `{"message":{}}`, "get-session": `{}`, "list-sessions": `{}`, "list-reviews": `{}`,
 		"create-session": `{"session_id":"s","members":[]}`,
 	}

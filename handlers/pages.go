@@ -24,6 +24,9 @@ type Page struct {
 	Sent int64     // record of a message
 
 	Session *SessionPage // the log of a session
+
+	Response int64             // record of a task response
+	Metadata wire.TaskMetadata // of the task, where that does not say it
 }
 
 // PageInput is a contract that is to be read out of the record of a task's end.
@@ -53,6 +56,9 @@ func (k *task) shrink() {
 	k.leaveDelivered()
 	if k.more != nil {
 		k.more.promises, k.more.wants, k.more.history = nil, nil, nil
+		if d := k.delegation(); d != nil {
+			d.chain, d.context = nil, wire.TaskContext{ConversationID: d.context.ConversationID}
+		}
 	}
 }
 
@@ -122,6 +128,8 @@ func Complete(answer any, pages []Page, record Archive) (any, error) {
 		return completeNotes(pages, record)
 	case *wire.SessionView:
 		return completeSession(a, pages, record)
+	case *wire.TaskAnswer:
+		return completeResponse(a, pages, record)
 	case *wire.MailList, *wire.Sent:
 		return completeMail(answer, pages, record)
 	}
@@ -159,8 +167,9 @@ func (p *Page) part(t *wire.Task, seq int64, record Archive) error {
 	}
 	switch f := f.(type) {
 	case *taskCreated:
-		t.Description, t.Payload = f.Description, f.Payload
-		t.Details = restoreDocuments(t.Details, f.StructuredSpec, f.Requirements)
+		f.read()
+		t.Description, t.Payload = f.Description, f.payload()
+		restoreDocuments(t, f)
 	case *taskUpdated:
 		f.change(t)
 	case *taskPlanned:
@@ -181,13 +190,17 @@ func (p *Page) part(t *wire.Task, seq int64, record Archive) error {
 	return nil
 }
 
-func restoreDocuments(d *wire.Details, spec, requirements wire.Raw) *wire.Details {
-	if spec == nil && requirements == nil {
-		return d
+// restoreDocuments puts back what a stub leaves out of the details of a task.
+func restoreDocuments(t *wire.Task, f *taskCreated) {
+	before := f.details()
+	if before == nil {
+		return
 	}
-	d = d.Copy()
-	d.StructuredSpec, d.Requirements = spec, requirements
-	return d
+	d := t.Details.Copy()
+	d.StructuredSpec, d.Requirements = before.StructuredSpec, before.Requirements
+	d.Context, d.Routing, d.Observability = before.Context, before.Routing, before.Observability
+	t.Details = d
+	direct(t)
 }
 
 // fill reads what was delivered. Each record is read once, however many inputs

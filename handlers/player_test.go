@@ -30,7 +30,7 @@ type player struct {
 	able     map[string]wire.Raw // what agents can do, by name
 	acts     map[string]string   // as whom they have mail
 	convened []wire.SessionSpec  // the sessions of the configuration
-	lines    map[string]string   // session messages that were said, by id
+	lines    map[string]string   // session messages and task requests that were said, by id
 	token    string              // the latest with which a server can register
 	out      strings.Builder
 }
@@ -99,6 +99,12 @@ func command(word string) func(p *player, rest string) {
 		return func(p *player, rest string) { p.has(rest, false) }
 	case "hasnot":
 		return func(p *player, rest string) { p.has(rest, true) }
+	case "request":
+		return (*player).request
+	case "act":
+		return (*player).act
+	case "respond":
+		return (*player).respond
 	case "gone":
 		return func(p *player, who string) { p.do(Actor{}, &wire.Gone{Agent: who}) }
 	case "show":
@@ -155,6 +161,8 @@ func (p *player) setRules(rest string) {
 			p.rules.RequestTimeout, err = time.ParseDuration(value)
 		case "dependency-failure":
 			p.rules.OnDependencyFailure = value
+		case "retries":
+			p.rules.DelegationRetries, err = strconv.Atoi(value)
 		case "keep":
 			p.rules.KeepFinished, err = strconv.Atoi(value)
 		case "attempts":
@@ -309,8 +317,11 @@ func (p *player) report(who, name, payload string) {
 
 func (p *player) told(rest string, lost bool) {
 	who, task, _ := strings.Cut(rest, " ")
-	a := p.actor(who)
-	p.do(Actor{}, &wire.Told{Agent: a.Name, Run: a.Run, Task: p.withIDs(task), Lost: lost})
+	a, said := p.actor(who), int64(0)
+	if what, id, found := strings.Cut(task, " "); found {
+		task, said = id, p.carriedAs(what, id)
+	}
+	p.do(Actor{}, &wire.Told{Agent: a.Name, Run: a.Run, Task: p.withIDs(task), Said: said, Lost: lost})
 }
 
 // actor is who speaks: the operator, an agent's present run, or AGENT@RUN.

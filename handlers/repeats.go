@@ -119,7 +119,7 @@ func (t *turn) repeated(r *wire.Request) bool {
 		t.refuse(&wire.Error{
 			Code:    wire.CodeInvalid,
 			Message: "this id was used for another request: take a new one for each",
-			Details: map[string]any{"pointer": "/id", "reason": "id_reused"},
+			Details: map[string]any{"pointer": "/id", "reason": wire.ReasonReused},
 		})
 	case kept.Run != t.from.Run && (kept.Sum != r.Sum || kept.Timestamp != r.Timestamp):
 		return false

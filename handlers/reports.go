@@ -10,6 +10,8 @@ func (t *turn) report(r *wire.Report) *wire.Error {
 		return t.progress(body)
 	case *wire.Trouble:
 		return t.trouble(body)
+	case *wire.TaskResponse:
+		return t.respond(body)
 	case *wire.OpenQuestion:
 		if err := t.tooMany(); err != nil {
 			return err

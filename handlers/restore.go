@@ -21,6 +21,9 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	for i := range kept.Tasks {
 		s.restoreTask(&kept.Tasks[i])
 	}
+	for i := range kept.Tasks {
+		s.restoreAwaited(&kept.Tasks[i])
+	}
 	s.restoreLinks(&kept)
 	for i := range kept.Agents {
 		s.restoreAgent(&kept.Agents[i])
@@ -28,6 +31,16 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	for _, k := range s.list {
 		s.count(k, +1)
 		s.enqueue(k)
+		d := k.delegation()
+		if d == nil {
+			continue
+		}
+		if !k.view.State.Final() {
+			s.handsOn(k, +1)
+		}
+		if a := s.agents[agentOf(k.view.SubmittedBy)]; a != nil && d.owed {
+			a.owed = append(a.owed, d)
+		}
 	}
 	for _, a := range s.order {
 		s.offer(a)
@@ -76,9 +89,15 @@ func (s *restoring) restoreTask(kept *snapshotTask) {
 	}
 	k.view.Dependencies, k.view.Links, k.view.ResolvedInputs = nil, nil, nil
 	k.view.Details = k.view.Details.Filled()
+	if string(k.view.Result) == "null" {
+		k.view.Result = nil // it is spelled so
+	}
 	m := more{
 		patient: kept.Patient, promises: kept.Promises, maxFiles: kept.MaxFiles, parts: kept.Parts, notes: kept.Notes,
-		question: kept.Question, history: kept.History,
+		question: kept.Question, history: kept.History, trace: kept.Trace,
+	}
+	if kept.Handed != nil {
+		m.delegation = kept.Handed.restore(k)
 	}
 	if kept.Wants != nil {
 		m.wants = wantsOf(kept.Wants)
@@ -96,12 +115,41 @@ func (s *restoring) restoreTask(kept *snapshotTask) {
 	}
 	s.broken = s.broken || s.tasks[k.view.ID] != nil
 	s.include(k)
+	if d := k.delegation(); d != nil {
+		s.when(d, d.next, d.asked)
+	}
+}
+
+func (kept *snapshotHandedOn) restore(k *task) *delegation {
+	d := &delegation{
+		task: k, request: kept.Request, target: kept.Target, chain: kept.Chain, sum: kept.Sum, number: kept.Number,
+		retries: kept.Retries, forwarded: kept.Forwarded, out: kept.Out, said: kept.Said, latest: kept.Latest, owed: kept.Owed, sent: kept.Sent, returned: kept.Returned,
+		context: kept.Context,
+	}
+	d.next, _ = wire.ParseTime(kept.Next)
+	d.asked, _ = wire.ParseTime(kept.Asked)
+	return d
+}
+
+// restoreAwaited notes which task waits for one that its agent has handed on.
+func (s *restoring) restoreAwaited(kept *snapshotTask) {
+	if kept.Handed == nil || kept.Handed.Awaited == "" {
+		return
+	}
+	d, parent := s.task(kept.View.ID).delegation(), s.task(kept.Handed.Awaited)
+	if s.broken || d == nil {
+		s.broken = true
+		return
+	}
+	d.awaited = parent
+	m := parent.needsMore()
+	m.handedOn = append(m.handedOn, d)
 }
 
 // empty says whether a task can do without.
 func (m *more) empty() bool {
 	return !m.patient && m.promises == nil && m.maxFiles == 0 && m.wants == nil && m.parts == nil && m.notes == nil &&
-		m.delivered == nil && m.question == "" && m.history == nil
+		m.delivered == nil && m.question == "" && m.history == nil && m.trace == nil && m.delegation == nil
 }
 
 // restoreLinks makes the graph.
@@ -122,6 +170,7 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	a.Member, a.configured, a.state, a.run, a.system = kept.Member, kept.File, kept.State, kept.Run, kept.System
 	a.ended = kept.Ended
 	a.farewell, a.wrecked = kept.Farewell, kept.Wrecked
+	a.returns = kept.Returns
 	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, s.named(kept.Holds)
 	a.said = wire.ReadCapabilities(kept.Said)
 	for i := range kept.Memories {

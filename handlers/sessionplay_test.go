@@ -94,19 +94,26 @@ func (p *player) again(rest string) {
 	p.print(from, p.lines[id])
 }
 
-// print has an agent print a line that is a session message.
+// print has an agent print a line that is a session message, or delegated work.
 func (p *player) print(who, line string) {
-	reader := wire.Reader{Agent: p.actor(who).Name, Depth: 64}
-	m := reader.Parse([]byte(line))
-	if l, isLog := m.(wire.Log); isLog {
-		fmt.Fprintf(&p.out, "(log: %s)\n", l.Why)
-		return
+	a := p.actor(who)
+	reader := wire.Reader{
+		Agent: a.Name, Depth: 64, Capability: p.state.Does, Given: func(id string) bool { return p.state.Given(a.Name, id) },
 	}
-	s, ok := m.(*wire.Session)
-	require.True(p.t, ok, "no session message: %s", line)
-	p.do(p.actor(who), &wire.Request{
-		ID: s.ID, Operation: "send-session-message", Form: wire.FormSession, Body: &wire.SaySession{Session: *s},
-	})
+	switch m := reader.Parse([]byte(line)).(type) {
+	case wire.Log:
+		fmt.Fprintf(&p.out, "(log: %s)\n", m.Why)
+	case *wire.Session:
+		p.do(a, &wire.Request{
+			ID: m.ID, Operation: "send-session-message", Form: wire.FormSession, Body: &wire.SaySession{Session: *m},
+		})
+	case *wire.Refused: // the one who reads the line answers
+		p.showLetter(&Letter{To: a, Request: unquoted(m.ID), Form: m.Form, Refusal: m.Err})
+	case *wire.Request, *wire.Report:
+		p.do(a, m)
+	default:
+		require.Fail(p.t, "nobody decides about it", "%s", line)
+	}
 }
 
 // has notes that a message is in the hands of whom it is for, or, with lost, that

@@ -59,7 +59,7 @@ func (t *turn) saidBefore(x *saying, before keyed) (*wire.SessionSaid, *wire.Err
 	if before.sum != x.Sum {
 		err := &wire.Error{
 			Code: wire.CodeInvalid, Message: "this message_id was used for another message: take a new one for each",
-			Details: map[string]any{"pointer": "/message_id", "reason": "id_reused"},
+			Details: map[string]any{"pointer": "/message_id", "reason": wire.ReasonReused},
 		}
 		t.logRefused(x.of, x.said, "", err)
 		return nil, x.Placed(err)

@@ -153,6 +153,7 @@ func (t *turn) gone(name string) {
 		return
 	}
 	why := name + " does not run any more"
+	t.takeBack(t.agents[name], why)
 	t.abandonParcels(name, why)
 	for _, w := range t.worksOf(name) {
 		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})

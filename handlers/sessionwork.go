@@ -107,11 +107,13 @@ func (t *turn) revised(x *saying, a *wire.SessionAssignment) (revised *work) {
 // assignNew makes the task of an assignment.
 func (t *turn) assignNew(x *saying, a *wire.SessionAssignment, needs []wire.Dependency, vain []string, revises *work) {
 	architect := agentPrefix + x.from.AgentID
-	t.factOf(architect, "", a.Task.TaskID, &taskCreated{
+	created := &taskCreated{
 		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
 		Priority: wire.Raw(wire.Quote(a.Priority)), Dependencies: needs, AcceptanceCriteria: a.Task.AcceptanceCriteria,
 		SessionID: x.of.spec.ID, Parent: t.parentOf(x.from.AgentID), Patient: true,
-	})
+	}
+	t.traced(created, nil)
+	t.factOf(architect, "", a.Task.TaskID, created)
 	k := t.tasks[a.Task.TaskID]
 	for _, d := range vain {
 		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d})

@@ -69,6 +69,9 @@ var (
 // their ids, times since the beginning, and requests without their sums.
 func (p *player) plain(text string) string {
 	for _, k := range p.state.list {
+		if k.delegation() != nil {
+			continue // whoever hands a task on gives it an id that can be read
+		}
 		text = strings.ReplaceAll(text, k.view.ID, "$"+k.view.Name)
 		text = strings.ReplaceAll(text, short(k.view.ID), "$"+k.view.Name)
 	}

@@ -1,10 +1,13 @@
 package handlers
 
 import (
+	"encoding/hex"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,27 +67,58 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// rulesOf are the rules of one world.
+func rulesOf(seed uint64) Rules {
+	chance := rand.New(rand.NewPCG(seed, 3))
+	either := func() bool { return chance.IntN(2) == 0 }
+	return Rules{
+		KeepFinished: 50, OnDependencyFailure: []string{"auto", "block", "cancel"}[chance.IntN(3)], MaxAttempts: 1 + chance.IntN(4),
+		OnlineOnly: either(), CountAssigned: either(), MatchOnCreate: either(), LenientResults: either(), IgnoreArrivals: chance.IntN(4) == 0,
+		Stale: []time.Duration{10 * time.Second, time.Minute, 3 * time.Minute}[chance.IntN(3)], Topics: []string{"build.finished"},
+		DelegationRetries: []int{0, 2, 3, 5}[chance.IntN(4)],
+	}
+}
+
 // live lives one life.
 func live(t *testing.T, seed uint64, steps int, restores bool) *world {
 	w := newWorld(t, seed)
 	when := rand.New(rand.NewPCG(seed, 2))
 	for range steps {
 		w.step()
+		w.handOn()
 		if restores && when.IntN(steps/5) == 0 {
 			w.state = restored(t, w.rules, spelled(t, w.state))
 			requireSound(t, w.state)
 			w.lookAtBus()
 			w.minutes.look()
+			w.handovers.look()
 		}
 		if !restores && w.steps%(steps/20) == 0 {
 			requireSound(t, w.state)
 			w.lookAtBus()
 			w.minutes.look()
+			w.handovers.look()
 		}
 	}
+	w.settle()
 	w.end()
 	t.Log(w.summary())
 	return w
+}
+
+func (w *world) said() string { return hex.EncodeToString(w.voice.Sum(nil)) }
+
+func (w *world) summary() string {
+	text := fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.seq, len(w.state.list))
+	var kinds []string
+	for kind := range w.saw {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	for _, kind := range kinds {
+		text += fmt.Sprintf(" %s %d", kind, w.saw[kind])
+	}
+	return text
 }
 
 // seenSomewhere is what must be seen in a run of enough steps.
@@ -104,6 +138,10 @@ func seenSomewhere() []string {
 		"trouble: exception, retry", "trouble: exception, reassign", "trouble: timeout, retry", "trouble: timeout, reassign", "trouble: resource_limit, manual",
 		"message refused: scope_violation", "message refused: id_reused", "message refused: not_active", "message refused: task_id_taken",
 		"message refused: iterations_used_up", "message refused: wrong_task", "message refused: session_closed", "message refused: invalid",
+		"handed on: a part", "handed on: in a trace", "handed on: a request", "handed on: a response", "handed on: completed", "handed on: failed",
+		"handed on: cancelled", "handed on: an input is brought again", "handed on: a line is lost", "handed on: the same again",
+		"handed on: the same words again", "handed on: how it stands", "handed on: nobody's words", "handed on: refused: id_reused",
+		"handed on: refused: cycle", "handed on: refused: agent_unavailable", "handed on: words refused: not_forwarded",
 	}
 	for _, kind := range wire.SessionTypes {
 		what = append(what, "say "+kind)

@@ -12,7 +12,7 @@ import (
 
 // snapshotVersion is the form of snapshots. One of another form is passed over,
 // and the records tell everything.
-const snapshotVersion = 4
+const snapshotVersion = 5
 
 // snapshot is a State as it is kept, so that a restart need not begin at the
 // first record. What can be made of other parts is not in it.
@@ -81,6 +81,7 @@ type snapshotAgent struct {
 	Farewell bool             `json:"farewell,omitzero"`
 	Ended    bool             `json:"ended,omitzero"`
 	Wrecked  bool             `json:"wrecked,omitzero"`
+	Returns  bool             `json:"returns,omitzero"`
 	Given    int64            `json:"given,omitzero"`
 	Holds    []string         `json:"holds,omitzero"`
 	Memories []snapshotMemory `json:"memories,omitzero"` // oldest first
@@ -104,6 +105,7 @@ type snapshotMemory struct {
 	Server *wire.Server      `json:"server,omitzero"`
 	Sent   *wire.Sent        `json:"sent,omitzero"`
 	Said   *wire.SessionSaid `json:"said,omitzero"`
+	Stands *wire.TaskAnswer  `json:"stands,omitzero"`
 	Err    *wire.Error       `json:"error,omitzero"`
 	Seq    int64             `json:"seq,omitzero"`
 }
@@ -126,6 +128,31 @@ type snapshotTask struct {
 	Delivered []snapshotDelivery `json:"delivered,omitzero"` // without the data, which are in the result
 	Question  string             `json:"question,omitzero"`
 	History   []string           `json:"history,omitzero"`
+
+	Trace  *wire.TaskTrace   `json:"trace,omitzero"`
+	Handed *snapshotHandedOn `json:"handed,omitzero"`
+}
+
+// snapshotHandedOn is how a task was handed on.
+type snapshotHandedOn struct {
+	Request   wire.Raw `json:"request,omitzero"`
+	Target    string   `json:"target,omitzero"`
+	Chain     []string `json:"chain"`
+	Sum       uint64   `json:"sum"`
+	Number    int64    `json:"number"`
+	Retries   int      `json:"retries,omitzero"`
+	Forwarded string   `json:"forwarded,omitzero"`
+	Out       string   `json:"out,omitzero"`
+	Said      string   `json:"said,omitzero"`
+	Latest    int64    `json:"latest,omitzero"`
+	Owed      bool     `json:"owed,omitzero"`
+	Sent      string   `json:"sent,omitzero"`
+	Returned  []int64  `json:"returned,omitzero"`
+	Next      string   `json:"next,omitzero"`
+	Asked     string   `json:"asked,omitzero"`
+	Awaited   string   `json:"awaited,omitzero"`
+
+	Context wire.TaskContext `json:"context"`
 }
 
 type snapshotDelivery struct {
@@ -208,6 +235,7 @@ func (k *task) snapshot() snapshotTask {
 	}
 	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes = m.patient, m.promises, m.maxFiles, m.parts, m.notes
 	kept.Question, kept.History = m.question, m.history
+	kept.Trace, kept.Handed = m.trace, m.delegation.snapshot()
 	if m.wants != nil {
 		kept.Wants = &m.wants.Demand
 	}
@@ -217,10 +245,31 @@ func (k *task) snapshot() snapshotTask {
 	return kept
 }
 
+func (d *delegation) snapshot() *snapshotHandedOn {
+	if d == nil {
+		return nil
+	}
+	kept := &snapshotHandedOn{
+		Request: d.request, Target: d.target, Chain: d.chain, Sum: d.sum, Number: d.number, Retries: d.retries, Forwarded: d.forwarded, Out: d.out,
+		Said: d.said, Latest: d.latest, Owed: d.owed, Sent: d.sent, Returned: d.returned,
+		Context: d.context,
+	}
+	if !d.next.IsZero() {
+		kept.Next = wire.Timestamp(d.next)
+	}
+	if !d.asked.IsZero() {
+		kept.Asked = wire.Timestamp(d.asked)
+	}
+	if d.awaited != nil {
+		kept.Awaited = d.awaited.view.ID
+	}
+	return kept
+}
+
 func (a *agent) snapshot() snapshotAgent {
 	kept := snapshotAgent{
 		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given,
-		Farewell: a.farewell, Ended: a.ended, Wrecked: a.wrecked,
+		Farewell: a.farewell, Ended: a.ended, Wrecked: a.wrecked, Returns: a.returns,
 		Holds: ids(a.holds), System: a.system,
 	}
 	if a.said != nil {
@@ -271,6 +320,8 @@ func (m *memory) snapshot() snapshotMemory {
 		kept.Sent = answer
 	case *wire.SessionSaid:
 		kept.Said = answer
+	case *wire.TaskAnswer:
+		kept.Stands = answer
 	}
 	return kept
 }
@@ -292,6 +343,8 @@ func (m *snapshotMemory) reply() any {
 		return m.Server
 	case m.Said != nil:
 		return m.Said
+	case m.Stands != nil:
+		return m.Stands
 	case m.Sent != nil:
 		m.Sent.Payload = nil // it is spelled as null
 		return m.Sent

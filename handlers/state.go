@@ -38,6 +38,9 @@ type State struct {
 	access   access
 	bus      bus
 	sessions sessions
+
+	delegations delegations
+
 	stopping bool      // no new work is given out
 	since    time.Time // this orchestrator is up: before that it heard nobody
 
@@ -153,6 +156,14 @@ var facts = map[string]func() fact{
 	wire.EventActorStale:         func() fact { return new(actorStale) },
 	wire.EventActorTokenIssued:   func() fact { return new(actorTokenIssued) },
 
+	wire.EventTaskForwarded:  func() fact { return new(taskForwarded) },
+	wire.EventTaskReturned:   func() fact { return new(taskReturned) },
+	wire.EventTaskResponded:  func() fact { return new(taskResponded) },
+	wire.EventTaskAnswered:   func() fact { return new(taskAnswered) },
+	wire.EventTaskUnanswered: func() fact { return new(taskUnanswered) },
+	wire.EventTaskActed:      func() fact { return new(taskActed) },
+	wire.EventTaskRetried:    func() fact { return new(taskRetried) },
+
 	wire.EventSessionOpened:      func() fact { return new(sessionOpened) },
 	wire.EventSessionClosed:      func() fact { return new(sessionClosed) },
 	wire.EventSessionSaid:        func() fact { return new(sessionSaid) },
@@ -214,6 +225,7 @@ func (s *State) Apply(r wire.Record) error {
 	f.apply(s, &r)
 	s.wishes.looked() // what came of it is in the records
 	s.sessions.looked()
+	s.delegations.looked()
 	return nil
 }
 

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //   - SEQ KIND FROM -> TO PAYLOAD    a record
 //     AGENT <- response:… ID PAYLOAD   an answer, as it is on the wire
 //     AGENT <- notify:… PAYLOAD        a notification
-//     AGENT <= TYPE ID …               a session message
+//     AGENT <= TYPE ID …               a session message, or one of delegated work
 //     (…)                              what else there is to say
 //
 // The lines of a script are:
@@ -49,10 +49,14 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //	say FROM TO ID TYPE KEY=VALUE …  a session message: see sessionplay_test.go
 //	again AGENT ID                   the line of that id once more
 //	has AGENT ID, hasnot AGENT ID    it was written to that agent's stdin, or could not be
+//	request, act, respond            delegated work: see delegateplay_test.go
 //	gone AGENT                       it has ended, and is not started again
 //	show NAME                        a session, with its log
 //	told AGENT $TASK                 its notification was written
 //	lost AGENT $TASK                 its notification could not be written
+//	told AGENT response ID           the latest response was written, or update: the latest
+//	                                 input; of lines of delegated work without a word before
+//	                                 the id it is the request, or an act
 //	at +31s                          the time since the beginning
 //	wait                             until the next deadline, which passes
 //	late                             it is noticed late: nobody was heard meanwhile
@@ -187,7 +191,7 @@ func (p *player) show(out Outcome) {
 			to = " -> " + r.To
 		}
 		kind := strings.TrimSpace(r.Kind + " " + r.Topic)
-		fmt.Fprintf(&p.out, "+ %d %s %s%s %s\n", r.Seq, kind, r.From, to, documentForm.ReplaceAllString(string(r.Payload), ""))
+		fmt.Fprintf(&p.out, "+ %d %s %s%s %s\n", r.Seq, kind, r.From, to, shortened(&r))
 	}
 	for i := range out.Letters {
 		p.showLetter(&out.Letters[i])
@@ -217,8 +221,8 @@ func (p *player) showLetter(l *Letter) {
 	}
 	var line []byte
 	switch {
-	case l.Line != nil:
-		fmt.Fprintf(&p.out, "%s <= %s\n", to, p.heardMessage(l))
+	case l.Line != nil || l.Kept != 0:
+		fmt.Fprintf(&p.out, "%s <= %s\n", to, p.heardLine(l))
 		return
 	case l.Notice != "":
 		line = wire.Envelope{At: p.at}.AppendNotice(nil, l.Notice, l.Payload)
@@ -232,6 +236,10 @@ func (p *player) showLetter(l *Letter) {
 		fallthrough
 	default:
 		line = wire.Envelope{At: p.at}.AppendReply(nil, l.Form, l.Request, l.Payload, l.Refusal)
+	}
+	if l.Form == wire.FormTask && l.Refusal != nil && !isReply(line) {
+		fmt.Fprintf(&p.out, "%s <= %s\n", to, p.heardWork(line))
+		return
 	}
 	p.showLine(to, line)
 }
@@ -253,6 +261,9 @@ func (p *player) showLine(to string, line []byte) {
 // records are the numbers of all records that a page names.
 func (p *Page) records() []int64 {
 	all := append(slices.Clone(p.Parts), p.Notes...)
+	if p.Response != 0 {
+		all = append(all, p.Response)
+	}
 	if p.Ended != 0 {
 		all = append(all, p.Ended)
 	}

@@ -39,6 +39,10 @@ type more struct {
 	question  string         // its agent waits for the answer to this one
 	history   []string       // why it lost the agents that had it
 	work      *work          // what a session does about it
+
+	trace      *wire.TaskTrace // where it stands in one, as far as somebody has said so
+	delegation *delegation     // how it was handed on
+	handedOn   []*delegation   // what its agent has handed on of it, and waits for
 }
 
 // needsMore makes room for more.
@@ -75,6 +79,7 @@ const (
 	matched    way = "match"   // by its requirements: the agent says when it starts
 	byHand     way = "hand"    // somebody said so: the agent says when it starts
 	inSession  way = "session" // its architect said so: the developer hears of it by that message
+	handed     way = "handed"  // its source handed it on: the agent gets the request, and responds
 )
 
 // blocked counts pending tasks that wait for others, beside the states.
@@ -88,12 +93,7 @@ func label(id, name string) string { return fmt.Sprintf("%s %q", short(id), wire
 
 func (k *task) label() string { return label(k.view.ID, k.view.Name) }
 
-func short(id string) string {
-	if len(id) > 8 {
-		return id[:8]
-	}
-	return id
-}
+func short(id string) string { return wire.ShortID(id) }
 
 // of says whether a task is an actor's own: submitted by it, or held by it.
 func (k *task) of(from Actor) bool {
@@ -194,7 +194,7 @@ func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 			break
 		}
 		if (q.Status == "" || k.view.Status == q.Status || string(k.view.State) == q.Status || k.view.State.Hub() == q.State) &&
-			(q.State == "" || k.view.State.Hub() == q.State) && k.inProject(q.ProjectID) &&
+			(q.State == "" || k.view.State.Hub() == q.State) && k.inProject(q.ProjectID) && k.inConversation(q.ConversationID) &&
 			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) && (k.of(t.from) || t.within(k)) {
 			found = append(found, k)
 		}
@@ -211,6 +211,10 @@ func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 
 func (k *task) inProject(id string) bool {
 	return id == "" || k.view.Details != nil && k.view.Details.ProjectID == id
+}
+
+func (k *task) inConversation(id string) bool {
+	return id == "" || k.delegation() != nil && k.delegation().context.ConversationID == id
 }
 
 // owns files a task under an actor, in the order in which tasks were created.
@@ -230,6 +234,7 @@ func (s *State) move(k *task, to wire.TaskState) {
 	s.count(k, -1)
 	k.view.State, k.view.Status = to, to.Status()
 	s.count(k, +1)
+	s.stir(s.agents[k.view.AssignedTo])
 }
 
 func (s *State) count(k *task, by int) {
@@ -256,6 +261,10 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	if holder != nil {
 		s.stand(holder)
 	}
+	if d := k.delegation(); d != nil {
+		s.conclude(d)
+	}
+	k.forsake()
 	k.view.EndedAt, k.ended = wire.Timestamp(r.At), r.Seq
 	if w := k.work(); w != nil {
 		s.endOf(w, to, r.At)
@@ -279,5 +288,6 @@ func (s *State) release(k *task) {
 		a.holds = slices.Delete(a.holds, i, i+1)
 		s.offer(a)
 		s.wishes.gain(a)
+		s.stir(a)
 	}
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"slices"
 	"strings"
 
 	"orchestrator/wire"
@@ -26,14 +27,23 @@ type taskCreated struct {
 	Parent               string            `json:"parent,omitzero"`
 	Patient              bool              `json:"patient,omitzero"`
 	Request              *mark             `json:"request,omitzero"`
+
+	// Where it stands in a trace: what is said of it, and what of that is above it.
+	Observability *wire.TaskTrace `json:"observability,omitzero"`
+	TraceID       string          `json:"trace_id,omitzero"`
+	SpanID        string          `json:"span_id,omitzero"`
+	Delegated     *delegated      `json:"delegated,omitzero"` // with a payload and a trace of its own
+
+	request *wire.TaskRequest // of one that was handed on, if somebody has read it already
 }
 
 func (*taskCreated) kind() string { return wire.EventTaskCreated }
 
 func (f *taskCreated) apply(s *State, r *wire.Record) {
+	f.read()
 	k := &task{
 		view: wire.Task{
-			ID: f.ID, Name: f.Name, Type: f.Type, Description: f.Description, Payload: f.Payload,
+			ID: f.ID, Name: f.Name, Type: f.Type, Description: f.Description, Payload: f.payload(),
 			RequiredRole: f.RequiredRole, RequiredCapabilities: f.RequiredCapabilities,
 			Priority: f.Priority, SubmittedBy: r.From, CreatedAt: wire.Timestamp(r.At), Details: f.details(),
 			State: wire.TaskPending, Status: wire.TaskPending.Status(),
@@ -45,6 +55,7 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 		k.needsMore().patient = true
 	}
 	k.readDocuments()
+	k.follow(f)
 	k.lighten()
 	s.include(k)
 	for _, d := range f.Dependencies {
@@ -52,8 +63,36 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 	}
 	s.owns(r.From, k)
 	s.count(k, +1)
+	if f.request != nil {
+		s.handOn(k, f, r.Seq)
+	}
 	s.enqueue(k)
 	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+}
+
+// follow notes where a task stands in a trace. It keeps nothing else alive.
+func (k *task) follow(f *taskCreated) {
+	said := f.Observability
+	if f.request != nil {
+		said = &f.request.Observability
+	}
+	if said != nil {
+		k.needsMore().trace = &wire.TaskTrace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
+	}
+}
+
+// read reads the request of a task that was handed on.
+func (f *taskCreated) read() {
+	if f.Delegated != nil && f.request == nil {
+		f.request, _ = f.Delegated.read() // see check
+	}
+}
+
+func (f *taskCreated) payload() wire.Raw {
+	if f.request != nil {
+		return f.request.Payload
+	}
+	return f.Payload
 }
 
 // include takes a task in. The graph numbers tasks as they stand in the list.
@@ -68,6 +107,13 @@ func (f *taskCreated) details() *wire.Details {
 	d := wire.Details{
 		StructuredSpec: f.StructuredSpec, Requirements: f.Requirements, TargetRepo: f.TargetRepo,
 		AcceptanceCriteria: f.AcceptanceCriteria, ProjectID: f.ProjectID, SessionID: f.SessionID, ParentTaskID: f.Parent,
+		Observability: f.Observability,
+	}
+	if q := f.request; q != nil {
+		if q.Context != (wire.TaskContext{}) {
+			d.Context = &q.Context
+		}
+		d.Routing, d.Observability = &q.Routing, &q.Observability
 	}
 	return d.Filled()
 }
@@ -119,6 +165,7 @@ func (f *taskAssigned) apply(s *State, r *wire.Record) {
 		defer s.disowns(agentPrefix+before, k)
 	}
 	s.release(k)
+	k.forsake()
 	to := wire.TaskAssigned
 	if f.Plan {
 		to = wire.TaskPlanning
@@ -131,6 +178,9 @@ func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	a.given = r.Seq
 	s.offer(a)
 	s.owns(a.actor, k)
+	if d := k.delegation(); d != nil {
+		s.directed(d, a)
+	}
 	s.rememberAssigned(r, f, k)
 }
 
@@ -204,25 +254,35 @@ const longestHistory = 10
 
 func (f *taskRequeued) apply(s *State, _ *wire.Record) {
 	k := s.tasks[f.ID]
-	s.move(k, wire.TaskPending)
-	s.release(k)
-	s.disowns(agentPrefix+f.Agent, k)
 	if f.Death {
 		k.deaths++
 	}
-	if a := s.agents[f.Agent]; a != nil {
-		a.memories.forget(f.ID)
-		if f.Deaf {
-			s.market.withdraw(a)
-			a.deaf = true
-		}
+	if a := s.agents[f.Agent]; a != nil && f.Deaf {
+		s.market.withdraw(a)
+		a.deaf = true
+	}
+	s.unhand(k, f.Agent, f.Why)
+}
+
+// unhand takes a task out of the hands of its agent: it waits for another.
+func (s *State) unhand(k *task, agent, why string) {
+	s.move(k, wire.TaskPending)
+	s.release(k)
+	s.disowns(agentPrefix+agent, k)
+	if a := s.agents[agent]; a != nil {
+		a.memories.forget(k.view.ID)
 		s.offer(a)
 	}
 	if k.way != dispatched {
 		m := k.needsMore()
-		m.history = append(m.history, f.Agent+": "+f.Why)
+		m.history = append(m.history, agent+": "+why)
 		m.history = m.history[max(0, len(m.history)-longestHistory):]
 	}
+	if d := k.delegation(); d != nil {
+		d.out, d.forwarded, d.said, d.returned = "", "", "", nil
+		s.settleOwed(d) // what was said of it does not hold any more
+	}
+	k.forsake()
 	k.view.AssignedTo, k.run, k.way = "", "", dispatched
 	k.view.AssignedAt, k.view.StartedAt = "", ""
 	k.view.Progress, k.view.Message = 0, ""
@@ -235,6 +295,7 @@ type taskDone struct {
 	Name    string   `json:"name"`
 	Agent   string   `json:"agent,omitzero"`
 	Result  wire.Raw `json:"result"`
+	Plain   bool     `json:"plain,omitzero"` // nobody looks into it
 	Request *mark    `json:"request,omitzero"`
 
 	read *wire.Result // the result, if somebody has read it already
@@ -244,7 +305,7 @@ func (*taskDone) kind() string { return wire.EventTaskDone }
 
 func (f *taskDone) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
-	if f.read == nil {
+	if f.read == nil && !f.Plain {
 		f.read = wire.ReadResult(f.Result)
 	}
 	if f.read != nil && f.read.Structured && len(f.read.Contracts) > 0 {

@@ -17,14 +17,16 @@ func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 	if t.tasks[id] != nil {
 		panic("the chance that came with the input is not fresh")
 	}
-	t.fact("", id, &taskCreated{
+	f := &taskCreated{
 		ID: id, Name: r.Name, Type: r.Type, Description: r.Description, Payload: r.Payload,
 		RequiredRole: r.RequiredRole, RequiredCapabilities: r.RequiredCapabilities,
 		Dependencies: r.Dependencies, Priority: r.Priority, Request: t.mark(),
 		StructuredSpec: r.Details.StructuredSpec, Requirements: r.Details.Requirements, TargetRepo: r.Details.TargetRepo,
 		AcceptanceCriteria: r.Details.AcceptanceCriteria, ProjectID: r.Details.ProjectID, SessionID: r.Details.SessionID,
 		Parent: t.parent(), Patient: r.Patient,
-	})
+	}
+	t.traced(f, r.Observability)
+	t.fact("", id, f)
 	k := t.tasks[id]
 	t.oddities(k, r)
 	for _, d := range vain {
@@ -110,8 +112,12 @@ func startTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	switch state := k.view.State; {
 	case state == wire.TaskRunning && held && k.way == dispatched: // it was started when its agent was told
 		return t.reply(k), nil
+	case t.unbrought(k):
+		return nil, notForwarded(k)
 	case waits && (state == wire.TaskPending || state == wire.TaskAssigned || state == wire.TaskNeedsHuman) && t.mayStart(k):
 		return nil, t.waits(k)
+	case state == wire.TaskPending && k.delegation() != nil:
+		return nil, wasHandedOn(k)
 	case state == wire.TaskPending && t.from.Kind == Agent:
 		a := t.agents[t.from.Name]
 		if len(a.holds) >= a.Capacity {
@@ -187,6 +193,8 @@ func (t *turn) working(id, verb string) (*task, *wire.Error) {
 	case t.from.Kind == Agent && k.work() != nil && (verb == "completed" || !k.work().active()):
 		return nil, inItsSession(k, verb)
 	case k.view.State == wire.TaskRunning:
+	case t.unbrought(k):
+		return nil, notForwarded(k)
 	case k.view.State == wire.TaskAssigned && t.graph.Open(k.node) > 0:
 		return nil, t.waits(k)
 	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !t.from.Strict):
@@ -283,96 +291,14 @@ func failTask(t *turn, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 }
 
 func (t *turn) fail(k *task, why, stack string, mk *mark) {
+	parts := k.parts()
 	t.withdraw(k)
 	t.recallReview(k.work(), why)
 	t.fact("", k.view.ID, &taskFailed{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: why, Stack: stack, Request: mk,
 	})
 	t.tellEnd(k, wire.OutcomeFailed, why)
+	t.respondFor(k, &wire.TaskFault{Code: wire.FaultInternal, Message: why}, nil)
+	t.cancelParts(parts)
 	t.abandon(k)
-}
-
-func cancelTask(t *turn, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.own(r.TaskID)
-	switch {
-	case err != nil:
-		return nil, err
-	case k.view.State.Final():
-		return nil, wrongState(k, "cancelled")
-	}
-	if err := t.mayManage(k, "cancel"); err != nil {
-		return nil, err
-	}
-	reason := r.Reason
-	if reason == "" {
-		reason = "Cancelled by " + t.from.String()
-	}
-	t.cancel(k, reason, t.mark())
-	t.abandon(k)
-	return t.reply(k), nil
-}
-
-// cancel ends a task and tells its agent. What depended on it is for abandon.
-func (t *turn) cancel(k *task, reason string, mk *mark) {
-	holder, run := k.view.AssignedTo, k.run
-	t.withdraw(k)
-	t.recallReview(k.work(), reason)
-	t.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: reason, Request: mk})
-	if holder != "" {
-		t.recall(k, holder, run, reason)
-	}
-	t.tellEnd(k, wire.OutcomeFailed, "Cancelled: "+reason)
-}
-
-// relieve tells the agent of a task that somebody else has said its end.
-func (t *turn) relieve(k *task, by string) {
-	if t.from.Kind != Agent {
-		t.recall(k, k.view.AssignedTo, k.run, by+t.from.String())
-	}
-}
-
-// recall tells an agent that it need not work on a task any more.
-func (t *turn) recall(k *task, holder, run, reason string) {
-	if a := t.agents[holder]; a == nil || a.remote != nil || holder == t.hushed {
-		return // nobody to tell: a server asks itself
-	}
-	t.notice(Actor{Kind: Agent, Name: holder, Run: run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
-}
-
-// abandon sees to the tasks that waited for one that will never be done: they
-// are cancelled too, and what waits for them; or they stay, and it is said. It
-// is the orchestrator that does this, whoever ended the first one.
-func (t *turn) abandon(ended *task) {
-	defer func(from Actor, bySession bool) { t.from, t.bySession = from, bySession }(t.from, t.bySession)
-	t.from, t.bySession = Actor{}, false
-	for queue := []*task{ended}; len(queue) > 0; queue = queue[1:] {
-		t.resolve(queue[0]) // what only wanted it to end
-		for _, k := range t.waiting(queue[0]) {
-			if t.staysBlocked(k.patient()) {
-				t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: queue[0].view.ID})
-				if w := k.work(); w != nil {
-					t.tellArchitect(w, "It will not run: it waits for "+queue[0].label()+", which came to nothing")
-				}
-				continue
-			}
-			t.cancel(k, wire.DependencyFailed, nil)
-			queue = append(queue, k)
-		}
-	}
-}
-
-// waiting are the open tasks that wait for one, each once.
-func (t *turn) waiting(k *task) []*task {
-	var waiting []*task
-	for e := range t.graph.Waiting(k.node) {
-		v := t.graph.Edge(e)
-		if down := t.list[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
-			down.freed = true
-			waiting = append(waiting, down)
-		}
-	}
-	for _, down := range waiting {
-		down.freed = false
-	}
-	return waiting
 }

@@ -189,7 +189,7 @@ func (t *turn) place(k *task, c match.Conditions) bool {
 
 // free says whether a task with requirements could be given to somebody now.
 func (t *turn) free(k *task) bool {
-	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && t.graph.Open(k.node) == 0 && !t.stopping
+	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && t.graph.Open(k.node) == 0 && !t.stopping
 }
 
 // asks says whether a task goes by its role and its capabilities.

@@ -3,7 +3,6 @@ package handlers
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"math/rand/v2"
@@ -45,11 +44,11 @@ type world struct {
 	servers map[string]bool           // agents that have registered themselves
 	bus     *ledger
 
-	sessions assembly
-	minutes  *minutes
-
-	voice hash.Hash // all records and letters
-	saw   map[string]int
+	sessions  assembly
+	minutes   *minutes
+	handovers *handovers
+	voice     hash.Hash // all records and letters
+	saw       map[string]int
 }
 
 // inhabitant is an agent and its process.
@@ -80,7 +79,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		waits: make(map[string]bool), ended: make(map[string]wire.TaskState), voice: sha256.New(), saw: make(map[string]int),
 		states: make(map[string]wire.TaskState), missed: make(map[string]bool), keys: make(map[string]*key), servers: make(map[string]bool),
 	}
-	w.bus, w.minutes = newLedger(w), newMinutes(w)
+	w.bus, w.minutes, w.handovers = newLedger(w), newMinutes(w), newHandovers(w)
 	exits := []string{"auto", "fail", "requeue"}
 	for i := range 14 {
 		m := &inhabitant{listed: true, counts: i%2 == 0}
@@ -101,17 +100,6 @@ func newWorld(t *testing.T, seed uint64) *world {
 		}
 	}
 	return w
-}
-
-// rulesOf are the rules of one world.
-func rulesOf(seed uint64) Rules {
-	chance := rand.New(rand.NewPCG(seed, 3))
-	either := func() bool { return chance.IntN(2) == 0 }
-	return Rules{
-		KeepFinished: 50, OnDependencyFailure: []string{"auto", "block", "cancel"}[chance.IntN(3)], MaxAttempts: 1 + chance.IntN(4),
-		OnlineOnly: either(), CountAssigned: either(), MatchOnCreate: either(), LenientResults: either(), IgnoreArrivals: chance.IntN(4) == 0,
-		Stale: []time.Duration{10 * time.Second, time.Minute, 3 * time.Minute}[chance.IntN(3)], Topics: []string{"build.finished"},
-	}
 }
 
 var skills = []string{"go", "sql", "css", "ops"}
@@ -162,6 +150,7 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 	out := w.decide(&in)
 	w.must(out.Fault == nil, "%v", out.Fault)
 	w.minutes.turn.begin()
+	w.handovers.begin(message)
 	for i := range out.Records {
 		w.hearRecord(&out.Records[i])
 	}
@@ -171,6 +160,7 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 	w.lookAtTurn(out.Records, before)
 	w.lookAtMail(&in, &out)
 	w.minutes.lookAtTurn(&in, &out)
+	w.handovers.lookAtTurn(&in)
 	if r, ok := message.(*wire.Request); ok {
 		w.requireAnswered(from, r, out)
 	}
@@ -219,12 +209,15 @@ func (w *world) hearRecord(r *wire.Record) {
 	w.hearKey(r)
 	w.bus.hear(r)
 	w.minutes.hear(r)
+	isHandedOn := w.handovers.hear(r)
 	k := w.state.tasks[r.Correlation]
 	if k == nil {
 		return
 	}
-	w.must(slices.Contains(afterwards, r.Kind) || ofSessions(r.Kind) || w.ended[k.view.ID] == "", "%s after %s is %s", r.Kind, k.view.ID, w.ended[k.view.ID])
-	w.follow(k.view.ID, r)
+	w.must(isHandedOn && slices.Contains(afterHandovers, r.Kind) || slices.Contains(afterwards, r.Kind) || ofSessions(r.Kind) || w.ended[k.view.ID] == "", "%s after %s is %s", r.Kind, k.view.ID, w.ended[k.view.ID])
+	if !isHandedOn {
+		w.follow(k.view.ID, r)
+	}
 	switch r.Kind {
 	case wire.EventTaskCreated:
 		w.recent = append(w.recent, k.view.ID)
@@ -250,7 +243,11 @@ var afterwards = []string{
 // hearLetter looks at what somebody is told.
 func (w *world) hearLetter(in Input, l *Letter) {
 	envelope := wire.Envelope{At: w.at}
-	if l.Line != nil {
+	switch {
+	case l.Kept != 0, l.Line != nil && (l.Task != "" || l.Said == 0):
+		w.handovers.hearLine(&in, l)
+		return
+	case l.Line != nil:
 		w.voice.Write(l.Line)
 		w.minutes.hearLine(l)
 		return
@@ -290,7 +287,7 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 			}
 		}
 	}
-	if r.Form == wire.FormSession && out.Refused == nil {
+	if (r.Form == wire.FormSession || r.Form == wire.FormTask || r.Form == wire.FormAct) && out.Refused == nil {
 		w.must(answers == 0, "%s is told that all is well", from.Name)
 		return
 	}
@@ -329,15 +326,19 @@ func (w *world) hears(from Actor) bool {
 // text is an answer as it is told. What was sent is read from the record.
 func (w *world) text(l *Letter) string {
 	answer := l.Payload
-	if _, sent := answer.(*wire.Sent); sent {
-		whole, err := Complete(answer, l.Pages, w.bus)
-		w.must(err == nil, "%v", err)
-		answer = whole
+	var err error
+	switch answer.(type) {
+	case *wire.Sent:
+		answer, err = Complete(answer, l.Pages, w.bus)
+	case *wire.TaskAnswer:
+		answer, err = Complete(answer, l.Pages, w.handovers)
 	}
+	w.must(err == nil, "%v", err)
 	return string(wire.Envelope{}.AppendAnswer(nil, l.Request, answer, l.Refusal))
 }
 
 func (w *world) keep(s sent) {
+	w.sent = slices.DeleteFunc(w.sent, func(o sent) bool { return o.request == s.request }) // the latest answer counts
 	w.sent = append(w.sent, s)
 	if len(w.sent) > 40 {
 		w.sent = w.sent[1:]
@@ -360,6 +361,7 @@ func (w *world) end() {
 	requireSound(w.t, w.state)
 	w.lookAtBus()
 	w.minutes.look()
+	w.handovers.look()
 	requireSameText(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow)) // the records alone make an equal State
 	for id, state := range w.ended {
 		now := w.state.tasks[id].view.State
@@ -374,19 +376,4 @@ func (w *world) end() {
 	for key := range w.waits {
 		require.True(w.t, open[key], "%s waits for nothing", key)
 	}
-}
-
-func (w *world) said() string { return hex.EncodeToString(w.voice.Sum(nil)) }
-
-func (w *world) summary() string {
-	text := fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.seq, len(w.state.list))
-	var kinds []string
-	for kind := range w.saw {
-		kinds = append(kinds, kind)
-	}
-	slices.Sort(kinds)
-	for _, kind := range kinds {
-		text += fmt.Sprintf(" %s %d", kind, w.saw[kind])
-	}
-	return text
 }

@@ -56,7 +56,7 @@ func (a *audit) requests(inputs []handlers.Input, w *work) {
 	b, lines := w.trail[:0], int64(0)
 	for i := range inputs {
 		if r, ok := inputs[i].Message.(*wire.Request); ok {
-			b = appendWho(b, inputs[i].At, inputs[i].From, kindOf(r))
+			b = appendWho(b, inputs[i].At, inputs[i].From, calledOf(r).String())
 			if id := r.RawID(); id != nil {
 				b = append(b, id...)
 			} else {
@@ -68,14 +68,6 @@ func (a *audit) requests(inputs []handlers.Input, w *work) {
 	}
 	a.add(b, lines)
 	w.trail = b
-}
-
-// kindOf is what a request is called on the line that it came on.
-func kindOf(r *wire.Request) string {
-	if m, ok := r.Body.(*wire.SaySession); ok && r.Form == wire.FormSession {
-		return sessionKind(m.Type)
-	}
-	return "request:" + r.Operation
 }
 
 // note adds a message that was refused. The id is given as it stood, or nil.

@@ -23,10 +23,11 @@ type channel struct {
 
 	inputs   []handlers.Input // since the last send
 	requests int              // among them
+	takes    bool             // one of them may put a task into the agent's hands
 	refused  entry            // answers that nobody decides about, most of them to what makes no sense
 	work     work
 
-	refusals, foreign complaints
+	refusals complaints
 }
 
 // complaints gathers what is said at most once a second.
@@ -78,8 +79,6 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 	case *wire.Session:
 		c.session(m, now)
 		return !line.Cut
-	case *wire.Foreign:
-		c.foreign.add(fmt.Sprintf("speaks a dialect that is not served (%s); it is kept as log", m.Dialect))
 	}
 	return false
 }
@@ -96,14 +95,16 @@ func (c *channel) reply(m *wire.Replied, now time.Time) {
 	c.dispatcher.refused(now, c.actor, m.Method, m.ID, m.Err)
 }
 
-// request puts a request among the inputs, or refuses it.
+// request puts a request among the inputs, or refuses it. One that is delegated work,
+// or about it, has been read as the line that it is.
 func (c *channel) request(r *wire.Request, now time.Time) {
 	err := c.admit(now)
-	if err == nil {
+	if err == nil && r.Body == nil {
 		err = handlers.PrepareIn(&c.payloads, r)
+		c.takes = c.takes || handlers.Writes(r.Operation)
 	}
 	if err != nil {
-		c.refuse(true, r.Form, r.RawID(), "request:"+r.Operation, err, now)
+		c.refuse(true, r.Form, r.RawID(), calledOf(r).String(), err, now)
 		return
 	}
 	r.Payload = nil // it lives as long as the line
@@ -119,7 +120,7 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 // makes no sense is decided about like any other: the log of its session has it.
 func (c *channel) session(s *wire.Session, now time.Time) {
 	if err := c.admit(now); err != nil {
-		c.refuse(true, wire.FormSession, s.RawID(), sessionKind(s.Type), err, now)
+		c.refuse(true, wire.FormSession, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
 		return
 	}
 	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Random: chance(), Message: &wire.Request{
@@ -129,19 +130,24 @@ func (c *channel) session(s *wire.Session, now time.Time) {
 }
 
 // report puts an event among the inputs. One that is log is log, and so is one
-// that makes no sense: the agent is not told, and its author should find it.
+// that makes no sense: the agent is not told, and its author should find it. It is
+// told of a response that cannot be taken, here or when it was decided about: somebody
+// waits for that.
 func (c *channel) report(r *wire.Report, now time.Time) bool {
 	err := c.admit(now)
+	response, responds := r.Body.(*wire.TaskResponse)
 	switch {
 	case err != nil:
+	case responds:
+		err = c.dispatcher.artifacts.detach(response)
 	case r.Name == "log":
 		err = c.payloads.CheckLog(r.Payload)
 	default:
 		r.Body, err = c.payloads.Report(r.Name, r.Payload)
 	}
 	if err != nil {
-		c.refuse(false, wire.FormOwn, wire.Quote(r.ID), "event:"+r.Name, err, now)
-		return err.Code == wire.CodeLimited
+		c.refuse(responds, wire.FormAct, wire.Quote(r.ID), calledIn(r).String(), err, now)
+		return responds || err.Code == wire.CodeLimited
 	}
 	if r.Name == "log" {
 		return false
@@ -167,12 +173,17 @@ func (c *channel) admit(now time.Time) *wire.Error {
 // people and for the audit.
 func (c *channel) refuse(request bool, form wire.Form, id []byte, kind string, err *wire.Error, now time.Time) {
 	if request {
-		envelope := wire.Envelope{ID: messageID(), At: now}
-		c.refused.text = envelope.AppendRefused(c.refused.text, form, id, err)
-		c.refused.lines++
+		c.answer(form, id, err, now)
 	}
 	c.dispatcher.refused(now, c.actor, kind, id, err)
 	c.refusals.add("refused " + kind + ": " + err.Message)
+}
+
+// answer has a refusal put into the mailbox with the next that are.
+func (c *channel) answer(form wire.Form, id []byte, err *wire.Error, now time.Time) {
+	envelope := wire.Envelope{ID: messageID(), At: now}
+	c.refused.text = envelope.AppendRefused(c.refused.text, form, id, err)
+	c.refused.lines++
 }
 
 func (c *complaints) add(text string) {
@@ -186,34 +197,70 @@ func (c *complaints) add(text string) {
 // full, for it asks without reading the answers, and while too much waits to be
 // recorded.
 func (c *channel) send(now time.Time) {
-	if c.refused.lines > 0 {
-		c.mail.await()
-		c.refused.answers = c.refused.lines
-		c.mail.owe(c.refused.answers)
-		c.dispatcher.put(c.mail, c.refused, c.actor)
-		c.refused = entry{text: c.refused.text[:0]}
-	}
-	if len(c.inputs) > 0 {
-		c.mail.await()
-		c.mail.owe(c.requests)
-		c.dispatcher.submit(c.inputs, &c.work)
-		c.mail.owe(-c.work.waiting)
-		c.requests = 0
-		c.note()
-		clear(c.inputs)
-		c.inputs = c.inputs[:0]
-		c.dispatcher.yield()
-	}
+	c.turnDown()
+	c.hand()
+	c.turnDown() // what was told and refused
 	c.say(wire.EventRefused, &c.refusals, now)
-	c.say(wire.EventNotServed, &c.foreign, now)
 }
 
-// note tells people of events that were not heeded.
+// turnDown puts the answers into the mailbox that nobody decides about.
+func (c *channel) turnDown() {
+	if c.refused.lines == 0 {
+		return
+	}
+	c.mail.await()
+	c.refused.answers = c.refused.lines
+	c.mail.owe(c.refused.answers)
+	c.dispatcher.put(c.mail, c.refused, c.actor)
+	c.refused = entry{text: c.refused.text[:0]}
+}
+
+// hand has the inputs decided about.
+func (c *channel) hand() {
+	if len(c.inputs) == 0 {
+		return
+	}
+	c.mail.await()
+	c.mail.owe(c.requests)
+	c.dispatcher.submit(c.inputs, &c.work)
+	c.mail.owe(-c.work.waiting)
+	c.requests, c.takes = 0, false
+	c.note()
+	clear(c.inputs)
+	c.inputs = c.inputs[:0]
+	c.dispatcher.yield()
+}
+
+// given says whether a task is, or was, in the agent's hands. What it has said so far
+// counts: it may have taken the task one line before.
+func (c *channel) given(id string) (so bool) {
+	if c.takes {
+		c.hand()
+	}
+	c.dispatcher.look(func(state *handlers.State) { so = state.Given(c.actor.Name, id) })
+	return so
+}
+
+// note tells people of what was told and not heeded. Of a response that was refused
+// its agent hears too, for it may wait for what comes of it; what it says of a task
+// that is over, or was further already, changes nothing.
 func (c *channel) note() {
 	for i := range c.inputs {
-		if r, ok := c.inputs[i].Message.(*wire.Report); ok && c.work.verdicts[i] != nil {
-			c.dispatcher.audit.note(c.inputs[i].At, c.actor, "event:"+r.Name, wire.Quote(r.ID), c.work.verdicts[i])
-			c.refusals.add("ignored event:" + r.Name + ": " + c.work.verdicts[i].Message)
+		in, err := &c.inputs[i], c.work.verdicts[i]
+		r, ok := in.Message.(*wire.Report)
+		if !ok || err == nil {
+			continue
+		}
+		what, id := calledIn(r), wire.Quote(r.ID)
+		c.dispatcher.audit.note(in.At, c.actor, what.String(), id, err)
+		switch {
+		case what.class != classTask:
+			c.refusals.add("ignored " + what.String() + ": " + err.Message)
+		case err.Details["reason"] == "wrong_state":
+			c.refusals.add("ignored task " + what.name + ": " + err.Message)
+		default:
+			c.answer(wire.FormAct, id, err, in.At)
+			c.refusals.add("refused " + what.String() + ": " + err.Message)
 		}
 	}
 }
@@ -234,6 +281,6 @@ func (c *channel) say(kind string, what *complaints, now time.Time) {
 
 // end says what has not been said yet.
 func (c *channel) end(now time.Time) {
-	c.refusals.told, c.foreign.told = time.Time{}, time.Time{}
+	c.refusals.told = time.Time{}
 	c.send(now)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,6 +100,7 @@ func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 	if len(letters) == 0 {
 		return
 	}
+	letters = slices.DeleteFunc(letters, tacit)
 	d.watch.answered(letters)
 	now := time.Now()
 	for len(letters) > 0 {
@@ -116,7 +118,10 @@ func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.Time) int {
 	to := letters[0].To
 	mail := d.posts.mail(to)
-	if letters[0].Line != nil {
+	if isLine(&letters[0]) {
+		if mail != nil && d.mail.carry(letters[0], mail) {
+			return 1
+		}
 		return d.pass(letters, mail, room)
 	}
 	if mail == nil {
@@ -128,10 +133,11 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 	e := entry{text: (*room)[:0]}
 	for e.lines < len(letters) {
 		l := &letters[e.lines]
-		if l.To != to || l.Line != nil || e.lines > 0 && (l.Task != "" || l.Pages != nil) {
+		reads := d.isPart(l)
+		if l.To != to || isLine(l) || e.lines > 0 && (l.Task != "" || reads) {
 			break
 		}
-		if l.Pages != nil && d.record != nil {
+		if reads {
 			d.mail.answer(*l, mail)
 			return 1
 		}
@@ -157,11 +163,11 @@ func (d *dispatcher) pass(letters []handlers.Letter, mail *mailbox, room *[]byte
 	to, e := letters[0].To, entry{text: (*room)[:0]}
 	for i := range letters {
 		l := &letters[i]
-		if l.To != to || l.Line == nil || i > 0 && len(e.text)+len(l.Line) > batchBytes {
+		if l.To != to || !isLine(l) || i > 0 && (isElsewhere(l) || len(e.text)+len(l.Line) > batchBytes) {
 			break
 		}
 		e.text = append(append(e.text, l.Line...), '\n')
-		e.receipts = append(e.receipts, wire.Told{Agent: to.Name, Run: to.Run, Said: l.Said})
+		e.receipts = appendReceipt(e.receipts, l)
 		e.lines++
 	}
 	if mail == nil {
@@ -196,10 +202,13 @@ func (d *dispatcher) receive(receipts []wire.Told, written bool) {
 // put puts an entry into a mailbox. What there is no room for is counted by the
 // mailbox, and said.
 func (d *dispatcher) put(mail *mailbox, e entry, to handlers.Actor) {
-	_, err := mail.put(e)
-	if err == nil {
-		return
+	if _, err := mail.put(e); err != nil {
+		d.fail(mail, e, to, err)
 	}
+}
+
+// fail notes that a run did not get an entry, and why.
+func (d *dispatcher) fail(mail *mailbox, e entry, to handlers.Actor, err error) {
 	if len(e.receipts) > 0 {
 		d.receive(e.receipts, false)
 		if errors.Is(err, ErrMailboxFull) { // until it has read, it is given nothing more
@@ -257,21 +266,34 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 	return envelope.AppendReply(b, l.Form, l.Request, l.Payload, l.Refusal)
 }
 
-// complete fills an answer of which a part is in the record alone.
+// isPart says whether a part of an answer is in the record alone, or in files.
+func (d *dispatcher) isPart(l *handlers.Letter) bool {
+	answer, ok := l.Payload.(*wire.TaskAnswer)
+	return l.Pages != nil && d.record != nil || ok && wire.HasArtifactRefs(answer.Document)
+}
+
+// complete fills an answer of which a part is in the record alone, or in files.
 func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
-	if l.Pages == nil || d.record == nil {
-		return nil
+	if l.Pages != nil && d.record != nil {
+		whole, err := handlers.Complete(l.Payload, l.Pages, d)
+		if err != nil {
+			return d.unreadable(err)
+		}
+		l.Payload = whole
 	}
-	whole, err := handlers.Complete(l.Payload, l.Pages, d)
-	if err != nil {
-		return d.unreadable(err)
+	if answer, ok := l.Payload.(*wire.TaskAnswer); ok && wire.HasArtifactRefs(answer.Document) {
+		whole := *answer // somebody may remember the other one
+		whole.Document = d.artifacts.attach(answer.Document)
+		l.Payload = &whole
 	}
-	l.Payload = whole
 	return nil
 }
 
 // Record implements handlers.Archive.
 func (d *dispatcher) Record(seq int64) (wire.Record, error) {
+	if d.record == nil {
+		return wire.Record{}, errors.New("nothing is recorded")
+	}
 	for r, err := range d.record.Records(context.Background(), seq-1) {
 		return r, err
 	}

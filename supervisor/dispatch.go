@@ -36,19 +36,20 @@ type Record interface {
 // costs more than most decisions: the goroutine that has read a request decides
 // about it, and, when nothing is to be recorded before, answers it too.
 type dispatcher struct {
-	record Record // nil: nothing is kept, and nothing waits for it
-	log    hclog.Logger
-	audit  *audit
-	watch  Watch
-	show   func([]wire.Record) // tells people what became true
-	closed func(*wire.Record)  // hears of each session that is over
-	broke  func(error)         // the record takes nothing any more
-	posts  posts
-	doors  atomic.Int64 // how many have asked at a door
-	offers offers
-	bells  bells
-	mail   postman
-	limit  time.Duration // how long the record may take before those who wait are told
+	record    Record // nil: nothing is kept, and nothing waits for it
+	log       hclog.Logger
+	alarm     alarm
+	audit     *audit
+	watch     Watch
+	show      func([]wire.Record) // tells people what became true
+	closed    func(*wire.Record)  // hears of each session that is over
+	broke     func(error)         // the record takes nothing any more
+	posts     posts
+	doors     atomic.Int64 // how many have asked at a door
+	bells     bells
+	mail      postman
+	artifacts *artifacts    // nil: there is nowhere to put them
+	limit     time.Duration // how long the record may take before those who wait are told
 
 	seat      sync.Mutex // whoever holds it owns what follows
 	state     *handlers.State
@@ -99,11 +100,12 @@ func newDispatcher(o Options) *dispatcher {
 	if d.limit == 0 {
 		d.limit = 30 * time.Second
 	}
-	d.mail.dispatcher = d
+	d.mail.dispatcher, d.alarm.log = d, o.Log
 	d.timer = time.AfterFunc(time.Hour, d.expire)
 	d.timer.Stop()
 	if o.StateDir != "" {
 		d.audit = newAudit(o.StateDir, o.Log)
+		d.artifacts = newArtifacts(o.StateDir, &d.alarm)
 	}
 	return d
 }
@@ -162,7 +164,7 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 // work is what a goroutine that submits keeps from one time to the next.
 type work struct {
 	verdicts []*wire.Error
-	waiting  int // requests that are answered by something else that is to come
+	waiting  int // requests that are not answered now: something that is to come answers them, or nothing does
 	letters  []handlers.Letter
 	records  []wire.Record
 	room     []byte // for spelling
@@ -175,16 +177,18 @@ func (d *dispatcher) decide(in *handlers.Input, w *work) bool {
 	if d.broken != nil && d.refuse(in, w) {
 		return true
 	}
-	said := saying(in)
-	if said {
+	if saying(in) {
 		in.Took = time.Since(in.At)
 	}
 	out := d.state.Handle(*in)
 	if out.Again {
 		return false
 	}
-	if said && out.Refused == nil && len(out.Records) > 0 && d.record != nil {
-		out.Letters = append(out.Letters, unspoken(in))
+	if r, ok := in.Message.(*wire.Request); ok && quiet(r.Form) && out.Refused == nil {
+		out.Waits = true // for an answer that it never gets
+		if len(out.Records) > 0 {
+			out.Letters = append(out.Letters, unspoken(in, r))
+		}
 	}
 	d.take(out, w)
 	return true

@@ -10,8 +10,9 @@
 //	                             +- log file, tail, followers
 //	letters - mailbox - one writer - stdin
 //	mailbox - receipts - seat (whether what must not be lost was written)
-//	record - postman - mailbox (mail, and answers that are read in the record)
+//	record - postman - mailbox (mail, and answers and lines that are read in the record)
 //	       - bells (who follows mail reads it there)
+//	channel - artifacts (what is too large for the record) - postman
 //	record - audience -+- journal (events -f)
 //	                   +- voices, followers (console, logs -f)
 //	record - turn - stop (of agents that end with their session)
@@ -25,6 +26,10 @@
 // What is in the record alone is read by the postman, for agents, and by whoever
 // asks at a door. Mail is brought to an agent a page at a time, as it takes it, and
 // from what it has acked on again in its next run.
+//
+// What an agent has made and what is too large for the record is in files of its own,
+// which are durable before the response that it is in is decided about: whoever has
+// made it waits for the disk. It is put back for whoever is told of it.
 //
 // A run of an agent is a child process, or the connection of somebody who has
 // joined as it; all the rest is the same.

@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -28,6 +30,11 @@ var real = []string{
 	`{"type":"response:success","id":"b2","correlationId":"a1","timestamp":"2026-11-21T10:00:00Z","payload":{}}`,
 	`{"message_type":"task_progress","message_id":"m","from_agent":{"agent_id":"noise"},"to_agent":{"agent_id":"x"},"payload":{}}`,
 	`{"type":"parse_recipe","id":"d1","payload":{"text":"é €"},"context":{"traceId":"t"},"routing":{"source":"noise"}}`,
+	`{"type":"parse_recipe","id":"d2","payload":{"url":"x"},"context":{"priority":"high"},"observability":{"traceId":"t","baggage":{"k":1}}}`,
+	`{"id":"d2","type":"task.status","payload":{}}`,
+	`{"id":"d2","type":"task.update","payload":{"input":[1.0]}}`,
+	`{"id":"d2","type":"task.cancel","payload":{"reason":"enough"}}`,
+	`{"id":"d3","status":"completed","result":{"a":1},"artifacts":[{"name":"n","type":"t","content":"c"}]}`,
 	`{"from_actor":"W:1","to_actor":"GO","topic":"task.progress","payload":{},"idempotency_key":"k"}`,
 	`{"jsonrpc":"2.0","id":1,"method":"bus_poll","params":{}}`,
 }
@@ -63,6 +70,17 @@ func mutation(chance *rand.Rand) []byte {
 		}
 	}
 	return line
+}
+
+// echoing says of everything that it is handed that it is done.
+func echoing(p *player) int {
+	for line := p.read(); line != ""; line = p.read() {
+		var about struct{ ID string }
+		if json.Unmarshal([]byte(line), &about) == nil {
+			p.say(fmt.Sprintf(`{"id":%q,"status":"completed","result":{}}`, about.ID))
+		}
+	}
+	return 0
 }
 
 // A million mutated messages end with a healthy orchestrator: it answers, its
@@ -103,10 +121,13 @@ func TestAMillionMutations(t *testing.T) {
 		}
 		var log bytes.Buffer // hclog writes under a lock of its own
 		options := Options{
+			Record:   newLedger(),
 			Protocol: Protocol{Rate: 1 << 30, Burst: 1 << 30},
 			Log:      hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Error}),
 		}
-		p := perform(t, options, []Agent{{Name: "noise"}}, map[string]part{"noise": noise})
+		cook := worker("cook", 4)
+		cook.Offers = []string{"parse_recipe"}
+		p := perform(t, options, []Agent{{Name: "noise"}, cook}, map[string]part{"noise": noise, "cook": echoing})
 		answer := <-answers
 		require.Contains(t, answer, `"type":"response:success"`)
 		require.Contains(t, answer, `"id":"noise"`)

@@ -334,6 +334,10 @@ func (d *dispatcher) answered(run string, mail *mailbox, over <-chan struct{}) {
 		d.look(func(state *handlers.State) { waits = state.Awaits(run) })
 		if !waits || !taking {
 			d.settle() // what was decided is on its way
+			select {
+			case <-d.mail.caughtUp(run):
+			case <-over:
+			}
 			return
 		}
 		select {

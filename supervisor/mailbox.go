@@ -50,7 +50,7 @@ type mailbox struct {
 	refused int64
 	room    chan struct{} // closed when something was taken; nil while nobody waits
 	relief  []func()      // each called once when the mailbox is less than half full again
-	lighter []func()      // and these when that is so of its bytes
+	lighter []func()      // and these when it is without what is owed
 	hoping  atomic.Bool   // it was full, and when it is not any more that will be told
 }
 
@@ -179,15 +179,18 @@ func (m *mailbox) end() {
 // drop forgets what waits. The child is gone.
 func (m *mailbox) drop() {
 	m.mu.Lock()
-	lost := m.forget()
+	lost, waited := m.forget()
 	m.mu.Unlock()
 	m.tell(lost, false)
+	for _, do := range waited {
+		do()
+	}
 }
 
 // forget empties the mailbox for good, and returns those who asked about what
-// was in it. The lock is held.
-func (m *mailbox) forget() curious {
-	lost := m.asking
+// was in it, and what was to be done when it is lighter. The lock is held.
+func (m *mailbox) forget() (lost curious, waited []func()) {
+	lost, waited = m.asking, m.lighter
 	for i := range m.queue {
 		lost.join(&m.queue[i])
 	}
@@ -195,7 +198,7 @@ func (m *mailbox) forget() curious {
 	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.asking = true, nil, 0, 0, 0, 0, curious{}
 	m.relief, m.lighter, m.urgent, m.pressed = nil, nil, 0, 0
 	m.makeRoom()
-	return lost
+	return lost, waited
 }
 
 // eager is a stream that can be written without waiting: what it does not take
@@ -346,9 +349,12 @@ func (m *mailbox) fail(err error) {
 	m.mu.Lock()
 	known := m.over
 	m.writing = false
-	lost := m.forget()
+	lost, waited := m.forget()
 	m.mu.Unlock()
 	m.tell(lost, false)
+	for _, do := range waited {
+		do()
+	}
 	if !known && !errors.Is(err, os.ErrClosed) {
 		m.broken(err)
 	}

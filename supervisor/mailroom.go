@@ -62,8 +62,8 @@ func (m *mailbox) pageRoom() (Bounds, bool) {
 // mailbox that is given up does nothing.
 func (m *mailbox) whenRoomy(do func()) { m.when(m.roomy, &m.relief, do) }
 
-// whenLight is whenRoomy for answers that are still to be made: only how many
-// bytes wait counts, for the answers themselves are owed.
+// whenLight is whenRoomy for what is still to be made: that is owed, and so what is
+// owed does not count. It is done too when the mailbox is given up: see takes.
 func (m *mailbox) whenLight(do func()) { m.when(m.light, &m.lighter, do) }
 
 func (m *mailbox) isLight() bool {
@@ -72,7 +72,28 @@ func (m *mailbox) isLight() bool {
 	return m.light()
 }
 
-func (m *mailbox) light() bool { return m.bytes*2 < m.bounds.Bytes }
+func (m *mailbox) light() bool {
+	return (m.lines+m.taken)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes
+}
+
+// takes says whether anything can still be put, be it when there is room.
+func (m *mailbox) takes() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.over && !m.ending
+}
+
+// bears says whether more may wait beside the mailbox than does already: as much as in
+// it. What it says false of it counts as refused.
+func (m *mailbox) bears(beside Bounds) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if beside.Messages < m.bounds.Messages && beside.Bytes < m.bounds.Bytes {
+		return true
+	}
+	m.refused++
+	return false
+}
 
 func (m *mailbox) when(so func() bool, later *[]func(), do func()) {
 	m.mu.Lock()

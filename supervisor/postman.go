@@ -9,11 +9,11 @@ import (
 	"orchestrator/wire"
 )
 
-// postman reads the record for agents: mail, which it brings to those that run
-// as it comes, and the answers that need something of the record. It is one
-// goroutine that lives as long as there is something to do, so that neither those
-// who decide nor those who record ever wait for a page, and so that not more than
-// a page is in memory, however many agents there are.
+// postman reads the record for agents: mail, which it brings to those that run as it
+// comes, and the answers and lines that need something of the record, or of what is
+// too large for it. It is one goroutine that lives as long as there is something to
+// do, so that neither those who decide nor those who record ever wait for a page, and
+// so that not more than a page is in memory, however many agents there are.
 //
 // A round is where it stands with one run. A page of what is behind it is put into
 // the agent's mailbox at once, and the next one not before that was taken: a slow
@@ -25,6 +25,7 @@ type postman struct {
 	mu      sync.Mutex
 	rounds  map[string]*round // by actor
 	agents  map[string]*round // by agent
+	loads   map[string]*load  // lines that it has in hand, by run
 	due     []func()          // what is to be done next
 	walking bool
 	over    bool
@@ -224,7 +225,11 @@ func (p *postman) await(r *round) {
 func (p *postman) answer(l handlers.Letter, mail *mailbox) {
 	p.later(func() {
 		if !mail.isLight() {
-			mail.whenLight(func() { p.answer(l, mail) })
+			mail.whenLight(func() {
+				if mail.takes() { // else there is nobody for whom to read it
+					p.answer(l, mail)
+				}
+			})
 			return
 		}
 		d := p.dispatcher

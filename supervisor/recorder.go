@@ -59,7 +59,6 @@ func (d *dispatcher) write(b *batch) {
 			d.breakOff(broke, b)
 		} else {
 			d.last.Add(int64(len(b.records)))
-			b.letters = slices.DeleteFunc(b.letters, tacit)
 			d.bells.ring(b.records)
 			d.mail.ring(b.records)
 		}
@@ -162,7 +161,7 @@ func (d *dispatcher) overdue(b *batch) {
 	d.deliver(late, new([]byte))
 }
 
-func isAnswer(l handlers.Letter) bool { return l.Notice == "" && l.Line == nil }
+func isAnswer(l handlers.Letter) bool { return l.Notice == "" && !isLine(&l) }
 
 // takeSnapshot spells the State when it is time to, or at the end. It includes
 // what is in the batch that is about to be recorded, and is kept after it. The

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,46 +21,34 @@ func (s *Supervisor) enlist() {
 		})
 	}
 	s.dispatcher.note(roster)
-	s.dispatcher.offers.store(roster)
 }
 
-// offers are the capabilities that somebody has. The readers of all agents look
-// at them to tell a task request from a message that is misspelt.
-type offers struct {
-	atomic.Pointer[map[string]bool]
-}
-
-func (o *offers) store(r *wire.Roster) {
-	names := make(map[string]bool)
-	for _, m := range r.Agents {
-		for _, name := range m.Capabilities {
-			names[name] = true
-		}
-	}
-	o.Store(&names)
-}
-
-func (o *offers) has(name string) bool {
-	names := o.Load()
-	return names != nil && (*names)[name]
+// does says whether some agent can do what a type says. It tells a task request from
+// a message that is misspelt.
+func (d *dispatcher) does(kind string) (so bool) {
+	d.look(func(state *handlers.State) { so = state.Does(kind) })
+	return so
 }
 
 // channel makes the channel of a run that is about to begin.
 func (s *Supervisor) channel(a *agent, m *maker) *channel {
-	return &channel{
+	c := &channel{
 		dispatcher: s.dispatcher,
 		actor:      handlers.Actor{Kind: handlers.Agent, Name: m.spec.Name, Run: m.run},
-		reader:     wire.Reader{Agent: m.spec.Name, Depth: s.options.Protocol.Depth, Capability: s.dispatcher.offers.has},
 		payloads:   wire.Payloads{Depth: s.options.Protocol.Depth},
 		bucket:     s.options.Protocol.bucket(),
 		complain: func(kind, text string, count int64) {
 			a.voice.tell(wire.Event{Kind: kind, Run: m.run, Text: text, Figures: wire.Figures{Count: count}})
 		},
 	}
+	c.reader = wire.Reader{Agent: m.spec.Name, Depth: s.options.Protocol.Depth, Capability: s.dispatcher.does, Given: c.given}
+	return c
 }
 
-// Restore takes up what was recorded in earlier lives. It is for before Run.
+// Restore takes up what was recorded in earlier lives, and removes what they have left
+// half done. It is for before Run.
 func (s *Supervisor) Restore(ctx context.Context) error {
+	s.dispatcher.artifacts.clear()
 	if err := s.dispatcher.restore(ctx, s.options.Rules); err != nil {
 		return err
 	}

@@ -10,9 +10,6 @@ import (
 // sayOperation is what an agent asks for that prints a message of a session.
 const sayOperation = "send-session-message"
 
-// sessionKind is what such a line is called.
-func sessionKind(messageType string) string { return "session:" + messageType }
-
 // saying says whether an input is a message of a session, on whatever way.
 func saying(in *handlers.Input) bool {
 	r, ok := in.Message.(*wire.Request)
@@ -21,19 +18,6 @@ func saying(in *handlers.Input) bool {
 	}
 	_, ok = r.Body.(*wire.SaySession)
 	return ok
-}
-
-// unspoken is the answer to a message of a session that was granted. It is never
-// given: whoever prints one hears only of what is refused. But until the message is
-// recorded, it may still have to be refused.
-func unspoken(in *handlers.Input) handlers.Letter {
-	r, _ := in.Message.(*wire.Request)
-	return handlers.Letter{To: in.From, Request: r.ID, Form: r.Form}
-}
-
-// tacit says whether a letter is such an answer.
-func tacit(l handlers.Letter) bool {
-	return l.Form == wire.FormSession && isAnswer(l) && l.Refusal == nil
 }
 
 // sessionOf is how an agent's environment tells of the session that it is in: of

@@ -146,6 +146,21 @@ func TestManySessionMessages(t *testing.T) {
 	})
 }
 
+// Who asks for a message to be said is answered, once, at whatever door.
+//
+// Rows: B-21, C-16.
+func TestSessionMessagesThatAreAskedFor(t *testing.T) {
+	bothWays(t, func(t *testing.T, record Record) {
+		agents, parts, lead, coder, _, _ := cooks(t)
+		p := perform(t, inKitchen(record), agents, parts)
+		synctest.Wait()
+		lead.says(request("1", "send-session-message", `{"message":`+remark(1, "lead", "coder")+`}`))
+		require.Equal(t, []string{"1 granted"}, lead.gist())
+		require.Len(t, coder.lines(), 1)
+		require.NoError(t, p.stop())
+	})
+}
+
 // What makes no sense is given back to whoever said it, with what became of it,
 // and nobody else hears of it. It is in the audit by its type.
 //

@@ -17,7 +17,8 @@ type Watch struct {
 	// them: the code of a refusal, or "" when they were granted.
 	Judged func(door, kind string, code wire.Code, messages int)
 	// Asked hears of a request before anybody decides about it, and Answered when
-	// its answer leaves. What is said in a session is no request here.
+	// its answer leaves. What is said in a session, or about delegated work as the line
+	// that it is, is no request here: it has an answer only when it is refused.
 	Asked    func(Asked)
 	Answered func(Answered)
 	// Recorded sees the facts of a batch when they are durable, in their order, and
@@ -56,7 +57,7 @@ func (w *Watch) asked(inputs []handlers.Input) {
 	for i := range inputs {
 		in := &inputs[i]
 		r, ok := in.Message.(*wire.Request)
-		if !ok || r.Form == wire.FormSession || observes(in.From) {
+		if !ok || quiet(r.Form) || observes(in.From) {
 			continue
 		}
 		a := Asked{At: in.At, Operation: r.Operation, From: in.From.String(), Run: in.From.Run, ID: r.ID}
@@ -75,7 +76,7 @@ func (w *Watch) answered(letters []handlers.Letter) {
 	now := time.Now()
 	for i := range letters {
 		l := &letters[i]
-		if !isAnswer(*l) || l.Form == wire.FormSession || observes(l.To) {
+		if !isAnswer(*l) || quiet(l.Form) || observes(l.To) {
 			continue
 		}
 		a := Answered{At: now, Run: l.To.Run, ID: l.Request}
@@ -98,7 +99,7 @@ func (w *Watch) judged(inputs []handlers.Input, verdicts []*wire.Error) {
 			n++
 		}
 		if first.class != "" {
-			w.Judged(doorOf(inputs[i].From), first.class+first.name, codeOf(verdicts[i]), n)
+			w.Judged(doorOf(inputs[i].From), first.String(), codeOf(verdicts[i]), n)
 		}
 		i += n
 	}
@@ -111,24 +112,18 @@ func (w *Watch) refused(from handlers.Actor, kind string, verdict *wire.Error) {
 	}
 }
 
-// spoken is what the name of a kind of message is made of.
-type spoken struct{ class, name string }
-
 // said is what kind of message an input is; none when nobody has said it.
-func said(in *handlers.Input) spoken {
+func said(in *handlers.Input) called {
 	if observes(in.From) {
-		return spoken{}
+		return called{}
 	}
 	switch m := in.Message.(type) {
 	case *wire.Request:
-		if s, ok := m.Body.(*wire.SaySession); ok && m.Form == wire.FormSession {
-			return spoken{class: "session:", name: s.Type}
-		}
-		return spoken{class: "request:", name: m.Operation}
+		return calledOf(m)
 	case *wire.Report:
-		return spoken{class: "event:", name: m.Name}
+		return calledIn(m)
 	}
-	return spoken{}
+	return called{}
 }
 
 func observes(who handlers.Actor) bool { return who.Kind == observer.Kind && who.Name == observer.Name }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -159,15 +160,21 @@ func (a *talker) play(r *player) int {
 
 // deafen stops an agent's reading.
 func (p *play) deafen(a *talker) (again func()) {
-	stop := make(chan struct{})
-	a.mu.Lock()
-	a.stop = stop
-	a.mu.Unlock()
+	again = a.readsNothing()
 	require.NoError(p.t, p.Tell(p.t.Context(), a.name, []byte("{}\n"))) // for which it waits already
 	synctest.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.heard = a.heard[:len(a.heard)-1]
+	return again
+}
+
+// readsNothing stops the reading of an agent that does not run yet.
+func (a *talker) readsNothing() (again func()) {
+	stop := make(chan struct{})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stop = stop
 	return func() {
 		a.mu.Lock()
 		a.stop = nil
@@ -183,6 +190,22 @@ func (a *talker) says(lines ...string) {
 	r := a.run
 	a.mu.Unlock()
 	r.say(strings.Join(lines, "\n"))
+}
+
+// goesOn prints many lines, one after the other, whether it is heard or not, and returns
+// how many it has got rid of so far.
+func (a *talker) goesOn(many int, line func(n int) string) (said func() int) {
+	var done atomic.Int64
+	go func() {
+		for n := range many {
+			a.says(line(n))
+			done.Add(1)
+		}
+	}()
+	return func() int {
+		synctest.Wait()
+		return int(done.Load())
+	}
 }
 
 const noon = "2026-11-21T14:00:00Z"

@@ -47,7 +47,10 @@ var (
 	fullDetails = Details{
 		StructuredSpec: Raw(`{"a":1.0}`), Requirements: Raw(`{}`), TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
 		ParentTaskID: "t9", Plan: Raw(`"plan"`), PlanFeedback: "f",
-		Help: &Help{QuestionID: "q1", Question: "?", Context: Raw(`[1]`), Answer: "a", AnsweredAt: Timestamp(noon.At)},
+		Help:          &Help{QuestionID: "q1", Question: "?", Context: Raw(`[1]`), Answer: "a", AnsweredAt: Timestamp(noon.At)},
+		Context:       &TaskContext{ConversationID: "c", ParentTaskID: "t9", User: "ada", Timestamp: "2026-11-20", Priority: PriorityUrgent},
+		Routing:       &TaskRouting{Source: "planner", Target: "coder", Chain: []string{"planner"}},
+		Observability: &TaskTrace{TraceID: "t", SpanID: "s", Baggage: Raw(`{"n":1.0}`)},
 	}
 	fullServer = Server{
 		ServerID: "s1", Name: "attic", Status: "online", Role: RoleWorker, Remote: true, Hostname: "h", IP: "i", OS: "o", Repos: Raw(`{"a":{}}`),
@@ -89,7 +92,7 @@ func each[T any](bare, full T) []T {
 // detailed are tasks with one detail each.
 func detailed() []Task {
 	var tasks []Task
-	for _, d := range append(each(Details{}, fullDetails), Details{Plan: Raw(`{}`), Help: &Help{QuestionID: "q1", Question: "?"}}) {
+	for _, d := range append(each(Details{}, fullDetails), Details{Plan: Raw(`{}`), Help: &Help{QuestionID: "q1", Question: "?"}}, Details{Context: &TaskContext{}, Routing: &TaskRouting{}, Observability: &TaskTrace{}}) {
 		task := bareTask
 		task.Details = &d
 		tasks = append(tasks, task)

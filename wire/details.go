@@ -3,16 +3,19 @@ package wire
 // Details are the parts of a task that few tasks have. They are never changed in
 // place.
 type Details struct {
-	StructuredSpec     Raw      `json:"structured_spec,omitzero"`
-	Requirements       Raw      `json:"requirements,omitzero"`
-	TargetRepo         string   `json:"targetRepo,omitzero"`
-	AcceptanceCriteria []string `json:"acceptanceCriteria,omitzero"`
-	ProjectID          string   `json:"projectId,omitzero"`
-	SessionID          string   `json:"sessionId,omitzero"`
-	ParentTaskID       string   `json:"parentTaskId,omitzero"` // what its submitter was working on
-	Plan               Raw      `json:"plan,omitzero"`         // an object or a text
-	PlanFeedback       string   `json:"planFeedback,omitzero"` // why the plan is to be changed
-	Help               *Help    `json:"help,omitzero"`
+	StructuredSpec     Raw          `json:"structured_spec,omitzero"`
+	Requirements       Raw          `json:"requirements,omitzero"`
+	TargetRepo         string       `json:"targetRepo,omitzero"`
+	AcceptanceCriteria []string     `json:"acceptanceCriteria,omitzero"`
+	ProjectID          string       `json:"projectId,omitzero"`
+	SessionID          string       `json:"sessionId,omitzero"`
+	ParentTaskID       string       `json:"parentTaskId,omitzero"` // what its submitter was working on
+	Plan               Raw          `json:"plan,omitzero"`         // an object or a text
+	PlanFeedback       string       `json:"planFeedback,omitzero"` // why the plan is to be changed
+	Help               *Help        `json:"help,omitzero"`
+	Context            *TaskContext `json:"context,omitzero"` // these three are those of a TaskRequest
+	Routing            *TaskRouting `json:"routing,omitzero"`
+	Observability      *TaskTrace   `json:"observability,omitzero"` // of a task of submit-task too
 }
 
 // Help is what the agent of a task asked a person.
@@ -28,7 +31,7 @@ type Help struct {
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
-		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil
+		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
 // Filled is d, or nil when there is nothing in it.
@@ -46,6 +49,7 @@ func (d *Details) Brief() *Details {
 	}
 	brief := *d
 	brief.StructuredSpec, brief.Requirements, brief.Plan, brief.Help = nil, nil, nil, nil
+	brief.Context, brief.Routing, brief.Observability = nil, nil, nil
 	return brief.Filled()
 }
 
@@ -74,10 +78,25 @@ func (d *Details) append(b []byte) []byte {
 	b = appendRaw(b, "plan", d.Plan)
 	b = appendSome(b, "planFeedback", d.PlanFeedback)
 	if d.Help != nil {
-		help, err := Encode(d.Help)
-		if err == nil {
-			b = appendRaw(b, "help", help)
-		}
+		b = appendEncoded(b, "help", d.Help)
+	}
+	if d.Context != nil {
+		b = appendEncoded(b, "context", d.Context)
+	}
+	if d.Routing != nil {
+		b = appendEncoded(b, "routing", d.Routing)
+	}
+	if d.Observability != nil {
+		b = appendEncoded(b, "observability", d.Observability)
 	}
 	return b
+}
+
+// appendEncoded appends a member of which there are few.
+func appendEncoded(b []byte, key string, value any) []byte {
+	spelled, err := Encode(value)
+	if err != nil {
+		return b // texts, and values that were read, can be spelled
+	}
+	return appendRaw(b, key, spelled)
 }

@@ -6,8 +6,9 @@
 // (Payloads), as does what comes over HTTP in the words of a hub (ReadHubTask and
 // the like), what agents of a session say to each other (ReadSessionMessage), and
 // work that one agent hands to another and what becomes of it (ReadTaskRequest,
-// ReadTaskAct, ReadTaskResponse); documents in it are kept as they came, and read as far as decisions need them
-// (Spec, Result, Requirements, Capabilities, SessionMessage); answers and notices
+// ReadTaskAct, ReadTaskResponse); documents in it are kept as they came, but for
+// content that is kept elsewhere (Detach, Attach), and read as far as decisions need
+// them (Spec, Result, Requirements, Capabilities, SessionMessage); answers and notices
 // become lines (Envelope), in the form of the question (Form), and every other
 // document JSON (Encode), so that there is one spelling of everything; text of
 // strangers becomes safe to show (AppendVisible); what became true has a form

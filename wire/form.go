@@ -14,6 +14,8 @@ const (
 	FormMail                // mail as it is, answered with the mail as it is kept
 	FormTool                // the call of a tool, answered as JSON-RPC; the ID is JSON
 	FormSession             // a session message as it is: only a refusal is answered, with what became of it
+	FormTask                // a task request as it is: only a refusal is answered, with a task response that failed
+	FormAct                 // what is said about a task as it is: only a refusal is answered, with response:…
 )
 
 // RawID is the id of a request as JSON, for those who refuse it; nil when it has
@@ -45,12 +47,12 @@ func (f Form) payload() string {
 
 // place has an error point into a line of this form. Whoever reads a payload, or
 // decides about it, says where something is wrong as if it stood in a request of
-// our own: they need not know in which form it came. A session message is read by
-// itself, and what is wrong with it points into it already.
+// our own: they need not know in which form it came. A message of a session or of
+// delegated work is read by itself, and what is wrong with it points into it already.
 func (f Form) place(e *Error) *Error {
 	pointer, _ := e.Details["pointer"].(string)
 	below, found := strings.CutPrefix(pointer, FormOwn.payload())
-	if f == FormOwn || f == FormSession || !found || below != "" && below[0] != '/' {
+	if f != FormMail && f != FormTool || !found || below != "" && below[0] != '/' {
 		return e
 	}
 	there := *e // the same error may be said again, in another form
@@ -62,7 +64,8 @@ func (f Form) place(e *Error) *Error {
 // AppendReply appends the answer to a request as one line, in the form in which
 // it was asked: payload, a JSON object, or why not. The request is its ID. A
 // session message that is delivered has no answer; beside a refusal, payload may
-// be the *DeliveryError that became of it.
+// be the *DeliveryError that became of it. Delegated work that is taken has none
+// either: what becomes of it is said in lines of its own.
 func (e Envelope) AppendReply(b []byte, form Form, request string, payload any, refusal *Error) []byte {
 	switch {
 	case form == FormOwn:
@@ -71,6 +74,8 @@ func (e Envelope) AppendReply(b []byte, form Form, request string, payload any, 
 		return e.appendReceipt(b, request, payload, refusal)
 	case refusal != nil:
 		return e.AppendRefused(b, form, rawID(form, request), refusal)
+	case form == FormTask || form == FormAct:
+		return b
 	}
 	from := len(b)
 	b, err := appendReply(b, form, request, payload)
@@ -105,6 +110,9 @@ func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal
 
 // AppendRefused appends the refusal of a request as one line, in the form in
 // which it was asked. The request's id is given as it stood, or nil.
+//
+// What is said of refused work in the form of its response is said of the task with
+// its id. Without such an id, or with that of another task, it is said as usual.
 func (e Envelope) AppendRefused(b []byte, form Form, id []byte, refusal *Error) []byte {
 	refusal = form.place(refusal)
 	switch form {
@@ -113,6 +121,10 @@ func (e Envelope) AppendRefused(b []byte, form Form, id []byte, refusal *Error) 
 	case FormSession:
 		messageID, _ := text(id)
 		return e.AppendDeliveryError(b, id, Undelivered(messageID, refusal), refusal)
+	case FormTask:
+		if _, isText := text(id); isText && refusal.Details["reason"] != ReasonReused {
+			return appendUndone(b, id, refusal)
+		}
 	}
 	return e.AppendRefusal(b, id, refusal)
 }

@@ -109,16 +109,19 @@ func TestSessionMessagesAreAnsweredWhenTheyAreRefused(t *testing.T) {
 
 // An error points at where something stands in the line, whatever its form.
 func TestErrorsPointIntoTheLine(t *testing.T) {
-	for pointer, want := range map[string][4]string{
-		"/payload/topic":   {"/payload/topic", "/topic", "/params/arguments/topic", "/payload/topic"},
-		"/payload/payload": {"/payload/payload", "/payload", "/params/arguments/payload", "/payload/payload"},
-		"/payload":         {"/payload", "", "/params/arguments", "/payload"},
-		"/payloads":        {"/payloads", "/payloads", "/payloads", "/payloads"},
-		"/id":              {"/id", "/id", "/id", "/id"},
-		"":                 {"", "", "", ""},
+	for pointer, want := range map[string][3]string{
+		"/payload/topic":   {"/payload/topic", "/topic", "/params/arguments/topic"},
+		"/payload/payload": {"/payload/payload", "/payload", "/params/arguments/payload"},
+		"/payload":         {"/payload", "", "/params/arguments"},
+		"/payloads":        {"/payloads", "/payloads", "/payloads"},
+		"/id":              {"/id", "/id", "/id"},
+		"":                 {"", "", ""},
 	} {
 		for form, there := range want {
 			require.Equal(t, there, Form(form).place(invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
+		}
+		for _, form := range []Form{FormSession, FormTask, FormAct} {
+			require.Equal(t, pointer, form.place(invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
 		}
 	}
 	require.Nil(t, FormMail.place(&Error{}).Details)
@@ -153,10 +156,10 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 func TestNothingThatIsSaidBackIsHeard(t *testing.T) {
 	sent, refused := &Sent{Mail: fullMail, Warnings: []string{"w"}}, invalid("/payload/topic", "m")
 	lines := [][]byte{noon.AppendNotice(nil, NoticeMessage, &fullMail), append(fullMail.append(nil), '\n'), append(bareMail.append(nil), '\n')}
-	for _, form := range []Form{FormOwn, FormMail, FormTool, FormSession} {
+	for _, form := range []Form{FormOwn, FormMail, FormTool, FormSession, FormTask, FormAct} {
 		for _, id := range []string{"1", ""} {
 			lines = append(lines, noon.AppendReply(nil, form, id, nil, refused))
-			if form != FormSession {
+			if form < FormSession {
 				lines = append(lines, noon.AppendReply(nil, form, id, sent, nil))
 			}
 		}

@@ -167,6 +167,9 @@ type HubTask struct {
 	Plan               Raw               `json:"plan"`
 	PlanFeedback       *string           `json:"plan_feedback"`
 	Help               *Help             `json:"help,omitzero"`
+	Context            *TaskContext      `json:"context,omitzero"`
+	Routing            *TaskRouting      `json:"routing,omitzero"`
+	Observability      *TaskTrace        `json:"observability,omitzero"`
 	Progress           float64           `json:"progress,omitzero"`
 	CreatedBy          string            `json:"created_by"`
 	AssignedServerID   *string           `json:"assigned_server_id"`
@@ -195,6 +198,7 @@ func (t *Task) Hub() *HubTask {
 	if d := t.Details; d != nil {
 		h.StructuredSpec, h.Requirements, h.Plan, h.Help = d.StructuredSpec, d.Requirements, d.Plan, d.Help
 		h.AcceptanceCriteria, h.TargetRepo, h.ProjectID = d.AcceptanceCriteria, orNull(d.TargetRepo), orNull(d.ProjectID)
+		h.Context, h.Routing, h.Observability = d.Context, d.Routing, d.Observability
 		h.SessionID, h.ParentTaskID, h.PlanFeedback = orNull(d.SessionID), orNull(d.ParentTaskID), orNull(d.PlanFeedback)
 	}
 	return h

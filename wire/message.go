@@ -1,8 +1,8 @@
 package wire
 
 // Message is what there is to decide about. A line of an agent turns out to be
-// a Log, a Request, a Report, a Refused, a Replied, a Session or a Foreign; the
-// orchestrator itself says an Event, a Told, a Gone, a Roster or a Due.
+// a Log, a Request, a Report, a Refused, a Replied or a Session; the orchestrator
+// itself says an Event, a Told, a Gone, a Roster or a Due.
 type Message interface{ message() }
 
 // Log is a line for people. Why says what kept it from being a message, if it
@@ -47,18 +47,12 @@ type Replied struct {
 	Err    *Error // why it was refused; nil when it was not
 }
 
-// Foreign is a message of a dialect that other parts of the language read.
-type Foreign struct {
-	Dialect Dialect
-	Line    []byte
-}
-
-// Told says that a notice was written to an agent's stdin, or, with Lost, that
-// it never will be.
+// Told says that a notice or a message was written to an agent's stdin, or, with
+// Lost, that it never will be.
 type Told struct {
 	Agent, Run string
-	Task       string // what the notice was about
-	Said       int64  // or which message of a session it was: the number of its record
+	Task       string // what it was about
+	Said       int64  // which message it was: the number of its record
 	Lost       bool
 }
 
@@ -101,13 +95,3 @@ func (*Request) message() {}
 func (*Report) message()  {}
 func (*Refused) message() {}
 func (*Replied) message() {}
-func (*Foreign) message() {}
-
-// Dialect is one of the protocols that meet on a line.
-type Dialect string
-
-// The dialects of what is Foreign.
-const (
-	DialectTaskRequest  Dialect = "task-request"  // delegated work
-	DialectTaskResponse Dialect = "task-response" // what became of it
-)

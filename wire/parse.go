@@ -17,21 +17,30 @@ import (
 //	   message_id, from_agent or to_agent                     Session: a session message
 //	5  seq, created_at and from_actor                         log: an echo of mail
 //	6  from_actor with topic or to_actor                      Request: mail
-//	7  type, id and payload, and a capability of that name,
-//	   a context, routing or observability object, or no
-//	   timestamp beside them                                  task request
-//	8  id and one of six statuses, no type                    task response
+//	7  type and id, and it is the type of an act; or a
+//	   payload too, and a capability of that name, a context,
+//	   routing or observability object, or no timestamp       Request: delegated work, or an act about it
+//	8  id and status, no type, of a task that the agent has:
+//	   one of six, or nothing beside that is not of a response Report: a task response
 //	9  type and id otherwise                                  refused: unknown type
 //	10 anything else                                          log
 //
+// An agent may print what it is told, so rules 7 and 8 look whose the task is. Who has
+// it says how it goes: that is a Report, and a request for it or an act about it an
+// echo. Of a task that the agent has not, it is the other way round.
+//
 // Keys are exact, and none that the rules look at may stand twice: a reader that
 // takes the last and one that takes the first would see two messages. A Reader
-// is used by one goroutine; what it returns lives as long as the line.
+// is used by one goroutine; what it returns lives as long as the line, but for what
+// is read already: messages of sessions and of delegated work live longer.
 type Reader struct {
 	Agent string // whose lines these are: no other name may stand in them
 	Depth int    // levels of nesting
 	// Capability says whether somebody offers a task type; nil: nobody does.
 	Capability func(name string) bool
+	// Given says whether a task of that id is, or was, in the hands of this agent;
+	// nil: none is.
+	Given func(id string) bool
 
 	room  []member
 	known keys
@@ -44,7 +53,8 @@ type keys struct {
 	jsonrpc, method                                   []byte
 	seq, createdAt, fromActor, toActor, topic, status []byte
 	context, routing, observability                   []byte
-	twice                                             string
+	twice                                             string // one that stands twice
+	vague                                             bool   // such a one says what the line is, or whose
 }
 
 // Parse reads a line.
@@ -59,7 +69,7 @@ func (r *Reader) Parse(line []byte) Message {
 	r.room = members
 	k := r.note(members)
 	if !ok {
-		return r.unfinished(why)
+		return r.unfinished(line, why)
 	}
 	if k.twice != "" {
 		return r.ambiguous(line)
@@ -80,10 +90,12 @@ func (r *Reader) Parse(line []byte) Message {
 		return Log{Why: "an echo of mail"}
 	case k.mails():
 		return &Request{ID: r.mailKey(), Operation: operationMail, Payload: line, Form: FormMail}
-	case typed && k.delegates(kind, r.Capability):
-		return &Foreign{Dialect: DialectTaskRequest, Line: line}
-	case k.kind == nil && k.id != nil && k.responds():
-		return &Foreign{Dialect: DialectTaskResponse, Line: line}
+	case typed && k.id != nil && IsTaskAct(kind):
+		return r.taskAct(line, kind)
+	case typed && k.id != nil && k.payload != nil && k.delegates(kind, r.Capability):
+		return r.taskRequest(line)
+	case k.kind == nil && k.id != nil && (k.responds() || k.means(members)):
+		return r.taskResponse(line)
 	case typed && k.id != nil:
 		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: unknownType(kind)}
 	}
@@ -91,15 +103,19 @@ func (r *Reader) Parse(line []byte) Message {
 }
 
 // ambiguous judges a line in which a key stands twice. It is log, but for a
-// session message that can be nobody else's: whoever says one is told what is
-// wrong with it.
+// message of a session or of delegated work that can be nobody else's: whoever says
+// one is told what is wrong with it.
 func (r *Reader) ambiguous(line []byte) Message {
 	k := &r.known
 	why := "the key " + k.twice + " stands twice"
-	if kind, _ := text(k.kind); isOwn(kind) || k.calls() || !k.session() {
-		return Log{Why: why}
+	switch kind, _ := text(k.kind); {
+	case isOwn(kind) || k.calls():
+	case k.session():
+		return r.spoiled(line, why)
+	case !k.vague:
+		return r.spoiledTask(k.payload != nil, why)
 	}
-	return r.spoiled(line, why)
+	return Log{Why: why}
 }
 
 // isOwn says whether a type is in the orchestrator's own words, of either
@@ -131,13 +147,13 @@ func (r *Reader) note(members []member) *keys {
 func (r *Reader) ParseHead(head []byte, why string) Message {
 	r.room, _, _ = scan(head, r.Depth, r.room)
 	r.note(r.room)
-	return r.unfinished(why)
+	return r.unfinished(head, why)
 }
 
 // unfinished refuses a request of which only the beginning could be read. Of mail
 // it must be sure that it is none that was delivered: what would tell may be
 // among the rest.
-func (r *Reader) unfinished(why string) Message {
+func (r *Reader) unfinished(line []byte, why string) Message {
 	k := &r.known
 	kind, _ := text(k.kind)
 	id, err := correlatable(k.id), invalid("", "the request cannot be taken: "+why)
@@ -156,6 +172,10 @@ func (r *Reader) unfinished(why string) Message {
 	case k.mails() && k.seq == nil && k.createdAt == nil:
 		key := r.mailKey()
 		return &Refused{ID: rawID(FormMail, key), Type: "request:" + operationMail, Request: true, Form: FormMail, Err: err}
+	default:
+		if key := behind(line, r.room); key != "routing" { // which says whose a request is
+			return r.spoiledTask(k.payload != nil || key == "payload", why)
+		}
 	}
 	return Log{Why: why}
 }
@@ -209,8 +229,15 @@ func (k *keys) note(m *member) {
 	}
 	if *into != nil {
 		k.twice = string(m.key)
+		k.vague = k.vague || !describes(k.twice)
 	}
 	*into = m.value
+}
+
+// describes says whether a member belongs to work that is handed on, and not to what
+// says that it is that, or whose.
+func describes(key string) bool {
+	return key == "payload" || key == "context" || key == "observability" || key == "timestamp" || key == "agentId"
 }
 
 // calls says whether rule 3 fits.
@@ -232,11 +259,26 @@ func (r *Reader) mailKey() string {
 	return line.Text("idempotency_key")
 }
 
-// delegates says whether rule 7 fits what has a type.
+// delegates says whether rule 7 fits what has a type, an id and a payload.
 func (k *keys) delegates(kind string, capability func(string) bool) bool {
-	return k.id != nil && k.payload != nil &&
-		(isObject(k.context) || isObject(k.routing) || isObject(k.observability) || k.timestamp == nil ||
-			capability != nil && capability(kind))
+	return isObject(k.context) || isObject(k.routing) || isObject(k.observability) || k.timestamp == nil ||
+		capability != nil && capability(kind)
+}
+
+// means says whether a line means to be a task response, and has none of the six
+// words: there is nothing in it but what a response has.
+func (k *keys) means(members []member) bool {
+	if k.status == nil {
+		return false
+	}
+	for i := range members {
+		switch string(members[i].key) {
+		case "id", "status", "result", "error", "metadata", "artifacts", "message", "input":
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // responds says whether status is one of a task response's.

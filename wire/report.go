@@ -2,6 +2,10 @@ package wire
 
 import "bytes"
 
+// ReportTaskResponse is the name of a Report that is a task response, said as it is:
+// its Body is a *TaskResponse.
+const ReportTaskResponse = "task-response"
+
 // Progress is the payload of event:progress.
 type Progress struct {
 	TaskID   string  `json:"taskId"`

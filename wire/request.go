@@ -10,6 +10,9 @@ type Payloads struct {
 // Request reads the payload of a request, given the operation's name without
 // its prefix.
 func (p *Payloads) Request(operation string, payload []byte) (any, *Error) {
+	if operation == operationSubmitTask { // its payload is kept as a whole
+		return p.taskRequest(payload)
+	}
 	o, err := p.open(payload)
 	body := readBody(operation, &o)
 	switch {
@@ -119,7 +122,7 @@ func readBus(operation string, o *Object) any {
 	return readSessions(operation, o)
 }
 
-// readSessions is readBody for sessions.
+// readSessions is readBody for sessions, and for delegated work.
 func readSessions(operation string, o *Object) any {
 	switch operation {
 	case "send-session-message":
@@ -132,6 +135,10 @@ func readSessions(operation string, o *Object) any {
 		return readNothing(o)
 	case "list-reviews":
 		return readListReviews(o)
+	case operationGetTask:
+		return readGetTaskResponse(o)
+	case operationUpdateTask:
+		return readUpdateTaskRequest(o)
 	}
 	return nil
 }

@@ -14,13 +14,13 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 	id := &TaskID{TaskID: "a"}
 	said := map[string][]any{
 		"query-agents": {&QueryAgents{Role: RoleWorker, Status: "idle", Capabilities: []string{"go"}}, &QueryAgents{}},
-		"query-tasks":  {&QueryTasks{Status: "queued", RequiredRole: RoleWorker, Limit: 3, ProjectID: "p"}, &QueryTasks{}},
+		"query-tasks":  {&QueryTasks{Status: "queued", RequiredRole: RoleWorker, Limit: 3, ProjectID: "p", ConversationID: "c"}, &QueryTasks{}},
 		"submit-task": {
 			&SubmitTask{Type: "t", Name: "n"},
 			&SubmitTask{
 				Type: "t", Name: "n", Description: "d", Payload: Raw(`{"n":1.0}`), RequiredRole: RoleWorker, RequiredCapabilities: []string{"go"},
 				Dependencies: []Dependency{{On: "a", Type: DependsBlocks}, {On: "b", Type: DependsInput, Contract: "k"}, {On: "c", Type: DependsRelated}},
-				Priority:     Raw(`"high"`), Spec: spec, Requirements: needs, Details: Details{
+				Priority:     Raw(`"high"`), Spec: spec, Requirements: needs, Observability: &TaskTrace{TraceID: "t", Baggage: Raw(`{"n":1.0}`)}, Details: Details{
 					StructuredSpec: spec.Document, Requirements: needs.Document, TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
 				},
 			},
@@ -81,6 +81,9 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 				RequireReview: true, TaskTimeout: 1, ProgressAfter: 2, ProgressEvery: 3,
 			},
 		},
+		"submit-task-request":  {requested(t, `{"id":"1","type":"t","payload":{"n":1.0},"later":1}`), requested(t, string(encoded(t, fullRequest(t))))},
+		"get-task-response":    {&GetTaskResponse{TaskID: "a"}},
+		"update-task-request":  {&UpdateTaskRequest{TaskID: "a", Input: Raw(`{"n":1.0}`)}, &UpdateTaskRequest{TaskID: "a", Input: Raw("null")}},
 		"send-session-message": {saying(t, "", shortAssignment), saying(t, "kitchen", `{"message_type":"abort","message_id":7}`)},
 	}
 	compiled := validators(t)

@@ -74,7 +74,10 @@ func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
 		"event:error":            {"recoverable"},
 		"request:create-session": {"validation", "max_iterations", "on_max", "require_review"},
 	}
-	spelled := map[string]any{"request:submit-task": submitted{}, "request:add-dependency": depended{}, "request:send-session-message": saySession{}}
+	spelled := map[string]any{
+		"request:submit-task": submitted{}, "request:add-dependency": depended{}, "request:send-session-message": saySession{},
+		"request:submit-task-request": struct{}{}, // it is another schema's
+	}
 	for _, name := range Schemas() {
 		if !inbound(name) {
 			continue
@@ -114,6 +117,7 @@ type submitted struct {
 	AcceptanceCriteria   []string     `json:"acceptanceCriteria,omitzero"`
 	ProjectID            string       `json:"projectId,omitzero"`
 	SessionID            string       `json:"sessionId,omitzero"`
+	Observability        *TaskTrace   `json:"observability,omitzero"`
 }
 
 // saySession is a SaySession as it is spelled.
@@ -144,7 +148,12 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 		requireFields(t, name, schemaOf(t, name), value)
 	}
 	for _, name := range []string{"task", "hub-task"} {
-		requireFields(t, name, at(schemaOf(t, name), "properties", "help"), Help{})
+		properties := at(schemaOf(t, name), "properties")
+		requireFields(t, name, at(properties, "help"), Help{})
+		requireFields(t, name, at(properties, "context"), TaskContext{})
+		requireFields(t, name, at(properties, "routing"), TaskRouting{})
+		requireFields(t, name, at(properties, "observability"), TaskTrace{})
+		require.Equal(t, words(taskPriorities), at(properties, "context", "properties", "priority", "enum"))
 	}
 	session, task := at(schemaOf(t, "session"), "properties"), at(schemaOf(t, "session-task"), "properties")
 	requireFields(t, "session", at(session, "members", "items"), SessionMember{})
@@ -186,8 +195,8 @@ func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 	require.Equal(t, []any{map[string]any{"$ref": "urn:orchestrator:mail"}}, at(answers, "sent", "allOf"))
 	requireFields(t, "metadata", at(answers, "answer", "properties", "metadata"), AnswerMetadata{})
 	possible := at(schemaOf(t, "response:success"), "properties", "payload", "anyOf").([]any)
-	require.Len(t, possible, len(answers)+3)
-	for _, name := range []string{"server", "credential", "session"} {
+	require.Len(t, possible, len(answers)+4)
+	for _, name := range []string{"server", "credential", "session", "task-response"} {
 		require.Contains(t, possible, any(map[string]any{"$ref": "urn:orchestrator:" + name}))
 	}
 	brief := at(answers, "sessions", "properties", "sessions", "items")

@@ -88,14 +88,14 @@ func TestSchemasSayWhatTheyAre(t *testing.T) {
 		"request:ack-messages",
 		"request:add-dependency", "request:add-note", "request:answer-question", "request:approve-plan", "request:ask-user",
 		"request:assign-task", "request:auto-assign", "request:cancel-task", "request:check-tasks", "request:complete-task", "request:create-session",
-		"request:fail-task", "request:get-session", "request:get-task", "request:heartbeat",
+		"request:fail-task", "request:get-session", "request:get-task", "request:get-task-response", "request:heartbeat",
 		"request:issue-key", "request:issue-registration", "request:issue-token", "request:list-actors",
 		"request:list-keys", "request:list-notes", "request:list-questions", "request:list-reviews", "request:list-sessions", "request:list-tokens", "request:list-topics",
 		"request:match-agents",
 		"request:poll-messages", "request:poll-tasks", "request:query-agents", "request:query-servers", "request:query-tasks", "request:register-agent",
 		"request:remove-dependency", "request:request-help", "request:revise-plan", "request:revoke-key", "request:revoke-token",
-		"request:rotate-key", "request:send-message", "request:send-session-message", "request:start-task", "request:submit-plan", "request:submit-task", "request:update-capabilities",
-		"request:update-task",
+		"request:rotate-key", "request:send-message", "request:send-session-message", "request:start-task", "request:submit-plan", "request:submit-task", "request:submit-task-request", "request:update-capabilities",
+		"request:update-task", "request:update-task-request",
 		"requirements",
 		"response:error", "response:success", "review",
 		"server", "session", "session-entry", "session-message", "session-task", "task", "task-act", "task-request", "task-response", "task-result", "task-spec", "topic",
@@ -247,6 +247,9 @@ const asGoodAsNothing = "1e-400"
 // unsayable says whether something is refused for what a schema cannot know:
 // two values that are the same, and days that no calendar has.
 func unsayable(why string) bool {
+	if _, when, inside := strings.Cut(why, "must be an ISO 8601 time, not "); inside {
+		why = when + " is not an ISO 8601 time"
+	}
 	when, isTime := strings.CutSuffix(why, `" is not an ISO 8601 time`)
 	if !isTime {
 		return why == "value stands twice" || why == "agent_id stands twice"

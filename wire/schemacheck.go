@@ -5,25 +5,15 @@ package wire
 // with a message before somebody hears it. What comes back is a Request or a
 // Report with its Body, a Session with its Message, a call that was granted, or
 // why not; its errors point into the line, and are no more to be said in the form
-// of the question.
+// of the question. Without Given, what looks like a task response is taken for one.
 func (r *Reader) Check(line []byte) Message {
-	m := r.Parse(line)
-	claimed := Reader{Depth: r.Depth, Capability: r.Capability}
-	switch refused := m.(type) {
-	case *Refused:
-		if refused.Err.Code == CodeDenied {
-			claimed.Agent, _ = text(r.known.agent)
-			m = claimed.Parse(line)
-		}
-	case *Session:
-		if refused.Err != nil && refused.Err.Code == CodeDenied {
-			claimed.Agent = r.sender()
-			m = claimed.Parse(line)
-		}
-	}
+	m := r.claimed(line, r.Parse(line))
 	kind, err := "", (*Error)(nil)
 	switch m := m.(type) {
 	case *Request:
+		if m.Body != nil {
+			return m
+		}
 		kind = "request:" + m.Operation
 		m.Body, err = ReadRequest(m.Operation, m.Payload, r.Depth)
 		if err != nil {
@@ -38,6 +28,9 @@ func (r *Reader) Check(line []byte) Message {
 			return &Refused{ID: m.ID, Type: m.Method, Request: true, Form: FormTool, Err: m.Err}
 		}
 	case *Report:
+		if m.Body != nil {
+			return m
+		}
 		kind = "event:" + m.Name
 		m.Body, err = ReadReport(m.Name, m.Payload, r.Depth)
 		if err != nil {
@@ -45,4 +38,31 @@ func (r *Reader) Check(line []byte) Message {
 		}
 	}
 	return m
+}
+
+// claimed is what a line turns out to be, said by whoever it names.
+func (r *Reader) claimed(line []byte, m Message) Message {
+	claimed := Reader{Depth: r.Depth, Capability: r.Capability}
+	switch refused := m.(type) {
+	case Log:
+		if r.Given != nil || r.known.kind != nil {
+			return m
+		}
+		claimed.Agent, claimed.Given = r.Agent, func(string) bool { return true }
+	case *Refused:
+		if refused.Err.Code != CodeDenied {
+			return m
+		}
+		if claimed.Agent, _ = text(r.known.agent); refused.Form == FormTask {
+			claimed.Agent, _ = r.source()
+		}
+	case *Session:
+		if refused.Err == nil || refused.Err.Code != CodeDenied {
+			return m
+		}
+		claimed.Agent = r.sender()
+	default:
+		return m
+	}
+	return claimed.Parse(line)
 }

@@ -24,15 +24,22 @@ func (r *Reader) session(line []byte) Message {
 	default:
 		s.Err = denied("/from_agent/agent_id", fmt.Sprintf("agent_id says %.80q, but this is the stream of %q", from, r.Agent))
 	}
-	line = bytes.TrimSpace(line)
-	s.Document = keep(line)
-	if len(s.Document) != len(line) { // whoever reads what was kept finds the same in it
-		r.room, _, _ = scan(s.Document, r.Depth, r.room)
-	}
+	s.Document = r.keep(line)
 	if s.Err == nil {
 		s.Message, s.Err = readSession(s.Document, r.room, "")
 	}
 	return s
+}
+
+// keep copies a line whose members are read next: they are those of the copy, so that
+// whoever reads what was kept finds the same in it.
+func (r *Reader) keep(line []byte) Raw {
+	line = bytes.TrimSpace(line)
+	document := keep(line)
+	if len(document) != len(line) {
+		r.room, _, _ = scan(document, r.Depth, r.room)
+	}
+	return document
 }
 
 // spoiled refuses a session message that cannot be read. It must be sure that it

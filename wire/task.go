@@ -155,6 +155,7 @@ type SubmitTask struct {
 	Priority             Raw           `json:"priority,omitzero"`     // a number, 1 is first; or critical, high, normal, low
 	Spec                 *Spec         `json:"-"`
 	Requirements         *Requirements `json:"-"`
+	Observability        *TaskTrace    `json:"observability,omitzero"` // nil when nobody says
 	Details              Details       `json:",embed"`
 	Patient              bool          `json:"-"` // what depends on it waits when it comes to nothing, unless the file says otherwise
 }
@@ -170,6 +171,7 @@ func readSubmitTask(o *Object) *SubmitTask {
 		RequiredCapabilities: o.Texts("requiredCapabilities"),
 		Dependencies:         o.Dependencies("dependencies"),
 		Priority:             o.Priority("priority"),
+		Observability:        o.trace("observability"),
 	}
 	s.Details.TargetRepo = o.Text("targetRepo")
 	s.Details.AcceptanceCriteria = o.Texts("acceptanceCriteria")
@@ -191,20 +193,22 @@ func (s *SubmitTask) documents(o *Object) {
 
 // QueryTasks is the payload of query-tasks.
 type QueryTasks struct {
-	Status       string `json:"status,omitzero"` // one of TaskStatuses, or a TaskState
-	RequiredRole string `json:"requiredRole,omitzero"`
-	Limit        int64  `json:"limit,omitzero"` // 100 when it is missing
-	State        string `json:"-"`              // as the hub calls it
-	ProjectID    string `json:"projectId,omitzero"`
+	Status         string `json:"status,omitzero"` // one of TaskStatuses, or a TaskState
+	RequiredRole   string `json:"requiredRole,omitzero"`
+	Limit          int64  `json:"limit,omitzero"` // 100 when it is missing
+	State          string `json:"-"`              // as the hub calls it
+	ProjectID      string `json:"projectId,omitzero"`
+	ConversationID string `json:"conversationId,omitzero"`
 }
 
 // readQueryTasks reads a QueryTasks.
 func readQueryTasks(o *Object) *QueryTasks {
 	return &QueryTasks{
-		Status:       o.OneOf("status", statusWords...),
-		RequiredRole: o.Text("requiredRole"),
-		Limit:        o.Whole("limit", 1),
-		ProjectID:    o.Text("projectId"),
+		Status:         o.OneOf("status", statusWords...),
+		RequiredRole:   o.Text("requiredRole"),
+		Limit:          o.Whole("limit", 1),
+		ProjectID:      o.Text("projectId"),
+		ConversationID: o.Text("conversationId"),
 	}
 }
 

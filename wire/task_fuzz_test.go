@@ -45,6 +45,7 @@ func FuzzTaskRequest(f *testing.F) {
 		require.Equal(t, r.Document, r.Forwarded(Forwarding{}))
 		requireForwarded(t, r, Forwarding{Source: "a", Target: "b", Chain: []string{"a"}})
 		requireForwarded(t, r, Forwarding{Source: "a", TraceID: "t", SpanID: "s"})
+		requireForwarded(t, r, Forwarding{Context: TaskContext{ConversationID: "c", User: "u"}})
 		own := *r
 		own.Document = nil
 		back := requested(t, string(own.Forwarded(Forwarding{})))
@@ -78,7 +79,8 @@ func FuzzTaskResponse(f *testing.F) {
 	addDelegated(f, "task-response",
 		`{"id":"1","status":"failed"}`, `{"id":"1","status":"input_required","input":{"question":"?","options":["a","b"]}}`,
 		`{"id":"1","status":"input_required","error":{"message":"?"},"message":7}`, `{"id":"1","status":"cancelled","error":{"details":{"n":1.50}}}`,
-		"{\"id\":\"1\",\"status\":\"completed\",\r\n\"result\": [ 1.50 ] }")
+		"{\"id\":\"1\",\"status\":\"completed\",\r\n\"result\": [ 1.50 ] }",
+		`{"id":"1","status":"completed","artifacts":[{"name":"a","type":"t","content":"\u00e9\/"} , { "content" : "\"plain\"","name":"b","type":"t" }]}`)
 	schema := validators(f)["task-response"]
 	f.Fuzz(func(t *testing.T, line []byte) {
 		r, err := ReadTaskResponse(line, 64)
@@ -91,6 +93,7 @@ func FuzzTaskResponse(f *testing.F) {
 			require.NoError(t, schema.Validate(decoded(t, r.Document)), "%s", line)
 		}
 		requireAnswered(t, r)
+		requireAttached(t, r, len(line)%7)
 	})
 }
 

@@ -37,7 +37,7 @@ func ReadTaskAct(line []byte, depth int) (*TaskAct, *Error) {
 
 // readTaskAct is ReadTaskAct for a document that has been taken apart.
 func readTaskAct(document Raw, members []member) (*TaskAct, *Error) {
-	p := delegated(members)
+	p := delegated(members, "")
 	a := &TaskAct{Document: document, ID: p.label("id", needed), Type: p.word("type", needed, taskActs)}
 	p.inside("payload", needed, func(in *part) {
 		switch a.Type {

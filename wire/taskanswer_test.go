@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,7 +99,20 @@ func TestRefusalsAsFaults(t *testing.T) {
 		{Error{Code: CodeLimited, Message: "m"}, TaskFault{Code: "RATE_LIMITED", Message: "m", Recoverable: true}},
 		{Error{Code: CodeTimeout, Message: "m"}, TaskFault{Code: "TIMEOUT", Message: "m", Recoverable: true}},
 		{Error{Code: CodeInternal, Message: "m"}, TaskFault{Code: "INTERNAL_ERROR", Message: "m"}},
+		{
+			Error{Code: CodeNotFound, Message: "m", Details: map[string]any{"fault": "CAPABILITY_NOT_FOUND", "type": "t"}},
+			TaskFault{Code: "CAPABILITY_NOT_FOUND", Message: "m", Details: Raw(`{"type":"t"}`)},
+		},
+		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": "AGENT_BUSY"}}, TaskFault{Code: "AGENT_BUSY", Message: "m", Recoverable: true}},
+		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": "AGENT_UNAVAILABLE"}}, TaskFault{Code: "AGENT_UNAVAILABLE", Message: "m", Recoverable: true}},
+		{
+			Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": "DELEGATION_FAILED", "reason": "cycle"}},
+			TaskFault{Code: "DELEGATION_FAILED", Message: "m", Details: Raw(`{"reason":"cycle"}`)},
+		},
+		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": 7}}, TaskFault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"fault":7,"reason":"conflict"}`)}},
 	} {
+		before := maps.Clone(test.why.Details)
 		require.Equal(t, &test.want, FaultOf(&test.why))
+		require.Equal(t, before, test.why.Details, "it may be said again in another form")
 	}
 }

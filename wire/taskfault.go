@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // TaskFault is why a task that was handed to an agent came to nothing.
 type TaskFault struct {
 	Code        string `json:"code"` // Fault… below, or a word that only those who deal with each other know
@@ -49,15 +51,30 @@ func orUnexplained(f *TaskFault) *TaskFault {
 	return f
 }
 
+// passing are the codes of what may have passed when it is tried again.
+var passing = []string{FaultRateLimited, FaultTimeout, FaultAgentUnavailable, FaultAgentBusy}
+
 // FaultOf is a refusal as those hear it who have handed work to somebody. The details
-// are the same; where a code stands for several, a reason in them tells which.
+// are the same; where a code stands for several, a reason in them tells which. Whoever
+// refuses may know the code better, and say it as "fault" in the details.
 func FaultOf(why *Error) *TaskFault {
 	code, reason := why.Code.fault()
-	if code == FaultInvalidInput && why.Details["reason"] == "cycle" {
+	known, better := why.Details["fault"].(string)
+	switch {
+	case better:
+		code, reason = known, ""
+	case code == FaultInvalidInput && why.Details["reason"] == "cycle":
 		code = FaultGraphCycle
 	}
-	f := &TaskFault{Code: code, Message: why.Message, Recoverable: why.Code == CodeLimited || why.Code == CodeTimeout}
-	if all := why.detailsWith(reason); len(all) > 0 {
+	all := why.detailsWith(reason)
+	if better {
+		delete(all, "fault")
+	}
+	f := &TaskFault{
+		Code: code, Message: why.Message,
+		Recoverable: why.Code == CodeLimited || why.Code == CodeTimeout || slices.Contains(passing, code),
+	}
+	if len(all) > 0 {
 		details, err := Encode(all)
 		if err == nil {
 			f.Details = details

@@ -12,6 +12,11 @@ type Forwarding struct {
 	Chain          []string // everybody who has had the task in hand, the last of them last
 	TraceID        string
 	SpanID         string
+
+	// These are said where the request says nothing; of the context the conversation,
+	// the parent and the user, and no more.
+	Context TaskContext
+	Baggage Raw
 }
 
 // Forwarded is the request as it is written to its target, without a line end: as it
@@ -26,10 +31,21 @@ func (r *TaskRequest) Forwarded(f Forwarding) Raw {
 	if len(f.Chain) > 0 {
 		chain = spellTexts(f.Chain)
 	}
+	document = setWithin(document, "context", []setting{
+		{"conversationId", spellMissing(r.Context.ConversationID, f.Context.ConversationID)},
+		{"parentTaskId", spellMissing(r.Context.ParentTaskID, f.Context.ParentTaskID)},
+		{"user", spellMissing(r.Context.User, f.Context.User)},
+	})
 	document = setWithin(document, "routing", []setting{
 		{"source", spellSome(f.Source)}, {"target", spellSome(f.Target)}, {"delegationChain", chain},
 	})
-	return setWithin(document, "observability", []setting{{"traceId", spellSome(f.TraceID)}, {"spanId", spellSome(f.SpanID)}})
+	baggage := f.Baggage
+	if r.Observability.Baggage != nil {
+		baggage = nil
+	}
+	return setWithin(document, "observability", []setting{
+		{"traceId", spellSome(f.TraceID)}, {"spanId", spellSome(f.SpanID)}, {"baggage", baggage},
+	})
 }
 
 // spell makes the document of a request of our own.
@@ -107,6 +123,14 @@ func spellSome(text string) []byte {
 		return nil
 	}
 	return Quote(text)
+}
+
+// spellMissing spells a text that stands in for one that nobody says.
+func spellMissing(said, otherwise string) []byte {
+	if said != "" {
+		return nil
+	}
+	return spellSome(otherwise)
 }
 
 func spellTexts(texts []string) []byte {

@@ -10,7 +10,7 @@ import (
 
 // Nothing but the way and the span changes, whoever asked and however.
 //
-// Rows: D-12, D-13, D-14, D-15, T-48, T-50.
+// Rows: D-05, D-06, D-07, D-12, D-13, D-14, D-15, T-48, T-50.
 func TestTaskRequestsAreForwarded(t *testing.T) {
 	way := Forwarding{Source: "kitchen", Target: "scale", Chain: []string{"orchestrator", "kitchen"}}
 	const routing = `"routing":{"source":"kitchen","target":"scale","delegationChain":["orchestrator","kitchen"]}`
@@ -44,6 +44,20 @@ func TestTaskRequestsAreForwarded(t *testing.T) {
 			"a trace of our own", `{"id":"1","type":"t","payload":{},"observability":null}`,
 			`{"id":"1","type":"t","payload":{},"observability":{"traceId":"t1","spanId":"s\"1"}}`, Forwarding{TraceID: "t1", SpanID: `s"1`},
 		},
+		{
+			"what is missing in the context", `{"id":"1","type":"t","payload":{},"context":{"user":null,"parentTaskId":"p","later":1.0}}`,
+			`{"id":"1","type":"t","payload":{},"context":{"user":"ada","parentTaskId":"p","later":1.0,"conversationId":"c"}}`,
+			Forwarding{Context: TaskContext{ConversationID: "c", ParentTaskID: "q", User: "ada", Timestamp: "2026-11-20", Priority: "urgent"}},
+		},
+		{
+			"no context at all", `{"id":"1","type":"t","payload":{}}`,
+			`{"id":"1","type":"t","payload":{},"context":{"conversationId":"c"}}`, Forwarding{Context: TaskContext{ConversationID: "c"}},
+		},
+		{
+			"a context that says it all", `{"id":"1","type":"t","payload":{},"context":{ "conversationId":"c","parentTaskId":"p","user":"u" }}`,
+			`{"id":"1","type":"t","payload":{},"context":{ "conversationId":"c","parentTaskId":"p","user":"u" }}`,
+			Forwarding{Context: TaskContext{ConversationID: "d", ParentTaskID: "q", User: "ada"}},
+		},
 		{"nothing is said anew", `{"id":"1","type":"t","payload":{},"routing":{"target":"x"}}`, `{"id":"1","type":"t","payload":{},"routing":{"target":"x"}}`, Forwarding{}},
 	} {
 		r := requested(t, test.line)
@@ -72,6 +86,14 @@ func requireForwarded(t *testing.T, r *TaskRequest, f Forwarding) {
 	replace(&want.Routing.Target, f.Target)
 	replace(&want.Observability.TraceID, f.TraceID)
 	replace(&want.Observability.SpanID, f.SpanID)
+	fill := func(what *string, with string) {
+		if *what == "" {
+			*what = with
+		}
+	}
+	fill(&want.Context.ConversationID, f.Context.ConversationID)
+	fill(&want.Context.ParentTaskID, f.Context.ParentTaskID)
+	fill(&want.Context.User, f.Context.User)
 	if len(f.Chain) > 0 {
 		want.Routing.Chain = f.Chain
 	}
@@ -81,7 +103,7 @@ func requireForwarded(t *testing.T, r *TaskRequest, f Forwarding) {
 	before, _, _ := scan(r.Document, 64, nil)
 	after, _, _ := scan(line, 64, nil)
 	for i, m := range before {
-		if key := string(m.key); key != "routing" && key != "observability" {
+		if key := string(m.key); key != "routing" && key != "observability" && key != "context" {
 			require.Equal(t, m, after[i], key)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // delegated is a message about delegated work that is to be read. Programs that have
 // nothing to say often say null, and nothing in this dialect means something else
 // by it.
-func delegated(members []member) *part {
-	return &part{Object: Object{members: members}, all: &judgement{sparing: true}}
+func delegated(members []member, pointer string) *part {
+	return &part{Object: Object{members: members, pointer: pointer}, all: &judgement{sparing: true}}
 }
 
 // label is text that others may refer to: it becomes a key. One that must be there
@@ -44,6 +44,27 @@ func (p *part) labels(key string) []string {
 		}
 	}
 	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// LongestChain is how many may have had a task in hand.
+const LongestChain = 100
+
+// largestChain is how long their names may be together.
+const largestChain = 16 << 10
+
+// chain is a list of labels that does not grow for ever: it goes with each request
+// that follows from this one.
+func (p *part) chain(key string) []string {
+	all := p.labels(key)
+	size := 0
+	for _, name := range all {
+		size += len(name)
+	}
+	if len(all) > LongestChain || size > largestChain {
+		p.wrong(key, fmt.Sprintf("must not have more than %d names in it, or %d KiB of them", LongestChain, largestChain>>10))
 		return nil
 	}
 	return all

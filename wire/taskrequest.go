@@ -1,5 +1,7 @@
 package wire
 
+import "fmt"
+
 // TaskRequest is work that is handed to an agent. It is forwarded as it came; what
 // is read out of it is what decisions need.
 type TaskRequest struct {
@@ -39,6 +41,10 @@ type TaskTrace struct {
 	Baggage Raw    `json:"baggage,omitzero"` // an object, digit for digit
 }
 
+// mostBaggage is how long baggage may be, in bytes: it goes with everything that is
+// done for a task.
+const mostBaggage = 16 << 10
+
 // How urgent a task is has two words that sessions do not have. What nobody says is
 // PriorityNormal.
 const (
@@ -59,12 +65,13 @@ func ReadTaskRequest(line []byte, depth int) (*TaskRequest, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return readTaskRequest(document, members)
+	return readTaskRequest(document, members, "")
 }
 
-// readTaskRequest is ReadTaskRequest for a document that has been taken apart.
-func readTaskRequest(document Raw, members []member) (*TaskRequest, *Error) {
-	p := delegated(members)
+// readTaskRequest is ReadTaskRequest for a document that has been taken apart. The
+// pointer is to where it stands.
+func readTaskRequest(document Raw, members []member, pointer string) (*TaskRequest, *Error) {
+	p := delegated(members, pointer)
 	r := &TaskRequest{Document: document, ID: p.label("id", needed), Type: p.label("type", needed), Payload: p.object("payload", needed)}
 	if IsTaskAct(r.Type) {
 		p.wrong("type", "is of a message about a task that there is: "+r.Type+" asks for none")
@@ -96,13 +103,17 @@ func (p *part) taskContext() TaskContext {
 func (p *part) taskRouting() TaskRouting {
 	p.lookalikes("source", "target", "delegationChain")
 	return TaskRouting{
-		Source: p.label("source", optional), Target: p.label("target", optional), Chain: p.labels("delegationChain"),
+		Source: p.label("source", optional), Target: p.label("target", optional), Chain: p.chain("delegationChain"),
 	}
 }
 
 func (p *part) taskTrace() TaskTrace {
 	p.lookalikes("traceId", "spanId", "baggage")
-	return TaskTrace{
+	t := TaskTrace{
 		TraceID: p.label("traceId", optional), SpanID: p.label("spanId", optional), Baggage: p.object("baggage", optional),
 	}
+	if len(t.Baggage) > mostBaggage {
+		p.wrong("baggage", fmt.Sprintf("must not be longer than %d bytes", mostBaggage))
+	}
+	return t
 }

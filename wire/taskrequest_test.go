@@ -2,7 +2,9 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -287,4 +289,23 @@ func TestSumsOfTaskRequests(t *testing.T) {
 		require.NotEqual(t, same, requested(t, strings.Replace(line, from, to, 1)).Sum, to)
 	}
 	require.Equal(t, uint64(0xa598d2facd433bb8), requested(t, `{"id":"1","type":"t","payload":{}}`).Sum, "it is kept in records: it stays as it is")
+}
+
+// TestLongChains: a chain goes with all requests that follow, and does not grow for ever.
+//
+// Rows: D-12.
+func TestLongChains(t *testing.T) {
+	ask := func(names ...string) *Error {
+		_, err := ReadTaskRequest(fmt.Appendf(nil, `{"id":"1","type":"weigh","payload":{},"routing":{"delegationChain":%s}}`, spellTexts(names)), 64)
+		return err
+	}
+	many := make([]string, LongestChain)
+	for i := range many {
+		many[i] = strconv.Itoa(i)
+	}
+	require.Nil(t, ask(many...))
+	require.Equal(t, "/routing/delegationChain", ask(append(many, "one")...).Details["pointer"])
+	long := strings.Repeat("n", longestID)
+	require.Nil(t, ask(long, long, long))
+	require.NotNil(t, ask(long, long, long, long, "n"))
 }

@@ -92,6 +92,14 @@ func AppendTaskResponse(b []byte, r *TaskResponse) []byte {
 	return append(b, '}', '\n')
 }
 
+// appendUndone appends the response to work that was refused. The id is given as it
+// stood.
+func appendUndone(b, id []byte, why *Error) []byte {
+	b = append(append(b, `{"id":`...), id...)
+	b = appendMember(b, "status", ResponseFailed)
+	return append(FaultOf(why).append(appendKey(b, "error")), '}', '\n')
+}
+
 // appendQuestion says a question in both of the ways in which it is read.
 func (r *TaskResponse) appendQuestion(b []byte) []byte {
 	question := r.Question

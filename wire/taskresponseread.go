@@ -13,8 +13,9 @@ import (
 // Where input is required, the question is the first of these that says something:
 // the member message, the question in the object input, and the message of the
 // error. The answers that are allowed stand in the options of input: texts, or
-// objects with a value and a label. None of this is in the published protocol, which
-// is silent about it, so whatever is otherwise there is noted and passed over.
+// objects with a value and a label, no value twice. None of this is in the published
+// protocol, which is silent about it, so whatever is otherwise there is noted and passed
+// over.
 func ReadTaskResponse(line []byte, depth int) (*TaskResponse, *Error) {
 	document, members, err := openLine(line, depth)
 	if err != nil {
@@ -25,7 +26,7 @@ func ReadTaskResponse(line []byte, depth int) (*TaskResponse, *Error) {
 
 // readTaskResponse is ReadTaskResponse for a document that has been taken apart.
 func readTaskResponse(document Raw, members []member) (*TaskResponse, *Error) {
-	p := delegated(members)
+	p := delegated(members, "")
 	r := &TaskResponse{Document: document, ID: p.label("id", needed), Status: p.word("status", needed, ResponseStatuses)}
 	if slices.ContainsFunc(members, func(m member) bool { return string(m.key) == "type" }) {
 		p.wrong("type", "must not stand in a response: it makes it a request")
@@ -128,14 +129,19 @@ func (p *part) ask(r *TaskResponse) {
 	}
 }
 
-// options are the answers that a question allows: texts, or as in AskUser.
+// options are the answers that a question allows: texts, or as in AskUser. In both a
+// value stands once, otherwise nobody knows what was meant.
 func (o *Object) options() []Option {
 	items, _ := o.list("options")
 	if len(items) == 0 || isObject(items[0]) {
 		return o.readOptions("options")
 	}
+	words := o.Texts("options")
+	if len(words) < len(items) {
+		o.Refuse("options", "has a text that stands twice")
+	}
 	var all []Option
-	for _, word := range o.Texts("options") {
+	for _, word := range words {
 		all = append(all, Option{Label: word, Value: word})
 	}
 	return all

@@ -14,12 +14,13 @@ type TraceContext struct {
 	Flags   byte   // of which the lowest bit says that the trace is recorded
 }
 
-// ParseTraceparent reads a traceparent of version 00, which is all that there is of
-// them. False means that there is none: whoever gets one that is wrong begins a
-// trace of their own.
+// ParseTraceparent reads a traceparent. Of versions to come it reads what they have in
+// common with version 00, which stands in front. False means that there is none:
+// whoever gets one that is wrong begins a trace of their own.
 func ParseTraceparent(line string) (TraceContext, bool) {
 	parts := strings.Split(line, "-")
-	if len(parts) != 4 || parts[0] != "00" || !IsTraceID(parts[1]) || !IsSpanID(parts[2]) || !isHex(parts[3], 2) {
+	later := len(parts) > 4 && parts[0] != "00"
+	if len(parts) != 4 && !later || !isHex(parts[0], 2) || parts[0] == "ff" || !IsTraceID(parts[1]) || !IsSpanID(parts[2]) || !isHex(parts[3], 2) {
 		return TraceContext{}, false
 	}
 	flags, _ := hex.DecodeString(parts[3])

@@ -17,9 +17,14 @@ func TestTraceparents(t *testing.T) {
 	c, ok = ParseTraceparent("00-" + trace + "-" + span + "-fe")
 	require.True(t, ok)
 	require.Equal(t, byte(0xfe), c.Flags)
+	for _, later := range []string{"01-" + trace + "-" + span + "-01", "cc-" + trace + "-" + span + "-01-what.will.be"} {
+		c, ok = ParseTraceparent(later)
+		require.True(t, ok, later)
+		require.Equal(t, TraceContext{TraceID: trace, SpanID: span, Flags: 1}, c)
+	}
 	for _, wrong := range []string{
 		"", "00", trace, "00-" + trace + "-" + span, "00-" + trace + "-" + span + "-", "00-" + trace + "-" + span + "-1", "00-" + trace + "-" + span + "-001",
-		"01-" + trace + "-" + span + "-01", "ff-" + trace + "-" + span + "-01", "0-" + trace + "-" + span + "-01",
+		"ff-" + trace + "-" + span + "-01", "0-" + trace + "-" + span + "-01",
 		"00-" + trace + "-" + span + "-01-", "00-" + trace + "-" + span + "-01-x", " 00-" + trace + "-" + span + "-01", "00-" + trace + "-" + span + "-01\n",
 		"00-" + strings.ToUpper(trace) + "-" + span + "-01", "00-" + trace + "-" + strings.ToUpper(span) + "-01", "00-" + trace + "-" + span + "-0A",
 		"00-" + strings.Repeat("0", 32) + "-" + span + "-01", "00-" + trace + "-" + strings.Repeat("0", 16) + "-01",

@@ -222,6 +222,13 @@ const (
 	EventTaskHelp           = "task.help_wanted"   // its agent needs a person
 	EventTaskUnblocked      = "task.unblocked"     // all that it waited for is done
 	EventTaskAnnounced      = "task.announced"     // what followed from its end is decided
+	EventTaskForwarded      = "task.forwarded"     // it is brought to the agent that is to do it
+	EventTaskReturned       = "task.returned"      // it could not be: it waits until that agent reads
+	EventTaskResponded      = "task.responded"     // where it stands: its agent says so, or it is said in its place
+	EventTaskAnswered       = "task.answered"      // whoever asked for it has the response
+	EventTaskUnanswered     = "task.unanswered"    // it could not be brought: it waits until whoever asked reads
+	EventTaskActed          = "task.acted"         // its agent is asked about it, or given input to it
+	EventTaskRetried        = "task.retried"       // it failed, and is tried again
 	EventDependencyAdded    = "dependency.added"
 	EventDependencyGone     = "dependency.removed"
 	EventDependencyDone     = "dependency.resolved"

@@ -115,7 +115,7 @@ func calm(e *wire.Event) bool {
 		wire.EventStarting, wire.EventStarted, wire.EventEnded, wire.EventWaiting, wire.EventRecovered, wire.EventStopped:
 		return true
 	}
-	return ofMail(e) && !firedTo(e.Mail) || calmWork(e.Kind) || calmSession(e.Kind)
+	return ofMail(e) && !firedTo(e.Mail) || calmWork(e.Kind) || calmSession(e.Kind) || calmDelegation(e.Kind)
 }
 
 // put writes the front of a line, and its text if there is one. What is about
@@ -179,7 +179,7 @@ func (c *console) event(l supervisor.Line) {
 		c.put(l.At, e.Agent, c.paint.bad("x"), c.paint.bad("gave up: ")+text)
 		c.put(l.At, e.Agent, c.paint.bad("x"), c.paint.dim("what it said: orchestrator logs "+e.Agent+"     try again: orchestrator agent start "+e.Agent))
 	default:
-		if !c.mail(l) && !c.work(l, text) && !c.session(l, text) {
+		if !c.mail(l) && !c.work(l, text) && !c.session(l, text) && !c.delegation(l, text) {
 			c.put(l.At, e.Agent, c.paint.warn("!"), text)
 		}
 	}

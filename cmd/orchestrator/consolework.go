@@ -24,7 +24,7 @@ func (c *console) work(l supervisor.Line, text string) bool {
 		c.put(l.At, e.Agent, p.bad("x"), text)
 	case wire.EventTaskCancelled:
 		c.put(l.At, e.Agent, p.warn("x"), text)
-	case wire.EventQuestionAsked:
+	case wire.EventQuestionAsked, wire.EventTaskHelp:
 		c.put(l.At, e.Agent, p.warn("?"), p.strong(text))
 		how := howToAnswer(e)
 		if c.tty {

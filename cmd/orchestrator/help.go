@@ -18,7 +18,7 @@ var topics embed.FS
 
 // topicNames are the pages in the order they are read in.
 func topicNames() []string {
-	return []string{"quickstart", "config", "agents", "tasks", "work", "bus", "session", "protocol", "http", "exit-codes", "environment", "signals", "security", "troubleshooting"}
+	return []string{"quickstart", "config", "agents", "tasks", "work", "bus", "session", "delegation", "protocol", "http", "exit-codes", "environment", "signals", "security", "troubleshooting"}
 }
 
 // page answers help TOPIC for programs.

@@ -54,9 +54,18 @@ func catalog() []api.Described {
 		{Name: "down", Who: operators, Writes: true, Summary: "Stop everything, and tell of it until the end"},
 	}
 	for _, o := range handlers.Operations() {
-		all = append(all, api.Described{Name: o.Name, Summary: o.Summary, Writes: o.Writes, Who: o.Who.String(), Standard: o.Standard})
+		all = append(all, api.Described{Name: o.Name, Summary: o.Summary, Writes: o.Writes, Who: o.Who.String(), Standard: o.Standard, Task: ofTask(o.Answer)})
 	}
 	return all
+}
+
+// ofTask says whether an answer is one task, or what became of one.
+func ofTask(answer any) bool {
+	switch answer.(type) {
+	case *wire.TaskReply, *wire.TaskAnswer:
+		return true
+	}
+	return false
 }
 
 // openMail opens somebody's mail for whoever the door has let in.

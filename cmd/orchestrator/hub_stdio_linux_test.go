@@ -100,6 +100,10 @@ func TestHubOverStdio(t *testing.T) {
 		{"boss", `list-sessions {}`, yes, `"sessions":[]`},
 		{"boss", `list-reviews {}`, yes, `"reviews":[]`},
 		{"boss", `create-session {"session_id":"s","members":[]}`, no, `for operators`},
+		{"boss", `submit-task-request {"id":"dig","type":"sql","payload":{"n":1e400},"routing":{"target":"dev"}}`, yes, `"payload":{"id":"dig","status":"pending"`},
+		{"boss", `submit-task-request {"id":"dug","type":"go","payload":{},"routing":{"source":"dev"}}`, no, `"pointer":"/payload/routing/source"`},
+		{"boss", `get-task-response {"taskId":"dig"}`, yes, `"payload":{"id":"dig","status":"pending"`},
+		{"boss", `update-task-request {"taskId":"$x","input":null}`, invalid, `not_delegated`},
 	} {
 		known := strings.NewReplacer("$up", names["up"], "$x", names["x"], "$y", names["y"])
 		operation, payload, _ := strings.Cut(known.Replace(row[1]), " ")

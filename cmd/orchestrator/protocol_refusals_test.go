@@ -87,7 +87,17 @@ var reasons = []struct{ reason, meaning string }{
 	{"at_capacity", "you have as many tasks as you may have at a time; `details.taskIds` says which"},
 	{"dependency_failed", "a task that this one was to depend on came to nothing, so it would never run"},
 	{"contract_taken", "another task delivers under this contract already; `details.taskId` says which"},
-	{"cycle", "tasks would wait for each other; `details.path` is the way round"},
+	{"cycle", "tasks would wait for each other; `details.path` is the way round. Or a task that is handed on would come back to one of `details.delegationChain`"},
+	{"agent_not_found", "a task is handed on to nobody; `details.target` says whom it names"},
+	{"capability_not_found", "nobody does what is handed on; `details.type` says what, or `details.capabilities` what the one that is named does"},
+	{"chain_too_long", "as many have had in hand what is handed on as may; `details.most` says how many that is"},
+	{"agent_unavailable", "whoever a task is handed on to takes no messages, or does not run and will not by itself"},
+	{"agent_busy", "too much waits for whoever a task is handed on to; `details.waiting` says how many"},
+	{"delegated", "the task was handed on by a task request, and nobody else is given it"},
+	{"not_delegated", "the task did not come by a task request, and takes no input"},
+	{"not_forwarded", "the task has not been brought to its agent yet"},
+	{"takes_no_input", "the task is done by a server, and servers take no input"},
+	{"other_run", "the task was given to another run of you, and that alone responds"},
 	{"no_requirements", "the task says nothing that agents could be matched by"},
 	{"too_many_notes", "the task has ten thousand notes, and takes no more"},
 	{"name_taken", "an agent of that name runs here"},
@@ -105,7 +115,7 @@ var reasons = []struct{ reason, meaning string }{
 	{"scope_violation", "files were changed that are outside of `details.scope`; `details.files` says which"},
 	{"too_large", "the request is longer than anybody reads"},
 	{"media_type", "the request says that it is no JSON"},
-	{"id_reused", "this run of you has used the id for another request"},
+	{"id_reused", "this run of you has used the id for another request; or it is that of another task"},
 	{"conflict", "it does not fit what is, for another reason: such as a stop that has begun"},
 }
 
@@ -134,20 +144,67 @@ func reasonsOfTheCode(t *testing.T) (found []string) {
 		_, reason := heardCode(t, c.code)
 		add(reason)
 	}
-	for _, f := range goFiles(t) {
-		if f.test || !matches([]string{"wire", "handlers/...", "supervisor", "supervisor/api"}, f.folder) {
-			continue
-		}
+	files := slices.DeleteFunc(goFiles(t), func(f goFile) bool {
+		return f.test || !matches([]string{"wire", "handlers/...", "supervisor", "supervisor/api"}, f.folder)
+	})
+	named := namedTexts(files)
+	for _, f := range files {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			pair, ok := n.(*ast.KeyValueExpr)
 			if ok && spelled(pair.Key) == "reason" {
-				require.NotEmpty(t, spelled(pair.Value), "%s: a reason that is not spelled out", f.at(pair))
-				add(spelled(pair.Value))
+				texts := spelledOut(pair.Value, named)
+				require.NotEmpty(t, texts, "%s: a reason that is not spelled out", f.at(pair))
+				for _, text := range texts {
+					add(text)
+				}
 			}
 			return true
 		})
 	}
 	return found
+}
+
+// namedTexts are the texts that have a name at the top of a file, and those in lists
+// and tables that have one.
+func namedTexts(files []goFile) map[string][]string {
+	named := make(map[string][]string)
+	for _, f := range files {
+		for _, declaration := range f.syntax.Decls {
+			general, ok := declaration.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, one := range general.Specs {
+				if spec, ok := one.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+					named[spec.Names[0].Name] = spelledOut(spec.Values[0], nil)
+				}
+			}
+		}
+	}
+	return named
+}
+
+// spelledOut are the texts that an expression may come to.
+func spelledOut(n ast.Expr, named map[string][]string) (texts []string) {
+	switch n := n.(type) {
+	case *ast.BasicLit:
+		if text := spelled(n); text != "" {
+			return []string{text}
+		}
+	case *ast.Ident:
+		return named[n.Name]
+	case *ast.SelectorExpr:
+		return named[n.Sel.Name]
+	case *ast.IndexExpr:
+		return spelledOut(n.X, named)
+	case *ast.KeyValueExpr:
+		return spelledOut(n.Value, named)
+	case *ast.CompositeLit:
+		for _, item := range n.Elts {
+			texts = append(texts, spelledOut(item, named)...)
+		}
+	}
+	return texts
 }
 
 // spelled is a text that stands in the code; "" for anything else.

@@ -89,6 +89,9 @@ func operationsPart(t *testing.T) string {
 
 // answerOf tells the members of an answer's type.
 func answerOf(of reflect.Type, prefix string) []string {
+	if of == reflect.TypeFor[wire.TaskAnswer]() {
+		return []string{"a task response, as it is"}
+	}
 	var parts []string
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -297,8 +300,9 @@ func TestLinesOfTheProtocolPageAreWhatItSays(t *testing.T) {
 	text, err := os.ReadFile(protocolPage)
 	require.NoError(t, err)
 	seen := make(map[string]int)
-	reader := wire.Reader{Agent: "coder", Depth: checkedDepth}
-	for _, found := range regexp.MustCompile(`(?m)^(log|request|event|refused|foreign)  +(\S.*)$`).FindAllStringSubmatch(string(text), -1) {
+	given := func(id string) bool { return id == "task-7" }
+	reader := wire.Reader{Agent: "coder", Depth: checkedDepth, Given: given}
+	for _, found := range regexp.MustCompile(`(?m)^(log|request|event|refused)  +(\S.*)$`).FindAllStringSubmatch(string(text), -1) {
 		is := ""
 		switch reader.Parse([]byte(found[2])).(type) {
 		case wire.Log:
@@ -309,11 +313,9 @@ func TestLinesOfTheProtocolPageAreWhatItSays(t *testing.T) {
 			is = "event"
 		case *wire.Refused:
 			is = "refused"
-		case *wire.Foreign:
-			is = "foreign"
 		}
 		require.Equal(t, found[1], is, found[2])
 		seen[is]++
 	}
-	require.Len(t, seen, 5, "an example of each")
+	require.Len(t, seen, 4, "an example of each")
 }

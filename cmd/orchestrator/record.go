@@ -59,7 +59,7 @@ func rules(c *config.Config) (handlers.Rules, supervisor.Protocol) {
 	return handlers.Rules{
 			RequestTimeout: p.RequestTimeout, OnDependencyFailure: p.OnDependencyFailure, LenientResults: !p.StrictResults,
 			MatchOnCreate: m.OnCreate, IgnoreArrivals: !m.OnOnline, OnlineOnly: !m.AssignOffline,
-			CountAssigned: m.CountAssigned, MaxAttempts: m.MaxAttempts, Heartbeat: c.Bus.Heartbeat, Stale: c.Bus.Stale, Topics: c.Bus.Topics,
+			CountAssigned: m.CountAssigned, MaxAttempts: m.MaxAttempts, DelegationRetries: m.DelegationRetries, Heartbeat: c.Bus.Heartbeat, Stale: c.Bus.Stale, Topics: c.Bus.Topics,
 		},
 		supervisor.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
 }

@@ -66,10 +66,13 @@ func (r *respondent) open(ctx context.Context) ([]wire.Question, error) {
 // recite answers what there are answers for: the questions that are open, and
 // each that comes.
 func (r *respondent) recite(ctx context.Context) {
-	q := supervisor.EventQuery{Since: r.team.super.Seq(), Kind: wire.EventQuestionAsked, Follow: true}
+	q := supervisor.EventQuery{Since: r.team.super.Seq(), Follow: true}
 	r.reciteOpen(ctx)
-	_ = r.team.super.Events(ctx, q, func(wire.Event) error {
-		r.reciteOpen(ctx)
+	_ = r.team.super.Events(ctx, q, func(e wire.Event) error {
+		switch e.Kind {
+		case wire.EventQuestionAsked, wire.EventTaskHelp, wire.EventReviewEscalated:
+			r.reciteOpen(ctx)
+		}
 		return nil
 	})
 }

@@ -11,7 +11,7 @@ type row struct {
 
 // rows are those that must be shown, and those that need not. The rows of
 // further protocols are added here when the orchestrator speaks them.
-var rows = slices.Concat(taskRows, busRows, teamRows)
+var rows = slices.Concat(taskRows, busRows, teamRows, delegationRows)
 
 // taskRows are those of tasks, and of what agents and the orchestrator say to each
 // other.
@@ -326,8 +326,6 @@ var taskRows = []row{
 	{id: "K-12", what: "progress is a fraction here"},
 	{id: "K-20", what: "a result is an object or a text"},
 	{id: "K-21", what: "to cancel is to tell"},
-	{id: "K-22", what: "one list of questions for people", left: elsewhere},
+	{id: "K-22", what: "one list of questions for people"},
 	{id: "T-23", what: "a replay is not a second request"},
 }
-
-const elsewhere = "it comes with other protocols"

@@ -30,7 +30,6 @@ type checked struct {
 	OK            bool      `json:"ok"`
 	Messages      int64     `json:"messages"`
 	LogLines      int64     `json:"log_lines"`
-	Foreign       int64     `json:"other_dialects"` // messages of dialects that are not checked
 	WrongCount    int64     `json:"wrong_count"`
 	Wrong         []finding `json:"wrong"`          // the first of them
 	DoubtfulCount int64     `json:"doubtful_count"` // log lines that look like a message
@@ -118,11 +117,6 @@ func (c *messageCheck) see(line wire.Line) error {
 			return c.doubt(m.Why)
 		}
 		r.LogLines++
-	case *wire.Foreign:
-		r.Foreign++
-		if c.app.flags.verbose {
-			return c.say(finding{Line: c.line, Type: string(m.Dialect), Message: "is a dialect that is not checked"})
-		}
 	case *wire.Refused:
 		return c.wrong(m.Type, m.Err)
 	case *wire.Replied:
@@ -211,9 +205,6 @@ func (r *checked) sizes() string {
 		said += " (one looks like a message: see it with -v)"
 	case r.DoubtfulCount > 1:
 		said += fmt.Sprintf(" (%d look like messages: see them with -v)", r.DoubtfulCount)
-	}
-	if r.Foreign > 0 {
-		said += ", " + count(int(r.Foreign), "message") + " of other dialects, not checked"
 	}
 	return said
 }

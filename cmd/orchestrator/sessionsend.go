@@ -90,7 +90,11 @@ func (a *app) showSaid(said *wire.SessionSaid) error {
 
 // problems adds to a refusal everything that is wrong, each with its place in what
 // was written.
-func problems(err error) error {
+func problems(err error) error { return problemsBelow(err, inMessage) }
+
+// problemsBelow is problems for what was sent below a place: seen says where that is
+// for whoever has written it.
+func problemsBelow(err error, seen func(pointer string) string) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok {
 		return err
@@ -101,11 +105,11 @@ func problems(err error) error {
 		pointer, _ := problem["pointer"].(string)
 		message, _ := problem["message"].(string)
 		if message != "" {
-			f.because = append(f.because, wire.Problem{Pointer: inMessage(pointer), Message: message}.String())
+			f.because = append(f.because, wire.Problem{Pointer: seen(pointer), Message: message}.String())
 		}
 	}
 	if pointer, _ := f.details["pointer"].(string); len(listed) == 0 && pointer != "" {
-		f.because = append(f.because, "At "+inMessage(pointer))
+		f.because = append(f.because, "At "+seen(pointer))
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func (s *solo) event(e *wire.Event) {
 	switch e.Kind {
 	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled, wire.EventRefused, wire.EventNotServed:
 		s.say("%s", wire.Visible(e.Text))
-	case wire.EventQuestionAsked:
+	case wire.EventQuestionAsked, wire.EventTaskHelp:
 		s.say("asks %s", wire.Visible(e.Text))
 	}
 }

@@ -15,16 +15,18 @@ func (a *app) taskCommand() *cobra.Command {
 		Short: "Hand out work, look at it, wait for it",
 		Long: `Tasks are the work of the agents. Each has an id, of which any unique prefix will
 do, and a state. How tasks move: orchestrator help tasks. How they find their
-agents, plans, and what they get of each other: orchestrator help work.`,
+agents, plans, and what they get of each other: orchestrator help work. How they are
+handed on from agent to agent: orchestrator help delegation.`,
 		Example: `  orchestrator task add "Say hello" --wait
   orchestrator task ls
   orchestrator task show 91c0`,
 	},
-		a.taskAddCommand(), a.taskListCommand(), a.taskShowCommand(), a.graphCommand("orchestrator task graph"),
+		a.taskAddCommand(), a.taskSubmitCommand(), a.taskListCommand(), a.taskShowCommand(), a.graphCommand("orchestrator task graph"),
 		a.taskAssignCommand(), a.taskMatchCommand(), a.taskUpdateCommand(), a.taskDepsCommand(),
 		a.taskPlanCommand(), a.taskApprovePlanCommand(), a.taskRevisePlanCommand(),
 		a.taskStartCommand(), a.taskAskCommand(), a.taskDoneCommand(), a.taskFailCommand(), a.taskCancelCommand(),
 		a.taskNoteCommand(), a.taskNotesCommand(), a.taskWaitCommand(),
+		a.taskInputCommand(), a.taskResponseCommand(),
 	)
 }
 

@@ -14,12 +14,17 @@ type surroundings struct {
 	needs  []string // what it depends on, a line each
 	parent string   // what its submitter was working on
 	notes  int
+
+	response *wire.TaskResponse // of a task that was handed on: the latest
 }
 
 func (a *app) surroundings(ctx context.Context, d *door, t *wire.Task) *surroundings {
 	s := &surroundings{needs: a.dependencies(ctx, d, t)}
 	if t.Details != nil && t.ParentTaskID != "" {
 		s.parent = a.need(ctx, d, t.ParentTaskID, true)
+	}
+	if handedOn(t) {
+		s.response, _, _ = a.askResponse(ctx, d, "get-task-response", wire.GetTaskResponse{TaskID: t.ID})
 	}
 	text, err := a.ask(ctx, d, "list-notes", wire.TaskID{TaskID: t.ID})
 	if err != nil {
@@ -63,6 +68,7 @@ func (c *card) details(t *wire.Task, s *surroundings) {
 	c.row("session", t.SessionID)
 	c.rows("accepted if", t.AcceptanceCriteria)
 	c.row("for programs", specWords(t.StructuredSpec))
+	c.delegation(t)
 }
 
 // rounds are the rows of what was said between a task's agent and people.

@@ -18,6 +18,8 @@ type listFlags struct {
 	agent string
 	role  choice
 	last  string
+
+	conversation string
 }
 
 func (a *app) taskListCommand() *cobra.Command {
@@ -43,10 +45,12 @@ latest 100 are listed.`,
 	set.Var(&f.state, "state", "only tasks in this state, such as running")
 	set.StringVar(&f.agent, "agent", "", "only tasks that `AGENT` has or had")
 	set.Var(&f.role, "role", "only tasks for agents of this role")
+	set.StringVar(&f.conversation, "conversation", "", "only tasks of the conversation with this `ID`")
 	set.StringVarP(&f.last, "lines", "n", "100", "only the latest `N`, or all")
 	_ = verb.RegisterFlagCompletionFunc("state", f.state.complete)
 	_ = verb.RegisterFlagCompletionFunc("agent", a.completeAgents)
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.complete)
+	_ = verb.RegisterFlagCompletionFunc("conversation", cobra.NoFileCompletions)
 	_ = verb.RegisterFlagCompletionFunc("lines", cobra.NoFileCompletions)
 	return verb
 }
@@ -57,7 +61,9 @@ func (a *app) tasks(f *listFlags) error {
 		return err
 	}
 	return a.speak(func(ctx context.Context, d *door) error {
-		tasks, err := a.listTasks(ctx, d, wire.QueryTasks{Status: f.state.value, RequiredRole: f.role.value, Limit: everyTask})
+		tasks, err := a.listTasks(ctx, d, wire.QueryTasks{
+			Status: f.state.value, RequiredRole: f.role.value, ConversationID: f.conversation, Limit: everyTask,
+		})
 		if err != nil {
 			return err
 		}
@@ -93,7 +99,7 @@ func mostOf(text string) (int, error) {
 }
 
 func (f *listFlags) chooses() bool {
-	return f.state.value != "" || f.agent != "" || f.role.value != ""
+	return f.state.value != "" || f.agent != "" || f.role.value != "" || f.conversation != ""
 }
 
 // chosen are the tasks that are meant. A name for several states is the name of

@@ -17,7 +17,8 @@ func (a *app) taskShowCommand() *cobra.Command {
 		Short: "Everything about a task",
 		Long: `Shows everything about a task: who made it and when, who has it, what it
 requires of its agent, what it needs and gets of other tasks, what is to be done,
-its plan, its question, and what came of it.`,
+its plan, its question, and what came of it; of one that was handed on also who
+asked whom, the trace that it is in, and the artifacts.`,
 		Example:           "  orchestrator task show 91c0\n  orchestrator task show 91c0 --json",
 		Args:              words(1, 1),
 		ValidArgsFunction: a.completeOneTask(true),
@@ -75,6 +76,9 @@ func taskCard(t *wire.Task, s *surroundings, p paint, now time.Time) string {
 	c.text("result", resultText(t.Result))
 	c.text("error", t.Error)
 	c.text("reason", t.Reason)
+	if s.response != nil {
+		c.artifacts(s.response)
+	}
 	head := fmt.Sprintf("%s  %s  %s\n", p.strong(wire.Visible(t.ID)), oneLine(t.Name), p.task(t.State, wire.Visible(string(t.State))))
 	return head + table(c.lines)
 }
@@ -93,6 +97,8 @@ func requirements(t *wire.Task) string {
 		}
 	}
 	switch {
+	case handedOn(t): // what its type says, or nothing, of the one that it names
+		return ""
 	case len(words) > 0:
 		return strings.Join(words, ", ")
 	case t.State == wire.TaskPending:

@@ -78,7 +78,7 @@ func (a *app) vigil(d *door, ids []string, anyEnd bool) *vigil {
 func (v *vigil) keep(ctx context.Context) error {
 	since, err := v.latest(ctx)
 	if err != nil {
-		return err
+		return v.explained(err)
 	}
 	for i := range v.tasks {
 		if err := v.look(ctx, i); err != nil {

@@ -9,12 +9,7 @@ import (
 )
 
 // shortID is an id as people see it. Any unique prefix is as good.
-func shortID(id string) string {
-	if len(id) > 8 {
-		return wire.Visible(id[:8])
-	}
-	return wire.Visible(id)
-}
+func shortID(id string) string { return wire.Visible(wire.ShortID(id)) }
 
 // shortIDs are ids for a command line.
 func shortIDs(ids []string) string {
@@ -71,7 +66,7 @@ func stateWords(t *wire.Task, needs string) string {
 		return "waits for " + needs
 	case isMatched(t):
 		return "pending until it is matched with an agent"
-	case t.State == wire.TaskPending && !asksByName(t):
+	case t.State == wire.TaskPending && !asksByName(t) && !handedOn(t):
 		return "queued until somebody takes it"
 	case t.State == wire.TaskPending:
 		return "queued"

@@ -15,6 +15,8 @@ func (c *taskCauses) next() []string {
 		return []string{ended(t)}
 	case len(c.WaitsFor) > 0:
 		return c.nextOfBlocked(id)
+	case handedOn(&t.Task) && (t.State == wire.TaskPending || t.State == wire.TaskAssigned):
+		return c.nextOfHandedOn(id)
 	}
 	switch t.State {
 	case wire.TaskPending:

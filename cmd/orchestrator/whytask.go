@@ -24,6 +24,7 @@ type taskCauses struct {
 	Next          []string     `json:"next"` // what will happen, and what can be done
 	task          *taskSeen    // in full
 	status        *wire.Status // of everything
+	brought       bool         // its agent has the request for it
 }
 
 // whyTask is a task in this story.
@@ -62,12 +63,12 @@ func (a *app) whyTask(ctx context.Context, d *door, find *finder, status *wire.S
 	}
 	c := &taskCauses{
 		FormatVersion: wire.FormatVersion, Task: inStory(&t), Asks: askWords(&t.Task), Attempts: t.Attempts,
-		Tried: triedOf(events, wire.EventTaskRequeued, wire.EventTaskFailed, wire.EventTaskTrouble, wire.EventTaskBlocked),
-		task:  &t, status: status,
+		Tried: triedOf(events, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskFailed, wire.EventTaskTrouble, wire.EventTaskBlocked),
+		task:  &t, status: status, brought: wasBrought(events),
 	}
 	c.Task.Since = movedAt(&t.Task, events)
 	c.holdups(byID(tasks))
-	if t.State == wire.TaskPending {
+	if t.State == wire.TaskPending && !handedOn(&t.Task) {
 		if err := a.weighAgents(ctx, d, c); err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func inStory(t *taskSeen) whyTask {
 // movedAt is when a task came into its state.
 func movedAt(t *wire.Task, events []wire.Event) string {
 	moves := []string{
-		wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskRequeued, wire.EventTaskPlanned,
+		wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskPlanned,
 		wire.EventTaskRevise, wire.EventTaskHelp, wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled,
 	}
 	for _, e := range slices.Backward(events) {

@@ -42,6 +42,14 @@
 // the configuration gives it, so that a page in a browser cannot reach it under
 // a name of its own; no page of elsewhere is told that it may.
 //
+// # Traces
+//
+// A new task that does not say in which trace it is may say so in the header
+// traceparent, as the W3C's recommendation on trace context has it; one that is
+// wrong is passed over, and so is tracestate. What is answered with one task, or with
+// what became of one, has the same header, with the span that is the task's own, if
+// its ids are those of the W3C.
+//
 // Each caller has so many requests a second and no more, but for operators at a
 // socket. What is refused has had nothing read but its headers.
 package api

@@ -142,7 +142,7 @@ func (d *Door) Handler() http.Handler {
 func (d *Door) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
 	for name, operation := range d.Operations {
 		at("POST "+operationsPath+name, d.behind(name, d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
-			d.document(w, r, operation)
+			d.document(w, r, name, operation)
 		}))
 	}
 	for name, stream := range d.Streams {
@@ -193,16 +193,22 @@ func (d *Door) list(w http.ResponseWriter, r *http.Request, list List) {
 }
 
 // document answers one operation.
-func (d *Door) document(w http.ResponseWriter, r *http.Request, operation Operation) {
+func (d *Door) document(w http.ResponseWriter, r *http.Request, name string, operation Operation) {
 	body, err := d.body(w, r)
 	if err != nil {
 		d.refuse(w, r, err)
 		return
 	}
+	if opensTask(name) {
+		body = inTrace(body, r.Header, d.depth())
+	}
 	answer, err := operation(r.Context(), body)
 	if err != nil {
 		d.refuse(w, r, err)
 		return
+	}
+	if place := placeOf(answer); place != "" {
+		w.Header().Set(traceparent, place)
 	}
 	d.write(w, http.StatusOK, answer)
 }

@@ -8,7 +8,6 @@ import (
 
 // What the hub is told.
 var (
-	readTask       = bodyOf("hub.new-task", true, func(o *wire.Object, _ string) *wire.SubmitTask { return wire.ReadHubTask(o) })
 	readChanges    = bodyOf("hub.changes", true, wire.ReadHubUpdate)
 	readCompletion = bodyOf("hub.completion", true, wire.ReadHubComplete)
 	readFailure    = bodyOf("hub.failure", false, wire.ReadHubFail)

@@ -15,7 +15,7 @@ func ofHub(path string) bool { return below(path, hubTrees) }
 // to their own below /servers, and to those that they look after below /server.
 var hubRoutes = []passage{
 	{pattern: "POST /api/v1/tasks", access: Operators, operation: "submit-task", read: readTask, write: writeCreated,
-		summary: "Create a task"},
+		query: []parameter{byTrace}, summary: "Create a task"},
 	{pattern: "GET /api/v1/tasks/{id}", access: Operators, operation: "get-task", read: readTaskID, write: writeDetail,
 		summary: "Everything about a task"},
 	{pattern: "PUT /api/v1/tasks/{id}", access: Operators, operation: "update-task", read: readChanges, write: writeDetail,
@@ -49,7 +49,7 @@ var hubRoutes = []passage{
 		summary: "Say that you are there, and what you can do now"},
 
 	{pattern: "POST /api/v1/server/tasks", access: Agents, wide: true, operation: "submit-task", read: readTask, write: writeCreated,
-		summary: "Create a task; it is a part of the one that you work on"},
+		query: []parameter{byTrace}, summary: "Create a task; it is a part of the one that you work on"},
 	{pattern: "GET /api/v1/server/tasks", access: Agents, wide: true, operation: "query-tasks", read: readFilter, write: writeLines,
 		query: []parameter{byProject, byState}, summary: "List tasks, oldest first, without what can be large"},
 	{pattern: "GET /api/v1/server/tasks/check", access: Agents, wide: true, operation: "check-tasks", read: readSession, write: writeChecked,

@@ -8,12 +8,12 @@ import (
 
 // What the hub answers.
 var (
-	writeCreated    = answered(http.StatusCreated, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) })
-	writeMoved      = answered(http.StatusOK, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) })
-	writeDetail     = answered(http.StatusOK, "hub-task", func(r *wire.TaskReply) any { return r.Task.Hub() })
+	writeCreated    = placed(answered(http.StatusCreated, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) }))
+	writeMoved      = placed(answered(http.StatusOK, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) }))
+	writeDetail     = placed(answered(http.StatusOK, "hub-task", func(r *wire.TaskReply) any { return r.Task.Hub() }))
 	writeDone       = answered(http.StatusOK, "hub.ok", func(*wire.TaskReply) any { return okReply{Status: "ok"} })
-	writeHelp       = answered(http.StatusOK, "hub.help", helpReply)
-	writeAssigned   = answered(http.StatusOK, "hub.assigned", assignedReply)
+	writeHelp       = placed(answered(http.StatusOK, "hub.help", helpReply))
+	writeAssigned   = placed(answered(http.StatusOK, "hub.assigned", assignedReply))
 	writeMatched    = answered(http.StatusOK, "hub.matched", as[wire.Assignment])
 	writeMatches    = answered(http.StatusOK, "hub.matches", as[wire.Matches])
 	writeLines      = answered(http.StatusOK, "hub.task-lines", linesReply)

@@ -19,6 +19,7 @@ type Described struct {
 	Writes   bool   // it can change something
 	Who      string // may ask for it: anybody, agents, operators or strangers
 	Standard bool   // it is part of the published protocol of agents
+	Task     bool   // it is answered with one task, or with what became of it
 }
 
 // What is here is described for programs, in an OpenAPI document that is made

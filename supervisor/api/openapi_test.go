@@ -25,7 +25,7 @@ func everything() *Door {
 	operation := Do(func(context.Context, struct{}) (any, error) { return nil, nil })
 	return &Door{
 		Log: hclog.NewNullLogger(), Version: "1.2.3", WithKey: func(name string) bool { return agents[name] },
-		Operations: map[string]Operation{"get-task": operation, "poll-tasks": operation, "submit-task": operation, "status": operation, "register-agent": operation, "new": operation},
+		Operations: map[string]Operation{"get-task": operation, "poll-tasks": operation, "submit-task": operation, "submit-task-request": operation, "status": operation, "register-agent": operation, "new": operation},
 		Streams:    map[string]Stream{"down": nil},
 		Lists:      map[string]List{"events": nil, "logs": nil, "others": nil},
 		Pipes:      map[string]Pipe{"pipe": nil},
@@ -36,8 +36,9 @@ func everything() *Door {
 		Metrics: func(context.Context, io.Writer) error { return nil },
 		Do:      new(hearsay).do, OpenMail: newPost().open, WithActor: func(name string) bool { return name == "status" || name == "poll-tasks" },
 		Catalog: []Described{
-			{Name: "get-task", Summary: "Everything about a task", Who: "anybody", Standard: true},
-			{Name: "submit-task", Summary: "Submit a task", Who: "anybody", Standard: true, Writes: true},
+			{Name: "get-task", Summary: "Everything about a task", Who: "anybody", Standard: true, Task: true},
+			{Name: "submit-task", Summary: "Submit a task", Who: "anybody", Standard: true, Writes: true, Task: true},
+			{Name: "submit-task-request", Summary: "Hand a task on", Who: "anybody", Writes: true, Task: true},
 			{Name: "poll-tasks", Summary: "List what you have", Who: "agents"},
 			{Name: "register-agent", Summary: "Become an agent", Who: "strangers", Writes: true},
 			{Name: "status", Summary: "How it is", Who: "operators"},
@@ -211,8 +212,12 @@ func TestOpenAPIPayloads(t *testing.T) {
 		return fmt.Sprint(doc.value["paths"].(map[string]any)[operationsPath+name].(map[string]any)["post"].(map[string]any)["requestBody"])
 	}
 	require.Contains(t, schema("submit-task"), "#/components/schemas/request.submit-task/properties/payload")
+	require.Contains(t, schema("submit-task-request"), "#/components/schemas/request.submit-task-request/properties/payload")
 	require.NotContains(t, schema("status"), "$ref")
 	payload := doc.schema(t, "paths", operationsPath+"submit-task", "post", "requestBody", "content", inJSON, "schema")
 	require.NoError(t, payload.Validate(map[string]any{"type": "x", "name": "y"}))
 	require.Error(t, payload.Validate(map[string]any{"name": "y"}))
+	payload = doc.schema(t, "paths", operationsPath+"submit-task-request", "post", "requestBody", "content", inJSON, "schema")
+	require.NoError(t, payload.Validate(map[string]any{"id": "x", "type": "y", "payload": map[string]any{}}))
+	require.Error(t, payload.Validate(map[string]any{"id": "x", "type": "y", "payload": "z"}))
 }

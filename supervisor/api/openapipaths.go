@@ -63,12 +63,20 @@ func (d *Door) operationEndpoint(name string, o Described, schemas map[string]wi
 	if message := component("request:" + name); schemas[message] != nil {
 		payload, answer = refer(message+"/properties/payload"), refer("response.success/properties/payload")
 	}
-	return &endpoint{
+	done := inSchema("What came of it.", answer)
+	if o.Task {
+		done.Headers = placeHeading.described()
+	}
+	e := &endpoint{
 		ID: name, Summary: orElse(o.Summary, "The operation "+name), Description: d.operationWords(o), Tags: []string{tagOperations},
 		Security:  d.operationSecurity(name, o.Who),
 		Body:      &openBody{Content: map[string]openContent{inJSON: {Schema: payload}}},
-		Responses: d.responses(inSchema("What came of it.", answer), 400, 401, 403, 404, 409, 413, 415),
+		Responses: d.responses(done, 400, 401, 403, 404, 409, 413, 415),
 	}
+	if opensTask(name) {
+		e.Parameters = inQuery([]parameter{byTrace})
+	}
+	return e
 }
 
 // operationWords are what a summary does not say.
@@ -285,10 +293,15 @@ func (g *writing) response() openResponse {
 		return openResponse{Description: words, Content: map[string]openContent{inEvents: {Schema: wire.Raw(`{"type":"string"}`)}}}
 	}
 	done := inSchema("It is done.", refer(g.schema))
-	if h := g.heading; h != nil {
-		done.Headers = map[string]openHeader{h.name: {Description: h.words, Schema: wire.Raw(`{"type":"string"}`)}}
+	if g.heading != nil {
+		done.Headers = g.heading.described()
 	}
 	return done
+}
+
+// described is a header of an answer, for those who read about it.
+func (h *heading) described() map[string]openHeader {
+	return map[string]openHeader{h.name: {Description: h.words, Schema: wire.Raw(`{"type":"string"}`)}}
 }
 
 // refusals are with what a passage may be refused.

@@ -69,13 +69,14 @@ type Protocol struct {
 	StrictResults       bool
 }
 
-// Scheduler says when tasks are matched with agents.
+// Scheduler says when tasks are matched with agents, and when they are tried again.
 type Scheduler struct {
-	OnCreate      bool
-	OnOnline      bool
-	AssignOffline bool
-	CountAssigned bool
-	MaxAttempts   int
+	OnCreate          bool
+	OnOnline          bool
+	AssignOffline     bool
+	CountAssigned     bool
+	MaxAttempts       int
+	DelegationRetries int // of a delegated task that failed, where its agent says that another try may go well
 }
 
 // Bus is the mail between actors.

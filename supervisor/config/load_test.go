@@ -226,6 +226,7 @@ var mistakes = []mistake{
 	{"huge number", inAgent("replicas = 1e99999"), "bad-number", "digits"},
 	{"huge integer", inAgent("replicas = 99999999999999999999"), "out-of-range", "between 0 and"},
 	{"factor", inAgent("restart {\n factor = 0.9\n}"), "out-of-range", "between 1"},
+	{"retries", "scheduler {\n delegation_retries = 101\n}\n" + inAgent(""), "out-of-range", "between 0 and 100"},
 	{"mailbox", inAgent("limits {\n mailbox = 0\n}"), "out-of-range", "between 1"},
 	{"signal", inAgent("stop {\n signal = \"TERM\"\n}"), "unknown-value", `"SIGTERM"?`},
 	{"command as text", inAgent(`command = "x y"`), "command-is-text", `["sh", "-c", "…"]`},

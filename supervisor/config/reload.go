@@ -80,6 +80,7 @@ var settingTable = []struct {
 	{name: "scheduler.assign_offline", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.AssignOffline }},
 	{name: "scheduler.count_assigned", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.CountAssigned }},
 	{name: "scheduler.max_attempts", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.MaxAttempts }},
+	{name: "scheduler.delegation_retries", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.DelegationRetries }},
 	{name: "bus.heartbeat", needs: ActionLive, of: func(c *Config) any { return c.Bus.Heartbeat }},
 	{name: "bus.stale", needs: ActionLive, of: func(c *Config) any { return c.Bus.Stale }},
 	{name: "bus.topics", needs: ActionLive, of: func(c *Config) any { return c.Bus.Topics }},

@@ -66,6 +66,7 @@ func knownKinds(operations []string) map[string]bool {
 		"request:": operations,
 		"event:":   {"progress", "log", "error", "question"},
 		"session:": wire.SessionTypes,
+		"task:":    {"request", "status", "update", "cancel", "response"},
 	} {
 		for _, name := range names {
 			known[class+name] = true

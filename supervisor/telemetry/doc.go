@@ -12,7 +12,8 @@
 //
 //   - task, from its creation to its end: below the one of the task that it comes
 //     from, or below what its creator has said (trace_id, span_id);
-//   - assignment of a task to an agent, below the task;
+//   - assignment of a task to an agent, below the task. It says how often the task was
+//     tried again before, and when one that was handed on was brought to the agent;
 //   - request, below the assignment of its agent if that has just one;
 //   - batch of facts, from the moment when the record is given it to the moment
 //     when it is durable.

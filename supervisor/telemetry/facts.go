@@ -6,6 +6,7 @@ import "orchestrator/wire"
 func matters(kind string) bool {
 	switch kind {
 	case wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskRequeued, wire.EventTaskBlocked, wire.EventTaskUnblocked,
+		wire.EventTaskForwarded, wire.EventTaskRetried,
 		wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled, wire.EventDependencyAdded,
 		wire.EventSessionOpened, wire.EventSessionClosed, wire.EventEnded:
 		return true
@@ -32,11 +33,26 @@ type fact struct {
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
 
-	Error  string `json:"error"`
-	Reason string `json:"reason"`
-	Why    string `json:"why"`
+	Error  failure `json:"error"`
+	Reason string  `json:"reason"`
+	Why    string  `json:"why"`
 
 	Session string `json:"session_id"`
+}
+
+// failure is why something failed: in words, or as an agent says it of what was
+// handed on to it.
+type failure string
+
+// UnmarshalJSON implements the decoder's interface.
+func (f *failure) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '{' {
+		var fault wire.TaskFault
+		err := wire.DecodeOwn(text, &fault)
+		*f = failure(fault.Message)
+		return err
+	}
+	return wire.DecodeOwn(text, (*string)(f))
 }
 
 // read reads what a fact says; false when it cannot be read.

@@ -156,8 +156,19 @@ func (s *tracing) hop(k *task) {
 		trace: k.place.trace, parent: k.place.span, sampled: k.place.sampled, span: spanOf(k.id + " " + strconv.Itoa(h.attempt)),
 	}
 	h.span = s.start(h.place, "assignment", h.began,
-		attribute.String("task.id", k.id), attribute.Int("task.attempt", h.attempt),
+		attribute.String("task.id", k.id), attribute.Int("task.attempt", h.attempt), attribute.Int("task.retries", h.retries),
 		attribute.String("agent.name", h.agent), attribute.String("agent.run", h.run))
+	for _, at := range h.forwarded {
+		s.forwarded(h, at)
+	}
+}
+
+// forwarded notes when an assignment was brought to its agent.
+func (s *tracing) forwarded(h *hop, at time.Time) {
+	if s != nil {
+		h.span.SetAttributes(attribute.String("agent.run", h.run))
+		h.span.AddEvent("forwarded", trace.WithTimestamp(at))
+	}
 }
 
 // endHop ends it. Why is "" when the work is done.

@@ -36,13 +36,16 @@ type task struct {
 	place                       place
 	span                        span
 	hop                         *hop
+	retries                     int // because its agent has said that another try may go well
 }
 
 // hop is an assignment of a task to an agent.
 type hop struct {
 	agent, run string
 	attempt    int
+	retries    int // of the task, before
 	began      time.Time
+	forwarded  []time.Time // in an earlier life: when it was brought to its agent
 	place      place
 	span       span
 }
@@ -153,7 +156,7 @@ func (w *openWork) change(k *task, f *fact, r *wire.Record) {
 	case wire.EventTaskAssigned:
 		w.leave(k, r.At, "given to "+f.Agent)
 		k.waits = time.Time{}
-		k.hop = &hop{agent: f.Agent, run: f.Run, attempt: f.Attempt, began: r.At}
+		k.hop = &hop{agent: f.Agent, run: f.Run, attempt: f.Attempt, retries: k.retries, began: r.At}
 		w.held[f.Agent] = append(w.held[f.Agent], k.hop)
 		if w.live {
 			w.spans.hop(k)
@@ -161,12 +164,32 @@ func (w *openWork) change(k *task, f *fact, r *wire.Record) {
 	case wire.EventTaskRequeued:
 		w.leave(k, r.At, orElse(f.Why, "lost"))
 		k.waits = r.At
+	case wire.EventTaskForwarded:
+		w.forward(k, f.Run, r.At)
+	case wire.EventTaskRetried:
+		w.leave(k, r.At, orElse(string(f.Error), "failed"))
+		k.waits = r.At
+		k.retries++
 	case wire.EventTaskDone:
 		w.over(k, wire.TaskDone, r.At, "")
 	case wire.EventTaskFailed:
-		w.over(k, wire.TaskFailed, r.At, orElse(f.Error, "failed"))
+		w.over(k, wire.TaskFailed, r.At, orElse(string(f.Error), "failed"))
 	case wire.EventTaskCancelled:
 		w.over(k, wire.TaskCancelled, r.At, orElse(f.Reason, "cancelled"))
+	}
+}
+
+// forward notes that a task was brought to its agent: it was given to it before, and
+// waited for room, or for a run.
+func (w *openWork) forward(k *task, run string, at time.Time) {
+	h := k.hop
+	if h == nil {
+		return
+	}
+	if h.run = run; w.live {
+		w.spans.forwarded(h, at)
+	} else {
+		h.forwarded = append(h.forwarded, at)
 	}
 }
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterator, Mapping, Optional, Union
 
 from ._again import Again
-from ._errors import AgentError, Closed, Refused, Stopped, Unanswered, Unasked, Undelivered
+from ._asked import Hatch
+from ._delegation import Delegation
+from ._delegations import Delegations, request_of
+from ._errors import AgentError, Closed, Refused, Stopped, Torn, Unanswered, Unasked, Undelivered
 from ._events import check_event
+from ._finals import Finals
 from ._inbox import Inbox, Notice
 from ._lines import Lines, message_line, read_line, without_none
 from ._said import Said
+from ._serve import Server, Skill
 from ._session import Session, identity
 from ._stop import Stop, current_stop
 from ._streams import Writer, reading, standard_streams
+from ._taskdocuments import TaskContext, TaskRouting, TaskTrace
 from ._verbs import Verbs
 from ._work import Do, MailReader, Planner, Worker
 
@@ -45,6 +51,9 @@ class Connection(Verbs):
         self._waiting: Optional[Dict[str, "queue.SimpleQueue[_Reply]"]] = {}
         self._inbox = Inbox()
         self._again = Again(self._writer)
+        self._delegations = Delegations(self._writer)
+        self._hatch = Hatch(self._tell_dropped)
+        self._finals = Finals()
         self._listener = threading.Thread(target=self._listen, args=(reader,), name="orchestrator", daemon=True)
         self._listener.start()
 
@@ -181,6 +190,64 @@ class Connection(Verbs):
         """
         Worker(self, do, plan, mail, beat).run()
 
+    # Delegating, and doing what is delegated.
+
+    def delegate(
+        self,
+        type: str,
+        payload: Optional[Mapping[str, Any]] = None,
+        *,
+        target: Optional[str] = None,
+        id: Optional[str] = None,
+        context: Optional[TaskContext] = None,
+        routing: Optional[TaskRouting] = None,
+        observability: Optional[TaskTrace] = None,
+    ) -> Delegation:
+        """Asks another agent for work: the target, or one that can do what the type says. From whom it
+        comes the orchestrator says. The id is a new UUID, unless one is given; asking once more with the
+        same one, after a restart perhaps, asks for the same work.
+
+        It returns when the request is written. What becomes of it is in the Delegation: that the request
+        was refused, too. What cannot be said is raised as Unsaid.
+        """
+        return self._delegations.ask(request_of(type, payload, target, id, context, routing, observability))
+
+    def serve(self, skills: Mapping[str, Skill], *, agent: str = "", capacity: Optional[int] = None) -> None:
+        """Does what others delegate to the agent, until it is to shut down or the stream ends; then it
+        waits for the skills and returns. A skill is called for each request of its type, in a thread of
+        its own; what the agent has no skill for fails with CAPABILITY_NOT_FOUND.
+
+        Each job comes to one final response. What a skill returns completes it: any value, and None is
+        an empty object. A Fault says why it failed; any other exception is an INTERNAL_ERROR that
+        another try does not mend. Whoever asks how a job stands is answered at once, and when it is over
+        gets its final response once more. So does whoever asks for the same again, unless it was
+        cancelled or failed so that another try may go well: then it is done again.
+
+        A job that is cancelled is over at once, and nobody hears what its skill returns. Of one that the
+        skill gave up because the agent has to go, by letting Stopped through, nothing is said by itself,
+        nor of one that has not begun: then it raises Unfinished at the end, as work does. Until the last
+        skill has returned whoever asks is answered, and a job may be cancelled.
+
+        The capacity is how many jobs are done at a time, with no bound unless one is given; the others
+        wait. One that waits itself, for input or for what it has delegated, makes room for another one.
+        The agent is who it is, as its responses say: $ORC_AGENT_ID when it is "".
+
+        What is asked before somebody serves waits for that, the latest thousand as far as 8 MiB go; what
+        is dropped is counted in the log. It takes no notices, so work, news or the roles of a session may
+        go on beside it. There is one serve at a time.
+        """
+        self._inbox.serves()
+        with self._hatch.serving():
+            Server(self, skills, agent, capacity).run()
+
+    def _tell_dropped(self, count: Callable[[], int]) -> None:
+        """Tells after a while how much was dropped by then of what was asked."""
+        self._again._rest(PAUSE)
+        try:
+            self.log("warn", f"{count()} of the messages that ask this agent for work were dropped: nobody serves")
+        except Torn:
+            pass  # which shows in what is said next
+
     def open_session(self, agent: str = "", type: str = "", session: str = "") -> Session:
         """The agent's place in a session. What is "" is $ORC_AGENT_ID, $ORC_SESSION_TYPE and
         $ORC_SESSION, as the orchestrator has set them for those whom it starts."""
@@ -210,6 +277,8 @@ class Connection(Verbs):
         with self._lock:
             waiting, self._waiting = self._waiting or {}, None
         self._inbox.end(why)
+        self._delegations.end(why)
+        self._hatch.end()
         self._again.over.set()
         for call in waiting.values():
             call.put(Unanswered() if isinstance(why, Closed) else why)
@@ -232,16 +301,23 @@ class Connection(Verbs):
             notice = [_member(message, "id", str), _member(message, "timestamp", str), _member(message, "payload", dict)]
             if _WRONG not in notice:
                 self._inbox.noticed(Notice(kind[len("notify:"):], notice[0] or "", notice[1] or "", notice[2] or {}))
+                if kind == "notify:shutdown":
+                    self._hatch.leave()
         elif isinstance(message.get("message_type"), str):
             self._inbox.overheard(message)
+        elif isinstance(kind, str):
+            self._hatch.hand(message, len(line))
+        elif "status" in message:
+            self._delegations.responded(message, len(line))
 
-    def _answered(self, message: Dict[str, Any], reply: _Reply) -> None:
+    def _answered(self, message: Dict[str, Any], reply: _Reply) -> bool:
         """Brings an answer to whoever waits for it. A second one and one that is late find nobody."""
         name = _member(message, "correlationId", str)
         with self._lock:
             call = self._waiting.pop(name, None) if self._waiting and isinstance(name, str) else None
         if call is not None:
             call.put(reply)
+        return call is not None
 
     def _refused(self, message: Dict[str, Any], error: Optional[Dict[str, Any]]) -> None:
         """Brings a no to whoever said what is refused: a request, or a message of a session."""
@@ -253,11 +329,13 @@ class Connection(Verbs):
         name = _member(message, "correlationId", str)
         sent = self._inbox.sent(name) if isinstance(name, str) else None
         if sent is None:
-            self._answered(message, Refused(code, text or "", details))
+            why = Refused(code, text or "", details)
+            if not self._delegations.refused(name, why) and not self._answered(message, why) and isinstance(name, str):
+                self._hatch.protest(name, why)
         elif not details.get("next_retry_at") and sent.undelivered is None:
-            why = Undelivered(code, text or "", details)
-            if not self._again.later(sent, why):
-                self._inbox.lost(sent, why)
+            lost = Undelivered(code, text or "", details)
+            if not self._again.later(sent, lost):
+                self._inbox.lost(sent, lost)
 
 
 _WRONG: Any = object()

@@ -7,7 +7,10 @@ import threading
 import traceback
 from typing import TYPE_CHECKING, Callable, Optional, Set
 
-from ._errors import AgentError, Cancelled, Closed, Failed, Fatal, Replaced, Shutdown, Stopped, Torn, Unanswered, Unasked, Unfinished
+from ._errors import (
+    AgentError, Cancelled, Closed, Failed, Fatal, Fault, Replaced, Shutdown, Stopped, Torn, Unanswered, Unasked, Unfinished,
+    WorkCancelled,
+)
 from ._stop import Stop
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ def spoken(error: BaseException) -> str:
 
 def shown(error: BaseException) -> None:
     """Shows on stderr where a function of the agent's author failed, if that was not by intent."""
-    if not isinstance(error, (Failed, Fatal, Stopped)):
+    if not isinstance(error, (Failed, Fatal, Fault, Stopped, WorkCancelled)):
         traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
 
 
@@ -73,7 +76,12 @@ class Role:
         thread = threading.Thread(target=run, name=name, daemon=True)
         with self._changed:
             self._running.add(thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # there are too many
+            with self._changed:
+                self._running.discard(thread)
+            raise
 
     def _conclude(self, ending: AgentError) -> None:
         """Waits for everything, and raises what there is to say at the end."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, TypedDict, Union
 
+from ._taskdocuments import TaskContext, TaskRouting, TaskTrace
+
 __all__ = [
     "Acked", "Agent", "AutoAssigned", "Beat", "Dependency", "Link", "Mail", "MailList", "Match", "Note",
     "Option", "Plan", "Result", "Server", "Task", "UserAnswer",
@@ -63,6 +65,9 @@ class Task(_Task, total=False):
     projectId: str
     sessionId: str
     parentTaskId: str
+    context: TaskContext
+    routing: TaskRouting
+    observability: TaskTrace
     plan: Union[Dict[str, Any], str]
     planFeedback: str
     help: Dict[str, Any]

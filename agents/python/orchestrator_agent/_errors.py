@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional
 
 __all__ = [
-    "AgentError", "Cancelled", "Closed", "Ended", "Failed", "Fatal", "Incomplete", "Rejected", "Refused",
+    "AgentError", "Cancelled", "Closed", "Ended", "Failed", "Fatal", "Fault", "Incomplete", "Rejected", "Refused",
     "Replaced", "Shutdown", "Stopped", "Torn", "Unanswered", "Unasked", "Undelivered", "Unfinished",
-    "Unreviewed", "Unsaid", "Withdrawn",
+    "Unreviewed", "Unsaid", "Withdrawn", "WorkCancelled",
 ]
 
 
@@ -150,6 +150,28 @@ class Fatal(AgentError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class Fault(AgentError):
+    """Why delegated work came to nothing: for whoever waits for it, and for the skill that raises it.
+    The code is for programs, such as INVALID_INPUT or TIMEOUT, and the list is open; recoverable says
+    that another try may go well."""
+
+    def __init__(self, code: str, message: str, details: Optional[Dict[str, Any]] = None, recoverable: bool = False) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code = code
+        self.message = message
+        self.details: Dict[str, Any] = {} if details is None else details
+        self.recoverable = recoverable
+
+
+class WorkCancelled(AgentError):
+    """Work that the agent has delegated was cancelled, and why, if somebody has said so."""
+
+    def __init__(self, task_id: str, fault: Optional[Fault] = None) -> None:
+        super().__init__(f"task {task_id} was cancelled" + (f": {fault}" if fault else ""))
+        self.task_id = task_id
+        self.fault = fault
 
 
 class Incomplete(AgentError):

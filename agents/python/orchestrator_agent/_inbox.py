@@ -73,6 +73,8 @@ class Inbox:
         self._changed = threading.Condition()
         self._news: Deque[Notice] = deque()
         self._told = 0  # how many notices there have been
+        self._looked = False  # somebody has looked for notices
+        self._serves = False  # the agent does work that needs none
         self._heard: Deque[Tuple[Event, int]] = deque()  # with how many notices there had been
         self._known: Recent[bool] = Recent()
         self._sent: Recent[Sent] = Recent()
@@ -102,7 +104,15 @@ class Inbox:
         with self._changed:
             self._news.append(notice)
             self._told += 1
+            if self._serves and not self._looked and len(self._news) > REMEMBERED:
+                self._news.popleft()
             self._changed.notify_all()
+
+    def serves(self) -> None:
+        """Says that the agent does work that needs no notices, so that it need not look for any: as long
+        as it does not, the latest are kept."""
+        with self._changed:
+            self._serves = True
 
     def overheard(self, message: Dict[str, Any]) -> None:
         """Keeps a message unless it was there before: it is delivered again when nobody can be sure
@@ -155,6 +165,7 @@ class Inbox:
         """The notices. It ends at the stop, with the stream, or when nothing comes in time."""
 
         def take() -> Optional[Notice]:
+            self._looked = True
             return self._news.popleft() if self._news else None
 
         return self._all(take, stop, timeout)
@@ -176,6 +187,7 @@ class Inbox:
         cancelled must not be heard before it is assigned."""
 
         def take() -> Optional[Event]:
+            self._looked = True
             taken = self._told - len(self._news)
             if self._heard and self._heard[0][1] <= taken:
                 return self._heard.popleft()[0]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 import uuid
 from datetime import datetime, timezone
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ._errors import Unsaid
 
-__all__ = ["Lines", "message_line", "new_id", "now", "read_line", "said_line", "spell", "without_none"]
+__all__ = [
+    "Lines", "message_line", "moment", "new_id", "now", "read_line", "said_line", "spell", "without_doubled", "without_none",
+]
 
 #: The longest line that an orchestrator takes unless it is told otherwise.
 LONGEST = 16 << 20
@@ -22,7 +25,12 @@ def new_id() -> str:
 
 def now() -> str:
     """The time as it stands in messages."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return moment(time.time())
+
+
+def moment(when: float) -> str:
+    """A time, likewise."""
+    return datetime.fromtimestamp(when, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def _plain(value: Any) -> Any:
@@ -97,6 +105,11 @@ def read_line(line: bytes) -> Optional[Dict[str, Any]]:
             keys = [key for key, _ in pairs]
             return {key: _Twice if keys.count(key) > 1 else value for key, value in found.items()}
     return found
+
+
+def without_doubled(message: Mapping[str, Any]) -> Dict[str, Any]:
+    """A message without the members that stand twice."""
+    return {key: value for key, value in message.items() if value is not _Twice}
 
 
 class _Twice:

@@ -9,6 +9,7 @@ from ._documents import (
     Task, UserAnswer,
 )
 from ._lines import without_none
+from ._taskdocuments import TaskTrace
 
 __all__ = ["Verbs"]
 
@@ -49,6 +50,7 @@ class Verbs:
         acceptance_criteria: Optional[List[str]] = None,
         project_id: Optional[str] = None,
         session_id: Optional[str] = None,
+        observability: Optional[TaskTrace] = None,
     ) -> Task:
         """Submits a task and returns it as it is then. A dependency is the id of a task that must be
         done first, or says more."""
@@ -57,6 +59,7 @@ class Verbs:
             requiredRole=required_role, requiredCapabilities=required_capabilities, dependencies=dependencies,
             priority=priority, structured_spec=structured_spec, requirements=requirements, targetRepo=target_repo,
             acceptanceCriteria=acceptance_criteria, projectId=project_id, sessionId=session_id,
+            observability=observability,
         ))
 
     def query_tasks(
@@ -66,11 +69,13 @@ class Verbs:
         required_role: Optional[str] = None,
         limit: Optional[int] = None,
         project_id: Optional[str] = None,
+        conversation_id: Optional[str] = None,
     ) -> List[Task]:
         """Lists the agent's own tasks that fit, oldest first: those that it submitted and those that
         are assigned to it."""
         return cast(List[Task], self._list(
             "query-tasks", "tasks", status=status, requiredRole=required_role, limit=limit, projectId=project_id,
+            conversationId=conversation_id,
         ))
 
     def get_task(self, task_id: str) -> Task:

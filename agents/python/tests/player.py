@@ -9,73 +9,11 @@ import queue
 import re
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 import orchestrator_agent as sdk
 from tests.dialogue import Dialogue, Names, exact, parsed, told
-
-PATIENCE = 10.0
-
-Outcome = Tuple[Any, Optional[BaseException]]
-
-
-class Handed:
-    """A call of a function of the program: it does what the steps say until it is to return."""
-
-    def __init__(self, kind: str, who: str, given: Any, stop: sdk.Stop, about: Any = None) -> None:
-        self.kind, self.who, self.given, self.stop, self.about = kind, who, given, stop, about
-        self._acts: "queue.Queue[Tuple[str, str]]" = queue.Queue()
-        self.did: "queue.Queue[Outcome]" = queue.Queue()
-
-    def do(self, word: str, given: str) -> None:
-        self._acts.put((word, given))
-        if word == "progress":
-            _, error = self.did.get(timeout=PATIENCE)
-            if error:
-                raise error
-
-    def run(self) -> Any:
-        while True:
-            word, given = self._acts.get()
-            if word == "return":
-                return json.loads(given) if given else None
-            if word == "leave":
-                raise self.stop.cause or sdk.Stopped()
-            if word == "fail":
-                said = json.loads(given)
-                raise sdk.Failed(said) if isinstance(said, str) else sdk.Failed(said["error"], said["completion"])
-            if word == "fatal":
-                raise sdk.Fatal(json.loads(given)["code"], json.loads(given)["error"])
-            if word == "over":
-                raise sdk.Failed("the dialogue is over")
-            try:
-                self.did.put((self._act(word, json.loads(given)), None))
-            except BaseException as error:
-                self.did.put((None, error))
-
-    def _act(self, word: str, given: Dict[str, Any]) -> Any:
-        if word == "help":
-            return self.about.help(given["question"], given.get("context"))
-        if self.kind == "task":
-            return self.about.progress(given["progress"], given.get("message"))
-        return self.about.progress(given["percent"], given["step"], given["files"])
-
-    def sees(self, what: str, text: str) -> None:
-        if what in ("answer", "withdrawn"):
-            answer, error = self.did.get(timeout=PATIENCE)
-            assert isinstance(error, sdk.Withdrawn) if what == "withdrawn" else (answer, error) == (text, None), (answer, error)
-        elif what == "update":
-            update = next(self.about.updates(PATIENCE), None)
-            assert update == text, f"{update!r} is new"
-        else:
-            assert self.stop.wait(PATIENCE), "it need not stop"
-            cause = self.stop.cause
-            wanted: Dict[str, Tuple[type, ...]] = {
-                "cancelled": (sdk.Cancelled,), "again": (sdk.Replaced,), "shutdown": (sdk.Shutdown, sdk.Closed),
-            }
-            assert isinstance(cause, wanted[what]), repr(cause)
-            assert not isinstance(cause, sdk.Cancelled) or cause.reason == text, cause.reason
-
+from tests.handed import PATIENCE, Handed, Outcome, outcome
 
 class Player:
     """Has a dialogue played."""
@@ -93,6 +31,7 @@ class Player:
         self.handed: "queue.Queue[Handed]" = queue.Queue()
         self.hands: Dict[str, Handed] = {}
         self.all_hands: List[Handed] = []
+        self.delegations: Dict[str, sdk.Delegation] = {}
         self.session: Any = None
         self.architect: Any = None
         self._closed = False
@@ -171,14 +110,23 @@ class Player:
             self.session = self.conn.open_session(**json.loads(rest))
         elif word == "say":
             self.start(first, lambda: self._speak(second, json.loads(third)))
-        elif word in ("work", "develop", "review", "lead", "order"):
+        elif word in ("work", "develop", "review", "lead", "order", "serve"):
             self._role(word, first, json.loads(others or "{}"))
-        elif word in ("task", "plan", "mail", "assignment", "rescope", "request", "mend"):
+        elif word in ("task", "plan", "mail", "assignment", "rescope", "request", "mend", "job"):
             self._hand(word, first, others)
         elif word == "do":
+            if second == "delegate":
+                self.hands[first].delegated = self.started
+                self.started[third.partition(" ")[0]] = queue.Queue()
             self.hands[first].do(second, third)
         elif word == "sees":
-            self.hands[first].sees(second, json.loads(third) if third else "")
+            self.hands[first].sees(second, third)
+        elif word == "delegate":
+            self.start(first, lambda: self.conn.delegate(**json.loads(others)))
+        elif word in ("await", "status", "update", "cancel"):
+            self._about(word, first, self.delegations[second], third)
+        elif word == "response":
+            self._responds(self.delegations[first], others)
         elif word in ("news", "said"):
             self._hears(word, rest)
         else:
@@ -188,13 +136,7 @@ class Player:
         done: "queue.Queue[Outcome]" = queue.Queue()
         self.started[number] = done
 
-        def run() -> None:
-            try:
-                done.put((do(), None))
-            except BaseException as error:
-                done.put((None, error))
-
-        threading.Thread(target=run, daemon=True).start()
+        threading.Thread(target=lambda: done.put(outcome(do)), daemon=True).start()
 
     # What comes of things.
 
@@ -216,6 +158,14 @@ class Player:
                 self.tells(rest, value)
             elif isinstance(value, sdk.Sent):
                 self.sent[number] = value
+            elif isinstance(value, sdk.Delegation):
+                self.delegations[number] = value
+        elif word == "failed":
+            assert isinstance(error, sdk.Fault), repr(error)
+            self.tells(rest, vars(error))
+        elif word == "cancelled":
+            assert isinstance(error, sdk.WorkCancelled), repr(error)
+            self.tells(rest, vars(error.fault) if error.fault else {})
         elif word == "refused":
             self._refused(error, first, others)
         elif word == "unfinished":
@@ -257,7 +207,25 @@ class Player:
         else:
             self.tells(want, got)
 
+    def _responds(self, delegation: sdk.Delegation, want: str) -> None:
+        response = next(delegation.responses(PATIENCE), None)
+        if want == "end":
+            assert response is None, response
+        else:
+            assert response, "there are no more"
+            self.tells(want, shown(response))
+
     # What the program does.
+
+    def _about(self, word: str, number: str, delegation: sdk.Delegation, rest: str) -> None:
+        if word == "await":
+            self.start(number, lambda: shown(delegation.wait()))
+        elif word == "status":
+            self.start(number, lambda: shown(delegation.status()))
+        elif word == "update":
+            self.start(number, lambda: delegation.update(json.loads(rest)))
+        else:
+            self.start(number, lambda: delegation.cancel(json.loads(rest)))
 
     def _call(self, operation: str, payload: Any) -> Any:
         verb = getattr(self.conn, operation.replace("-", "_"), None)
@@ -320,6 +288,11 @@ class Player:
                 )) if options.get("mend") else None,
                 capacity=options.get("capacity", 1),
             ))
+        elif word == "serve":
+            self.start(number, lambda: self.conn.serve(
+                {skill: lambda job: called("job", job.id, job.request, job.stop, job) for skill in options["skills"]},
+                agent=options.get("agent", ""), capacity=options.get("capacity"),
+            ))
         elif word == "lead":
             self.start(number, lambda: self.session.lead(self._lead))
             self._hand("lead", "lead", "")
@@ -339,3 +312,8 @@ class Player:
 
 def _snake(key: str) -> str:
     return re.sub("([A-Z])", lambda found: "_" + found[1].lower(), key)
+
+
+def shown(response: sdk.Response) -> Dict[str, Any]:
+    """What the program is told with a response."""
+    return {key: value for key, value in vars(response).items() if key != "document"}

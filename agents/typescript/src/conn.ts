@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { listOf, partOf, taskOf } from "./answers.js";
+import type { Delegation } from "./delegation.js";
 import type { Job } from "./job.js";
 import type { Heard, Raw } from "./json.js";
 import type { Acked, Beat, MailList, PollMessages, SendMessage, SentMail } from "./mail.js";
@@ -7,12 +8,14 @@ import type { Notice } from "./notices.js";
 import { Mailbox } from "./postman.js";
 import type { Said } from "./said.js";
 import type { Agent, QueryAgents, Server, UpdateCapabilities } from "./servers.js";
+import { type ServeOptions, Serving, type Skills } from "./serving.js";
 import { identify, type Identity, Session } from "./session.js";
 import { Stream } from "./stream.js";
 import {
   type AddNote, type AskUser, type AssignTask, type AutoAssigned, type Dependency, type Link, type Match, type Note,
   type QueryTasks, type SubmitTask, submission, type Task, type UpdateTask, type UserAnswer,
 } from "./tasks.js";
+import type { DelegateTask } from "./taskrequest.js";
 import type { Options } from "./waiting.js";
 import { Work, type Worker } from "./work.js";
 
@@ -70,6 +73,39 @@ export class Conn extends Stream {
    */
   async work(worker: Worker | ((job: Job) => Promise<unknown>), { signal }: Options = {}): Promise<void> {
     await new Work(this, typeof worker === "function" ? { do: worker } : worker, signal).run();
+  }
+
+  /**
+   * Does what others delegate to the agent, until the agent is to shut down, the stream ends
+   * or the signal is aborted; then it waits for the skills and returns. What the agent has no
+   * skill for fails with CAPABILITY_NOT_FOUND.
+   *
+   * Each job comes to one final response. Until then a skill says what it likes, and nothing
+   * is said by itself; whoever asks how the job stands is answered at once, and when it is over
+   * gets its final response once more. So does whoever asks for the same again, unless it was
+   * cancelled or failed so that another try may go well: then it is done again.
+   *
+   * A job that is cancelled is over at once, and nobody hears what its skill returns. Of one
+   * that the skill gave up because the agent has to go, throwing the reason of its signal, or
+   * Closed, nothing is said by itself, nor of one that has not begun: the orchestrator knows
+   * what is to become of it. Then serve throws Unfinished, as work does. Until the last skill
+   * has returned whoever asks is answered, and a job may be cancelled.
+   *
+   * What is asked before somebody serves waits for that, the latest thousand as far as some
+   * megabytes go; what is dropped is counted in the log. It takes no notices, so work, news or
+   * the roles of a session may go on beside it. There is one serve at a time.
+   */
+  async serve(skills: Skills, options: ServeOptions = {}): Promise<void> {
+    await new Serving(this, skills, options).run();
+  }
+
+  /**
+   * Asks another agent for work: the target that its routing names, or one that can do what its
+   * type says. It returns when the request is written. What becomes of it is in the Delegation:
+   * that the request was refused, too.
+   */
+  delegate(task: DelegateTask, { signal }: Options = {}): Promise<Delegation> {
+    return this.delegations.delegate(task, signal);
   }
 
   /** Opens the agent's place in a session. */

@@ -1,10 +1,11 @@
-import { Again, Cancelled, Closed, Shutdown, spoken, Torn, Unfinished } from "./errors.js";
+import { Again, Cancelled, Shutdown, spoken, Torn } from "./errors.js";
 import type { Notice } from "./notices.js";
 import type { Said } from "./said.js";
 import type { Sent, Undelivered } from "./sent.js";
 import type { Session } from "./session.js";
 import type { Status, TaskProgress } from "./sessions.js";
 import type { Event } from "./stream.js";
+import { parting, troubled } from "./trouble.js";
 import { Bell, Linked, Recent, Running, Turns, unless } from "./waiting.js";
 
 /** How often an answer is mended that is refused. */
@@ -89,9 +90,7 @@ export abstract class Desk {
     stop.abort(this.session.conn.over); // which is why there is nothing more, if nothing else was
     await this.#running.wait();
     await this.session.conn.settled(); // the work is over, what came of it may not be told yet
-    const reason = stop.signal.reason;
-    if (!(reason instanceof Shutdown) && !(reason instanceof Closed && reason.cause === undefined)) throw reason;
-    if (this.#unfinished > 0) throw new Unfinished(this.#unfinished, reason);
+    parting(stop.signal.reason, this.#unfinished);
   }
 
   #next(): Promise<Event | undefined> {
@@ -202,12 +201,9 @@ export abstract class Desk {
     void this.#running.go(() => what().catch((error: unknown) => this.#troubled(error)));
   }
 
-  /** Tells what went wrong, if something did. The rest goes on, unless nothing can be said any more. */
+  /** Tells what went wrong, if something did. */
   async #troubled(error: unknown): Promise<void> {
-    if (error === undefined) return;
-    let torn: unknown = error;
-    if (!(error instanceof Torn)) torn = await this.session.conn.log("warn", spoken(error)).catch((e: unknown) => e);
-    if (torn instanceof Torn) this.#stop.abort(torn);
+    if (error !== undefined) await troubled(this.session.conn, error, this.#stop);
   }
 }
 

@@ -77,14 +77,14 @@ export class Torn extends Error {
   override name = "Torn";
 }
 
-/** Why the signal of a handler is aborted when its task was cancelled. */
+/** A task was cancelled: why the signal of a handler is aborted, and what came of work that was delegated. */
 export class Cancelled extends Error {
   override name = "Cancelled";
   /** Why it was cancelled. */
   readonly reason: string;
 
-  constructor(reason: string) {
-    super(`the task was cancelled: ${reason}`);
+  constructor(reason: string, cause?: unknown) {
+    super(`the task was cancelled${reason === "" ? "" : `: ${reason}`}`, cause === undefined ? undefined : { cause });
     this.reason = reason;
   }
 }
@@ -140,8 +140,12 @@ export class Fatal extends Error {
 
 /** What an error says, in one text for others: what was refused has its code. */
 export function spoken(error: unknown): string {
-  if (error instanceof Refused) return error.spoken;
-  return error instanceof Error ? error.message : String(error);
+  if (error instanceof Error) return String("spoken" in error ? error.spoken : error.message);
+  try {
+    return String(error);
+  } catch {
+    return "something that has no words"; // such as an object without a prototype
+  }
 }
 
 /** What an error says, or that it says nothing: something must be said. */

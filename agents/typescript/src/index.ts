@@ -1,18 +1,21 @@
 /**
  * What an agent written in TypeScript needs: it asks the orchestrator, tells it things, hears
- * its notices and works at its tasks. It gives an agent no more rights than any program has
- * that prints lines, handles no signals, retries nothing that a caller did not ask to be
- * retried, and sets no time limits of its own.
+ * its notices, works at its tasks, delegates work and does what others delegate. It gives an
+ * agent no more rights than any program has that prints lines, handles no signals, retries
+ * nothing that a caller did not ask to be retried, and sets no time limits of its own.
  */
 export { Architect, type Lead, type SessionTaskView } from "./architect.js";
 export { Conn, connect } from "./conn.js";
 export type { Delivery, Order } from "./deliver.js";
+export { Delegated } from "./delegated.js";
+export { Delegation } from "./delegation.js";
 export { Assigned, type Developer, Failed } from "./developer.js";
 export { Ended, Incomplete, Rejected, Undone, Unreviewed } from "./ended.js";
 export { timestamp } from "./envelope.js";
 export {
   Again, Cancelled, Closed, type Code, type Details, Fatal, Reason, Refused, Shutdown, spoken, Torn, Unfinished, Unsaid, Withdrawn,
 } from "./errors.js";
+export { Fault, FaultCode, type FaultOptions, type TaskFault } from "./fault.js";
 export { Job } from "./job.js";
 export { type Heard, Members, Raw } from "./json.js";
 export * from "./mail.js";
@@ -24,6 +27,7 @@ export { inWords } from "./revision.js";
 export type { AgentIdentifier, Said } from "./said.js";
 export { type DeliveryError, Sent, Undelivered } from "./sent.js";
 export * from "./servers.js";
+export type { ServeOptions, Skill, Skills } from "./serving.js";
 export { type Identity, Session } from "./session.js";
 export * from "./sessions.js";
 export { SessionTask } from "./sessiontask.js";
@@ -31,5 +35,9 @@ export type {
   AddNote, AskUser, AssignTask, AutoAssigned, Dependency, Help, Link, Match, Note, Priority, QueryTasks, Requirements, Role, SubmitTask,
   Task, TaskState, TaskStatus, TypedDependency, UpdateTask, UserAnswer,
 } from "./tasks.js";
+export type { DelegateTask, TaskContext, TaskPriority, TaskRequest, TaskRouting, TaskTrace } from "./taskrequest.js";
+export type {
+  Artifact, ResponseMetadata, ResponseStatus, TaskAsks, TaskCompleted, TaskFailed, TaskGivenUp, TaskOption, TaskPending, TaskResponse,
+} from "./taskresponse.js";
 export type { Options } from "./waiting.js";
 export type { Worker } from "./work.js";

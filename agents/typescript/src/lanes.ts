@@ -1,6 +1,6 @@
 import { Reason } from "./errors.js";
 import type { Sent, Undelivered } from "./sent.js";
-import { remembered, sleep } from "./waiting.js";
+import { longPause, remembered, rest, shortPause } from "./waiting.js";
 
 /** Bounds the lines that are kept for being said again, in characters. */
 const mostLately = 16 << 20;
@@ -8,8 +8,6 @@ const mostLately = 16 << 20;
 const mostAgain = 64;
 /** How often one is said again. */
 const triesAgain = 10;
-/** The shortest and the longest between two rounds, but for a spread, in milliseconds. */
-const [shortPause, longPause] = [1000, 16_000];
 
 /** A line of a session, and its message. */
 interface Written {
@@ -98,9 +96,7 @@ export class Lanes {
   async #sayAgain(l: Lane): Promise<void> {
     try {
       for (let over = false, said = 1; !over && said > 0; ) {
-        const wait = l.wait * (1 + Math.random() / 4); // agents that were refused together need not come back together
-        over = await sleep(wait, this.#ended).then(() => false, () => true);
-        if (over) await sleep(Math.min(wait, shortPause));
+        over = await rest(l.wait, this.#ended);
         const round = this.#round(l, over);
         said = round.length;
         for (const w of round) await this.#write(w.line);

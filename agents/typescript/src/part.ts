@@ -11,25 +11,28 @@ export interface Problem {
 /** How many problems of one message are told. */
 const mostProblems = 20;
 
-/** How long an id may be, in bytes. */
-const longestId = 200;
+/** How long an id may be in a session, and how long of delegated work, in bytes. */
+const [longestId, longestLabel] = [200, 4096];
 
 /** Whether a member must be there. */
 type Need = "needed" | "optional";
 
 /**
  * An object in a message that is judged as a whole: whoever wrote it is told everything
- * at once. Null is no way to leave something out.
+ * at once. Null is no way to leave something out, but where programs are sparing: there it
+ * counts as nothing for what may be missing.
  */
 export class Part {
   readonly #members: Members;
   readonly #pointer: string;
   readonly #problems: Problem[];
+  readonly #sparing: boolean;
 
-  constructor(object: Raw, pointer: string, problems: Problem[]) {
+  constructor(object: Raw, pointer: string, problems: Problem[], sparing = false) {
     this.#members = object.members();
     this.#pointer = pointer;
     this.#problems = problems;
+    this.#sparing = sparing;
   }
 
   wrong(key: string, message: string): void {
@@ -48,45 +51,84 @@ export class Part {
   #find(key: string, must: Need): Raw | undefined {
     const found = this.#members.of(key);
     if (found.length > 1) this.wrong(key, "stands twice");
-    else if (found[0]?.text === "null") this.wrong(key, "must not be null");
+    else if (found[0]?.text === "null") this.#null(key, must);
     else if (found[0] !== undefined) return found[0];
     else if (must === "needed") this.wrong(key, "is missing");
     return undefined;
   }
 
+  #null(key: string, must: Need): void {
+    if (!this.#sparing || must === "needed") this.wrong(key, "must not be null");
+  }
+
+  #string(key: string, must: Need): string | undefined {
+    const value = this.#find(key, must)?.value();
+    if (value === undefined || typeof value === "string") return value;
+    this.wrong(key, "must be a string");
+    return undefined;
+  }
+
   /** A string that may be empty. */
   text(key: string, must: Need = "needed"): string {
-    const value = this.#find(key, must)?.value();
-    if (typeof value === "string") return value;
-    if (value !== undefined) this.wrong(key, "must be a string");
-    return "";
+    return this.#string(key, must) ?? "";
   }
 
   /** A string that says something. */
   name(key: string, must: Need = "needed"): string {
-    const value = this.#find(key, must)?.value();
-    if (value !== undefined && typeof value !== "string") this.wrong(key, "must be a string");
-    else if (value !== undefined && blank(value)) this.wrong(key, "must not be empty");
-    return typeof value === "string" ? value : "";
+    const name = this.#string(key, must);
+    if (name !== undefined && blank(name)) this.wrong(key, "must not be empty");
+    return name ?? "";
   }
 
   /** A name that others refer to: it becomes a key. */
   id(key: string, must: Need = "needed"): string {
     const id = this.name(key, must);
-    if (Buffer.byteLength(id) > longestId) this.wrong(key, `must not be longer than ${longestId} bytes`);
-    else if (/\p{Cc}/u.test(id)) this.wrong(key, "must not have control characters in it");
-    else return id;
-    return "";
+    const why = unfit(id, longestId);
+    if (why !== undefined) this.wrong(key, why);
+    return why === undefined ? id : "";
+  }
+
+  /** A name of delegated work. One that may be missing may say nothing, too. */
+  label(key: string, must: Need = "needed"): string {
+    const label = must === "needed" ? this.name(key) : this.text(key, must);
+    const why = unfit(label, longestLabel);
+    if (why !== undefined) this.wrong(key, why);
+    return label;
   }
 
   /** One of a few. */
   word(key: string, of: readonly string[], must: Need = "needed"): string {
-    const before = this.#problems.length;
-    const word = this.text(key, must);
-    if (this.#problems.length === before && !of.includes(word) && (must === "needed" || this.#members.of(key).length > 0)) {
-      this.wrong(key, `must be one of ${list(of)}, not ${JSON.stringify(word.slice(0, 80))}`);
-    }
-    return word;
+    const word = this.#string(key, must);
+    if (word !== undefined && !of.includes(word)) this.wrong(key, `must be one of ${list(of)}, not ${JSON.stringify(word.slice(0, 80))}`);
+    return word ?? "";
+  }
+
+  /** An object that nobody looks into. */
+  object(key: string, must: Need = "needed"): Raw | undefined {
+    const value = this.#find(key, must);
+    if (value === undefined || value.text[0] === "{") return value;
+    this.wrong(key, "must be an object");
+    return undefined;
+  }
+
+  /** A value of any kind that must be there, and may be null. */
+  anything(key: string): void {
+    if (this.#members.of(key)[0]?.text !== "null" || this.#members.of(key).length > 1) this.#find(key, "needed");
+  }
+
+  /** Refuses a member, whatever it is. */
+  without(key: string, message: string): void {
+    if (this.#members.of(key).length > 0) this.wrong(key, message);
+  }
+
+  /** A value of any kind that may be missing, and must be unless it fits. */
+  fits(key: string, fit: boolean, message: string): void {
+    if (this.#find(key, "optional") !== undefined && !fit) this.wrong(key, message);
+  }
+
+  /** Refuses members that stand twice. */
+  once(...keys: string[]): void {
+    for (const key of keys) if (this.#members.of(key).length > 1) this.wrong(key, "stands twice");
   }
 
   /** A yes or no. */
@@ -116,9 +158,9 @@ export class Part {
 
   /** An ISO 8601 time. */
   moment(key: string, must: Need = "needed"): string {
-    const when = this.text(key, must);
-    if (when !== "" && !isTime(when)) this.wrong(key, `must be an ISO 8601 time, not ${JSON.stringify(when.slice(0, 40))}`);
-    return when;
+    const when = this.#string(key, must);
+    if (when !== undefined && !isTime(when)) this.wrong(key, `must be an ISO 8601 time, not ${JSON.stringify(when.slice(0, 40))}`);
+    return when ?? "";
   }
 
   /** A list of strings. */
@@ -129,6 +171,11 @@ export class Part {
   /** A list of strings that say something. */
   names(key: string, must: Need = "needed"): string[] {
     return this.#strings(key, must, (text) => (blank(text) ? "must not be empty" : undefined));
+  }
+
+  /** A list of names of delegated work. */
+  labels(key: string): void {
+    this.#strings(key, "optional", (text) => (blank(text) ? "must not be empty" : unfit(text, longestLabel)));
   }
 
   /** A list of strings out of a few. */
@@ -155,23 +202,27 @@ export class Part {
   each(key: string, read: (item: Part) => void, must: Need = "needed"): void {
     this.#items(key, must).forEach((item, i) => {
       const pointer = `${this.#below(key)}/${i}`;
-      if (item.text[0] === "{") read(new Part(item, pointer, this.#problems));
+      if (item.text[0] === "{") read(new Part(item, pointer, this.#problems, this.#sparing));
       else this.#add(pointer, `${key}: item ${i} must be an object`);
     });
   }
 
   /** A member that is an object. */
   inside(key: string, read: (part: Part) => void, must: Need = "needed"): void {
-    const value = this.#find(key, must);
-    if (value === undefined) return;
-    if (value.text[0] === "{") read(new Part(value, this.#below(key), this.#problems));
-    else this.wrong(key, "must be an object");
+    const value = this.object(key, must);
+    if (value !== undefined) read(new Part(value, this.#below(key), this.#problems, this.#sparing));
   }
 
   /** Every member of the object; all must be objects. */
   eachMember(read: (part: Part) => void): void {
     for (const key of new Set(this.#members.all.map(([name]) => name))) this.inside(key, read);
   }
+}
+
+/** Why a text is no name; undefined when it may be one. */
+function unfit(text: string, longest: number): string | undefined {
+  if (Buffer.byteLength(text) > longest) return `must not be longer than ${longest} bytes`;
+  return /\p{Cc}/u.test(text) ? "must not have control characters in it" : undefined;
 }
 
 /** Spells words for people: a, b or c. */

@@ -1,13 +1,16 @@
 import type { Readable, Writable } from "node:stream";
+import { type Asked, Asks } from "./asks.js";
+import { Delegations } from "./delegations.js";
 import { about, checkEvent, document, Envelope, message, refusal } from "./envelope.js";
 import { Closed, type Refusal, Refused, Reason, refusedFor, Torn } from "./errors.js";
+import { Finals } from "./finals.js";
 import { type Heard, Raw, read } from "./json.js";
 import { Lanes } from "./lanes.js";
 import { Lines } from "./lines.js";
 import type { Notice } from "./notices.js";
 import { readSaid, type Said } from "./said.js";
 import { Sent, Undelivered } from "./sent.js";
-import { Bell, type Options, Queue, Recent, sleep, unless } from "./waiting.js";
+import { Bell, type Options, Queue, Recent, remembered, rest, shortPause, sleep, unless } from "./waiting.js";
 
 /** What comes without having been asked for: one of these. At is its place among all. */
 export interface Event {
@@ -32,20 +35,29 @@ const pause = 1000;
  * The two streams between an agent and its orchestrator: requests find their answers,
  * and what comes unasked waits in order until somebody takes it.
  *
- * Reading waits for nobody: what nobody takes is kept, without a bound.
+ * Reading waits for nobody: what nobody takes is kept, without a bound but for the notices of an
+ * agent that serves and has not looked for any so far, and for what is asked of one that does not serve.
  */
 export class Stream {
+  /** @internal What the agent has delegated. */
+  readonly delegations = new Delegations(this);
+  /** @internal What came of the jobs of the agent. */
+  readonly finals = new Finals();
   readonly #in: Readable;
   readonly #out: Writable;
   readonly #calls = new Map<string, Call>(); // by the id of the request
   readonly #notices = new Queue<Event>();
   readonly #session = new Queue<Event>();
+  readonly #asks = new Asks((dropped) => (this.#telling = this.#tellDropped(dropped))); // of the agent, for whoever serves
   readonly #known = new Recent<true>(); // the session messages that were heard
   readonly #sent = new Recent<Sent>(); // those that the agent said
   readonly #bell = new Bell();
   readonly #ended = new AbortController();
   readonly #lanes = new Lanes((line) => this.write(line), this.#ended.signal);
   #count = 0; // of events
+  #served = false; // somebody has served
+  #telling: Promise<void> | undefined; // that something was dropped
+  #looked = false; // somebody has, for notices
   #holds = 0; // who waits for the orchestrator
   #over: Closed | undefined;
   #torn: Torn | undefined;
@@ -70,11 +82,17 @@ export class Stream {
 
   /** Waits until the orchestrator will say nothing more, and until what has to be said again is said. It fails when the stream could not be read to its end. */
   async wait(options: Options = {}): Promise<void> {
-    await this.#held(async () => {
+    await this.held(async () => {
       while (this.#over === undefined) await this.#bell.after(this.#bell.rung, options.signal);
     });
     await this.#lanes.settled();
+    await this.#telling;
     if (this.#over?.cause !== undefined) throw this.#over;
+  }
+
+  /** @internal Is aborted when there is nothing more to hear. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
   }
 
   /** @internal Why there will be nothing more to hear; undefined as long as there may be. */
@@ -110,7 +128,7 @@ export class Stream {
     if (this.#over) throw new Closed(`${operation}: not asked: ${this.#over.message}`, false, this.#over.cause);
     const answer = new Promise<Raw>((resolve, reject) => this.#calls.set(id, { resolve, reject }));
     try {
-      return await this.#held(async () => (await Promise.all([unless(answer, signal), this.write(text)]))[0]);
+      return await this.held(async () => (await Promise.all([unless(answer, signal), this.write(text)]))[0]);
     } catch (error) {
       const over = this.over;
       if (over === undefined || error !== over) throw error;
@@ -193,10 +211,29 @@ export class Stream {
 
   /** @internal Waits for the next event; undefined when there will be none, or the signal is aborted. */
   async next(wanted: Wanted, signal?: AbortSignal): Promise<Event | undefined> {
-    return this.#held(async () => {
+    if (wanted !== "session") this.#looked = true;
+    return this.held(async () => {
       while (!signal?.aborted) {
         const event = this.#take(wanted);
         if (event !== undefined || this.#over !== undefined) return event;
+        await this.#bell.after(this.#bell.rung, signal).catch(() => {}); // aborted, which the loop sees
+      }
+      return undefined;
+    });
+  }
+
+  /** @internal Says that somebody begins to serve, or ends. */
+  serves(change: 1 | -1): void {
+    this.#asks.serving += change;
+    this.#served = true;
+  }
+
+  /** @internal Waits for what is asked of the agent next; undefined as for next. */
+  async nextAsked(signal: AbortSignal): Promise<Asked | undefined> {
+    return this.held(async () => {
+      while (!signal.aborted) {
+        const asked = this.#asks.shift();
+        if (asked !== undefined || this.#over !== undefined) return asked;
         await this.#bell.after(this.#bell.rung, signal).catch(() => {}); // aborted, which the loop sees
       }
       return undefined;
@@ -228,20 +265,49 @@ export class Stream {
       if (!o.wrong) this.#refused(id, why);
     } else if (type.startsWith("notify:")) {
       const [name, id, timestamp, payload] = [type.slice("notify:".length), o.text("id"), o.text("timestamp"), o.document("payload")];
-      if (!o.wrong) this.#keep(this.#notices, { notice: { name, id, timestamp, payload: read(payload ?? Raw.part("{}")) } as Notice });
+      if (!o.wrong) this.#noticed({ name, id, timestamp, payload: read(payload ?? Raw.part("{}")) } as Notice);
     } else if (o.text("message_type") !== "") {
       this.#overhear(line);
+    } else if (type !== "") {
+      this.#asks.hear(Raw.part(line.trim()), type);
+      this.#bell.ring();
+    } else if (o.text("status") !== "") {
+      this.delegations.hear(Raw.part(line.trim()));
     }
   }
 
-  /** A no is for a request, or for a message of a session: no two have the same id. */
+  #noticed(notice: Notice): void {
+    this.#keep(this.#notices, { notice });
+    if (this.#served && !this.#looked && this.#notices.length > remembered) this.#notices.shift();
+    if (notice.name === "shutdown") this.#asks.push({ leave: true });
+  }
+
+  /** A no is for a request, for delegated work, or for a message of a session: no two have the same id. */
   #refused(id: string, why: Refusal): void {
     const sent = this.#sent.get(id);
-    if (sent === undefined) return this.#calls.get(id)?.reject(new Refused(why));
+    if (sent === undefined) {
+      const call = this.#calls.get(id);
+      if (call) call.reject(new Refused(why));
+      else if (!this.delegations.decline(id, why) && this.#asks.serving > 0) this.#protest(id, new Refused(why));
+      return;
+    }
     const undelivered = new Undelivered(why);
     if (undelivered.again || sent.error !== undefined || this.#lanes.sayLater(sent, undelivered)) return;
     sent.refuse(undelivered);
     this.#keep(this.#session, { lost: sent });
+  }
+
+  /** What nobody else waits for may be about a response. */
+  #protest(id: string, refused: Refused): void {
+    this.#asks.push({ refused, id });
+    this.#bell.ring();
+  }
+
+  /** Tells after a while how much was dropped by then of what was asked. */
+  async #tellDropped(dropped: () => number): Promise<void> {
+    await rest(shortPause, this.#ended.signal);
+    const message = `${dropped()} of the messages that ask this agent for work were dropped: nobody serves`;
+    await this.tell("log", { level: "warn", message }).catch(() => {}); // a broken stream shows in what is said next
   }
 
   /** A message of a session is delivered again when nobody can be sure that it arrived. */
@@ -256,14 +322,15 @@ export class Stream {
     this.#over = new Closed(why, false, cause);
     this.#ended.abort();
     for (const call of this.#calls.values()) call.reject(this.#over);
+    this.delegations.end(this.#over);
     this.#bell.ring();
   }
 
   /**
-   * A program lives as long as somebody waits for the orchestrator, and not only
+   * @internal A program lives as long as somebody waits for the orchestrator, and not only
    * because its stdin is open.
    */
-  async #held<T>(wait: () => Promise<T>): Promise<T> {
+  async held<T>(wait: () => Promise<T>): Promise<T> {
     this.#hold(1);
     try {
       return await wait();

@@ -1,5 +1,6 @@
 import type { Document } from "./mail.js";
 import type { Raw } from "./json.js";
+import type { TaskContext, TaskRouting, TaskTrace } from "./taskrequest.js";
 
 /** Where a task stands. The last three are final. */
 export type TaskState =
@@ -52,6 +53,12 @@ export interface Task {
   help?: Help;
   /** What the tasks that it depends on delivered, by contract. */
   resolved_inputs?: { [contract: string]: any };
+  /** What delegated work belongs to. */
+  context?: TaskContext;
+  /** The way of delegated work. */
+  routing?: TaskRouting;
+  /** To which trace it belongs. */
+  observability?: TaskTrace;
   priority?: Priority;
   /** Such as agent:planner. */
   submittedBy: string;
@@ -126,6 +133,8 @@ export interface SubmitTask {
   acceptanceCriteria?: string[];
   projectId?: string;
   sessionId?: string;
+  /** To which trace it belongs. */
+  observability?: TaskTrace<Document>;
 }
 
 /** What a task asks of whoever is to do it. */
@@ -152,6 +161,8 @@ export interface QueryTasks {
   /** 100 when it is missing. */
   limit?: number;
   projectId?: string;
+  /** Those of this conversation. */
+  conversationId?: string;
 }
 
 /** Changes of a task. What is missing stays as it is; null takes a document away. */

@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 // What waits for what. Everything that waits takes an AbortSignal, and leaves no
 // listener behind on one that outlives it.
 
@@ -70,6 +72,21 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return never.after(never.rung, signal, ms);
 }
 
+/**
+ * Waits before something is said again, and a little longer: agents that were refused together
+ * need not come back together. It says whether the stream has ended, after which it does not
+ * wait long.
+ */
+export async function rest(ms: number, ended: AbortSignal): Promise<boolean> {
+  const wait = ms * (1 + Math.random() / 4);
+  const over = await sleep(wait, ended).then(() => false, () => true);
+  if (over) await sleep(Math.min(wait, shortPause));
+  return over;
+}
+
+/** The shortest and the longest wait before something is said again, but for a spread, in milliseconds. */
+export const [shortPause, longPause] = [1000, 16_000];
+
 /** An AbortController that is aborted with another, for the same reason, until it is let go. */
 export class Linked {
   readonly #own = new AbortController();
@@ -77,6 +94,7 @@ export class Linked {
   readonly #follow = () => this.#own.abort(this.#to?.reason);
 
   constructor(to?: AbortSignal) {
+    setMaxListeners(0, this.#own.signal); // as many as wait: that is no leak
     this.#to = to;
     if (to?.aborted) this.#follow();
     else to?.addEventListener("abort", this.#follow);
@@ -108,8 +126,13 @@ export class Running {
     return running;
   }
 
+  /** Nothing goes on. */
+  get idle(): boolean {
+    return this.#all.size === 0;
+  }
+
   async wait(): Promise<void> {
-    while (this.#all.size > 0) await Promise.all(this.#all);
+    while (!this.idle) await Promise.all(this.#all);
   }
 }
 
@@ -124,13 +147,13 @@ export class Turns {
   }
 
   /** Waits for its turn, and returns what gives the place to the next. */
-  async take(signal: AbortSignal): Promise<() => void> {
+  async take(signal?: AbortSignal): Promise<() => void> {
     const me = {};
     this.#line.push(me);
     try {
       for (;;) {
         const rung = this.#bell.rung;
-        if (this.#room > 0 && this.#line[0] === me && !signal.aborted) break;
+        if (this.#room > 0 && this.#line[0] === me && !signal?.aborted) break;
         await this.#bell.after(rung, signal);
       }
       this.#room--;
@@ -179,6 +202,10 @@ export class Recent<T> {
 export class Queue<T> {
   #items: T[] = [];
   #first = 0;
+
+  get length(): number {
+    return this.#items.length - this.#first;
+  }
 
   push(item: T): void {
     this.#items.push(item);

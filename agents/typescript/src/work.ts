@@ -1,13 +1,14 @@
 import { taskOf } from "./answers.js";
 import type { Conn } from "./conn.js";
 import { value } from "./envelope.js";
-import { Cancelled, Closed, gaveUp, Reason, Refused, refusedFor, Shutdown, spoken, Torn, Unfinished, Unsaid, words } from "./errors.js";
+import { Cancelled, gaveUp, Reason, Refused, refusedFor, Shutdown, spoken, Torn, Unsaid, words } from "./errors.js";
 import { Job } from "./job.js";
 import { type Heard, read } from "./json.js";
 import type { Mail } from "./mail.js";
 import type { Notice } from "./notices.js";
 import { Postman } from "./postman.js";
 import type { Task } from "./tasks.js";
+import { parting, troubled } from "./trouble.js";
 import { Linked, Running } from "./waiting.js";
 
 /** What an agent does, for those to whom one function is not enough. */
@@ -76,9 +77,7 @@ export class Work {
     for (let e = await this.#conn.next("notices", signal); e; e = await this.#conn.next("notices", signal)) this.#heed(e.notice!);
     this.#stop.abort(this.#conn.over); // which is why there is no more news, if nothing else was
     await this.#running.wait();
-    const { reason } = signal;
-    if (!(reason instanceof Shutdown) && !(reason instanceof Closed && reason.cause === undefined)) throw reason;
-    if (this.#unfinished > 0) throw new Unfinished(this.#unfinished, reason);
+    parting(signal.reason, this.#unfinished);
   }
 
   /** Does what a notice asks for. It does not wait for handlers. */
@@ -232,10 +231,8 @@ export class Work {
     await this.#conn.settle("fail-task", { taskId: task, error: why });
   }
 
-  /** Tells what went wrong. It concerns one task or one message, and the others go on, unless nothing can be said any more. */
-  async #troubled(error: unknown): Promise<void> {
-    let torn: unknown = error;
-    if (!(error instanceof Torn)) torn = await this.#conn.log("warn", spoken(error)).catch((e: unknown) => e);
-    if (torn instanceof Torn) this.#stop.abort(torn);
+  /** It concerns one task or one message. */
+  #troubled(error: unknown): Promise<void> {
+    return troubled(this.#conn, error, this.#stop);
   }
 }

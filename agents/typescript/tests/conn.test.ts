@@ -1,26 +1,8 @@
 import assert from "node:assert/strict";
 import { PassThrough, Writable } from "node:stream";
 import { it } from "node:test";
-import { Closed, type Conn, connect, Refused, spoken, Torn, Unsaid } from "@orchestrator/agent";
-
-/** A connection, and the orchestrator's side of it. */
-function pipe(): { conn: Conn; said: AsyncIterator<any>; say(message: object): void; end(): void; tear(): void } {
-  const [input, output] = [new PassThrough(), new PassThrough()];
-  const said = (async function* () {
-    let rest = "";
-    for await (const chunk of output) {
-      const lines = (rest + chunk).split("\n");
-      rest = lines.pop()!;
-      for (const line of lines) yield JSON.parse(line);
-    }
-  })();
-  const say = (message: object) => input.write(JSON.stringify(message) + "\n");
-  return { conn: connect(input, output), said, say: (message) => void say(message), end: () => void input.end(), tear: () => void output.destroy(new Error("nobody reads")) };
-}
-
-async function next(said: AsyncIterator<any>): Promise<any> {
-  return (await said.next()).value;
-}
+import { Closed, connect, Refused, spoken, Torn, Unsaid } from "@orchestrator/agent";
+import { next, pipe } from "./pipe.js";
 
 it("waits no longer than its signal allows, and passes over a late answer", async () => {
   const { conn, said, say, end } = pipe();

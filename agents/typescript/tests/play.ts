@@ -1,10 +1,11 @@
 import { PassThrough, Writable } from "node:stream";
 import {
-  type Architect, Closed, type Conn, connect, Ended, Incomplete, type Notice, Refused, Rejected, type Said, type Sent, type Session, Undelivered,
-  Undone, Unfinished, Unreviewed, Unsaid,
+  type Architect, Cancelled, Closed, type Conn, connect, Delegation, Ended, Fault, type Heard, Incomplete, type Notice, Refused, Rejected, type Said,
+  type Sent, type Session, type TaskResponse, Undelivered, Undone, Unfinished, Unreviewed, Unsaid,
 } from "../src/index.js";
 import { Raw, spell } from "../src/json.js";
 import { Bell } from "../src/waiting.js";
+import { exactly, faulty, serve } from "./delegating.js";
 import { difference, type Manner, type Names, plain, resolve } from "./equal.js";
 import { type Dialogue, type Step, words } from "./file.js";
 import { Called, Calls } from "./program.js";
@@ -86,6 +87,13 @@ class Player {
       review: (text) => this.#start(2, text, ([, json]) => this.#review(this.#plain(json!))),
       lead: (text) => this.#start(2, text, () => this.#lead()),
       order: (text) => this.#start(2, text, ([, json]) => this.#architect!.deliver(this.#plain(json!))),
+      delegate: (text) => this.#start(2, text, ([, json]) => this.#conn.delegate(this.#plain(json!))),
+      await: (text) => this.#about(2, text, (d) => d.wait()),
+      status: (text) => this.#about(2, text, (d) => d.status()),
+      update: (text) => this.#about(3, text, (d, input) => d.update(input)),
+      cancel: (text) => this.#about(3, text, (d, reason) => d.cancel(reason)),
+      response: (text) => this.#response(text),
+      serve: (text) => this.#start(2, text, ([, json]) => serve(this.#conn, this.#calls, this.#plain(json!))),
       news: (text) => this.#takes(text, (this.#news ??= this.#conn.news())),
       said: (text) => this.#takes(text, (this.#talk ??= this.#conn.talk())),
       do: (text) => this.#do(text),
@@ -93,7 +101,7 @@ class Player {
     };
     const step = steps[word];
     if (step) return step(rest);
-    if (["task", "plan", "mail", "assignment", "rescope", "request", "mend"].includes(word)) return this.#calledFor(word, rest);
+    if (["task", "plan", "mail", "assignment", "rescope", "request", "mend", "job"].includes(word)) return this.#calledFor(word, rest);
     return this.#outcome(word, rest);
   }
 
@@ -201,13 +209,46 @@ class Player {
 
   #do(rest: string): void {
     const [who = "", what = "", json = ""] = words(rest, 2);
+    if (what === "delegate") return this.#start(2, json, ([, task]) => this.#called.get(who)!.verbs.delegate!(this.#plain(task!)));
     void this.#called.get(who)!.do(what, this.#plain(json));
   }
 
   async #sees(rest: string): Promise<void> {
     const [who = "", what = "", json = ""] = words(rest, 2);
+    if (what === "input") return this.#told(json, await this.#called.get(who)!.answer);
+    if (what === "refused") return this.#seesRefused(json, await this.#called.get(who)!.answer!.catch((error: unknown) => error));
     const why = await this.#called.get(who)!.sees(what, this.#plain(json));
     if (why !== undefined) throw new Error(why);
+  }
+
+  /** Starts something about what was delegated. */
+  #about(count: number, rest: string, start: (d: Delegation, what: any) => Promise<any>): void {
+    this.#start(count, rest, async ([, n, json]) => start(await this.#delegation(n!), json && this.#plain(json)));
+  }
+
+  async #delegation(n: string): Promise<Delegation> {
+    const { value } = await this.#started.get(n)!.over;
+    if (!(value instanceof Delegation)) throw new Error(`${n} is no delegation`);
+    return value;
+  }
+
+  async #response(rest: string): Promise<void> {
+    const [n = "", want = ""] = words(rest, 1);
+    const { value } = await (await this.#delegation(n)).responses().next();
+    if ((value === undefined) !== (want === "end")) throw new Error(`got ${value ? value.raw : "the end"}`);
+    if (value) this.#toldResponse(want, value);
+  }
+
+  /** What is told of a response is more than its text, but what others have written stands in that digit for digit. */
+  #toldResponse(want: string, got: Heard<TaskResponse>): void {
+    this.#told(want, exactly(got));
+    this.#told(want, { ...got }, true);
+  }
+
+  #seesRefused(want: string, why: unknown): void {
+    const [code, json = ""] = words(want, 1);
+    if (!(why instanceof Refused) || why.code !== code) throw new Error(`it came to ${why}`, { cause: why });
+    this.#refusal(json, why);
   }
 
   async #takes(want: string, from: AsyncGenerator<Notice | Said, void>): Promise<void> {
@@ -234,6 +275,7 @@ class Player {
     switch (word) {
       case "answer":
         failed(error === undefined);
+        if (value?.metadata && value.artifacts) return this.#toldResponse(words(rest, 1)[1]!, value);
         return this.#told(words(rest, 1)[1]!, value);
       case "done":
         return failed(error === undefined);
@@ -253,6 +295,12 @@ class Player {
         return failed(error instanceof Closed && error.asked);
       case "unfinished":
         return failed(error instanceof Unfinished && error.tasks === Number(first));
+      case "failed":
+        failed(error instanceof Fault);
+        return this.#told(words(rest, 1)[1]!, faulty(error));
+      case "cancelled":
+        failed(error instanceof Cancelled && (error.cause !== undefined) === (words(rest, 1)[1] !== "{}"));
+        return this.#told(words(rest, 1)[1]!, faulty((error as Cancelled).cause));
       case "undone":
         failed(error instanceof Undone);
         return this.#undone(first, second, (error as Undone).cause);

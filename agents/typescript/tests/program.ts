@@ -1,4 +1,4 @@
-import { Again, Cancelled, Closed, Failed, Fatal, Shutdown, Withdrawn } from "../src/index.js";
+import { Again, Cancelled, Closed, type Delegation, Failed, Fatal, Fault, Shutdown, Withdrawn } from "../src/index.js";
 import { Bell } from "../src/waiting.js";
 
 /** A call of a function of the program, which does what the dialogue says. */
@@ -9,8 +9,15 @@ export class Called {
   readonly told: any;
   readonly signal: AbortSignal;
   /** Tells how far it is, and asks for help, where it can. */
-  readonly verbs: { progress?(how: any): Promise<void>; help?(question: string, context?: unknown): Promise<string>; updates?(): AsyncGenerator<string> };
-  answer: Promise<string> | undefined;
+  readonly verbs: {
+    progress?(how: any): Promise<void>;
+    help?(question: string, context?: unknown): Promise<string>;
+    updates?(): AsyncGenerator<string>;
+    ask?(question: string, options?: any[]): Promise<any>;
+    artifact?(artifact: any): void;
+    delegate?(task: any): Promise<Delegation>;
+  };
+  answer: Promise<any> | undefined;
   readonly outcome: Promise<any>;
   #settle!: { resolve(value: unknown): void; reject(why: unknown): void };
   #updates: AsyncGenerator<string> | undefined;
@@ -33,12 +40,17 @@ export class Called {
         return this.#settle.reject(typeof value === "string" ? new Error(value) : new Failed(value.error, value.completion));
       case "fatal":
         return this.#settle.reject(new Fatal(value.code, value.error));
+      case "fault":
+        return this.#settle.reject(new Fault(value.code, value.message, value));
       case "leave":
         return this.#settle.reject(this.signal.reason);
       case "progress":
         return this.verbs.progress!(value);
+      case "artifact":
+        return this.verbs.artifact!(value);
       case "help":
-        this.answer = this.verbs.help!(value.question, value.context);
+      case "ask":
+        this.answer = what === "ask" ? this.verbs.ask!(value.question, value.options) : this.verbs.help!(value.question, value.context);
         this.answer.catch(() => {}); // sees looks at it
         return;
     }

@@ -36,11 +36,12 @@ protocol {
 }
 
 scheduler {
-  on_create      = false
-  on_online      = true
-  assign_offline = true
-  count_assigned = false
-  max_attempts   = 3
+  on_create          = false
+  on_online          = true
+  assign_offline     = true
+  count_assigned     = false
+  max_attempts       = 3
+  delegation_retries = 0
 }
 
 bus {

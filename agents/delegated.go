@@ -1,0 +1,244 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// Delegated is a job that was delegated to the agent, for the Skill that does it. Its
+// methods may be called at the same time, and say nothing more when the job is over.
+type Delegated struct {
+	*wire.TaskRequest // what is asked, as it came
+
+	serving *serving
+	stop    context.CancelCauseFunc
+	leaving <-chan struct{} // closed when the skill is to return
+	before  *Delegated      // of the same task; its skill returns first
+	done    chan struct{}   // closed when the skill has returned
+	asking  chan struct{}   // has room for the one who asks
+
+	// Behind the door of serving.
+	status    string // as it would be told
+	started   time.Time
+	question  question
+	artifacts []wire.Artifact
+	closed    bool   // nothing but a final response is said
+	over      bool   // and that is said
+	place     ticket // nil: it has none, and waits for none
+	waiting   int    // for something, without a place
+	returned  bool
+	tries     int // how often its question was refused because there was too much; for the one who serves
+}
+
+// question is what a job asks.
+type question struct {
+	text    string
+	options []wire.Option
+	input   chan<- reply // nil: it asks for nothing
+}
+
+// Progress says that the job is at work, and in words how far it is, unless they are
+// "". While it asks for input nothing is said.
+func (j *Delegated) Progress(message string) error {
+	err := j.saying(func() ([]byte, error) {
+		if j.question.input != nil {
+			return nil, errAsking
+		}
+		line := wire.AppendTaskResponse(nil, &wire.TaskResponse{ID: j.ID, Status: wire.ResponseInProgress, Metadata: j.metadata()})
+		if message != "" {
+			line = append(line[:len(line)-len("}\n")], `,"message":`...)
+			line = append(wire.AppendQuoted(line, message), "}\n"...)
+		}
+		return checked(line)
+	})
+	if errors.Is(err, errAsking) {
+		return nil
+	}
+	return err
+}
+
+var errAsking = errors.New("it asks for input")
+
+// Ask asks whoever wants the job done for something that is needed to go on, and
+// waits for it. The answer may be any value, whatever the options are; there may be
+// none. One question is asked at a time. When ctx ends it is said that the job goes on
+// without; input that comes before that is said is returned all the same.
+func (j *Delegated) Ask(ctx context.Context, text string, options ...wire.Option) (wire.Raw, error) {
+	select {
+	case j.asking <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-j.asking }()
+	input := make(chan reply, 1)
+	if err := j.ask(question{text: text, options: options, input: input}); err != nil {
+		return nil, fmt.Errorf("asking for input: %w", err)
+	}
+	defer j.aside()(ctx)
+	select {
+	case r := <-input:
+		return r.payload, r.err
+	case <-ctx.Done():
+	}
+	err := j.withdraw()
+	select {
+	case r := <-input:
+		return r.payload, r.err
+	default:
+		return nil, errors.Join(context.Cause(ctx), err)
+	}
+}
+
+// ask says a question.
+func (j *Delegated) ask(q question) error {
+	return j.saying(func() ([]byte, error) {
+		line, err := checked(wire.AppendTaskResponse(nil, &wire.TaskResponse{
+			ID: j.ID, Status: wire.ResponseInputRequired, Question: q.text, Options: q.options, Metadata: j.metadata(),
+		}))
+		if read, wrong := wire.ReadTaskResponse(line, depth); err == nil && wrong == nil && (read.Question != q.text || len(read.Options) != len(q.options)) {
+			err = fmt.Errorf("%w: %w", errUnsaid, errNoQuestion)
+		}
+		if err == nil {
+			j.status, j.question = wire.ResponseInputRequired, q
+		}
+		return line, err
+	})
+}
+
+var errNoQuestion = errors.New("a question needs words, and options that differ")
+
+// withdraw says that a job goes on without the input that it has asked for.
+func (j *Delegated) withdraw() error {
+	select {
+	case <-j.leaving:
+		return nil // it does not go on
+	default:
+	}
+	err := j.serving.say(j, func() ([]byte, error) {
+		if j.question.input == nil {
+			return nil, errOver // the answer came all the same
+		}
+		j.status, j.question = wire.ResponseInProgress, question{}
+		return j.standing()
+	})
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	return err
+}
+
+// answered gives a job its input, if it asks for some, and says that it goes on. The
+// caller holds the lock, as for all that spells.
+func (j *Delegated) answered(input wire.Raw) ([]byte, error) {
+	if j.question.input != nil {
+		j.question.input <- reply{payload: input}
+		j.status, j.question = wire.ResponseInProgress, question{}
+	}
+	return j.standing()
+}
+
+// standing spells how a job stands.
+func (j *Delegated) standing() ([]byte, error) {
+	return checked(wire.AppendTaskResponse(nil, &wire.TaskResponse{
+		ID: j.ID, Status: j.status, Question: j.question.text, Options: j.question.options, Metadata: j.metadata(),
+	}))
+}
+
+// saying says how a job stands, for its skill.
+func (j *Delegated) saying(spell func() ([]byte, error)) error { return j.serving.say(j, spell) }
+
+// Artifact keeps something that was made, for the final response. The type is a MIME
+// type, and the content a text.
+func (j *Delegated) Artifact(name, kind, content string) error {
+	made := wire.Artifact{Name: name, Type: kind, Content: content}
+	probe := wire.TaskResponse{ID: j.ID, Status: wire.ResponseInProgress, Artifacts: []wire.Artifact{{Name: name, Type: kind}}}
+	if _, err := checked(wire.AppendTaskResponse(nil, &probe)); err != nil {
+		return fmt.Errorf("artifact %s: %w", name, err)
+	}
+	j.serving.mu.Lock()
+	defer j.serving.mu.Unlock()
+	if j.closed {
+		return fmt.Errorf("artifact %s: %w", name, errOver)
+	}
+	j.artifacts = append(j.artifacts, made)
+	return nil
+}
+
+// Delegate asks another agent for a part of the job, as Conn.Delegate does. The
+// request belongs to the job: it is in the same trace, with the same baggage, in the
+// same conversation, for the same user, and says who has had the job in hand.
+func (j *Delegated) Delegate(ctx context.Context, request wire.TaskRequest) (*Delegation, error) {
+	about, trace := &request.Context, &request.Observability
+	about.ParentTaskID = j.ID
+	about.ConversationID = cmp.Or(j.Context.ConversationID, about.ConversationID)
+	about.User = cmp.Or(j.Context.User, about.User)
+	request.Routing.Chain = j.Routing.Chain
+	trace.TraceID = cmp.Or(j.Observability.TraceID, trace.TraceID)
+	trace.SpanID = cmp.Or(j.Observability.SpanID, trace.SpanID)
+	if j.Observability.Baggage != nil {
+		trace.Baggage = j.Observability.Baggage
+	}
+	return j.serving.conn.delegate(ctx, request, j.aside)
+}
+
+// outcome is what came of a skill.
+func outcome(result any, failed error) *wire.TaskResponse {
+	if failed == nil {
+		text, err := value(result)
+		if err == nil {
+			if text == nil {
+				text = wire.Raw("{}")
+			}
+			return &wire.TaskResponse{Status: wire.ResponseCompleted, Result: text}
+		}
+		failed = fmt.Errorf("what came of it cannot be told: %w", err)
+	}
+	fault := wire.TaskFault{Code: wire.FaultInternal, Message: failed.Error()}
+	if own := new(Fault); errors.As(failed, &own) {
+		fault = wire.TaskFault(*own)
+	}
+	if strings.TrimSpace(fault.Code) == "" {
+		fault.Code = wire.FaultInternal
+	}
+	if strings.TrimSpace(fault.Message) == "" {
+		fault.Message = "it failed without a word"
+	}
+	return &wire.TaskResponse{Status: wire.ResponseFailed, Fault: &fault}
+}
+
+// last spells the final response of a job.
+func (j *Delegated) last(r *wire.TaskResponse, now time.Time) ([]byte, error) {
+	if j.started.IsZero() {
+		j.started = now
+	}
+	took := now.Sub(j.started).Milliseconds()
+	r.ID, r.Artifacts, r.Metadata = j.ID, j.artifacts, j.metadata()
+	r.Metadata.CompletedAt, r.Metadata.DurationMS = wire.Timestamp(now), &took
+	return checked(wire.AppendTaskResponse(nil, r))
+}
+
+func (j *Delegated) metadata() wire.TaskMetadata {
+	m := wire.TaskMetadata{Agent: j.serving.Agent}
+	if !j.started.IsZero() {
+		m.StartedAt = wire.Timestamp(j.started)
+	}
+	return m
+}
+
+// checked looks at a response as the orchestrator will.
+func checked(line []byte) ([]byte, error) {
+	_, wrong := wire.ReadTaskResponse(line, depth)
+	switch {
+	case wrong != nil:
+		return nil, fmt.Errorf("%w: %w", errUnsaid, wrong)
+	case len(line) > maxLine:
+		return nil, fmt.Errorf("%w: %w", errUnsaid, errTooLong)
+	}
+	return line, nil
+}

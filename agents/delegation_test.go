@@ -1,0 +1,265 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+
+	"github.com/stretchr/testify/require"
+)
+
+// delegating delegates something, and returns what the orchestrator hears of it.
+func (t *talk) delegating(id string) (*agents.Delegation, *wire.TaskRequest) {
+	t.Helper()
+	heard := make(chan *wire.TaskRequest, 1)
+	go func() {
+		request, _ := t.peer.Delegated()
+		heard <- request
+	}()
+	d, err := t.agent.Delegate(t.Context(), wire.TaskRequest{ID: id, Type: "bake"})
+	require.NoError(t, err)
+	return d, <-heard
+}
+
+func (t *talk) respond(r wire.TaskResponse) {
+	t.Helper()
+	require.NoError(t, t.peer.Respond(r))
+	synctest.Wait()
+}
+
+func TestDelegateToTheOrchestrator(t *testing.T) {
+	converse(t, func(t *talk) {
+		go func() {
+			_, _ = t.agent.Delegate(t.Context(), wire.TaskRequest{Type: "bake", Payload: wire.Raw("{\n \"n\": 1.50\n}")})
+		}()
+		line, message, err := t.peer.Hear()
+		require.NoError(t, err)
+		request, ok := message.(*wire.Request)
+		require.True(t, ok, line)
+		require.Equal(t, "submit-task-request", request.Operation)
+		require.Equal(t, `{"n":1.50}`, string(request.Body.(*wire.TaskRequest).Payload))
+	})
+}
+
+// What comes of one delegation, everybody hears who waits for it.
+func TestManyWaitForOneDelegation(t *testing.T) {
+	converse(t, func(t *talk) {
+		d, _ := t.delegating("a")
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				r, err := d.Wait(t.Context())
+				var made struct{ Loaves int }
+				require.NoError(t, errors.Join(err, r.Read(&made)))
+			})
+		}
+		taken := make(chan string, 100)
+		for range 5 {
+			all.Go(func() {
+				for r := range d.Responses(t.Context()) {
+					taken <- r.Status
+				}
+			})
+		}
+		for range 20 {
+			t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseInProgress})
+		}
+		t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseCompleted, Result: wire.Raw(`{"loaves":2}`)})
+		all.Wait()
+		require.Len(t, taken, 21, "each is taken once")
+	})
+}
+
+func TestResponsesThatNobodyTakesAreBounded(t *testing.T) {
+	converse(t, func(t *talk) {
+		d, _ := t.delegating("a")
+		for range 200 {
+			t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseInProgress})
+		}
+		t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseCompleted})
+		var all []string
+		for r := range d.Responses(t.Context()) {
+			all = append(all, r.Status)
+		}
+		require.Len(t, all, 64)
+		require.Equal(t, wire.ResponseCompleted, all[63])
+	})
+}
+
+// What comes of an act that nobody waits for any more is not taken for something
+// else.
+func TestAnActThatIsLeftAlone(t *testing.T) {
+	converse(t, func(t *talk) {
+		d, _ := t.delegating("a")
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := d.Status(ctx)
+			done <- err
+		}()
+		line, _, err := t.peer.Hear()
+		require.NoError(t, err)
+		require.JSONEq(t, `{"id":"a","type":"task.status","payload":{}}`, line)
+		stop()
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.NoError(t, t.peer.Refuse("a", &wire.Error{Code: wire.CodeLimited, Message: "too much"}))
+		t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseCompleted})
+		_, err = d.Wait(t.Context())
+		require.NoError(t, err, "the task was not refused")
+		require.NoError(t, t.peer.Refuse("a", &wire.Error{Code: wire.CodeLimited, Message: "which is about nothing"}))
+
+		_, err = t.agent.Delegate(ctx, wire.TaskRequest{ID: "b", Type: "bake"})
+		require.ErrorIs(t, err, context.Canceled)
+		t.delegating("b") // it was not said, so its id is free
+	})
+}
+
+func TestADelegationThatCannotBeWritten(t *testing.T) {
+	in, say := io.Pipe()
+	conn := agents.Connect(in, brokenPipe{})
+	for range 2 {
+		_, err := conn.Delegate(t.Context(), wire.TaskRequest{ID: "a", Type: "bake"})
+		require.ErrorIs(t, err, io.ErrClosedPipe)
+	}
+	require.NoError(t, say.Close())
+	require.NoError(t, conn.Wait())
+}
+
+// A job that waits for several things at once gives its place away once, and has it
+// again when it goes on.
+func TestAJobThatWaitsForSeveral(t *testing.T) {
+	converse(t, func(t *talk) {
+		done := t.serving(t.Context(), 1, func(ctx context.Context, job *agents.Delegated) (any, error) {
+			if job.ID != "a" {
+				return job.ID, nil
+			}
+			var all sync.WaitGroup
+			for i := range 5 {
+				d, err := job.Delegate(ctx, wire.TaskRequest{ID: fmt.Sprint(i), Type: "mill"})
+				if err != nil {
+					return nil, err
+				}
+				if i == 4 { // for which the skill does not wait
+					go func() { _, _ = d.Wait(t.Context()) }()
+					continue
+				}
+				all.Go(func() { _, _ = d.Wait(ctx) })
+			}
+			all.Wait()
+			return nil, nil
+		})
+		go func() { _ = t.peer.Hand(wire.TaskRequest{ID: "a", Type: "bake"}) }()
+		for range 5 {
+			request, err := t.peer.Delegated()
+			require.NoError(t, err)
+			require.Equal(t, "a", request.Context.ParentTaskID)
+		}
+		t.hand("b")
+		t.responds("b", wire.ResponseCompleted)
+		for i := range 4 {
+			t.respond(wire.TaskResponse{ID: fmt.Sprint(i), Status: wire.ResponseCompleted})
+		}
+		t.responds("a", wire.ResponseCompleted)
+		t.respond(wire.TaskResponse{ID: "4", Status: wire.ResponseFailed})
+		for _, id := range []string{"c", "d"} {
+			t.hand(id)
+			t.responds(id, wire.ResponseCompleted)
+		}
+		t.peer.End()
+		require.NoError(t, <-done)
+	})
+}
+
+// What a job waits for may come at once: it needs one place to go on, and nobody else
+// has it then.
+func TestAJobForWhichAllComesAtOnce(t *testing.T) {
+	const parts = 20
+	converse(t, func(t *talk) {
+		done := t.serving(t.Context(), 1, func(ctx context.Context, job *agents.Delegated) (any, error) {
+			var all sync.WaitGroup
+			for i := range parts {
+				d, err := job.Delegate(ctx, wire.TaskRequest{ID: fmt.Sprint(job.ID, i), Type: "mill"})
+				if err != nil {
+					return nil, err
+				}
+				all.Go(func() { _, _ = d.Wait(ctx) })
+			}
+			all.Wait()
+			return nil, job.Progress("")
+		})
+		for _, id := range []string{"a", "b", "c"} {
+			t.hand(id)
+			for range parts {
+				_, err := t.peer.Delegated()
+				require.NoError(t, err)
+			}
+			synctest.Wait()
+		}
+		go func() {
+			for i := range parts {
+				for _, id := range []string{"a", "b", "c"} {
+					_ = t.peer.Respond(wire.TaskResponse{ID: fmt.Sprint(id, i), Status: wire.ResponseCompleted})
+				}
+			}
+		}()
+		for range 3 {
+			r, err := t.peer.Response()
+			require.NoError(t, err)
+			require.Equal(t, wire.ResponseInProgress, r.Status)
+			t.responds(r.ID, wire.ResponseCompleted)
+		}
+		t.peer.End()
+		require.NoError(t, <-done)
+	})
+}
+
+// Input that comes before it was said that the job goes on without is not lost.
+func TestInputThatComesAsTheLimitDoes(t *testing.T) {
+	converse(t, func(t *talk) {
+		soon, stop := context.WithCancel(t.Context())
+		done := t.serving(t.Context(), 0, func(_ context.Context, job *agents.Delegated) (any, error) {
+			return job.Ask(soon, "Which?")
+		})
+		t.hand("a")
+		t.responds("a", wire.ResponseInputRequired)
+		go func() { _ = t.agent.Log("info", "which nobody reads so far", nil) }()
+		synctest.Wait()
+		t.act(wire.TaskAct{ID: "a", Type: wire.ActUpdate, Input: wire.Raw(`"rye"`)}) // which is heeded when it is its turn
+		stop()
+		synctest.Wait()
+		t.report("log")
+		t.responds("a", wire.ResponseInProgress)
+		require.Equal(t, `"rye"`, string(t.responds("a", wire.ResponseCompleted).Result))
+		t.peer.End()
+		require.NoError(t, <-done)
+	})
+}
+
+// An agent that does not serve keeps the latest of what it is asked, and tells how
+// much it has dropped.
+func TestWhatIsAskedWhileNobodyServes(t *testing.T) {
+	converse(t, func(t *talk) {
+		require.NoError(t, t.peer.Notify(agents.Shutdown, nil))
+		for i := range 1500 {
+			require.NoError(t, t.peer.Hand(wire.TaskRequest{ID: fmt.Sprint(i), Type: "bake"}))
+		}
+		var told wire.LogEntry
+		require.NoError(t, wire.DecodeOwn(t.report("log").Payload, &told))
+		require.Equal(t, "501 of the messages that ask this agent for work were dropped: nobody serves", told.Message)
+		skill := func(context.Context, *agents.Delegated) (any, error) { return nil, nil }
+		require.NoError(t, <-t.serving(t.Context(), 1, skill), "the agent is to go, and nothing begins")
+		done := t.serving(t.Context(), 1, skill)
+		for i := 501; i < 1500; i++ {
+			t.responds(fmt.Sprint(i), wire.ResponseCompleted)
+		}
+		t.peer.End()
+		require.NoError(t, <-done)
+	})
+}

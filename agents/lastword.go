@@ -1,0 +1,109 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// What is said of a job, by whomever: a line is spelled when it is its turn.
+
+// cancel ends a job. What its skill still does is nobody's business; a request that
+// comes again waits for it.
+func (s *serving) cancel(j *Delegated, reason string) error {
+	s.mu.Lock()
+	j.closed = true
+	s.mu.Unlock()
+	j.stop(fmt.Errorf("%w: %s", ErrCancelled, reason))
+	return s.sayEnd(j, &wire.TaskResponse{Status: wire.ResponseCancelled})
+}
+
+// end says the final response of a job, unless one was said.
+func (s *serving) end(j *Delegated, r *wire.TaskResponse) error {
+	s.mu.Lock()
+	closed := j.closed
+	j.closed = true
+	s.mu.Unlock()
+	if closed {
+		return errOver
+	}
+	return s.sayEnd(j, r)
+}
+
+// sayEnd says the final response of a job that is closed. What cannot be said is a
+// failure, unless it was cancelled, and goes without what was made, which may be why.
+func (s *serving) sayEnd(j *Delegated, r *wire.TaskResponse) error {
+	err := s.sayLast(j, r)
+	if !errors.Is(err, errUnsaid) {
+		return err
+	}
+	s.mu.Lock()
+	j.artifacts = nil
+	s.mu.Unlock()
+	if r.Status != wire.ResponseCancelled {
+		r = &wire.TaskResponse{Status: wire.ResponseFailed, Fault: &wire.TaskFault{
+			Code: wire.FaultInternal, Message: fmt.Sprintf("what came of it cannot be told: %s", err),
+		}}
+	}
+	return s.sayLast(j, r)
+}
+
+// sayLast says a final response, and remembers it.
+func (s *serving) sayLast(j *Delegated, r *wire.TaskResponse) error {
+	return s.write(func() ([]byte, error) {
+		if j.over {
+			return nil, errOver
+		}
+		line, err := j.last(r, time.Now())
+		if err == nil {
+			j.over = true
+			again := r.Status == wire.ResponseCancelled || r.Fault != nil && r.Fault.Recoverable
+			s.conn.remember(&finalWord{task: j.ID, line: line, metadata: r.Metadata, again: again})
+		}
+		return line, err
+	})
+}
+
+// say says how a job stands, if it is not over.
+func (s *serving) say(j *Delegated, spell func() ([]byte, error)) error {
+	return s.write(func() ([]byte, error) {
+		if j.closed {
+			return nil, errOver
+		}
+		return spell()
+	})
+}
+
+// write writes a line that is spelled when it is its turn, so that nothing comes
+// behind a final response, and how a job stands is true on the line as well.
+func (s *serving) write(spell func() ([]byte, error)) error {
+	return s.conn.writeNext(context.Background(), func() ([]byte, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return spell()
+	})
+}
+
+// again says a final response once more, if it is known.
+func (s *serving) again(task string) error {
+	word := s.conn.finalWord(task)
+	if word == nil {
+		return nil
+	}
+	return s.conn.write(context.Background(), word.line)
+}
+
+func (c *Conn) remember(word *finalWord) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finals.add(word)
+}
+
+func (c *Conn) finalWord(task string) *finalWord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.finals.byTask[task]
+}

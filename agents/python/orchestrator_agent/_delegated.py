@@ -1,0 +1,232 @@
+"""A job that was delegated to the agent."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from ._delegation import Delegation
+from ._delegations import request_of
+from ._documents import Option
+from ._errors import Refused, Unsaid
+from ._lines import moment
+from ._response import options_in
+from ._stop import Stop
+from ._taskdocuments import Artifact, TaskContext, TaskMetadata, TaskRequest, TaskRouting, TaskTrace
+from ._taskshape import says
+
+if TYPE_CHECKING:
+    from ._serve import Server
+
+__all__ = ["Delegated"]
+
+
+class Question:
+    """What a job asks, and what it was told."""
+
+    def __init__(self, text: str, options: List[Option]) -> None:
+        self.text = text
+        self.options = options
+        self.settled = False  # there is input, or it was refused
+        self.input: Any = None
+        self.refused: Optional[Refused] = None
+        self.tries = 0  # how often it was refused because there was too much
+
+
+class Delegated:
+    """A job that was delegated to the agent, for the skill that does it. Its methods may be called at
+    the same time, from any thread, and say nothing more when the job is over."""
+
+    def __init__(self, server: "Server", request: TaskRequest) -> None:
+        self.request = request  #: as it came; what nobody says in it is not there
+        self.id = request["id"]
+        self.type = request["type"]
+        self.payload = request["payload"]
+        self.stop = Stop(server.stop)  #: tells the skill to stop
+        self._server = server
+        # Behind the door of the server.
+        self._status = "pending"  # as it would be told
+        self._started: Optional[float] = None
+        self._question: Optional[Question] = None
+        self._artifacts: List[Artifact] = []
+        self._closed = False  # nothing but a final response is said
+        self._over = False  # and that is said
+        self._placed = False  # it has a place among those that are done
+        self._waiting = 0  # for something, without a place
+        self._asking = False
+        self._before: Optional[Delegated] = None  # of the same task; its skill returns first
+        self._returned = False
+
+    def progress(self, message: str = "") -> None:
+        """Says that the job is at work, and in words how far it is. While it asks for input nothing is
+        said."""
+
+        def spell() -> Dict[str, Any]:
+            return {} if self._question else self._as("in_progress", **({"message": message} if message else {}))
+
+        self._server.say(self, spell)
+
+    def ask(self, question: str, options: Sequence[Option] = (), timeout: Optional[float] = None) -> Any:
+        """Asks whoever wants the job done for something that is needed to go on, and waits for it. The
+        answer may be any value, whatever the options are. One question is asked at a time. One that is
+        refused raises Refused. After so many seconds it is a TimeoutError, and the job goes on without."""
+        allowed = options_in(options)
+        if not says(question) or allowed is None:
+            raise Unsaid("it cannot be said: a question needs words, and options that differ")
+        asked = Question(question, allowed)
+        until = None if timeout is None else time.monotonic() + timeout
+        if not self._wait_for(self._turn, timeout):
+            raise TimeoutError(f"job {self.id}: nobody was asked within {timeout} seconds")
+        try:
+            self._server.say(self, lambda: self._ask(asked))
+            with self._aside():
+                left = None if until is None else max(until - time.monotonic(), 0)
+                if not self._wait_for(lambda: asked.settled, left):
+                    self._server.say(self, lambda: self._withdraw(asked))
+            if asked.refused:
+                raise asked.refused
+            if not asked.settled:
+                raise TimeoutError(f"job {self.id}: no answer for {timeout} seconds")
+            return asked.input
+        finally:
+            self._server.change(lambda: self._asked(asked))
+
+    def artifact(self, name: str, type: str, content: str) -> None:
+        """Keeps something that was made, for the final response. The type is a MIME type."""
+        if not says(name) or not says(type) or not isinstance(content, str):
+            raise Unsaid("it cannot be said: an artifact needs a name, a type and content, which is a text")
+
+        def keep() -> None:
+            self._check()
+            self._artifacts.append({"name": name, "type": type, "content": content})
+
+        self._server.change(keep)
+
+    def delegate(
+        self,
+        type: str,
+        payload: Optional[Mapping[str, Any]] = None,
+        *,
+        target: Optional[str] = None,
+        id: Optional[str] = None,
+        context: Optional[TaskContext] = None,
+        routing: Optional[TaskRouting] = None,
+        observability: Optional[TaskTrace] = None,
+    ) -> Delegation:
+        """Asks another agent for a part of the job, as Connection.delegate does. The request belongs to
+        the job: it is in the same trace, with the same baggage, in the same conversation, for the same
+        user, and says who has had the job in hand."""
+        self.stop.check()
+        mine = self.request
+        of: Dict[str, Any] = dict(mine.get("context") or {})
+        context_of = {key: of[key] for key in ("conversationId", "user") if of.get(key)}
+        way: Dict[str, Any] = {key: value for key, value in (routing or {}).items() if key != "delegationChain"}
+        chain = (mine.get("routing") or {}).get("delegationChain")
+        trace = {key: value for key, value in (mine.get("observability") or {}).items() if value != ""}
+        request = request_of(
+            type, payload, target, id, {**(context or {}), **context_of, "parentTaskId": self.id},
+            {**way, "delegationChain": chain} if chain else way or None, {**(observability or {}), **trace} or None,
+        )
+        return self._server.delegate(request, self._aside)
+
+    # Behind the door.
+
+    def _began(self) -> None:
+        self._placed, self._before, self._status, self._started = True, None, "in_progress", time.time()
+
+    def _check(self) -> None:
+        """Raises why nothing can be said any more, if it cannot."""
+        if self._closed:
+            self.stop.check()
+            raise Unsaid(f"job {self.id} is over")
+
+    def _turn(self) -> bool:
+        if self._asking:
+            return False
+        self._asking = True
+        return True
+
+    def _asked(self, question: Question) -> None:
+        self._asking = False
+        if self._question is question:  # it was not said, or it is over
+            self._status, self._question = "in_progress", None
+
+    def _ask(self, question: Question) -> Dict[str, Any]:
+        self._status, self._question = "input_required", question
+        return self._standing()
+
+    def _answer(self, input: Any) -> Dict[str, Any]:
+        """Gives the job its input, if it asks for some, and says how it stands."""
+        if self._question is None:
+            return self._standing()
+        self._question.input, self._question.settled = input, True
+        return self._go_on()
+
+    def _refuse(self, why: Refused) -> bool:
+        """Takes a question for refused; False when there is none."""
+        if self._question is None:
+            return False
+        self._question.refused, self._question.settled = why, True
+        self._status, self._question = "in_progress", None
+        return True
+
+    def _withdraw(self, question: Question) -> Dict[str, Any]:
+        """Says that the job goes on without the input that it has asked for."""
+        return {} if question.settled else self._go_on()
+
+    def _go_on(self) -> Dict[str, Any]:
+        self._status, self._question = "in_progress", None
+        return self._standing()
+
+    def _standing(self) -> Dict[str, Any]:
+        """How the job stands."""
+        question = self._question
+        if question is None:
+            return self._as(self._status)
+        given = {"input": {"question": question.text, "options": question.options}} if question.options else {}
+        return self._as(self._status, message=question.text, **given)
+
+    def _as(self, status: str, **more: Any) -> Dict[str, Any]:
+        metadata = self._metadata()
+        return {"id": self.id, "status": status, **more, **({"metadata": metadata} if metadata else {})}
+
+    def _metadata(self) -> TaskMetadata:
+        metadata: TaskMetadata = {}
+        if self._started is not None:
+            metadata["startedAt"] = moment(self._started)
+        if self._server.agent:
+            metadata["agent"] = self._server.agent
+        return metadata
+
+    def _final(self, status: str, what: Mapping[str, Any]) -> Dict[str, Any]:
+        """What came of the job."""
+        now = time.time()
+        if self._started is None:
+            self._started = now
+        ended = max(now, self._started)  # the clock may have been set back
+        metadata = self._metadata()
+        metadata["completedAt"], metadata["duration_ms"] = moment(ended), int((ended - self._started) * 1000)
+        made = {"artifacts": list(self._artifacts)} if self._artifacts else {}
+        return {"id": self.id, "status": status, **what, "metadata": metadata, **made}
+
+    def _wait_for(self, ready: Callable[[], bool], timeout: Optional[float] = None) -> bool:
+        """Waits for something, as long as the job need not stop. False when the time is up. It takes the
+        lock."""
+        leave = self.stop.on_end(lambda: self._server.change(lambda: None))
+        try:
+            with self._server.changed:
+                done = self._server.changed.wait_for(lambda: self.stop.is_set() or ready(), timeout)
+                self.stop.check()
+                return done
+        finally:
+            leave()
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Gives the job's place to another one, while it waits."""
+        self._server.places.step_aside(self)
+        try:
+            yield
+        finally:
+            self._server.places.step_back(self)

@@ -1,0 +1,94 @@
+"""All the work that a connection has delegated."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Dict, Mapping, Optional
+
+from ._delegation import Aside, Delegation, at_once
+from ._errors import AgentError, Closed, Refused, Unanswered, Unasked, Unsaid
+from ._lines import new_id, said_line, without_none
+from ._response import read_response
+from ._stop import current_stop
+from ._streams import Writer
+from ._taskshape import request_problem
+
+__all__ = ["Delegations", "request_of"]
+
+
+def request_of(
+    type: str, payload: Optional[Mapping[str, Any]], target: Optional[str], id: Optional[str],
+    context: Optional[Mapping[str, Any]], routing: Optional[Mapping[str, Any]], observability: Optional[Mapping[str, Any]],
+) -> Dict[str, Any]:
+    """The request of those who give that much of it."""
+    return {
+        "id": id or new_id(), "type": type, "payload": {} if payload is None else payload,
+        **without_none(
+            context=context, routing=routing if target is None else {**(routing or {}), "target": target},
+            observability=observability,
+        ),
+    }
+
+
+class Delegations:
+    """All that a connection has delegated and that is not over."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._lock = threading.Lock()
+        self._by_id: Dict[str, Delegation] = {}
+        self._over: Optional[AgentError] = None
+
+    def ask(self, request: Mapping[str, Any], aside: Aside = at_once) -> Delegation:
+        """Writes a request for work."""
+        wrong = request_problem(request)
+        if wrong:
+            raise Unsaid("it cannot be said: " + wrong)
+        line = said_line(request)
+        stop = current_stop()
+        if stop:
+            stop.check()
+        delegation = Delegation(request["id"], self._writer, aside)
+        with self._lock:
+            if self._over:
+                raise Unasked() if isinstance(self._over, Closed) else self._over
+            if delegation.id in self._by_id:
+                raise Unsaid(f"task {delegation.id} was asked for, and is not over")
+            self._by_id[delegation.id] = delegation
+        try:
+            self._writer.write(lambda: line)
+        except BaseException:
+            self._settle(delegation)
+            raise
+        return delegation
+
+    def _settle(self, delegation: Delegation) -> None:
+        """Forgets one of which nothing more is to be heard."""
+        with self._lock:
+            if self._by_id.get(delegation.id) is delegation:
+                del self._by_id[delegation.id]
+
+    def responded(self, message: Dict[str, Any], size: int) -> None:
+        """Brings a response to whoever waits for it."""
+        response = read_response(message)
+        with self._lock:
+            delegation = self._by_id.get(response.id) if response else None
+        if delegation and response:
+            if response.final:
+                self._settle(delegation)
+            delegation._hear(response, size)
+
+    def refused(self, name: Any, why: Refused) -> bool:
+        """Whether it is about delegated work that something is refused: it is told then."""
+        with self._lock:
+            delegation = self._by_id.get(name) if isinstance(name, str) else None
+        if delegation and delegation._decline(why):
+            self._settle(delegation)
+        return delegation is not None
+
+    def end(self, why: AgentError) -> None:
+        """Tells everybody that nothing more will come."""
+        with self._lock:
+            left, self._by_id, self._over = self._by_id, {}, why
+        for delegation in left.values():
+            delegation._lose(lambda: Unanswered() if isinstance(why, Closed) else why)

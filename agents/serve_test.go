@@ -1,0 +1,358 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+
+	"github.com/stretchr/testify/require"
+)
+
+// serving runs Serve in the background, with one skill, and returns where its outcome
+// goes.
+func (t *talk) serving(ctx context.Context, capacity int, skill agents.Skill) <-chan error {
+	done := make(chan error, 1)
+	server := agents.Server{Agent: "baker", Capacity: capacity, Skills: map[string]agents.Skill{"bake": skill}}
+	go func() { done <- t.agent.ServeAs(ctx, server) }()
+	return done
+}
+
+// hand hands a job to the agent, and waits until it has heard.
+func (t *talk) hand(id string) {
+	t.Helper()
+	require.NoError(t, t.peer.Hand(wire.TaskRequest{ID: id, Type: "bake"}))
+	synctest.Wait()
+}
+
+func (t *talk) act(act wire.TaskAct) {
+	t.Helper()
+	require.NoError(t, t.peer.Act(act))
+	synctest.Wait()
+}
+
+// responds expects the agent to say how a job stands.
+func (t *talk) responds(id, status string) *agents.Response {
+	t.Helper()
+	line, message, err := t.peer.Hear()
+	require.NoError(t, err)
+	report, ok := message.(*wire.Report)
+	require.True(t, ok && report.Name == wire.ReportTaskResponse, line)
+	response := &agents.Response{TaskResponse: report.Body.(*wire.TaskResponse)}
+	require.Equal(t, []string{id, status}, []string{response.ID, response.Status}, line)
+	return response
+}
+
+// untilOver is a skill that does nothing until it has to stop.
+func untilOver(ctx context.Context, _ *agents.Delegated) (any, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+func TestServeASkillThatPanics(t *testing.T) {
+	converse(t, func(t *talk) {
+		done := t.serving(t.Context(), 1, func(_ context.Context, job *agents.Delegated) (any, error) {
+			if job.ID == "a" {
+				panic("no flour")
+			}
+			return "bread", nil
+		})
+		t.hand("a")
+		var trouble wire.Trouble
+		require.NoError(t, wire.DecodeOwn(t.report("error").Payload, &trouble))
+		require.Equal(t, "a", trouble.TaskID)
+		require.Equal(t, "the skill panicked: no flour", trouble.Error)
+		require.Contains(t, trouble.Stack, "serve_test.go")
+		require.Equal(t, &wire.TaskFault{Code: wire.FaultInternal, Message: "the skill panicked: no flour"}, t.responds("a", wire.ResponseFailed).Fault)
+		t.hand("b")
+		t.responds("b", wire.ResponseCompleted)
+		t.peer.End()
+		require.NoError(t, <-done)
+	})
+}
+
+// Whatever happens at the same time, a job has one final response, and no more are
+// done at a time than the capacity allows.
+func TestServeManyAtATime(t *testing.T) {
+	const jobs, capacity = 300, 7
+	converse(t, func(t *talk) {
+		var mu sync.Mutex
+		now, most := 0, 0
+		enter := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			now += n
+			most = max(most, now)
+		}
+		done := t.serving(t.Context(), capacity, func(ctx context.Context, job *agents.Delegated) (any, error) {
+			enter(+1)
+			_ = job.Progress("at work")
+			enter(-1)
+			if _, err := job.Ask(ctx, "Which?"); err != nil {
+				return nil, err // one that is cancelled has no place
+			}
+			enter(+1)
+			defer enter(-1)
+			return job.ID, nil
+		})
+		go func() {
+			for i := range jobs {
+				_ = t.peer.Hand(wire.TaskRequest{ID: fmt.Sprint(i), Type: "bake"})
+				_ = t.peer.Act(wire.TaskAct{ID: fmt.Sprint(i), Type: wire.ActStatus})
+			}
+		}()
+		ends := make(map[string]string)
+		for len(ends) < jobs {
+			line, _, err := t.peer.Hear()
+			require.NoError(t, err)
+			r, wrong := wire.ReadTaskResponse([]byte(line), 100)
+			require.Nil(t, wrong, line)
+			if end := ends[r.ID]; end != "" { // somebody has asked after its end
+				require.Equal(t, end, r.Status, line)
+				continue
+			}
+			switch r.Status {
+			case wire.ResponseInputRequired:
+				act := wire.TaskAct{ID: r.ID, Type: wire.ActUpdate, Input: wire.Raw("1")}
+				if strings.HasSuffix(r.ID, "3") {
+					act.Type = wire.ActCancel
+				}
+				go func() { _ = t.peer.Act(act) }()
+			case wire.ResponseCompleted, wire.ResponseCancelled:
+				ends[r.ID] = r.Status
+			}
+		}
+		for id, status := range ends {
+			require.Equal(t, strings.HasSuffix(id, "3"), status == wire.ResponseCancelled, id)
+		}
+		require.LessOrEqual(t, most, capacity)
+		t.peer.End()
+		require.NoError(t, <-done)
+	})
+}
+
+// A job that comes to its end at the moment at which it is cancelled has one, too.
+func TestServeTheEndAndItsCancellation(t *testing.T) {
+	for range 50 {
+		converse(t, func(t *talk) {
+			finish := make(chan struct{})
+			done := t.serving(t.Context(), 0, func(context.Context, *agents.Delegated) (any, error) {
+				<-finish
+				return "bread", nil
+			})
+			t.hand("a")
+			go close(finish)
+			go func() { _ = t.peer.Act(wire.TaskAct{ID: "a", Type: wire.ActCancel}) }()
+			r, err := t.peer.Response()
+			require.NoError(t, err)
+			require.Contains(t, []string{wire.ResponseCompleted, wire.ResponseCancelled}, r.Status)
+			t.peer.End()
+			requireSilence(t)
+			require.NoError(t, <-done)
+		})
+	}
+}
+
+func TestServeUntilItsContextEnds(t *testing.T) {
+	converse(t, func(t *talk) {
+		ctx, stop := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		done := t.serving(ctx, 0, func(ctx context.Context, job *agents.Delegated) (any, error) {
+			<-ctx.Done()
+			if job.ID == "a" {
+				return "in time", nil
+			}
+			return nil, fmt.Errorf("given up: %w", context.Cause(ctx))
+		})
+		t.hand("a")
+		t.hand("b")
+		stop(enough)
+		t.responds("a", wire.ResponseCompleted)
+		require.Equal(t, enough, <-done)
+
+		done = t.serving(t.Context(), 0, untilOver) // the connection goes on, and remembers
+		t.act(wire.TaskAct{ID: "a", Type: wire.ActStatus})
+		require.Equal(t, `"in time"`, string(t.responds("a", wire.ResponseCompleted).Result))
+		t.hand("c")
+		require.NoError(t, t.peer.Notify(agents.Shutdown, nil))
+		require.EqualError(t, <-done, "1 of the tasks left unfinished: the agent is to shut down")
+		requireSilence(t)
+	})
+}
+
+// Whoever asks is answered until the last skill has returned.
+func TestServeAfterItsContextEnds(t *testing.T) {
+	converse(t, func(t *talk) {
+		ctx, stop := context.WithCancelCause(t.Context())
+		enough, finish := errors.New("enough"), make(chan struct{})
+		done := t.serving(ctx, 1, func(context.Context, *agents.Delegated) (any, error) {
+			<-finish
+			return "in time", nil
+		})
+		t.hand("a")
+		t.hand("b")
+		stop(enough)
+		synctest.Wait()
+		for _, about := range [][2]string{{"a", wire.ResponseInProgress}, {"b", wire.ResponsePending}} {
+			t.act(wire.TaskAct{ID: about[0], Type: wire.ActStatus})
+			t.responds(about[0], about[1])
+		}
+		t.act(wire.TaskAct{ID: "b", Type: wire.ActCancel})
+		t.responds("b", wire.ResponseCancelled)
+		close(finish)
+		t.responds("a", wire.ResponseCompleted)
+		require.Equal(t, enough, <-done)
+	})
+}
+
+func TestServeOnAStreamThatBreaks(t *testing.T) {
+	in, say := io.Pipe()
+	conn := agents.Connect(in, brokenPipe{})
+	done := make(chan error, 1)
+	go func() { done <- conn.Serve(t.Context(), map[string]agents.Skill{"bake": untilOver}) }()
+	_, err := io.WriteString(say, `{"id":"a","type":"bake","payload":{}}`+"\n"+`{"id":"a","type":"task.status","payload":{}}`+"\n")
+	require.NoError(t, err)
+	require.ErrorIs(t, <-done, io.ErrClosedPipe)
+	require.NoError(t, say.Close())
+	require.NoError(t, conn.Wait())
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// What is known of jobs that are over is bounded, and what is asked while nobody
+// serves is too.
+func TestServeForALongTime(t *testing.T) {
+	converse(t, func(t *talk) {
+		for range 1000 {
+			require.NoError(t, t.peer.Act(wire.TaskAct{ID: "a", Type: wire.ActStatus}))
+		}
+		require.NoError(t, t.peer.Hand(wire.TaskRequest{ID: "a", Type: "bake"}))
+		for range 1000 {
+			require.NoError(t, t.peer.Act(wire.TaskAct{ID: "a", Type: wire.ActStatus}))
+		}
+		synctest.Wait()
+		let := make(chan struct{})
+		done := t.serving(t.Context(), 0, func(context.Context, *agents.Delegated) (any, error) {
+			<-let
+			return strings.Repeat("x", 5<<20), nil
+		})
+		r, err := t.peer.Response()
+		require.NoError(t, err)
+		require.Contains(t, []string{wire.ResponsePending, wire.ResponseInProgress}, r.Status)
+		close(let)
+		t.responds("a", wire.ResponseCompleted)
+		t.act(wire.TaskAct{ID: "a", Type: wire.ActStatus})
+		t.responds("a", wire.ResponseCompleted)
+		t.hand("b")
+		t.responds("b", wire.ResponseCompleted)
+		t.act(wire.TaskAct{ID: "a", Type: wire.ActStatus}) // it is forgotten
+		t.act(wire.TaskAct{ID: "b", Type: wire.ActStatus})
+		t.responds("b", wire.ResponseCompleted)
+		for i := range 5000 {
+			require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: fmt.Sprint(i)}))
+		}
+		t.peer.End()
+		require.NoError(t, <-done)
+		count := 0
+		for range t.agent.News(t.Context()) {
+			count++
+		}
+		require.Equal(t, 4096, count, "notices that nobody takes")
+	})
+}
+
+func TestWhatASkillMaySay(t *testing.T) {
+	converse(t, func(t *talk) {
+		jobs := make(chan *agents.Delegated, 1)
+		done := t.serving(t.Context(), 0, func(ctx context.Context, job *agents.Delegated) (any, error) {
+			jobs <- job
+			_, err := job.Ask(ctx, " ")
+			require.ErrorContains(t, err, "a question needs words")
+			_, err = job.Ask(ctx, "Which?", wire.Option{Value: "r"}, wire.Option{Value: "r"})
+			require.ErrorContains(t, err, "options that differ")
+			require.ErrorContains(t, job.Artifact(" ", "text/plain", ""), "name must not be empty")
+			require.ErrorContains(t, job.Artifact("crumbs", "", ""), "type must not be empty")
+			_, err = job.Delegate(ctx, wire.TaskRequest{Type: "mill", Payload: wire.Raw(`{},"id":"another"`)})
+			require.ErrorContains(t, err, "it cannot be said")
+			soon, stop := context.WithTimeout(ctx, time.Minute)
+			defer stop()
+			_, err = job.Ask(soon, "Which?")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			return nil, fmt.Errorf("in the end: %w", &agents.Fault{Code: "NO_ANSWER", Message: "nobody knows", Recoverable: true})
+		})
+		t.hand("a")
+		require.Equal(t, "Which?", t.responds("a", wire.ResponseInputRequired).Question)
+		job := <-jobs
+		require.NoError(t, job.Progress("which is not said while it asks"))
+		t.responds("a", wire.ResponseInProgress) // it goes on without
+		require.Equal(t, &wire.TaskFault{Code: "NO_ANSWER", Message: "nobody knows", Recoverable: true}, t.responds("a", wire.ResponseFailed).Fault)
+		synctest.Wait()
+		require.EqualError(t, job.Progress(""), "the task is over")
+		require.ErrorContains(t, job.Artifact("crumbs", "text/plain", ""), "the task is over")
+		_, err := job.Ask(t.Context(), "Which?")
+		require.ErrorContains(t, err, "the task is over")
+		t.peer.End()
+		require.NoError(t, <-done)
+	})
+}
+
+// One question is asked at a time.
+func TestTwoWhoAsk(t *testing.T) {
+	converse(t, func(t *talk) {
+		done := t.serving(t.Context(), 1, func(ctx context.Context, job *agents.Delegated) (any, error) {
+			var both sync.WaitGroup
+			var inputs [2]wire.Raw
+			var errs [2]error
+			for i := range 2 {
+				both.Go(func() { inputs[i], errs[i] = job.Ask(ctx, "Which?") })
+			}
+			both.Wait()
+			return inputs[:], errors.Join(errs[:]...)
+		})
+		t.hand("a")
+		for range 2 {
+			t.responds("a", wire.ResponseInputRequired)
+			t.act(wire.TaskAct{ID: "a", Type: wire.ActUpdate, Input: wire.Raw("1.50")})
+			t.responds("a", wire.ResponseInProgress)
+		}
+		require.Equal(t, `[1.50,1.50]`, string(t.responds("a", wire.ResponseCompleted).Result))
+		t.hand("b")
+		t.responds("b", wire.ResponseInputRequired)
+		t.peer.End()
+		require.Error(t, <-done)
+	})
+}
+
+// A job that is asked for again and again begins when the first skill has returned.
+func TestAJobThatIsCancelledAgainAndAgain(t *testing.T) {
+	converse(t, func(t *talk) {
+		let, count := make(chan struct{}), make(chan int, 10)
+		done := t.serving(t.Context(), 0, func(_ context.Context, job *agents.Delegated) (any, error) {
+			count <- len(count)
+			<-let // it does not look at its context
+			return "bread", nil
+		})
+		for range 3 {
+			t.hand("a")
+			t.act(wire.TaskAct{ID: "a", Type: wire.ActCancel})
+			t.responds("a", wire.ResponseCancelled)
+		}
+		t.hand("a")
+		require.Len(t, count, 1)
+		close(let)
+		t.responds("a", wire.ResponseCompleted)
+		require.Len(t, count, 2)
+		t.peer.End()
+		require.NoError(t, <-done)
+	})
+}

@@ -1,0 +1,61 @@
+import { type Aside, Delegation } from "./delegation.js";
+import { about } from "./envelope.js";
+import { Closed, type Refusal, Refused, Unsaid } from "./errors.js";
+import type { Raw } from "./json.js";
+import type { Stream } from "./stream.js";
+import { type DelegateTask, spellRequest } from "./taskrequest.js";
+import { isFinal, readResponse } from "./taskresponse.js";
+
+/** What a connection has delegated, as long as there is more to hear of it. */
+export class Delegations {
+  readonly #stream: Stream;
+  readonly #open = new Map<string, Delegation>(); // by the id of the task
+
+  constructor(stream: Stream) {
+    this.#stream = stream;
+  }
+
+  /** Delegates work. Whoever waits for it waits within the signal, and calls aside for it. */
+  async delegate(task: DelegateTask, signal?: AbortSignal, within?: AbortSignal, aside?: Aside): Promise<Delegation> {
+    try {
+      signal?.throwIfAborted();
+      const { id, line } = spellRequest(task);
+      const { over } = this.#stream;
+      if (over) throw new Closed(`delegate: not asked: ${over.message}`, false, over.cause);
+      if (this.#open.has(id)) throw new Unsaid(`${id} was asked for, and is not over`);
+      const d = new Delegation(id, this.#stream, within, aside);
+      this.#open.set(id, d);
+      await this.#stream.write(line).catch((error: unknown) => {
+        this.#open.delete(id);
+        throw error;
+      });
+      return d;
+    } catch (error) {
+      throw about("delegate", error);
+    }
+  }
+
+  /** Brings a response to whoever waits for it. */
+  hear(raw: Raw): void {
+    const response = readResponse(raw);
+    const d = response && this.#open.get(response.id);
+    if (!d) return;
+    if (isFinal(response)) this.#open.delete(d.id);
+    d.hear(response);
+  }
+
+  /** Says whether it is about delegated work that something is refused, and tells whoever waits. */
+  decline(id: string, why: Refusal): boolean {
+    const d = this.#open.get(id);
+    if (d && !d.decline(new Refused(why))) this.#open.delete(id);
+    return d !== undefined;
+  }
+
+  /** Tells everybody who waits that nothing more will come. */
+  end(over: Closed): void {
+    for (const d of this.#open.values()) {
+      d.lose(new Closed(`task ${d.id}: asked for, but nobody will answer: ${over.message}`, true, over.cause));
+    }
+    this.#open.clear();
+  }
+}

@@ -1,0 +1,125 @@
+import { randomUUID } from "node:crypto";
+import { document } from "./envelope.js";
+import { type Heard, Raw, withRaw } from "./json.js";
+import type { Document } from "./mail.js";
+import type { Part } from "./part.js";
+import { acts } from "./taskact.js";
+import { checkedLine, isOwn, wrongWith } from "./taskline.js";
+
+/** Work to be delegated. It needs no more than a type. */
+export interface DelegateTask {
+  /** A new UUID when it is missing. Asking again with the same one, after a restart perhaps, asks for the same work. */
+  id?: string | undefined;
+  /** What is to be done: the name of a capability. */
+  type: string;
+  payload?: Document | undefined;
+  context?: TaskContext | undefined;
+  routing?: TaskRouting | undefined;
+  observability?: TaskTrace<Document> | undefined;
+}
+
+/** Work that was delegated to the agent. What nobody has said is missing in its blocks. */
+export interface TaskRequest {
+  id: string;
+  type: string;
+  /** With its text as its raw. */
+  payload: Heard<{ [key: string]: any }>;
+  context: TaskContext;
+  routing: TaskRouting;
+  observability: TaskTrace<Heard<{ [key: string]: any }>>;
+}
+
+/** What work belongs to. */
+export interface TaskContext {
+  conversationId?: string;
+  parentTaskId?: string;
+  user?: string;
+  /** An ISO 8601 time. */
+  timestamp?: string;
+  priority?: TaskPriority;
+}
+
+const taskPriorities = ["low", "normal", "high", "urgent"] as const;
+/** How urgent delegated work is: normal when nobody says. */
+export type TaskPriority = (typeof taskPriorities)[number];
+
+/** The way of delegated work. */
+export interface TaskRouting {
+  /** Who asks, and is answered: for the orchestrator to say. */
+  source?: string;
+  /** Who is asked; missing: whoever can do what the type says. */
+  target?: string;
+  /** Who has had it in hand. */
+  delegationChain?: string[];
+}
+
+/** To which trace work belongs. */
+export interface TaskTrace<Baggage = { [key: string]: unknown }> {
+  traceId?: string;
+  spanId?: string;
+  /** An object that goes with all that is done for the work. */
+  baggage?: Baggage;
+}
+
+/** How long baggage may be, in bytes. */
+const mostBaggage = 16 << 10;
+
+/** Spells a request. */
+export function spellRequest(task: DelegateTask): { id: string; line: string } {
+  const id = task.id || randomUUID();
+  const { type, context, routing, observability } = task;
+  const members = { id, type, payload: document(task.payload), context: block(context), routing: block(routing), observability: block(observability) };
+  return { id, line: checkedLine(members, judge) };
+}
+
+/** A block without what says nothing; undefined when that is all of it. */
+function block(members: unknown): unknown {
+  if (typeof members !== "object" || members instanceof Raw) return members;
+  const said = Object.entries(members ?? {}).filter(([, member]) => !saysNothing(member));
+  return said.length > 0 ? Object.fromEntries(said) : undefined;
+}
+
+function saysNothing(member: unknown): boolean {
+  return member === undefined || member === null || member === "" || (Array.isArray(member) && member.length === 0);
+}
+
+/** Reads a request; undefined when it is none. */
+export function readRequest(raw: Raw): Heard<TaskRequest> | undefined {
+  if (wrongWith(raw, judge) !== undefined) return undefined;
+  const given = raw.value<TaskRequest>();
+  const observability = { ...(block(given.observability) as TaskRequest["observability"] | undefined) };
+  if (observability.baggage) withRaw(observability.baggage, raw.at("observability", "baggage")!);
+  return withRaw(
+    {
+      id: given.id,
+      type: given.type,
+      payload: withRaw(given.payload, raw.at("payload")!),
+      context: { ...(block(given.context) as TaskContext | undefined) },
+      routing: { ...(block(given.routing) as TaskRouting | undefined) },
+      observability,
+    },
+    raw,
+  );
+}
+
+function judge(p: Part): void {
+  p.label("id");
+  const type = p.label("type");
+  if (isOwn(type)) p.wrong("type", "must not begin with request:, event:, response: or notify:");
+  if (acts.includes(type)) p.wrong("type", `is of a message about a task that there is: ${type} asks for none`);
+  p.object("payload");
+  p.inside("context", (c) => {
+    for (const key of ["conversationId", "parentTaskId", "user"]) c.label(key, "optional");
+    c.moment("timestamp", "optional");
+    c.word("priority", taskPriorities, "optional");
+  }, "optional");
+  p.inside("routing", (r) => {
+    for (const key of ["source", "target"]) r.label(key, "optional");
+    r.labels("delegationChain");
+  }, "optional");
+  p.inside("observability", (o) => {
+    for (const key of ["traceId", "spanId"]) o.label(key, "optional");
+    const baggage = o.object("baggage", "optional");
+    if (Buffer.byteLength(baggage?.text ?? "") > mostBaggage) o.wrong("baggage", `must not be longer than ${mostBaggage} bytes`);
+  }, "optional");
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// deafUntil is an agent that says what is in a file and does not read before there is
+// another one called go; what it reads then is in a third.
+func deafUntil(name string) string {
+	return fmt.Sprintf(`
+agent %[1]q {
+  command = ["sh", "-c", "cat %[1]s.says; while [ ! -e go ]; do sleep 0.05; done; exec cat >%[1]s.ear"]
+  capabilities {
+    names                = ["listen"]
+    max_concurrent_tasks = 1000
+  }
+  health {
+    write_timeout = "200ms"
+  }
+  limits {
+    mailbox = 4
+  }
+}
+`, name)
+}
+
+// ear are the words that such an agent has read by now.
+func (s *stage) ear(name string) (found []aWord) {
+	text, _ := os.ReadFile(s.path(name + ".ear"))
+	for line := range strings.Lines(string(text)) {
+		if line, whole := strings.CutSuffix(line, "\n"); whole && strings.HasPrefix(line, `{"id":"t-`) {
+			found = append(found, readWord(s.t, line))
+		}
+	}
+	return found
+}
+
+// An agent that does not read gets its tasks when it reads, each of them once, and what
+// was said about them by then. What was cancelled meanwhile it never gets. Nobody else
+// waits.
+//
+// Rows: D-11, D-17, D-36, D-38, T-04.
+func TestDelegationToTheDeaf(t *testing.T) {
+	t.Parallel()
+	const many = 40
+	h := troupeOf(t, kitchen(99)+deafUntil("deaf"), "boss", "cook", "help")
+	h.write("deaf.says", "")
+	all := h.cast("boss", "cook", "help")
+	boss, cook := all[0], all[1]
+	large := fmt.Sprintf(`"large":%q`, strings.Repeat("long ", 2000))
+	for n := range many {
+		boss.asks(fmt.Sprintf("t-%02d", n), "listen", large)
+		boss.asks(fmt.Sprintf("c-%02d", n), "cook")
+	}
+	for n := range many {
+		cook.gets(fmt.Sprintf("c-%02d", n))
+	}
+	h.waitForEvents(1, wire.EventTaskReturned, "deaf")
+	h.waitForEvents(1, wire.EventStalled, "deaf")
+	boss.acts("t-00", wire.ActUpdate, `{"input":1}`)
+	boss.acts(fmt.Sprintf("t-%02d", many-1), wire.ActCancel, `{}`) // it has not got that one
+	boss.hear(1, fmt.Sprintf("t-%02d", many-1), wire.ResponseCancelled)
+
+	h.write("go", "")
+	waitForThat(t, "everything", func() bool { return len(h.ear("deaf")) >= many })
+	boss.quiet()
+	var requests, acts []string
+	for _, w := range h.ear("deaf") {
+		if w.kind() == aRequest {
+			requests = append(requests, w.ID)
+		} else {
+			acts = append(acts, w.ID+" "+w.kind())
+		}
+	}
+	var want []string
+	for n := range many - 1 {
+		want = append(want, fmt.Sprintf("t-%02d", n))
+	}
+	require.ElementsMatch(t, want, requests)
+	require.Equal(t, []string{"t-00 task.update"}, acts)
+	h.stop()
+}
+
+// Whoever has asked and does not read gets the latest response to each when it reads.
+//
+// Rows: D-10, D-17, D-36, T-04.
+func TestDelegationByTheDeaf(t *testing.T) {
+	t.Parallel()
+	const many = 40
+	h := troupeOf(t, kitchen(99)+deafUntil("deaf"), "boss", "cook", "help")
+	var said strings.Builder
+	for n := range many {
+		fmt.Fprintln(&said, requesting(fmt.Sprintf("t-%02d", n), "cook"))
+	}
+	h.write("deaf.says", said.String())
+	all := h.cast("boss", "cook", "help")
+	boss, cook := all[0], all[1]
+	large := fmt.Sprintf(`"message":%q`, strings.Repeat("long ", 2000))
+	for n := range many {
+		id := fmt.Sprintf("t-%02d", n)
+		cook.gets(id)
+		cook.says(id, "in_progress", large)
+	}
+	h.waitForEvents(1, wire.EventTaskUnanswered, "")
+	for n := range many {
+		cook.says(fmt.Sprintf("t-%02d", n), "completed", fmt.Sprintf(`"result":%d`, n))
+	}
+	cook.quiet()
+	boss.asks("t-boss", "cook")
+	cook.gets("t-boss")
+	cook.says("t-boss", "completed")
+	boss.hear(1, "t-boss", wire.ResponseCompleted)
+
+	h.write("go", "")
+	ends := make(map[string]string)
+	waitForThat(t, "the end of everything", func() bool {
+		for _, w := range h.ear("deaf") {
+			if w.kind() == wire.ResponseCompleted {
+				ends[w.ID] = string(w.Result)
+			}
+		}
+		return len(ends) == many
+	})
+	for n := range many {
+		require.Equal(t, fmt.Sprint(n), ends[fmt.Sprintf("t-%02d", n)])
+	}
+	waitForThat(t, "receipts", func() bool {
+		answered := make(map[string]bool)
+		for _, e := range h.events(wire.EventTaskAnswered, "") {
+			answered[e.Task] = true
+		}
+		return len(answered) == many+1
+	})
+	over := make(map[string]bool)
+	for _, w := range h.ear("deaf") {
+		require.False(t, over[w.ID], "%s says more when it is over", w.ID)
+		over[w.ID] = w.kind() == wire.ResponseCompleted
+	}
+	h.stop()
+}

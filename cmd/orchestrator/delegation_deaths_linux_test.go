@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// A task that failed and may go better is tried again, as often as the file says, and
+// each time it says how often it was; who has asked hears of the end alone. One that
+// cannot go better is not tried again.
+//
+// Rows: D-29, D-30, D-34, D-44.
+func TestDelegationRetries(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, kitchen(9)+"\nscheduler {\n  delegation_retries = 3\n}\n", "boss", "cook", "help")
+	boss, cook := all[0], all[1]
+	boss.asks("t-well", "cook")
+	boss.asks("t-badly", "cook")
+	boss.asks("t-never", "cook")
+	for _, id := range []string{"t-well", "t-badly", "t-never"} {
+		cook.gets(id)
+		cook.says(id, "failed", failing(wire.FaultMCPRateLimited, id != "t-never"))
+	}
+	require.Equal(t, wire.FaultMCPRateLimited, boss.hear(1, "t-never", wire.ResponseFailed).Error.Code)
+	for _, id := range []string{"t-well", "t-badly"} {
+		require.Equal(t, cook.gets(id).line, cook.hear(2, id, aRequest).line, "the same request")
+	}
+	cook.says("t-well", "completed", `"result":"at last"`)
+	require.Equal(t, `"at last"`, string(boss.hear(1, "t-well", wire.ResponseCompleted).Result))
+	for tries := range 2 {
+		cook.says("t-badly", "failed", failing(wire.FaultMCPRateLimited, true))
+		cook.hear(3+tries, "t-badly", aRequest)
+	}
+	cook.says("t-badly", "failed", failing("WORN_OUT", true))
+	last := boss.hear(1, "t-badly", wire.ResponseFailed)
+	require.Equal(t, "WORN_OUT", last.Error.Code)
+	require.JSONEq(t, `{"n":1.50}`, string(last.Error.Details))
+	for id, tried := range map[string]int64{"t-well": 1, "t-badly": 3, "t-never": 0} {
+		require.Len(t, boss.words(id), 1, "of what comes before the end it hears nothing")
+		require.Len(t, cook.words(id), int(tried)+1)
+		require.Equal(t, tried, *h.response(id).Metadata.RetryCount)
+		require.Equal(t, int(tried)+1, h.shownTask(id).Attempts)
+	}
+	h.stop()
+}
+
+// An agent is killed with a task in its hands: its next run gets it once more, word for
+// word. When that is killed too, the task has failed, and the agent is not given it a
+// third time. Nobody is asked again to do what somebody else can do instead.
+//
+// Rows: D-17, D-23, D-36, D-41, T-57.
+func TestDelegationTargetIsKilled(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, kitchen(9), "boss", "cook", "help")
+	boss, cook, help := all[0], all[1], all[2]
+	boss.asks("t-1", "cook", of("cook"))
+	first := cook.gets("t-1")
+	cook.says("t-1", "in_progress")
+	boss.hear(1, "t-1", wire.ResponseInProgress)
+	cook.asks("p-1", "wash")
+	help.gets("p-1")
+	cook.die()
+	cook = h.enter("cook")
+	require.Equal(t, first.line, cook.gets("t-1").line)
+	help.hear(1, "p-1", wire.ActCancel)
+	require.Equal(t, wire.TaskAssigned, h.taskState("t-1"))
+	require.Equal(t, 2, h.shownTask("t-1").Attempts)
+	boss.asks("t-2", "cook", of("cook"))
+	cook.gets("t-2")
+	cook.says("t-2", "completed")
+	boss.hear(1, "t-2", wire.ResponseCompleted)
+	cook.die()
+	last := boss.hear(1, "t-1", wire.ResponseFailed)
+	require.Equal(t, wire.FaultAgentUnavailable, last.Error.Code)
+	require.Contains(t, last.Error.Message, "poison")
+	require.Equal(t, int64(1), *last.Metadata.RetryCount)
+	cook = h.enter("cook")
+	cook.quiet()
+	require.Empty(t, cook.words("t-1"))
+	require.Empty(t, cook.words("t-2"), "what is done is not done again")
+	require.Equal(t, []string{"in_progress", "failed"}, boss.kinds("t-1"))
+	h.stop()
+}
+
+// Of a task that anybody can do who does its type another one gets it.
+//
+// Rows: D-16, D-36.
+func TestDelegationGoesToAnother(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, crowded+doer("boss", 9)+doer("ann", 9, "cook")+doer("bea", 9, "cook"), "boss", "ann", "bea")
+	boss, cooks := all[0], map[string]*actor{"ann": all[1], "bea": all[2]}
+	boss.asks("t-1", "cook")
+	boss.quiet()
+	has := h.shownTask("t-1").AssignedTo
+	other := cooks[map[string]string{"ann": "bea", "bea": "ann"}[has]]
+	cooks[has].gets("t-1")
+	cooks[has].die()
+	again := other.gets("t-1")
+	require.Equal(t, other.name, again.Routing.Target)
+	require.Equal(t, []string{"boss"}, again.Routing.Chain)
+	other.says("t-1", "completed")
+	boss.hear(1, "t-1", wire.ResponseCompleted)
+	h.stop()
+}
+
+// The orchestrator is killed in the middle of it, and its agents with it. It goes on
+// where it was: what an agent had in hand it gets again, what waited for room waits,
+// what is over stays over, and who has asked gets the responses in its next run.
+//
+// Rows: D-12, D-14, D-17, D-36, D-39, T-57.
+func TestDelegationOrchestratorIsKilled(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, kitchen(2), "boss", "cook", "help")
+	boss, cook := all[0], all[1]
+	const more = `"observability":{"baggage":{"n":12345678901234567890}}`
+	for _, id := range []string{"t-done", "t-held", "t-asking", "t-waiting"} {
+		boss.asks(id, "cook", of("cook"), more)
+	}
+	cook.gets("t-done")
+	held := cook.gets("t-held")
+	cook.says("t-done", "completed", `"result":1.50`)
+	boss.hear(1, "t-done", wire.ResponseCompleted)
+	cook.says("t-held", "in_progress")
+	boss.hear(1, "t-held", wire.ResponseInProgress)
+	cook.gets("t-asking")
+	cook.says("t-asking", "input_required", `"message":"how?"`)
+	h.waitForQuestions(1)
+	boss.hear(1, "t-asking", wire.ResponseInputRequired)
+	boss.quiet()
+	require.Empty(t, cook.words("t-waiting"))
+	waitForThat(t, "receipts", func() bool { return len(h.events(wire.EventTaskAnswered, "")) == 3 })
+
+	require.NoError(t, h.process.Process.Kill())
+	h.await()
+	all = h.cast("boss", "cook", "help")
+	boss, cook = all[0], all[1]
+	require.Equal(t, held.line, cook.gets("t-held").line)
+	cook.gets("t-asking")
+	require.Empty(t, h.questions())
+	cook.says("t-held", "completed", `"result":{"again":true}`)
+	require.Equal(t, `{"again":true}`, string(boss.hear(1, "t-held", wire.ResponseCompleted).Result))
+	cook.gets("t-waiting")
+	boss.asks("t-done", "cook", of("cook"), more) // which it does not remember
+	require.Equal(t, "1.50", string(boss.hear(1, "t-done", wire.ResponseCompleted).Result))
+	boss.asks("t-held", "taste", of("cook"))
+	require.Equal(t, "id_reused", boss.declined("t-held").Details["reason"])
+	cook.quiet()
+	require.Empty(t, cook.words("t-done"))
+	require.Equal(t, int64(1), *h.response("t-held").Metadata.RetryCount)
+	for _, id := range []string{"t-asking", "t-waiting"} {
+		cook.says(id, "completed")
+		boss.hear(1, id, wire.ResponseCompleted)
+	}
+	require.Equal(t, "1.50", string(h.response("t-done").Result))
+	h.stop()
+	h.requireWholeRecord()
+}
+
+// Whoever has asked for work and does not run when the response comes gets it when it
+// runs again, also if the orchestrator was killed meanwhile: the latest, once.
+//
+// Rows: D-10, D-17, D-36, T-57.
+func TestDelegationSourceIsAway(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, kitchen(9), "boss", "cook", "help")
+	boss, cook := all[0], all[1]
+	for n := range 3 {
+		boss.asks(fmt.Sprint("t-", n), "cook")
+		cook.gets(fmt.Sprint("t-", n))
+	}
+	h.ask("agent", "stop", "boss")
+	cook.says("t-0", "in_progress")
+	cook.says("t-0", "completed", `"result":{"n":1.50}`)
+	cook.quiet()
+	h.ask("agent", "start", "boss")
+	boss = h.enter("boss")
+	require.Equal(t, `{"id":"t-0","status":"completed","result":{"n":1.50}}`, boss.hear(1, "t-0", wire.ResponseCompleted).line)
+	waitForThat(t, "a receipt", func() bool { return len(h.events(wire.EventTaskAnswered, "")) == 1 })
+
+	h.ask("agent", "stop", "boss")
+	cook.says("t-1", "in_progress", `"n":2.50`)
+	cook.says("t-2", "completed", `"result":3.50`)
+	cook.quiet()
+	require.NoError(t, h.process.Process.Kill())
+	h.await()
+	boss = h.cast("boss", "cook", "help")[0]
+	require.Equal(t, "3.50", string(boss.hear(1, "t-2", wire.ResponseCompleted).Result))
+	waitForThat(t, "a receipt", func() bool { return len(h.events(wire.EventTaskAnswered, "")) > 0 })
+	boss.die()
+	boss = h.enter("boss")
+	boss.quiet()
+	require.Empty(t, boss.words("t-0"), "what it has got it does not get again")
+	require.Empty(t, boss.words("t-2"))
+	h.stop()
+}

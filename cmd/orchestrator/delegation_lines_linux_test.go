@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// An agent asks another one for work, and is told what becomes of it: in the words in
+// which it was said, digit for digit, with all that nobody here knows, and nobody else
+// hears of it.
+//
+// Rows: D-01, D-02, D-03, D-04, D-07, D-08, D-10, D-11, D-13, D-14, D-17, D-18, D-21, D-22, D-26, D-31, D-32, D-33, D-35, D-36,
+// T-50.
+func TestDelegationIsWordForWord(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, kitchen(9), "boss", "cook", "help")
+	boss, cook, help := all[0], all[1], all[2]
+
+	boss.say(`{"x-first":[1.50,1e400,-0],"payload":{"n":12345678901234567890.10,"ID":"é\u00e9\u2028","":{"a":null,"A":[]}},` +
+		`"type":"cook","observability":{"baggage":{"b":2,"a":1.0,"ключ":"<&>"},"spanId":"00f067aa0ba902b7","traceId":"4bf92f3577b34da6a3ce929d0e0e4736","sampled":true},` +
+		`"routing":{"hops":[{}],"target":"cook"},"id":"t-1","context":{"user":"ann","mood":"\"good\"","timestamp":"2026-02-04T14:30:00.123+02:00"}}` + "\n")
+	w := cook.gets("t-1")
+	require.Equal(t, `{"x-first":[1.50,1e400,-0],"payload":{"n":12345678901234567890.10,"ID":"é\u00e9\u2028","":{"a":null,"A":[]}},`+
+		`"type":"cook","observability":{"baggage":{"b":2,"a":1.0,"ключ":"<&>"},"spanId":"00f067aa0ba902b7","traceId":"4bf92f3577b34da6a3ce929d0e0e4736","sampled":true},`+
+		`"routing":{"hops":[{}],"target":"cook","source":"boss","delegationChain":["boss"]},"id":"t-1","context":{"user":"ann","mood":"\"good\"","timestamp":"2026-02-04T14:30:00.123+02:00"}}`, w.line)
+
+	for n, line := range []string{
+		`{"id":"t-1","status":"pending"}`,
+		`{"status":"in_progress","id":"t-1","message":"the \u00f6ven is hot","percent":12.50}`,
+		`{"metadata":{"duration_ms":2000,"startedAt":"2026-02-04T14:30:00Z","completedAt":"2026-02-04T14:30:02Z","agent":"cook","retryCount":0,"kelvin":4e2},` +
+			`"artifacts":[{"type":"application/json","name":"data.json","content":"{\"key\": \u0022value\u0022}"},{"name":"photo","type":"image/png","ref":"s3://x"}],` +
+			`"result":{"n":98765432109876543210,"e":1E+2,"text":"\u003c&>","l":[[],{}]},"id":"t-1","status":"completed","odd":false}`,
+	} {
+		cook.say(line + "\n")
+		require.Equal(t, line, boss.hear(1, "t-1", []string{"pending", "in_progress", "completed"}[n]).line)
+		require.Equal(t, []wire.TaskState{wire.TaskAssigned, wire.TaskRunning, wire.TaskDone}[n], h.taskState("t-1"))
+	}
+	boss.quiet()
+	cook.quiet()
+	help.quiet()
+	require.Equal(t, []string{"pending", "in_progress", "completed"}, boss.kinds("t-1"))
+	require.Equal(t, []string{aRequest}, cook.kinds("t-1"))
+	require.Empty(t, help.words("t-1"), "it is told nobody else")
+	require.Len(t, help.all(), 1)
+	require.Len(t, boss.all(), 4, "nothing that was granted is answered besides")
+
+	boss.say(`{"id":"t-2","type":"cook","payload":{}}` + "\n")
+	w = cook.gets("t-2")
+	require.Equal(t, fmt.Sprintf(`{"id":"t-2","type":"cook","payload":{},"routing":{"source":"boss","delegationChain":["boss"],"target":"cook"},"observability":{"traceId":%q,"spanId":%q}}`,
+		wire.TraceIDOf([]byte("t-2")), wire.SpanIDOf([]byte("t-2"))), w.line)
+	cook.says("t-2", "completed", `"result":null`)
+	require.Equal(t, `{"id":"t-2","status":"completed","result":null}`, boss.hear(1, "t-2", "completed").line)
+	h.stop()
+}
+
+// Where nobody is named, whoever can do it and can begin first gets it, be it asked by
+// an agent or by a person; whoever is named gets it, room or not.
+//
+// Rows: D-02, D-09, D-11, D-16, D-20, D-36.
+func TestDelegationFindsSomebody(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, crowded+doer("boss", 9)+doer("ann", 1, "cook")+doer("bea", 1, "cook", "wash")+doer("any", 1), "boss", "ann", "bea", "any")
+	boss, ann, bea, any := all[0], all[1], all[2], all[3]
+	boss.asks("t-1", "cook")
+	ann.gets("t-1")
+	boss.asks("t-2", "cook", of("ann")) // who has no room now
+	boss.quiet()
+	require.Equal(t, "ann", h.shownTask("t-2").AssignedTo)
+	h.write("request.json", `{"type":"cook","payload":{"by":"a person"}}`)
+	id := strings.TrimSpace(h.ask("task", "submit", "request.json", "-q"))
+	w := bea.gets(id)
+	require.JSONEq(t, `{"by":"a person"}`, string(w.Payload))
+	require.Equal(t, wire.TaskRouting{Source: "orchestrator", Target: "bea", Chain: []string{"orchestrator"}}, w.Routing)
+	boss.asks("t-3", "whatever", of("any")) // who says nothing of itself
+	any.gets("t-3")
+	require.Equal(t, wire.TaskAssigned, h.taskState("t-2"))
+	require.Equal(t, []string{}, append([]string{}, ann.kinds("t-2")...), "it waits")
+
+	ann.says("t-1", "completed")
+	ann.gets("t-2")
+	bea.says(id, "completed", `"result":"soup"`)
+	waitForThat(t, "an end of all", func() bool { return h.taskState(id) == wire.TaskDone })
+	require.Equal(t, `"soup"`, string(h.response(id).Result))
+	require.Empty(t, boss.words(id))
+	h.stop()
+}
+
+// A task that goes on to others, and they hand on parts of it: whoever has had it in
+// hand is in the chain, the trace and the baggage go with it and so do conversation and
+// user, each answers who has asked it, and nobody gets back what they had.
+//
+// Rows: D-05, D-06, D-07, D-10, D-12, D-13, D-14, D-15, D-17, D-26, T-50.
+func TestDelegationChain(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, crowded+doer("ann", 1)+doer("bea", 1)+doer("cat", 1), "ann", "bea", "cat")
+	ann, bea, cat := all[0], all[1], all[2]
+	const baggage = `{"tenant":"x","n":12345678901234567890,"deep":{"b":1,"a":[1.50]}}`
+	trace := `"observability":{"traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7","baggage":` + baggage + `}`
+	h.operated(nil, "submit-task-request", requesting("t-1", "dine", of("ann"), trace, `"context":{"conversationId":"c-1","user":"eve","priority":"high"}`))
+	first := ann.gets("t-1")
+	require.Equal(t, []string{"orchestrator"}, first.Routing.Chain)
+	ann.says("t-1", "in_progress")
+
+	ann.asks("t-2", "cook", of("bea")) // it has one task in hand: this is a part of it
+	second := bea.gets("t-2")
+	require.Equal(t, wire.TaskRouting{Source: "ann", Target: "bea", Chain: []string{"orchestrator", "ann"}}, second.Routing)
+	require.Equal(t, wire.TaskContext{ConversationID: "c-1", ParentTaskID: "t-1", User: "eve"}, second.Context)
+	bea.says("t-2", "in_progress")
+	bea.asks("t-3", "wash", of("cat"), `"context":{"parentTaskId":"t-2","user":"pat"}`, `"observability":{"spanId":"b7ad6b7169203331"}`)
+	third := cat.gets("t-3")
+	require.Equal(t, wire.TaskRouting{Source: "bea", Target: "cat", Chain: []string{"orchestrator", "ann", "bea"}}, third.Routing)
+	require.Equal(t, wire.TaskContext{ConversationID: "c-1", ParentTaskID: "t-2", User: "pat"}, third.Context)
+	require.Equal(t, "b7ad6b7169203331", third.Observability.SpanID)
+	for _, w := range []aWord{first, second, third} {
+		require.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", w.Observability.TraceID)
+		require.Equal(t, baggage, string(w.Observability.Baggage))
+	}
+
+	cat.says("t-3", "in_progress")
+	for _, back := range []string{"ann", "bea", "cat"} {
+		cat.asks("t-"+back, "dry", of(back))
+		w := cat.hear(1, "t-"+back, "failed")
+		require.Equal(t, wire.FaultGraphCycle, w.Error.Code)
+		require.Contains(t, string(w.Error.Details), `["orchestrator","ann","bea","cat"]`)
+		require.False(t, w.Error.Recoverable)
+		require.Equal(t, exitNotFound, h.fails("task", "show", "t-"+back))
+	}
+	cat.asks("t-4", "dry", `"routing":{"target":"ann","delegationChain":[]}`) // nobody gets rid of the chain
+	require.Equal(t, wire.FaultGraphCycle, cat.hear(1, "t-4", "failed").Error.Code)
+	require.Len(t, ann.words("t-4"), 0)
+
+	cat.says("t-3", "completed", `"result":3`)
+	require.Equal(t, "3", string(bea.hear(1, "t-3", "completed").Result))
+	bea.says("t-2", "failed", failing("X", false))
+	require.Equal(t, "X", ann.hear(1, "t-2", "failed").Error.Code)
+	ann.says("t-1", "completed", `"result":{"all":"the same"}`)
+	h.waitForState("t-1", wire.TaskDone)
+	require.Empty(t, ann.words("t-3"), "who has not asked hears nothing")
+	require.Empty(t, cat.words("t-2"))
+
+	var reply wire.TaskList
+	h.operated(&reply, "query-tasks", `{"conversationId":"c-1"}`)
+	require.Len(t, reply.Tasks, 3)
+	require.Equal(t, "t-2", h.shownTask("t-3").ParentTaskID)
+	require.Equal(t, "t-1", h.shownTask("t-2").ParentTaskID)
+	h.stop()
+}
+
+// fails runs a verb that must be answered with no, and returns how.
+func (s *stage) fails(args ...string) int {
+	s.t.Helper()
+	stdout, stderr, code := s.call(args...)
+	require.NotEqual(s.t, exitOK, code, "%v: %s%s", args, stdout, stderr)
+	return code
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// A request that is refused is no task: who has asked is told why, by a response, and
+// nobody else hears of it; its id can be used for a better one.
+//
+// Rows: D-01, D-02, D-03, D-04, D-08, D-09, D-10, D-11, D-12, D-16, D-23, D-29, D-30, D-39.
+func TestDelegationRefused(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, kitchen(9), "boss", "cook", "help")
+	boss, cook, help := all[0], all[1], all[2]
+	for n, bad := range []struct {
+		more, code string
+		says       []string // of the details
+	}{
+		{`"payload":[1]`, wire.FaultInvalidInput, []string{`"pointer":"/payload"`}},
+		{`"payload":"text"`, wire.FaultInvalidInput, []string{`"pointer":"/payload"`}},
+		{`"payload":null`, wire.FaultInvalidInput, []string{`"pointer":"/payload"`}},
+		{`"payload":{},"context":{"priority":"asap","timestamp":"yesterday"}`, wire.FaultInvalidInput, []string{`/context/priority`, `/context/timestamp`}},
+		{`"payload":{},"context":[],"routing":7`, wire.FaultInvalidInput, []string{`"/context"`, `"/routing"`}},
+		{`"payload":{},"routing":{"delegationChain":["x",3]}`, wire.FaultInvalidInput, []string{`/routing/delegationChain/1`}},
+		{`"payload":{},"observability":{"baggage":[]}`, wire.FaultInvalidInput, []string{`/observability/baggage`}},
+		{`"payload":{},"observability":{"baggage":{"b":"` + strings.Repeat("x", 16<<10) + `"}}`, wire.FaultInvalidInput, []string{`/observability/baggage`}},
+		{`"payload":{},"payload":{}`, wire.FaultInvalidInput, nil},
+		{`"payload":` + strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), wire.FaultInvalidInput, nil},
+		{`"payload":{},"routing":{"target":"kook"}`, wire.FaultAgentNotFound, []string{`"target":"kook"`}},
+		{`"payload":{},"routing":{"target":"help"}`, wire.FaultCapabilityNotFound, []string{`wash`}},
+		{`"payload":{},"routing":{"target":"boss"}`, wire.FaultGraphCycle, []string{`["boss"]`}},
+		{`"payload":{},"routing":{"delegationChain":["cook"]}`, wire.FaultGraphCycle, []string{`["cook","boss"]`}},
+		{`"payload":{},"routing":{"source":"help","target":"cook"}`, wire.FaultDelegation, []string{`/routing/source`}},
+	} {
+		boss.say(fmt.Sprintf(`{"id":"t-%d","type":"cook",%s}`+"\n", n, bad.more))
+		w := boss.hear(1, fmt.Sprint("t-", n), wire.ResponseFailed)
+		require.Equal(t, bad.code, w.Error.Code, "%.300s: %s", bad.more, w.line)
+		require.NotEmpty(t, w.Error.Message)
+		require.False(t, w.Error.Recoverable)
+		for _, part := range bad.says {
+			require.Contains(t, string(w.Error.Details), part)
+		}
+		require.Equal(t, exitNotFound, h.fails("task", "show", fmt.Sprint("t-", n)), "it is no task")
+	}
+	boss.asks("t-fly", "fly")
+	require.Equal(t, wire.FaultCapabilityNotFound, boss.hear(1, "t-fly", wire.ResponseFailed).Error.Code)
+	boss.say(`{"id":77,"type":"cook","payload":{}}` + "\n") // an id that no response can have
+	m := boss.wait("the refusal", func(m *message) bool { return string(m.CorrelationID) == "77" })
+	require.Equal(t, "INVALID_REQUEST", m.Error.Code)
+	require.Equal(t, "/id", m.Error.Details["pointer"])
+	for _, a := range []*actor{cook, help} {
+		a.quiet()
+		require.Len(t, a.all(), 1, "%s hears of it", a.name)
+	}
+	require.JSONEq(t, `{"tasks":[]}`, h.everyTask())
+
+	boss.asks("t-0", "cook") // the first of them, as it should be
+	cook.gets("t-0")
+	h.stop()
+}
+
+// everyTask are all tasks, as they are listed.
+func (s *stage) everyTask() string {
+	s.t.Helper()
+	status, body := s.operate("query-tasks", `{"limit":100000}`)
+	require.Equal(s.t, 200, status)
+	return string(body)
+}
+
+// An id is that of one task for good: the same request once more has no second effect
+// and is told how the task stands, another one is refused, whoever says it. What is
+// said about a task is no second task.
+//
+// Rows: D-01, D-36, D-39, T-32.
+func TestDelegationSaidAgain(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, kitchen(9), "boss", "cook", "help")
+	boss, cook, help := all[0], all[1], all[2]
+	boss.asks("t-1", "cook", of("cook"))
+	cook.gets("t-1")
+	boss.asks("t-1", "cook", of("cook"), `"context":{"user":"ann"}`) // which asks for nothing else
+	w := boss.hear(1, "t-1", wire.ResponsePending)
+	require.Equal(t, "cook", w.Metadata.Agent)
+	cook.says("t-1", "in_progress", `"message":"half"`)
+	boss.hear(1, "t-1", wire.ResponseInProgress)
+	boss.asks("t-1", "cook", of("cook"))
+	require.Equal(t, "half", boss.hear(2, "t-1", wire.ResponseInProgress).Message)
+
+	for n, other := range []string{
+		requesting("t-1", "taste", of("cook")), requesting("t-1", "cook"),
+		`{"id":"t-1","type":"cook","payload":{"n":1},"routing":{"target":"cook"}}`,
+	} {
+		boss.say(other + "\n")
+		waitForThat(t, "refusal", func() bool { return len(boss.answers("t-1")) > n })
+		m := boss.answers("t-1")[n]
+		require.Equal(t, "INVALID_REQUEST", m.Error.Code)
+		require.Equal(t, "id_reused", m.Error.Details["reason"])
+	}
+	help.asks("t-1", "cook", of("cook"))
+	require.Equal(t, "id_reused", help.declined("t-1").Details["reason"], "whoever says it")
+	cook.quiet()
+	require.Equal(t, []string{aRequest}, cook.kinds("t-1"))
+
+	cook.says("t-1", "completed", `"result":1`)
+	boss.hear(1, "t-1", wire.ResponseCompleted)
+	boss.asks("t-1", "cook", of("cook"))
+	require.Equal(t, "1", string(boss.hear(2, "t-1", wire.ResponseCompleted).Result))
+	cook.quiet()
+	require.Equal(t, []string{aRequest}, cook.kinds("t-1"), "it is not done again")
+	require.Equal(t, wire.TaskDone, h.taskState("t-1"))
+	h.stop()
+}
+
+// A response that makes no sense is refused to the agent that has said it, one that is
+// odd is noted, and one that comes too late counts for nothing. What looks like one and
+// is none is a line of the log.
+//
+// Rows: D-18, D-19, D-23, D-26, D-27, D-29, D-33, D-41, T-33.
+func TestDelegationBadResponses(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, kitchen(9), "boss", "cook", "help")
+	boss, cook, help := all[0], all[1], all[2]
+	boss.asks("t-1", "cook")
+	cook.gets("t-1")
+	for n, bad := range [][2]string{
+		{`"status":"in_progress","result":{}`, "/result"},
+		{`"status":"completed","metadata":{"duration_ms":"long"}`, "/metadata/duration_ms"},
+		{`"status":"completed","artifacts":{"name":"a"}`, "/artifacts"},
+		{`"status":"completed","artifacts":[{"name":"a","type":"text/plain"}]`, "/artifacts/0/content"},
+		{`"status":"completed","artifacts":[{"name":"a","type":"t","content":"","ref":"sha256:` + strings.Repeat("0", 64) + `"}]`, "/artifacts/0/ref"},
+		{`"status":"failed","error":"it broke"`, "/error"},
+		{`"status":"done"`, "/status"},
+		{`"status":"COMPLETED"`, "/status"},
+		{`"status":7`, "/status"},
+	} {
+		cook.say(`{"id":"t-1",` + bad[0] + "}\n")
+		waitForThat(t, "refusal", func() bool { return len(cook.answers("t-1")) > n })
+		m := cook.answers("t-1")[n]
+		require.Equal(t, []any{"response:error", "INVALID_REQUEST", bad[1]}, []any{m.Type, m.Error.Code, m.Error.Details["pointer"]}, m.line)
+	}
+	for _, none := range []string{
+		`{"id":"t-1","status":"done","x":1}`, `{"id":"t-1","status":"completed","type":null,"x":1}`,
+		`{"ID":"t-1","status":"completed"}`, `{"id":"t-unknown","status":"completed"}`, `{"id":"t-unknown","status":"done"}`,
+	} {
+		cook.say(none + "\n")
+	}
+	help.says("t-1", "completed") // it has not got the task
+	boss.says("t-1", "completed")
+	for _, a := range all {
+		a.quiet()
+	}
+	require.Equal(t, wire.TaskAssigned, h.taskState("t-1"), "nothing has changed")
+	require.Empty(t, boss.words("t-1"))
+	require.Len(t, cook.all(), 1+9+1, "and nothing else is answered")
+	require.Contains(t, h.lines("cook", wire.StreamOut), `{"id":"t-1","status":"done","x":1}`)
+	require.Contains(t, h.lines("help", wire.StreamOut), `{"id":"t-1","status":"completed"}`)
+
+	cook.says("t-1", "in_progress", `"metadata":{"agent":"chef","durationMs":7}`)
+	boss.hear(1, "t-1", wire.ResponseInProgress)
+	var odd []string
+	for _, e := range h.waitForEvents(2, wire.EventDocumentOdd, "") {
+		odd = append(odd, e.Text)
+	}
+	require.Contains(t, strings.Join(odd, "\n"), `chef`)
+	require.Contains(t, strings.Join(odd, "\n"), `duration_ms`)
+	require.Equal(t, "chef", h.response("t-1").Metadata.Agent, "it is passed on as it was said")
+	require.Equal(t, "cook", h.shownTask("t-1").AssignedTo, "and nobody believes it")
+
+	cook.says("t-1", "failed")
+	boss.hear(1, "t-1", wire.ResponseFailed)
+	failed := h.shownTask("t-1")
+	require.Contains(t, failed.Error, wire.FaultInternal)
+	h.waitForEvents(3, wire.EventDocumentOdd, "")
+	for _, late := range []string{`"status":"completed","result":1`, `"status":"failed"`, `"status":"in_progress"`, `"status":"cancelled"`} {
+		cook.say(`{"id":"t-1",` + late + "}\n")
+	}
+	cook.quiet()
+	boss.quiet()
+	require.Equal(t, []string{"in_progress", "failed"}, boss.kinds("t-1"))
+	require.Equal(t, failed, h.shownTask("t-1"))
+	h.stop()
+	told := int64(0)
+	for _, e := range h.events(wire.EventRefused, "cook") {
+		told += e.Figures.Count
+	}
+	require.Equal(t, int64(9+4), told, "people are told of all of them")
+	late := 0
+	for _, entry := range h.audited() {
+		if why, _ := entry["why"].(string); entry["type"] == "task:response" && strings.Contains(why, "is failed and cannot be responded to") {
+			late++
+		}
+	}
+	require.Equal(t, 4, late, "each of them is in the audit")
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// traced asks with a traceparent, and returns the answer with its own.
+func (v *visitor) traced(request, body, traceparent string) (answer *reply, place string) {
+	v.hub.t.Helper()
+	method, path, _ := strings.Cut(request, " ")
+	asked, err := http.NewRequestWithContext(v.hub.t.Context(), method, v.hub.url+"/api/v1"+path, strings.NewReader(body))
+	require.NoError(v.hub.t, err)
+	asked.Header.Set(v.header, v.credential)
+	asked.Header.Set("traceparent", traceparent)
+	got, err := v.client.Do(asked)
+	require.NoError(v.hub.t, err)
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	require.NoError(v.hub.t, err)
+	answer = &reply{status: got.StatusCode, header: got.Header, text: strings.TrimSpace(string(text))}
+	v.hub.requireLike(method+" /api/v1"+path, answer)
+	return answer, got.Header.Get("traceparent")
+}
+
+// blocks are what every view of a task that was handed on shows of that.
+type blocks struct {
+	Context       json.RawMessage `json:"context"`
+	Routing       json.RawMessage `json:"routing"`
+	Observability json.RawMessage `json:"observability"`
+}
+
+// What was handed on is seen in every way in which tasks are seen, and what became of it
+// is asked for at every door, by those whose task it is.
+//
+// Rows: D-05, D-06, D-07, D-08, D-09, D-10, D-12, D-13, D-14, D-31, D-32, D-33, D-34, D-40.
+func TestDelegationViews(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, listeners+quick+strings.TrimPrefix(kitchen(9), quick), "boss", "cook", "help")
+	all := h.open("boss", "cook", "help")
+	boss, cook, help := all[0], all[1], all[2]
+	ann, program := h.person(), h.program("boss")
+	const context = `{"conversationId":"c-1","parentTaskId":"elsewhere","user":"eve","timestamp":"2026-02-04T14:30:00Z","priority":"urgent"}`
+	const trace = `{"traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7","baggage":{"n":12345678901234567890,"b":[1.50]}}`
+	boss.asks("t-1", "cook", `"context":`+context, `"observability":`+trace)
+	cook.gets("t-1")
+	cook.says("t-1", "in_progress", `"message":"half"`)
+	boss.hear(1, "t-1", wire.ResponseInProgress)
+
+	shown := func(text string, below ...string) blocks {
+		var found blocks
+		value := json.RawMessage(text)
+		for _, key := range below {
+			var members map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal(value, &members), text)
+			value = members[key]
+		}
+		require.NoError(t, json.Unmarshal(value, &found), text)
+		return found
+	}
+	for name, b := range map[string]blocks{
+		"over stdio":     shown(string(boss.granted(nil, "get-task", `{"taskId":"t-1"}`).Payload), "task"),
+		"by its agent":   shown(string(cook.granted(nil, "get-task", `{"taskId":"t-1"}`).Payload), "task"),
+		"over HTTP":      shown(ann.gets(nil, "GET /tasks/t-1", "").text),
+		"with a key":     shown(program.gets(nil, "GET /server/tasks/t-1", "").text),
+		"on the command": shown(h.ask("task", "show", "t-1", "--json"), "task"),
+	} {
+		require.JSONEq(t, context, string(b.Context), name)
+		require.JSONEq(t, `{"source":"boss","target":"cook","delegationChain":["boss"]}`, string(b.Routing), name)
+		require.JSONEq(t, trace, string(b.Observability), name)
+		require.Contains(t, string(b.Observability), `12345678901234567890`, name)
+	}
+	card := h.ask("task", "show", "t-1")
+	for _, words := range []string{"boss", "cook", "c-1", "eve", "4bf92f3577b34da6a3ce929d0e0e4736", "12345678901234567890"} {
+		require.Contains(t, card, words)
+	}
+
+	// a conversation holds tasks together
+	boss.asks("t-2", "cook", `"context":{"conversationId":"c-1"}`)
+	boss.asks("t-3", "cook", `"context":{"conversationId":"c-2"}`)
+	boss.quiet()
+	require.Equal(t, []string{"t-1", "t-2"}, boss.tasks(`{"conversationId":"c-1"}`))
+	require.Empty(t, boss.tasks(`{"conversationId":"c-3"}`))
+	require.Equal(t, "t-1\nt-2\n", h.ask("task", "ls", "-q", "--conversation", "c-1"))
+
+	// what became of it
+	cook.says("t-1", "completed", `"result":{"n":1.50}`, `"metadata":{"x":2.50}`, `"odd":[]`)
+	boss.hear(1, "t-1", wire.ResponseCompleted)
+	said := boss.granted(nil, "get-task-response", `{"taskId":"t-1"}`).Payload
+	var over aWord
+	require.NoError(t, json.Unmarshal(said, &over))
+	require.Equal(t, `{"n":1.50}`, string(over.Result))
+	require.Equal(t, "cook", over.Metadata.Agent)
+	require.Zero(t, *over.Metadata.RetryCount)
+	began, ok := wire.ParseTime(over.Metadata.StartedAt)
+	require.True(t, ok)
+	ended, ok := wire.ParseTime(over.Metadata.CompletedAt)
+	require.True(t, ok)
+	require.Equal(t, ended.Sub(began).Milliseconds(), *over.Metadata.DurationMS)
+	require.Contains(t, string(said), `"x":2.50`)
+	for _, v := range []*visitor{ann, program} {
+		answer, place := v.traced("POST /operations/get-task-response", `{"taskId":"t-1"}`, "")
+		require.Equal(t, http.StatusOK, answer.status, answer.text)
+		require.JSONEq(t, string(said), answer.text)
+		require.Equal(t, "00-4bf92f3577b34da6a3ce929d0e0e4736-"+wire.SpanIDOf([]byte("t-1"))+"-01", place)
+	}
+	require.JSONEq(t, string(said), withoutVersion(t, h.ask("task", "response", "t-1", "--json")))
+	help.refused("UNAUTHORIZED", "get-task-response", `{"taskId":"t-1"}`)
+	help.refused("NOT_FOUND", "get-task-response", `{"taskId":"t-9"}`)
+	h.stop()
+}
+
+// withoutVersion is what the program has answered to programs, without its version.
+func withoutVersion(t *testing.T, text string) string {
+	t.Helper()
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(text), &members), text)
+	delete(members, "format_version")
+	rest, err := json.Marshal(members)
+	require.NoError(t, err)
+	return string(rest)
+}
+
+// Work that is asked for over HTTP: the header says in which trace it is, unless the
+// request does, and the answer has one of its own. Programs with a key ask as their
+// agent, which hears the responses; people have no stdin, and ask.
+//
+// Rows: D-10, D-13, D-15, D-16, D-29, D-39, K-18.
+func TestDelegationOverHTTP(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, listeners+quick+strings.TrimPrefix(kitchen(9), quick), "boss", "cook", "help")
+	all := h.open("boss", "cook", "help")
+	boss, cook := all[0], all[1]
+	ann, program := h.person(), h.program("boss")
+	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	const submit = "POST /operations/submit-task-request"
+	for n, row := range []struct {
+		who          *visitor
+		header, more string
+		trace, span  string
+		source       string
+	}{
+		{ann, "00-" + trace + "-" + span + "-01", ``, trace, span, "orchestrator"},
+		{program, "00-" + trace + "-" + span + "-00", `,"observability":{"baggage":{"b":1.50}}`, trace, span, "boss"},
+		{ann, "00-" + trace + "-" + span + "-01", `,"observability":{"traceId":"own"},"routing":{"source":"a program"}`, "own", wire.SpanIDOf([]byte("t-2")), "a program"},
+		{ann, "00-nonsense-01", ``, wire.TraceIDOf([]byte("t-3")), wire.SpanIDOf([]byte("t-3")), "orchestrator"},
+	} {
+		id := fmt.Sprint("t-", n)
+		answer, place := row.who.traced(submit, fmt.Sprintf(`{"id":%q,"type":"cook","payload":{}%s}`, id, row.more), row.header)
+		require.Equal(t, http.StatusOK, answer.status, answer.text)
+		require.Contains(t, answer.text, `"status":"pending"`)
+		w := cook.gets(id)
+		require.Equal(t, []string{row.trace, row.span, row.source}, []string{w.Observability.TraceID, w.Observability.SpanID, w.Routing.Source})
+		want := ""
+		if wire.IsTraceID(row.trace) {
+			want = "00-" + row.trace + "-" + wire.SpanIDOf([]byte(id)) + "-01"
+		}
+		require.Equal(t, want, place)
+		cook.says(id, "completed", `"result":1`)
+	}
+	boss.hear(1, "t-1", wire.ResponseCompleted)
+	boss.quiet()
+	for _, id := range []string{"t-0", "t-2", "t-3"} {
+		require.Empty(t, boss.words(id))
+	}
+
+	for _, bad := range []struct {
+		who             *visitor
+		body            string
+		status          int
+		code, at, fault string
+	}{
+		{ann, `{"id":"n","type":"cook","payload":[]}`, 400, "invalid", "/payload", ""},
+		{ann, `{"id":"n","type":"cook","payload":{},"context":{"priority":"soon"}}`, 400, "invalid", "/context/priority", ""},
+		{ann, `{"id":"n","type":"fly","payload":{}}`, 404, "not_found", "", "capability_not_found"},
+		{ann, `{"id":"n","type":"cook","payload":{},"routing":{"target":"x"}}`, 404, "not_found", "", "agent_not_found"},
+		{program, `{"id":"n","type":"cook","payload":{},"routing":{"target":"boss"}}`, 409, "conflict", "", "cycle"},
+		{program, `{"id":"n","type":"cook","payload":{},"routing":{"source":"cook"}}`, 403, "denied", "/routing/source", ""},
+		{ann, `{"id":"n","type":"cook","payload":{},"routing":{"source":"cook"}}`, 403, "denied", "/routing/source", ""},
+		{ann, `{"id":"t-1","type":"cook","payload":{"n":1}}`, 400, "invalid", "/id", "id_reused"},
+	} {
+		r := bad.who.ask(strings.Replace(submit, " ", " /api/v1", 1), bad.body)
+		require.Equal(t, bad.status, r.status, "%s: %s", bad.body, r.text)
+		var refusal refusalOfHub
+		require.NoError(t, json.Unmarshal([]byte(r.text), &refusal))
+		require.Equal(t, bad.code, refusal.Error.Code, r.text)
+		if bad.at != "" {
+			require.Contains(t, fmt.Sprint(refusal.Error.Details["pointer"]), bad.at, r.text)
+		}
+		if bad.fault != "" {
+			require.Equal(t, bad.fault, refusal.Error.Details["reason"], r.text)
+		}
+	}
+	h.stop()
+}
+
+// The schemas that ship describe what goes to and fro, and the program checks lines
+// that are not said yet.
+//
+// Rows: D-01, D-02, D-03, D-18, D-19, D-27, D-42, T-33.
+func TestDelegationSchemas(t *testing.T) {
+	t.Parallel()
+	h, all := plot(t, kitchen(9), "boss", "cook", "help")
+	boss, cook := all[0], all[1]
+	schema := func(name string) *jsonschema.Schema {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(h.ask("schema", name)))
+		require.NoError(t, err)
+		c := jsonschema.NewCompiler()
+		require.NoError(t, c.AddResource("urn:it", value))
+		compiled, err := c.Compile("urn:it")
+		require.NoError(t, err)
+		return compiled
+	}
+	like := func(s *jsonschema.Schema, line string) error {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		require.NoError(t, err)
+		return s.Validate(value)
+	}
+	request, response, act := schema("task-request"), schema("task-response"), schema("task-act")
+	asked := requesting("t-1", "cook", `"context":{"priority":"low","user":null}`, `"observability":{"baggage":{}}`, `"x":1`)
+	boss.say(asked + "\n")
+	require.NoError(t, like(request, cook.gets("t-1").line))
+	boss.acts("t-1", wire.ActStatus, `{}`)
+	require.NoError(t, like(act, cook.hear(1, "t-1", wire.ActStatus).line))
+	cook.says("t-1", "failed", failing("X", true), `"artifacts":[{"name":"a","type":"t","content":""}]`)
+	require.NoError(t, like(response, boss.hear(1, "t-1", wire.ResponseFailed).line))
+	boss.asks("t-2", "fly")
+	require.NoError(t, like(response, boss.hear(1, "t-2", wire.ResponseFailed).line))
+	require.NoError(t, like(request, asked))
+
+	bad := []string{`{"id":"t","type":"cook","payload":[]}`, `{"id":"t","status":"in_progress","result":{}}`, `{"id":"t","type":"task.update","payload":{}}`}
+	for n, s := range []*jsonschema.Schema{request, response, act} {
+		require.Error(t, like(s, bad[n]))
+	}
+	h.write("lines", asked+"\n"+strings.Join(bad, "\n")+"\na log line\n")
+	stdout, stderr, code := h.call("schema", "--check", "lines")
+	require.Equal(t, exitNo, code, stderr)
+	for _, wrong := range []string{"line 2  task:request  /payload", "line 3  task:response  /result", "line 4  task:update  /payload/input"} {
+		require.Contains(t, stdout, wrong)
+	}
+	require.NotContains(t, stdout, "line 1 ")
+	h.write("lines", asked+"\n")
+	h.ask("schema", "--check", "lines")
+	h.stop()
+}

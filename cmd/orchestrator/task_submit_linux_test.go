@@ -1,0 +1,363 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// delegationManual is what the samples of the page on delegation are.
+type delegationManual struct {
+	hcl             []string
+	request, answer string
+	acts            []string
+	agent           string
+}
+
+func readDelegationManual(t *testing.T) (m delegationManual) {
+	t.Helper()
+	for _, sample := range fences(t, "help/delegation.md") {
+		text := strings.Join(sample.lines, "\n") + "\n"
+		switch {
+		case sample.lang == "hcl":
+			m.hcl = append(m.hcl, text)
+		case sample.lang == "sh":
+			m.agent = text
+		case sample.lang == "json" && len(sample.lines) > 1:
+			m.acts = sample.lines
+		case sample.lang == "json" && strings.Contains(text, `"status"`):
+			m.answer = text
+		case sample.lang == "json":
+			m.request = text
+		}
+	}
+	return m
+}
+
+// The samples of the page on delegation make sense.
+func TestTheManualsDelegationMakesSense(t *testing.T) {
+	m := readDelegationManual(t)
+	file := t.TempDir() + "/orchestrator.hcl"
+	require.NoError(t, os.WriteFile(file, []byte(strings.Join(m.hcl, "")), 0o600))
+	c, problems := config.Load(file, config.Options{})
+	require.Empty(t, problems)
+	require.Equal(t, 3, c.Scheduler.DelegationRetries)
+	request, wrong := wire.ReadTaskRequest([]byte(m.request), checkedDepth)
+	require.Nil(t, wrong)
+	require.Empty(t, request.Notes)
+	response, wrong := wire.ReadTaskResponse([]byte(m.answer), checkedDepth)
+	require.Nil(t, wrong)
+	require.Empty(t, response.Notes)
+	require.Equal(t, request.ID, response.ID)
+	require.Len(t, m.acts, 3)
+	for _, line := range m.acts {
+		act, wrong := wire.ReadTaskAct([]byte(line), checkedDepth)
+		require.Nil(t, wrong, line)
+		require.Equal(t, request.ID, act.ID)
+	}
+}
+
+// serving waits until the orchestrator answers.
+func (s *stage) serving() {
+	s.t.Helper()
+	waitForThat(s.t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == exitOK })
+}
+
+// The agent of the page does the request of the page, and what came of it can be
+// looked at.
+//
+// Rows: D-05, D-36.
+func TestTaskSubmit(t *testing.T) {
+	t.Parallel()
+	m := readDelegationManual(t)
+	s := newStage(t, strings.Join(m.hcl, ""), "linguist.sh", m.agent, "request.json", m.request).up("--json")
+	s.serving()
+	shown := s.ask("task", "submit", "request.json", "--wait")
+	require.Regexp(t, `^greeting-1 (pending|in_progress|completed), with linguist`, shown)
+	require.Regexp(t, `(?m)^greeting-1  completed\n  agent      linguist\n`, shown)
+	require.Contains(t, shown, "\n  result     {\"text\":\"bonjour\"}\n  artifacts  greeting.txt  text/plain  7 bytes\n")
+
+	// it is looked at
+	require.Equal(t, "bonjour", s.ask("task", "response", "greet", "--artifact", "greeting.txt"))
+	require.Contains(t, s.ask("task", "response", "greeting-1"), "  artifacts  greeting.txt  text/plain  7 bytes\n")
+	shown = s.ask("task", "show", "greet")
+	for _, row := range []string{
+		`  asked by      orchestrator`, `  asked of      linguist`, `  by way of     orchestrator`, `  conversation  guide`,
+		`  trace         [0-9a-f]{32}`, `  span          [0-9a-f]{16}`, `  artifacts     greeting.txt  text/plain  7 bytes`,
+	} {
+		require.Regexp(t, "(?m)^"+row+"$", shown)
+	}
+	require.NotContains(t, shown, "requires")
+
+	// the same once more is the same, and is said to programs
+	require.Equal(t, "greeting-1\n", s.ask("task", "submit", "request.json", "-q"))
+	var document struct {
+		FormatVersion string            `json:"format_version"`
+		ID            string            `json:"id"`
+		Status        string            `json:"status"`
+		Metadata      wire.TaskMetadata `json:"metadata"`
+	}
+	for _, more := range [][]string{{"--json"}, {"--json", "--wait"}} {
+		require.NoError(t, json.Unmarshal([]byte(s.ask(append([]string{"task", "submit", "request.json"}, more...)...)), &document))
+		require.Equal(t, []string{wire.FormatVersion, "greeting-1", "completed"}, []string{document.FormatVersion, document.ID, document.Status})
+		require.Equal(t, "linguist", document.Metadata.Agent)
+	}
+
+	// one without an id has a new one each time
+	s.write("other.json", `{"type": "translate",`+"\n"+` "payload": {"n": 1.00E+2}}`)
+	first, second := s.ask("task", "submit", "other.json", "-q"), s.ask("task", "submit", "other.json", "-q")
+	require.NotEqual(t, first, second)
+	require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\n$`, first)
+	require.Contains(t, s.ask("task", "show", strings.TrimSpace(first), "--json"), `"payload":{"n":1.00E+2}`)
+	s.ask("task", "wait", strings.TrimSpace(first), strings.TrimSpace(second))
+
+	// a conversation has its own
+	require.Equal(t, "greeting-1\n", s.ask("task", "ls", "--conversation", "guide", "-q"))
+	require.Contains(t, s.ask("task", "ls", "--conversation", "nothing"), "No task is like that.")
+	require.Len(t, strings.Fields(s.ask("task", "ls", "-q")), 3)
+	s.stop()
+}
+
+// What is wrong with a request is said with its place, before anybody is asked; and
+// what does not fit, by who was asked.
+//
+// Rows: D-10, D-16, D-39.
+func TestTaskSubmitRefused(t *testing.T) {
+	t.Parallel()
+	m := readDelegationManual(t)
+	s := newStage(t, strings.Join(m.hcl, ""), "linguist.sh", m.agent, "request.json", m.request)
+	refused := func(exit int, request string, lines ...string) {
+		t.Helper()
+		s.write("odd.json", request)
+		stdout, said, code := s.call("task", "submit", "odd.json", "--wait")
+		require.Equal(t, exit, code, said)
+		require.Empty(t, stdout)
+		require.Equal(t, "Error: "+strings.Join(lines, "\n  = ")+"\n", said)
+	}
+	const hint = "What one looks like: orchestrator help delegation"
+	refused(exitNo, `{"type":7,"payload":[],"routing":{"source":3},"context":{"priority":"soon"}}`,
+		"odd.json is no task request: type must be a string", "/type: type must be a string", "/payload: payload must be an object",
+		`/context/priority: priority must be one of low, normal, high or urgent, not "soon"`, "/routing/source: source must be a string", hint)
+	refused(exitNo, `{"id":null,"type":"translate","payload":{}}`, "odd.json is no task request: id must not be null", "/id: id must not be null", hint)
+	_, said, code := s.call("task", "submit", "odd.json", "--json")
+	require.Equal(t, exitNo, code)
+	require.Empty(t, said)
+	for _, request := range []string{"nope", "[1]", "null", "", `{"a":`} {
+		s.write("odd.json", request)
+		_, said, code := s.call("task", "submit", "odd.json")
+		require.Equal(t, exitNo, code, request)
+		require.Contains(t, said, "Error: odd.json is no task request: ")
+	}
+	for _, args := range [][]string{
+		{"request.json", "--format", "e"}, {"nowhere.json"}, {}, {"request.json", "request.json"},
+	} {
+		_, said, code = s.call(append([]string{"task", "submit"}, args...)...)
+		require.Equal(t, exitUsage, code, said)
+	}
+	refused(exitNotRunning, m.request, "No orchestrator is running for "+s.state(), "Start it: orchestrator up")
+
+	s.up("--json")
+	s.serving()
+	refused(exitNotFound, `{"type":"translate","payload":{},"routing":{"target":"linguis"}}`,
+		`No agent is called "linguis".  Did you mean "linguist"?`, "See which there are: orchestrator agent ls")
+	refused(exitNotFound, `{"type":"cook","payload":{}}`, `no agent does "cook"`, "See who does what: orchestrator agent show NAME")
+	refused(exitDenied, `{"type":"translate","payload":{},"routing":{"source":"linguist"}}`,
+		`"linguist" is an agent, and does not ask for this itself`, "At /routing/source")
+	s.ask("task", "submit", "request.json", "--wait")
+	s.write("odd.json", strings.Replace(m.request, "morning", "evening", 1))
+	_, said, code = s.call("task", "submit", "odd.json")
+	require.NotEqual(t, exitOK, code)
+	require.Contains(t, said, "Give every request an id of its own")
+
+	// and so it is with what is asked of tasks
+	_, said, code = s.call("task", "response", "greet", "--artifact", "greetings.txt")
+	require.Equal(t, exitNotFound, code)
+	require.Contains(t, said, `Did you mean "greeting.txt"?`)
+	_, _, code = s.call("task", "response", "greet", "--artifact", "x", "--json")
+	require.Equal(t, exitUsage, code)
+	_, _, code = s.call("task", "input", "greet", "more")
+	require.Equal(t, exitConflict, code, "it has ended")
+	for _, args := range [][]string{{"greet"}, {"greet", "x", "--json-input", "1"}, {"greet", "--json-input", "{"}} {
+		_, said, code = s.call(append([]string{"task", "input"}, args...)...)
+		require.Equal(t, exitUsage, code, said)
+	}
+	_, _, code = s.call("task", "response", "nobody")
+	require.Equal(t, exitNotFound, code)
+	s.stop()
+}
+
+// aCook is a theatre with one puppet, who is on and has heard all that there is.
+func aCook(t *testing.T) (*theatre, *actor) {
+	t.Helper()
+	h := troupe(t, puppets("cook"), "cook")
+	cook := h.cast("cook")[0]
+	cook.quiet()
+	return h, cook
+}
+
+// delegated is a line about a task, as an agent hears it.
+func (a *actor) delegated(kind, id string) message {
+	a.t.Helper()
+	return a.wait(kind+" of "+id, func(m *message) bool { return m.Type == kind && m.ID == id })
+}
+
+// responds says a response.
+func (a *actor) responds(id, status, more string) {
+	a.t.Helper()
+	a.say(fmt.Sprintf(`{"id":%q,"status":%q%s}`+"\n", id, status, more))
+}
+
+// waitForResponse waits until a task stands so, as people are told.
+func (s *stage) waitForResponse(id, status string) {
+	s.t.Helper()
+	waitForThat(s.t, id+" "+status, func() bool {
+		return strings.HasPrefix(s.ask("task", "response", id), id+"  "+status+"\n")
+	})
+}
+
+// A task that needs something is asked for it where it stands, and gets it from the
+// inbox or at once; it is one task all the way.
+//
+// Rows: D-25, D-37, D-38, K-22.
+func TestTaskSubmitAsks(t *testing.T) {
+	t.Parallel()
+	h, cook := aCook(t)
+	h.write("request.json", `{"id":"stew","type":"cook","payload":{"for":4},"routing":{"target":"cook"}}`)
+	require.Equal(t, "stew pending, with cook\n", h.ask("task", "submit", "request.json"))
+	require.Contains(t, cook.delegated("cook", "stew").line, `"routing":{"target":"cook","source":"orchestrator","delegationChain":["orchestrator"]}`)
+	h.waitForResponse("stew", "pending")
+	cook.responds("stew", "in_progress", "")
+	h.waitForResponse("stew", "in_progress")
+	require.Contains(t, h.ask("task", "submit", "request.json"), "stew in_progress, with cook")
+
+	// the inbox answers
+	cook.responds("stew", "input_required", `,"message":"How hot?","input":{"question":"How hot?","options":[{"value":"mild"},{"value":"hot","label":"as at home"}]}`)
+	h.waitForResponse("stew", "input_required")
+	shown := h.ask("task", "response", "stew")
+	require.Contains(t, shown, "  question  How hot?\n")
+	require.Regexp(t, `(?m)^  answers +mild\n +hot  as at home$`, shown)
+	asked := h.waitForQuestions(1)[0]
+	h.ask("inbox", "answer", asked.ID, "hot")
+	require.Contains(t, cook.delegated("task.update", "stew").line, `"payload":{"input":"hot"}`)
+	h.waitForResponse("stew", "in_progress")
+
+	// what was asked next is brought without it
+	cook.responds("stew", "input_required", `,"message":"How many?"`)
+	h.waitForQuestions(1)
+	require.Equal(t, "stew in_progress, with cook\n", h.ask("task", "input", "stew", "--json-input", `{"plates": 4.0}`))
+	cook.wait("the plates", func(m *message) bool { return strings.Contains(m.line, `"payload":{"input":{"plates":4.0}}`) })
+	h.waitForQuestions(0)
+	large := strings.Repeat("soup ", 40_000)
+	cook.responds("stew", "completed", fmt.Sprintf(`,"result":[1.0,"hot"],"artifacts":[{"name":"bill","type":"text/plain","content":%q},{"name":"photo","type":"image/png","ref":"https://example.com/1"}]`, large))
+	h.ask("task", "wait", "stew")
+	require.Equal(t, large, h.ask("task", "response", "stew", "--artifact", "bill"))
+	_, said, code := h.call("task", "response", "stew", "--artifact", "photo")
+	require.Equal(t, exitNo, code)
+	require.Contains(t, said, "It is at https://example.com/1")
+	require.Contains(t, said, "Get it from there")
+	require.Contains(t, h.ask("task", "show", "stew"), "  artifacts  bill   text/plain  195K\n             photo  image/png   at https://example.com/1\n")
+	require.Equal(t, "stew\n", h.ask("task", "ls", "-q"), "one task throughout")
+	cook.exit(0)
+	h.stop()
+}
+
+// Who waits and goes away leaves the task alone; one that fails, or is cancelled,
+// is no; and how often one is tried again can be changed while it all runs.
+//
+// Rows: D-24, D-29, D-44.
+func TestTaskSubmitWaits(t *testing.T) {
+	t.Parallel()
+	h, cook := aCook(t)
+	request := func(id string) {
+		h.write("request.json", fmt.Sprintf(`{"id":%q,"type":"cook","payload":{},"routing":{"target":"cook"}}`, id))
+	}
+	begin := func(id string) (*exec.Cmd, *transcript, *transcript) {
+		request(id)
+		cmd := exec.Command(h.program, "task", "submit", "request.json", "--wait", "--state-dir", h.state())
+		out, cried := new(transcript), new(transcript)
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.dir, h.environ(), out, cried
+		require.NoError(t, cmd.Start())
+		cook.delegated("cook", id)
+		return cmd, out, cried
+	}
+	waits, out, cried := begin("rice")
+	waitForThat(t, "its first word", func() bool { return strings.Contains(out.all(), "rice pending, with cook\n") })
+	require.NoError(t, waits.Process.Signal(os.Interrupt))
+	require.Error(t, waits.Wait())
+	require.Equal(t, exitInterrupted, waits.ProcessState.ExitCode(), "%s", cried.all())
+	require.Contains(t, cried.all(), "Nothing was stopped. Wait again: orchestrator task wait rice")
+	h.waitForResponse("rice", "pending")
+	require.Contains(t, h.ask("why", "rice"), "cook was brought it, and has not said that it has begun.")
+	h.ask("task", "cancel", "rice", "-m", "nobody is hungry")
+	require.Contains(t, cook.delegated("task.cancel", "rice").line, `"reason":"nobody is hungry"`)
+
+	const burnt = `,"error":{"code":"POT_LOST","message":"It has burnt","details":{"pot":7.0},"recoverable":true}`
+	waits, out, _ = begin("peas")
+	cook.responds("peas", "failed", burnt)
+	require.Error(t, waits.Wait())
+	require.Equal(t, exitNo, waits.ProcessState.ExitCode())
+	require.Contains(t, out.all(), "\n  error    POT_LOST: It has burnt\n  details  {\"pot\":7.0}\n")
+	require.Contains(t, out.all(), "another try may go well\n")
+
+	h.write("orchestrator.hcl", puppets("cook")+"scheduler {\n  delegation_retries = 1\n}\n")
+	require.Contains(t, h.ask("reload"), "scheduler.delegation_retries")
+	waits, out, _ = begin("beans")
+	cook.responds("beans", "failed", burnt)
+	waitForThat(t, "another try", func() bool {
+		n := 0
+		for _, m := range cook.all() {
+			if m.Type == "cook" && m.ID == "beans" {
+				n++
+			}
+		}
+		return n == 2
+	})
+	cook.responds("beans", "completed", "")
+	require.NoError(t, waits.Wait(), out.all())
+	require.Regexp(t, `(?m)^  tried again  once$`, out.all())
+	cook.exit(0)
+	h.stop()
+}
+
+// A trace goes through: from the header of a request over HTTP to the agent, and
+// back in the header of the answer.
+//
+// Rows: D-13, D-15, D-43.
+func TestTaskSubmitInATrace(t *testing.T) {
+	t.Parallel()
+	h, cook := aCook(t)
+	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	post := func(path, body string) (*http.Response, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://orchestrator/api/v1/"+path, strings.NewReader(body))
+		require.NoError(t, err)
+		r.Header.Set("Traceparent", "00-"+trace+"-"+span+"-01")
+		answer, err := h.door().Do(r)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		var task struct{ ID string }
+		require.NoError(t, json.NewDecoder(answer.Body).Decode(&task))
+		require.Less(t, answer.StatusCode, 300)
+		return answer, task.ID
+	}
+	own := func(id string) string { return "00-" + trace + "-" + wire.SpanIDOf([]byte(id)) + "-01" }
+	answer, _ := post("operations/submit-task-request", `{"id":"soup","type":"cook","payload":{},"routing":{"target":"cook"},"observability":{"baggage":{"n":1.0}}}`)
+	require.Equal(t, own("soup"), answer.Header.Get("Traceparent"))
+	require.Contains(t, cook.delegated("cook", "soup").line, `"observability":{"baggage":{"n":1.0},"traceId":"`+trace+`","spanId":"`+span+`"}`)
+	answer, _ = post("operations/get-task-response", `{"taskId":"soup"}`)
+	require.Equal(t, own("soup"), answer.Header.Get("Traceparent"))
+	answer, id := post("tasks", `{"title":"Lay the table","spec":"for four"}`)
+	require.Equal(t, own(id), answer.Header.Get("Traceparent"))
+	require.Regexp(t, `(?m)^  trace +`+trace+`$`, h.ask("task", "show", id))
+	cook.exit(0)
+	h.stop()
+}

@@ -1,0 +1,333 @@
+package handlers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// orchestratorName is the source of what people and programs hand on that are no
+// agents, unless they have another name for themselves.
+const orchestratorName = "orchestrator"
+
+// submitTaskRequest hands a task on. What is refused is no task: its id can be used
+// again.
+func submitTaskRequest(t *turn, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
+	if k := t.tasks[r.ID]; k != nil {
+		return t.handedOnBefore(k, r)
+	}
+	source, err := t.source(r)
+	if err != nil {
+		return nil, err
+	}
+	parent, among := t.partOf(r)
+	chain := chainOf(parent, r.Routing.Chain, source)
+	if len(chain) > wire.LongestChain {
+		return nil, undelegable(wire.CodeConflict, wire.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", wire.LongestChain)
+	}
+	to, err := t.addressee(r.Type, r.Routing.Target, chain, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := to.swamped(); err != nil {
+		return nil, err
+	}
+	f := t.handingOn(r, parent, source, chain)
+	t.fact("", r.ID, f)
+	k := t.tasks[r.ID]
+	t.notes(k, r.Notes)
+	if parent == nil && among > 1 {
+		t.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and nobody can tell of which of %d tasks in hand this is a part: it has none of their trace", among)})
+	}
+	t.giveTo(k, to)
+	return t.standingAnswer(k), nil
+}
+
+// notes says what is odd about words that a task has come with, each with its place.
+func (t *turn) notes(k *task, notes []string) {
+	for _, note := range notes {
+		pointer, text, _ := strings.Cut(note, ": ")
+		t.odd(k, wire.Oddity{Kind: wire.EventDocumentOdd, Pointer: pointer, Text: text})
+	}
+}
+
+// handedOnBefore answers a request whose id is that of a task: the same once more has
+// no second effect.
+func (t *turn) handedOnBefore(k *task, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
+	if d := k.delegation(); d == nil || d.sum != r.Sum || k.view.SubmittedBy != t.from.String() {
+		return nil, &wire.Error{
+			Code: wire.CodeInvalid, Message: "this id is that of another task: take a new one for each",
+			Details: map[string]any{"pointer": t.pointer("/id"), "reason": wire.ReasonReused},
+		}
+	}
+	if t.request.Form == wire.FormTask {
+		t.repeatResponse(k)
+	}
+	return t.standingAnswer(k), nil
+}
+
+// source is who hands a task on, and is answered. A pipe and a credential say that
+// of themselves; whoever is no agent may have any name but that of one.
+func (t *turn) source(r *wire.TaskRequest) (string, *wire.Error) {
+	said := r.Routing.Source
+	switch {
+	case t.from.Kind == Agent && (said == "" || said == t.from.Name):
+		return t.from.Name, nil
+	case t.from.Kind == Agent:
+		return "", denied(t.pointer("/routing/source"), fmt.Sprintf("source says %.80q, and you are %q", said, t.from.Name))
+	case said == "":
+		return orchestratorName, nil
+	case t.agents[said] != nil:
+		return "", denied(t.pointer("/routing/source"), fmt.Sprintf("%q is an agent, and does not ask for this itself", said))
+	}
+	return said, nil
+}
+
+// pointer is where something stands in a task request, as whoever has said it sees it.
+func (t *turn) pointer(pointer string) string {
+	if t.request.Form == wire.FormTask {
+		return pointer
+	}
+	return "/payload" + pointer
+}
+
+func denied(pointer, message string) *wire.Error {
+	return &wire.Error{Code: wire.CodeDenied, Message: message, Details: map[string]any{"pointer": pointer}}
+}
+
+// partOf is the task in the course of which an agent hands on another: the one that it
+// names, or that is in the same trace, or the only one that it has in hand. Among says
+// how many it could be.
+func (t *turn) partOf(r *wire.TaskRequest) (part *task, among int) {
+	named := t.tasks[r.Context.ParentTaskID]
+	a := t.agents[t.from.Name]
+	switch {
+	case named != nil && named.of(t.from):
+		return named, 1
+	case named != nil || t.from.Kind != Agent || a == nil:
+		return nil, 0
+	}
+	var held []*task
+	for _, k := range a.holds {
+		if k.inHand() {
+			held = append(held, k)
+		}
+	}
+	if trace := r.Observability.TraceID; trace != "" && len(held) > 1 {
+		held = slices.DeleteFunc(held, func(k *task) bool { return k.trace() == nil || k.trace().TraceID != trace })
+	}
+	if len(held) > 1 { // it waits with those of which it has handed on a part
+		held = slices.DeleteFunc(held, func(k *task) bool { return len(k.parts()) > 0 })
+	}
+	if len(held) != 1 {
+		return nil, len(held)
+	}
+	return held[0], 1
+}
+
+// inHand says whether its agent works on a task, as far as can be told.
+func (k *task) inHand() bool {
+	d := k.delegation()
+	return k.busy() || k.view.State == wire.TaskNeedsHuman || d != nil && d.out != "" && k.view.State == wire.TaskAssigned
+}
+
+// chainOf is everybody who has had a task in hand, each once, and who hands it on now
+// at its end: those who are known to have had it, then those of whom it is said.
+func chainOf(parent *task, said []string, source string) []string {
+	var before []string
+	if parent != nil && parent.delegation() != nil {
+		before = parent.delegation().chain
+	}
+	var chain distinct
+	for _, names := range [][]string{before, said} {
+		for _, name := range names {
+			if name != source {
+				chain.add(name)
+			}
+		}
+	}
+	return append(chain.texts, source)
+}
+
+// addressee is the agent that is to do something: the one that is named, or the one
+// of those that can do it that is most likely to begin at once. Who has just ended with
+// it in hand is the last choice.
+func (t *turn) addressee(kind, named string, chain []string, ended string) (*agent, *wire.Error) {
+	if named == "" {
+		return t.capable(kind, chain, ended)
+	}
+	a := t.agents[named]
+	switch {
+	case a == nil:
+		return nil, undelegable(wire.CodeNotFound, wire.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
+	case slices.Contains(chain, named):
+		return nil, undelegable(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
+	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // of one that says nothing of itself nobody knows better
+		return nil, undelegable(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
+	}
+	if why := t.unavailable(a, ended); why != "" {
+		return nil, undelegable(wire.CodeConflict, wire.FaultAgentUnavailable, why, "target", named)
+	}
+	return a, nil
+}
+
+// unavailable is why nothing can be handed on to an agent, "" when something can. One
+// that has just ended is perhaps about to be started again: it is said when it is not.
+// When everything stops, what waits is for the next start.
+func (t *turn) unavailable(a *agent, ended string) string {
+	switch {
+	case a.Deaf && a.remote == nil:
+		return fmt.Sprintf("%q takes no messages", a.ID)
+	case t.departed[a] != "":
+		return t.departed[a]
+	case a.comes(), t.stopping, a.ID == ended:
+		return ""
+	}
+	return fmt.Sprintf("%q does not run, and is not started by itself", a.ID)
+}
+
+// undelegable refuses to hand a task on. The fault is its code in the words of those
+// who deal with tasks in this way.
+func undelegable(code wire.Code, fault, message, key string, value any) *wire.Error {
+	return &wire.Error{Code: code, Message: message, Details: map[string]any{"fault": fault, "reason": reasons[fault], key: value}}
+}
+
+// reasons are the same faults for those who ask in other words.
+var reasons = map[string]string{
+	wire.FaultAgentNotFound: "agent_not_found", wire.FaultCapabilityNotFound: "capability_not_found",
+	wire.FaultGraphCycle: "cycle", wire.FaultAgentUnavailable: "agent_unavailable", wire.FaultAgentBusy: "agent_busy",
+	wire.FaultDelegation: "chain_too_long",
+}
+
+// capable is the agent that something goes to that nobody was named for.
+func (t *turn) capable(kind string, chain []string, ended string) (best *agent, err *wire.Error) {
+	can, had := false, false
+	for _, a := range t.order {
+		if !slices.Contains(a.Capabilities, kind) {
+			continue
+		}
+		can = true
+		switch {
+		case slices.Contains(chain, a.ID):
+			had = true
+		case t.unavailable(a, ended) != "":
+		case best == nil || a.eager(ended).compare(best.eager(ended)) < 0:
+			best = a
+		}
+	}
+	switch {
+	case best != nil:
+		return best, nil
+	case !can:
+		return nil, undelegable(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("no agent does %q", kind), "type", kind)
+	case had:
+		return nil, undelegable(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("whoever does %q has had this in hand already", kind), "delegationChain", chain)
+	}
+	return nil, undelegable(wire.CodeConflict, wire.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
+}
+
+// eagerness is how soon an agent would begin something; the least comes first.
+type eagerness struct {
+	lost, away, full bool
+	load             int
+	given            int64
+}
+
+func (a *agent) eager(ended string) eagerness {
+	return eagerness{
+		lost: a.ID == ended, away: !a.reachable() && a.remote == nil || a.deaf || a.stale || a.remote != nil && !a.online(),
+		full: a.load() >= a.Capacity, load: a.load(), given: a.given,
+	}
+}
+
+func (e eagerness) compare(o eagerness) int {
+	return cmp.Or(order(e.lost, o.lost), order(e.away, o.away), order(e.full, o.full), cmp.Compare(e.load, o.load), cmp.Compare(e.given, o.given))
+}
+
+// order puts what is not so before what is.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// comes says whether an agent runs, or will by itself.
+func (a *agent) comes() bool {
+	return a.remote != nil || a.returns || a.reachable() && a.state != leaving
+}
+
+// Bounds of what may wait for an agent that has not begun what it was given before.
+const (
+	mostWaiting      = 1000
+	mostWaitingBytes = 32 << 20
+)
+
+// swamped refuses to hand something on to an agent for which too much waits.
+func (a *agent) swamped() *wire.Error {
+	n, size := 0, 0
+	for _, k := range a.holds {
+		if d := k.delegation(); d != nil && d.waits() {
+			n, size = n+1, size+len(d.request)
+		}
+	}
+	if n < mostWaiting && size < mostWaitingBytes {
+		return nil
+	}
+	return undelegable(wire.CodeLimited, wire.FaultAgentBusy, fmt.Sprintf("%s waits for %q already: ask again when it has less to do", counted(n, "task"), a.ID), "waiting", n)
+}
+
+// handingOn is the fact of a task that is handed on.
+func (t *turn) handingOn(r *wire.TaskRequest, parent *task, source string, chain []string) *taskCreated {
+	trace, above := t.traceBelow(parent, r.Observability)
+	if trace.TraceID == "" {
+		trace.TraceID = t.traceIDOf(parent, r.ID)
+	}
+	if trace.SpanID == "" {
+		trace.SpanID = wire.SpanIDOf([]byte(r.ID))
+	}
+	priority := r.Context.Priority
+	if priority == "" {
+		priority = wire.PriorityNormal
+	}
+	document := r.Forwarded(wire.Forwarding{
+		Source: source, Chain: chain, TraceID: trace.TraceID, SpanID: trace.SpanID, Baggage: trace.Baggage, Context: contextBelow(parent),
+	})
+	f := &taskCreated{
+		ID: r.ID, Name: r.Type, Type: r.Type, Priority: wire.Raw(wire.Quote(priority)), Patient: true,
+		TraceID: trace.TraceID, SpanID: above, Delegated: &delegated{Document: document, Sum: r.Sum},
+	}
+	request, err := f.Delegated.read()
+	if err != nil {
+		panic(err) // it was read a moment ago, and little is new in it
+	}
+	f.request, f.Parent = request, request.Context.ParentTaskID
+	return f
+}
+
+// contextBelow is what a task that is handed on has of the one that it is a part of,
+// unless it says something else.
+func contextBelow(parent *task) (c wire.TaskContext) {
+	if parent == nil {
+		return c
+	}
+	c.ParentTaskID = parent.view.ID
+	if d := parent.delegation(); d != nil {
+		c.ConversationID, c.User = d.context.ConversationID, d.context.User
+	}
+	return c
+}
+
+// giveTo puts a task that was handed on into the hands of an agent. It is forwarded
+// when the agent has room for it.
+func (t *turn) giveTo(k *task, a *agent) {
+	defer func(from Actor) { t.from = from }(t.from)
+	t.from = Actor{}
+	t.take(k, a, &taskAssigned{Way: handed})
+}

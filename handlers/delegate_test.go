@@ -1,0 +1,236 @@
+package handlers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// Who hands a task on is the last in its chain, and nobody is lost on the way.
+//
+// Rows: D-12, T-50.
+func TestChains(t *testing.T) {
+	for _, test := range []struct {
+		before, said []string
+		want         string
+	}{
+		{nil, nil, "[me]"},
+		{nil, []string{"me"}, "[me]"},
+		{nil, []string{"a", "me"}, "[a me]"},
+		{nil, []string{"a", "b"}, "[a b me]"},
+		{nil, []string{"me", "a"}, "[a me]"},
+		{[]string{"a", "b"}, nil, "[a b me]"},
+		{[]string{"a", "b"}, []string{"me"}, "[a b me]"},
+		{[]string{"a", "b"}, []string{"a", "b", "me"}, "[a b me]"},
+		{[]string{"a", "b"}, []string{"b", "me"}, "[a b me]"},
+		{[]string{"a", "b"}, []string{"b", "c"}, "[a b c me]"},
+		{[]string{"a", "b"}, []string{"b", "a"}, "[a b me]"},
+	} {
+		parent := &task{more: &more{delegation: &delegation{chain: test.before}}}
+		require.Equal(t, test.want, fmt.Sprint(chainOf(parent, test.said, "me")), "%v %v", test.before, test.said)
+		require.Len(t, parent.delegation().chain, len(test.before), "it is the parent's")
+		if test.before == nil {
+			require.Equal(t, test.want, fmt.Sprint(chainOf(nil, test.said, "me")))
+			require.Equal(t, test.want, fmt.Sprint(chainOf(new(task), test.said, "me")), "of another dialect")
+		}
+	}
+}
+
+// Of those that can do something, the one gets it that comes first in this list.
+//
+// Rows: D-16.
+func TestEagerness(t *testing.T) {
+	sorted := []eagerness{
+		{}, {given: 7}, {load: 1}, {load: 2, given: 1}, {full: true}, {full: true, load: 3},
+		{away: true}, {away: true, given: 1}, {away: true, full: true}, {lost: true}, {lost: true, away: true},
+	}
+	for i, a := range sorted {
+		require.Zero(t, a.compare(a))
+		for _, b := range sorted[i+1:] {
+			require.Negative(t, a.compare(b), "%+v before %+v", a, b)
+			require.Positive(t, b.compare(a), "%+v after %+v", b, a)
+		}
+	}
+}
+
+// What waits for an agent has bounds; beyond them its sources may try again later.
+//
+// Rows: D-30, K-06.
+func TestSwamped(t *testing.T) {
+	for name, test := range map[string]struct{ fits, size int }{
+		"many":  {mostWaiting, 1},
+		"heavy": {33, 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlayer(t)
+			p.play("agents: boss(planner) dev(worker) two(worker)")
+			p.play("up")
+			p.play("start boss")
+			payload := wire.Raw(`{"text":"` + strings.Repeat("x", test.size) + `"}`)
+			if name == "heavy" {
+				test.fits = mostWaitingBytes/(test.size+len(`{"id":"0000","type":"weigh","payload":{"text":""}`)) + 1
+			}
+			for i := range test.fits {
+				require.Nil(t, p.handsOn("boss", fmt.Sprint(i), "dev", payload).Refused, "%d", i)
+			}
+			out := p.handsOn("boss", "more", "dev", payload)
+			require.Equal(t, wire.CodeLimited, out.Refused.Code)
+			fault := wire.FaultOf(out.Refused)
+			require.Equal(t, wire.FaultAgentBusy, fault.Code)
+			require.True(t, fault.Recoverable)
+			require.JSONEq(t, fmt.Sprintf(`{"waiting":%d,"reason":"agent_busy"}`, test.fits), string(fault.Details))
+			require.Nil(t, p.handsOn("boss", "more", "two", payload).Refused, "it is no task, and the other has nothing to do")
+			p.play("start dev")
+			p.play("respond dev 0 completed")
+			require.Nil(t, p.handsOn("boss", "again", "dev", payload).Refused)
+		})
+	}
+}
+
+// handsOn has an agent hand a task on, and nobody shows it.
+func (p *player) handsOn(who, id, to string, payload wire.Raw) Outcome {
+	made := wire.TaskRequest{ID: id, Type: "weigh", Payload: payload, Routing: wire.TaskRouting{Target: to}}
+	r, err := wire.ReadTaskRequest(made.Forwarded(wire.Forwarding{}), 64)
+	require.Nil(p.t, err)
+	p.chance++
+	out := p.state.Handle(Input{
+		At: p.at, From: p.actor(who), Random: [16]byte{byte(p.chance >> 8), byte(p.chance), 1},
+		Message: &wire.Request{ID: id, Operation: "submit-task-request", Body: r, Form: wire.FormTask, Sum: r.Sum},
+	})
+	require.NoError(p.t, out.Fault)
+	p.records = append(p.records, out.Records...)
+	return out
+}
+
+// Whose a task is decides what its words mean.
+//
+// Rows: D-18, T-32.
+func TestGiven(t *testing.T) {
+	p := newPlayer(t)
+	for _, line := range []string{"agents: boss(planner) dev(worker; weigh,cut)", "up", "start boss", "start dev", "request boss t-1 weigh"} {
+		p.play(line)
+	}
+	require.True(t, p.state.Given("dev", "t-1"))
+	require.False(t, p.state.Given("boss", "t-1"))
+	require.False(t, p.state.Given("dev", "t-2"))
+	require.False(t, p.state.Given("", "t-1"))
+	require.True(t, p.state.Does("cut"))
+	require.False(t, p.state.Does("paint"))
+	require.False(t, p.state.Does("worker"), "that is a role")
+	p.play("respond dev t-1 completed")
+	require.True(t, p.state.Given("dev", "t-1"), "it was")
+}
+
+// A line that is kept is the one that was to be written.
+//
+// Rows: D-17, D-38.
+func TestLinesOfRecords(t *testing.T) {
+	p := newPlayer(t)
+	for _, line := range []string{
+		"agents: boss(planner) dev(worker)", "up", "start boss", "start dev", "request boss t-1 weigh to=dev",
+		"act boss t-1 update 1.50", `respond dev t-1 completed result={"n":1.50}`,
+	} {
+		p.play(line)
+	}
+	var kept []string
+	for _, r := range p.records {
+		line, err := LineOf(r)
+		if err != nil {
+			require.ErrorContains(t, err, "keeps no line")
+			continue
+		}
+		kept = append(kept, string(line))
+	}
+	require.Equal(t, []string{
+		`{"id":"t-1","type":"task.update","payload":{"input":1.50}}`,
+		`{"id":"t-1","result":{"n":1.50},"status":"completed"}`,
+	}, kept)
+	_, err := LineOf(wire.Record{Seq: 7, Kind: "task.danced", Payload: []byte("{}")})
+	require.ErrorContains(t, err, "record 7")
+}
+
+// Records about delegated work that do not follow from those before them change
+// nothing.
+//
+// Rows: D-17.
+func TestForeignDelegation(t *testing.T) {
+	p := newPlayer(t)
+	for _, line := range []string{
+		"agents: boss(planner) dev(worker)", "up", "start boss", "start dev", `> boss a submit-task {"type":"t","name":"plain","requiredRole":"worker"}`,
+		"request boss t-1 weigh to=dev",
+	} {
+		p.play(line)
+	}
+	before := spelled(t, p.state)
+	plain := p.task("plain").view.ID
+	for _, test := range []struct{ kind, payload, why string }{
+		{wire.EventTaskCreated, `{"task":"a","delegated":{"document":{"id":"a"},"sum":1}}`, "its request makes no sense"},
+		{wire.EventTaskForwarded, `{"task":"` + plain + `","agent":"dev"}`, "was not handed on"},
+		{wire.EventTaskForwarded, `{"task":"nowhere","agent":"dev"}`, "there is no task nowhere"},
+		{wire.EventTaskReturned, `{"task":"` + plain + `","agent":"dev"}`, "was not handed on"},
+		{wire.EventTaskResponded, `{"task":"` + plain + `"}`, "was not handed on"},
+		{wire.EventTaskAnswered, `{"task":"` + plain + `"}`, "was not handed on"},
+		{wire.EventTaskUnanswered, `{"task":"` + plain + `"}`, "was not handed on"},
+		{wire.EventTaskActed, `{"task":"` + plain + `"}`, "was not handed on"},
+		{wire.EventTaskRetried, `{"task":"t-1"}`, "it does not say why"},
+		{wire.EventTaskRetried, `{"task":"` + plain + `","error":{}}`, "was not handed on"},
+	} {
+		err := p.state.Apply(wire.Record{Seq: p.state.Seq() + 1, At: beginning, Kind: test.kind, Payload: []byte(test.payload)})
+		require.ErrorContains(t, err, test.why, "%s %s", test.kind, test.payload)
+		require.Equal(t, before, spelled(t, p.state))
+	}
+}
+
+// What somebody says of a task that is another's by now counts for nothing, and nobody
+// asks people without end.
+//
+// Rows: D-18, D-25, K-22.
+func TestResponsesInVain(t *testing.T) {
+	p := newPlayer(t)
+	for _, line := range []string{"agents: boss(planner) dev(worker)", "up", "start boss", "start dev", "request boss t-1 weigh to=dev"} {
+		p.play(line)
+	}
+	responds := func(who, id, status string) *wire.Error {
+		r, err := wire.ReadTaskResponse([]byte(`{"id":"`+id+`","status":"`+status+`","message":"?"}`), 64)
+		require.Nil(t, err)
+		return p.do(p.actor(who), &wire.Report{ID: id, Name: wire.ReportTaskResponse, Body: r}).Refused
+	}
+	for range mostQuestions {
+		require.Nil(t, p.do(p.actor("dev"), &wire.Report{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}).Refused)
+	}
+	before := spelled(t, p.state)
+	require.Equal(t, wire.CodeNotFound, responds("boss", "t-1", "completed").Code)
+	require.Equal(t, wire.CodeNotFound, responds("dev", "t-2", "completed").Code)
+	require.Equal(t, wire.CodeConflict, responds("dev@old", "t-1", "completed").Code)
+	require.Equal(t, wire.CodeLimited, responds("dev", "t-1", "input_required").Code)
+	require.Equal(t, before, spelled(t, p.state))
+	require.Nil(t, responds("dev", "t-1", "completed"))
+}
+
+// An answer that cannot be completed is none.
+//
+// Rows: D-40.
+func TestCompleteResponse(t *testing.T) {
+	p := newPlayer(t)
+	for _, line := range []string{"agents: boss(planner) dev(worker)", "up", "start boss", "start dev", "request boss t-1 weigh to=dev", "respond dev t-1 completed"} {
+		p.play(line)
+	}
+	answer := &wire.TaskAnswer{Document: wire.Raw(`{"id":"t-1","status":"completed"}`)}
+	gone := read(func(seq int64) (wire.Record, error) { return wire.Record{}, fmt.Errorf("record %d is gone", seq) })
+	foreign := read(func(int64) (wire.Record, error) { return wire.Record{Kind: "task.danced"}, nil })
+	for _, page := range []Page{{Task: "t-1", Response: 7}, {Task: "t-1", Ended: 7}} {
+		_, err := Complete(answer, []Page{page}, gone)
+		require.ErrorContains(t, err, "record 7 is gone")
+		_, err = Complete(answer, []Page{page}, foreign)
+		require.Error(t, err)
+	}
+	_, err := Complete(answer, []Page{{Task: "t-1", Response: 1}}, shelf(p.records))
+	require.ErrorContains(t, err, "keeps no line")
+	whole, err := Complete(answer, nil, shelf(p.records))
+	require.NoError(t, err)
+	require.Equal(t, answer, whole)
+}

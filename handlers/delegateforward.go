@@ -1,0 +1,167 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// forward brings tasks that were handed on to agents that have room for them, the
+// most urgent first, then the oldest.
+func (t *turn) forward() {
+	for i := 0; i < len(t.delegations.look); i++ { // what is done here may add to them
+		a := t.delegations.look[i]
+		for d := t.nextHanded(a); d != nil; d = t.nextHanded(a) {
+			t.forwardTo(d, a)
+		}
+		t.inputAgain(a)
+	}
+	clear(t.delegations.look)
+	t.delegations.look = t.delegations.look[:0]
+}
+
+// nextHanded is what an agent gets next; nil when nothing waits for it, or it has no room.
+func (t *turn) nextHanded(a *agent) (first *delegation) {
+	if t.stopping || a.state != up || a.stale || !a.listens() {
+		return nil
+	}
+	used := 0
+	for _, k := range a.holds {
+		if k.occupies() {
+			used++
+		}
+		if d := k.delegation(); d != nil && d.waits() && t.graph.Open(k.node) == 0 && (first == nil || k.before(first.task)) {
+			first = d
+		}
+	}
+	if used >= a.Capacity {
+		return nil
+	}
+	return first
+}
+
+// listens says whether an agent has a run that reads what it is told.
+func (a *agent) listens() bool { return a.remote == nil && a.reachable() && a.hears() }
+
+// load is how much room of an agent is taken, or will be.
+func (a *agent) load() int {
+	n := 0
+	for _, k := range a.holds {
+		if d := k.delegation(); k.occupies() || d != nil && d.waits() {
+			n++
+		}
+	}
+	return n
+}
+
+// inputAgain brings an agent that reads again the input that it could not be brought,
+// in order.
+func (t *turn) inputAgain(a *agent) {
+	for _, k := range a.holds {
+		d := k.delegation()
+		if d == nil || d.out == "" || !a.listens() {
+			continue
+		}
+		for _, kept := range slices.Clone(d.returned) {
+			t.fact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: kept})
+			t.out.Letters = append(t.out.Letters, Letter{
+				To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Kept: kept, Task: k.view.ID, Said: kept,
+			})
+		}
+	}
+}
+
+// occupies says whether a task takes room of its agent. One that waits for what its
+// agent has handed on does not: else two agents that wait for each other would wait
+// for good.
+func (k *task) occupies() bool {
+	if k.more != nil && len(k.more.handedOn) > 0 {
+		return false
+	}
+	switch k.view.State {
+	case wire.TaskRunning, wire.TaskNeedsHuman:
+		return true
+	case wire.TaskAssigned:
+		d := k.delegation()
+		return d == nil && k.way == dispatched || d != nil && d.out != ""
+	}
+	return false
+}
+
+// forwardTo brings an agent a task.
+func (t *turn) forwardTo(d *delegation, a *agent) {
+	defer func(from Actor) { t.from = from }(t.from)
+	t.from = Actor{}
+	k := d.task
+	t.fact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run})
+	request := wire.TaskRequest{Document: d.request}
+	t.out.Letters = append(t.out.Letters, Letter{
+		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: request.Forwarded(wire.Forwarding{Target: a.ID}), Task: k.view.ID,
+	})
+}
+
+// bringResponses brings the responses of this turn to those who have handed on their
+// tasks.
+func (t *turn) bringResponses() {
+	for _, b := range t.delegations.fresh {
+		a := t.sourceAgent(b.of)
+		if a == nil || a.run == "" || a.run != b.of.sent {
+			continue // it is gone: its next run gets it
+		}
+		l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: b.line, Task: b.of.task.view.ID, Said: b.said}
+		if b.line == nil {
+			l.Kept = b.said
+		}
+		t.out.Letters = append(t.out.Letters, l)
+	}
+	clear(t.delegations.fresh)
+	t.delegations.fresh = t.delegations.fresh[:0]
+}
+
+// carried notes whether a line about a task that was handed on was written. What
+// could not be is not lost: it is tried again when its agent reads.
+func (t *turn) carried(d *delegation, m *wire.Told) {
+	k := d.task
+	a := t.agents[m.Agent]
+	current := a != nil && a.runs(m.Run) && a.state == up // else the next run gets it
+	held := k.view.AssignedTo == m.Agent && !k.view.State.Final()
+	switch {
+	case held && (m.Said != 0 || k.view.State == wire.TaskAssigned && d.out == m.Run):
+		if m.Lost && current {
+			t.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: m.Agent, Run: m.Run, Acted: m.Said})
+		}
+	case m.Said == 0 || !d.owed || d.latest != m.Said || d.sent != m.Run:
+	case !m.Lost:
+		t.fact(agentPrefix+m.Agent, k.view.ID, &taskAnswered{ID: k.view.ID, Name: k.view.Name, Said: m.Said})
+	case current:
+		t.fact(agentPrefix+m.Agent, k.view.ID, &taskUnanswered{ID: k.view.ID, Name: k.view.Name, Said: m.Said})
+	}
+}
+
+// Given says whether a task is in the hands of an agent, or was there when it ended:
+// what that agent says about the task is about its own work.
+func (s *State) Given(agent, id string) bool {
+	k := s.tasks[id]
+	return k != nil && k.view.AssignedTo == agent && agent != ""
+}
+
+// Does says whether there is an agent that can do what a type says.
+func (s *State) Does(kind string) bool {
+	return slices.ContainsFunc(s.order, func(a *agent) bool { return slices.Contains(a.Capabilities, kind) })
+}
+
+// LineOf is the line that a record keeps, as it goes to whom it is for.
+func LineOf(r wire.Record) (wire.Raw, error) {
+	f, err := decode(&r)
+	if err != nil {
+		return nil, err
+	}
+	switch f := f.(type) {
+	case *taskResponded:
+		return f.Document, nil
+	case *taskActed:
+		return f.line(), nil
+	}
+	return nil, fmt.Errorf("record %d, a %s, keeps no line", r.Seq, r.Kind)
+}

@@ -1,0 +1,151 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// loseHolder decides about a task that was handed on and whose agent has ended. What
+// that had not been brought waits for its next run; the rest it is given again, or
+// somebody else is, unless agents keep dying of it. That an agent was told to end, or
+// was lost with the orchestrator, counts for nothing.
+func (t *turn) loseHolder(k *task, a *agent, how string, code int, ordered bool) {
+	begun := k.view.State != wire.TaskAssigned
+	d := k.delegation()
+	switch {
+	case begun || a.remote == nil && d.out != "" && d.out == a.run:
+	case a.remote != nil && d.target == "": // it does not come for it
+		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how})
+		return
+	default:
+		return
+	}
+	death := !ordered && !t.lost
+	fault := &wire.TaskFault{Code: wire.FaultAgentUnavailable, Recoverable: true}
+	switch {
+	case a.OnExit == "fail":
+		fault.Message = fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how)
+	case death && k.deaths+1 >= poison:
+		fault.Message = fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how))
+	default:
+		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: death})
+		return
+	}
+	t.failHanded(k, fault)
+}
+
+// failHanded fails a task that was handed on and that nobody does.
+func (t *turn) failHanded(k *task, fault *wire.TaskFault) {
+	t.resume(k)
+	t.fault = fault
+	t.fail(k, fault.Code+": "+fault.Message, "", nil)
+	t.fault = nil
+}
+
+// handOver gives a task that has lost its agent, or that is tried again, to the one
+// that it was for, or to another that can do it.
+func (t *turn) handOver(k *task, last string) {
+	d := k.delegation()
+	if k.view.State != wire.TaskPending || d.next.After(t.at) {
+		return // it has come to nothing meanwhile, or its time has not come
+	}
+	a, err := t.addressee(k.view.Type, d.target, d.chain, last)
+	if err != nil {
+		t.failHanded(k, wire.FaultOf(err))
+		return
+	}
+	t.giveTo(k, a)
+}
+
+// takeBack takes what was handed on from an agent that does not come back by itself.
+func (t *turn) takeBack(a *agent, why string) {
+	if t.departed == nil {
+		t.departed = make(map[*agent]string)
+	}
+	t.departed[a] = why
+	for _, k := range slices.Clone(a.holds) {
+		if k.way == handed && !k.view.State.Final() {
+			t.requeue(k, &taskRequeued{Why: why})
+		}
+	}
+}
+
+// retries tries a task again that has failed, if its agent says that this may go
+// well, and it is not too often.
+func (t *turn) retries(k *task, fault *wire.TaskFault) bool {
+	d := k.delegation()
+	if d == nil || !fault.Recoverable || d.retries >= t.rules.DelegationRetries {
+		return false
+	}
+	parts := k.parts()
+	t.withdraw(k)
+	next := t.at.Add(retryDelays[min(d.retries, len(retryDelays)-1)])
+	t.fact("", k.view.ID, &taskRetried{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Fault: fault, Next: wire.Timestamp(next)})
+	t.cancelParts(parts)
+	return true
+}
+
+// retryDelays is how long after a failure a task is tried again.
+var retryDelays = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+
+// shift gives what an agent that was stopped has not begun to others that can do it, if
+// nobody was named.
+func (t *turn) shift(a *agent) {
+	for _, k := range slices.Clone(a.holds) {
+		d := k.delegation()
+		if d == nil || !d.waits() || d.target != "" {
+			continue
+		}
+		if _, err := t.capable(k.view.Type, d.chain, ""); err == nil {
+			t.requeue(k, &taskRequeued{Why: "its agent does not run any more"})
+		}
+	}
+}
+
+// tryAgain sees to tasks whose time has come: those that are tried again, and those
+// whose agents were asked how they stand and have not said.
+func (t *turn) tryAgain() {
+	for len(t.delegations.due) > 0 && !t.delegations.due[0].due.After(t.at) && !t.stopping {
+		d := t.delegations.due[0]
+		if !d.asked.IsZero() && !d.asked.After(t.at) {
+			t.tellStanding(d)
+			continue
+		}
+		t.handOver(d.task, "")
+	}
+}
+
+// tellStanding tells the source of a task how it stands, because its agent does not:
+// by the latest words of that, if they hold.
+func (t *turn) tellStanding(d *delegation) {
+	k := d.task
+	if d.said != k.view.State.Response() {
+		t.speakFor(k, t.response(k, nil))
+		return
+	}
+	t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: d.said, Own: true, Again: true})
+}
+
+// parts are the tasks that its agent has handed on in the course of a task, and waits
+// for.
+func (k *task) parts() []*delegation {
+	if k.more == nil {
+		return nil
+	}
+	return slices.Clone(k.more.handedOn)
+}
+
+// cancelParts cancels what nobody waits for any more.
+func (t *turn) cancelParts(parts []*delegation) {
+	defer func(from Actor) { t.from = from }(t.from)
+	t.from = Actor{}
+	for _, d := range parts {
+		if !d.task.view.State.Final() {
+			t.cancel(d.task, "The task that it was part of has ended", nil)
+			t.abandon(d.task)
+		}
+	}
+}

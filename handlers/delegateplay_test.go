@@ -1,0 +1,204 @@
+package handlers
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// request has an agent hand a task on, by printing it:
+//
+//	request AGENT ID TYPE KEY=VALUE…
+//
+// A key is a path in the request; a few have short names. The value is JSON, or a
+// text: N*c is that text N times. What the same agent says once more, word for word,
+// is again AGENT ID.
+func (p *player) request(rest string) {
+	words := strings.Fields(p.withIDs(rest))
+	line, before := spelledWork(map[string]any{"id": words[1], "type": words[2], "payload": map[string]any{}}, words[3:]), p.lines[words[1]]
+	p.lines[words[1]], p.last = line, Outcome{}
+	p.print(words[0], line)
+	if len(p.last.Records) == 0 && before != "" {
+		p.lines[words[1]] = before // that is what was said
+	}
+}
+
+// act has an agent say something about a task: status, update INPUT, cancel REASON.
+func (p *player) act(rest string) {
+	words := strings.SplitN(p.withIDs(rest), " ", 4)
+	a := wire.TaskAct{ID: words[1], Type: "task." + words[2]}
+	if len(words) == 4 {
+		a.Input, a.Reason = wire.Raw(words[3]), words[3]
+	}
+	p.print(words[0], string(wire.AppendTaskAct(nil, &a)))
+}
+
+// respond has an agent say how a task stands: respond AGENT ID STATUS KEY=VALUE…
+func (p *player) respond(rest string) {
+	words := strings.Fields(p.withIDs(rest))
+	p.print(words[0], spelledWork(map[string]any{"id": words[1], "status": words[2]}, words[3:]))
+}
+
+// longPaths are those of what stands in delegated work under a short name.
+var longPaths = map[string]string{
+	"to": "routing.target", "source": "routing.source", "chain": "routing.delegationChain",
+	"conversation": "context.conversationId", "parent": "context.parentTaskId", "user": "context.user",
+	"priority": "context.priority", "timestamp": "context.timestamp",
+	"trace": "observability.traceId", "span": "observability.spanId", "baggage": "observability.baggage",
+	"code": "error.code", "says": "error.message", "recoverable": "error.recoverable", "agent": "metadata.agent",
+}
+
+var manyForm = regexp.MustCompile(`(\d+)\*(\w)`)
+
+func spelledWork(m map[string]any, words []string) string {
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		if long := longPaths[key]; long != "" {
+			key = long
+		}
+		value = manyForm.ReplaceAllStringFunc(value, func(many string) string {
+			found := manyForm.FindStringSubmatch(many)
+			n, _ := strconv.Atoi(found[1])
+			return strings.Repeat(found[2], n)
+		})
+		put(m, strings.Split(key, "."), value)
+	}
+	line, err := wire.Encode(m)
+	if err != nil {
+		panic(err) // it is made of texts and numbers
+	}
+	return string(line)
+}
+
+// put puts a value at a path: JSON, digit for digit, or a text.
+func put(in map[string]any, path []string, value string) {
+	for _, key := range path[:len(path)-1] {
+		below, ok := in[key].(map[string]any)
+		if !ok {
+			below = map[string]any{}
+			in[key] = below
+		}
+		in = below
+	}
+	last := path[len(path)-1]
+	if in[last] = value; json.Valid([]byte(value)) {
+		in[last] = wire.Raw(value)
+	}
+}
+
+// heardWork is a line about delegated work that somebody reads, in short. Of a request
+// that is forwarded nothing but its way, its context and its trace differs from what was
+// said.
+func (p *player) heardWork(line []byte) string {
+	var m map[string]wire.Raw
+	require.NoError(p.t, json.Unmarshal(line, &m), "%s", line)
+	id, kind, status := unquoted(m["id"]), unquoted(m["type"]), unquoted(m["status"])
+	short := strings.TrimSpace("response " + id + " " + status)
+	switch {
+	case wire.IsTaskAct(kind):
+		short = kind + " " + id
+	case kind != "":
+		short = "request " + id + " " + kind + routeOf(m["routing"])
+		p.requireForwarded(id, m)
+	}
+	for _, key := range []string{"payload", "context", "observability", "result", "error", "message", "input", "metadata", "artifacts"} {
+		if value := string(m[key]); value != "" && value != "{}" {
+			short += " " + key + " " + shortIDs(value)
+		}
+	}
+	return short
+}
+
+func (p *player) requireForwarded(id string, m map[string]wire.Raw) {
+	var said map[string]wire.Raw
+	if p.lines[id] == "" || json.Unmarshal([]byte(p.lines[id]), &said) != nil {
+		return
+	}
+	for key, value := range said {
+		if !slices.Contains([]string{"context", "routing", "observability"}, key) {
+			require.Equal(p.t, string(value), string(m[key]), "%s is forwarded as it was said", key)
+		}
+	}
+}
+
+func unquoted(value wire.Raw) (text string) {
+	_ = json.Unmarshal(value, &text) // else there is none
+	return text
+}
+
+// routeOf is the way of a request, in words.
+func routeOf(routing wire.Raw) string {
+	var r wire.TaskRouting
+	_ = json.Unmarshal(routing, &r) // else it says nothing
+	return fmt.Sprintf(" from %s to %s chain %v", r.Source, r.Target, r.Chain)
+}
+
+var (
+	idForm   = regexp.MustCompile(`"([0-9a-f]{4})[0-9a-f]{12}(?:[0-9a-f]{16})?"`)
+	longForm = regexp.MustCompile(`(x{20})x+`)
+)
+
+// shortIDs shows of ids that were made for traces how they begin.
+func shortIDs(text string) string {
+	return longForm.ReplaceAllString(idForm.ReplaceAllString(text, `"$1…"`), "$1…")
+}
+
+// shortened is the payload of a record without what is long in it.
+func shortened(r *wire.Record) string {
+	text := string(r.Payload)
+	if !strings.HasPrefix(r.Kind, "task.") {
+		return documentForm.ReplaceAllString(text, "")
+	}
+	var m struct {
+		Document  wire.Raw `json:"document"`
+		Delegated wire.Raw `json:"delegated"`
+	}
+	if err := json.Unmarshal(r.Payload, &m); err != nil {
+		return text
+	}
+	for key, value := range map[string]wire.Raw{"document": m.Document, "delegated": m.Delegated} {
+		if value != nil {
+			text = strings.Replace(text, `,"`+key+`":`+string(value), "", 1)
+		}
+	}
+	return shortIDs(text)
+}
+
+// heardLine is a line that is written to somebody's stdin.
+func (p *player) heardLine(l *Letter) string {
+	line, kept := l.Line, ""
+	if l.Kept != 0 {
+		var err error
+		line, err = LineOf(p.records[l.Kept-1])
+		require.NoError(p.t, err)
+		kept = fmt.Sprintf("kept %d ", l.Kept)
+	}
+	if strings.Contains(string(line), `"message_type"`) {
+		l.Line = line
+		return kept + p.heardMessage(l)
+	}
+	return kept + p.heardWork(line)
+}
+
+// isReply says whether a line is an answer in our own words.
+func isReply(line []byte) bool { return strings.Contains(string(line), `"type":"response:`) }
+
+// carriedAs is the number of the record of what a receipt is for: the latest response
+// to a task, or the latest input to it.
+func (p *player) carriedAs(what, id string) int64 {
+	kind := map[string]string{"response": wire.EventTaskResponded, "update": wire.EventTaskActed}[what]
+	for _, r := range slices.Backward(p.records) {
+		if r.Kind == kind && r.Correlation == id && (what != "update" || strings.Contains(string(r.Payload), `"task.update"`)) {
+			return r.Seq
+		}
+	}
+	require.Fail(p.t, "no such thing was said", "%s %s", what, id)
+	return 0
+}

@@ -1,0 +1,257 @@
+package handlers
+
+import (
+	"fmt"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// respond decides about what an agent says of a task that it was given. What it says
+// goes on to whoever has handed the task on, word for word. Whoever has a task that
+// was not handed on may say so as well: it counts like the words of other dialects.
+func (t *turn) respond(r *wire.TaskResponse) *wire.Error {
+	k := t.tasks[r.ID]
+	if k == nil || k.view.AssignedTo != t.from.Name {
+		return &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("you have no task %.80q", r.ID), Details: map[string]any{"taskId": r.ID},
+		}
+	}
+	d := k.delegation()
+	switch {
+	case k.view.State == wire.TaskCancelled && r.Status == wire.ResponseCancelled:
+		return nil // it says that it has heard
+	case k.view.State.Final():
+		return wrongState(k, "responded to")
+	case t.unbrought(k):
+		return notForwarded(k)
+	case d != nil && d.out != "" && d.out != t.from.Run:
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s is another run's of you now", k.label()),
+			Details: map[string]any{"taskId": r.ID, "reason": "other_run"},
+		}
+	case r.Status == wire.ResponseCancelled && k.work() != nil:
+		return inItsSession(k, "cancelled")
+	}
+	t.responded = k
+	again, err := t.heedResponse(k, r)
+	if err != nil {
+		return err
+	}
+	t.notes(k, r.Notes)
+	if d == nil && len(r.Artifacts) > 0 {
+		t.notes(k, []string{"/artifacts: are passed over: the task was not handed on, and nobody is sent them"})
+	}
+	if by := r.Metadata.Agent; by != "" && by != t.from.Name {
+		t.notes(k, []string{fmt.Sprintf("/metadata/agent: says %.80q, and it is %s that responds", by, t.from.Name)})
+	}
+	if d != nil && !again {
+		t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
+			ID: k.view.ID, Name: k.view.Name, Agent: t.from.Name, Status: r.Status, Document: r.Document,
+		})
+	}
+	return nil
+}
+
+// heedResponse does what a response says. Again says that the task is tried once more, and
+// that nobody need hear of this try.
+func (t *turn) heedResponse(k *task, r *wire.TaskResponse) (again bool, err *wire.Error) {
+	if r.Status == wire.ResponsePending {
+		if k.view.State != wire.TaskAssigned {
+			return false, wrongState(k, "pending again")
+		}
+		return false, nil
+	}
+	if r.Status == wire.ResponseCancelled {
+		t.giveUpItself(k, r)
+		return false, nil
+	}
+	if _, err := t.working(k.view.ID, meant[r.Status]); err != nil {
+		return false, err
+	}
+	if r.Status == wire.ResponseInputRequired {
+		if err := t.tooMany(); err != nil {
+			return false, err
+		}
+	}
+	if r.Status == wire.ResponseFailed && t.retries(k, r.Fault) {
+		return true, nil
+	}
+	t.begin(k)
+	switch r.Status {
+	case wire.ResponseCompleted:
+		t.complete(k, resultOf(r.Result), nil)
+	case wire.ResponseFailed:
+		t.fail(k, r.Fault.Code+": "+r.Fault.Message, "", nil)
+	case wire.ResponseInputRequired:
+		t.fact("", k.view.ID, &taskHelp{
+			ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.questionID(), Question: r.Question, Options: r.Options,
+		})
+	}
+	return false, nil
+}
+
+// meant is what a response makes of a task, where that can be refused.
+var meant = map[string]string{
+	wire.ResponseInProgress: "worked on", wire.ResponseCompleted: "completed", wire.ResponseFailed: "failed",
+	wire.ResponseInputRequired: "helped with",
+}
+
+// giveUpItself cancels a task because its agent says so.
+func (t *turn) giveUpItself(k *task, r *wire.TaskResponse) {
+	reason := "Cancelled by " + t.from.String()
+	if r.Fault != nil {
+		reason = r.Fault.Message
+	}
+	t.hushed = t.from.Name
+	t.cancel(k, reason, nil)
+	t.hushed = ""
+	t.abandon(k)
+}
+
+// resultOf is the result of a response, which may be any value. Nobody looks into it:
+// it delivers nothing by contract.
+func resultOf(document wire.Raw) *wire.Result {
+	if document == nil {
+		return &succeeded
+	}
+	return &wire.Result{Document: document}
+}
+
+// respondFor says in place of its agent how a task that was handed on has ended.
+func (t *turn) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
+	if k.delegation() == nil || t.responded == k {
+		return
+	}
+	if t.fault != nil {
+		fault, t.fault = t.fault, nil // it is not that of its parts
+	}
+	r := t.response(k, result)
+	r.Fault = fault
+	t.speakFor(k, r)
+}
+
+// speakFor says something to the source of a task in place of its agent.
+func (t *turn) speakFor(k *task, r *wire.TaskResponse) {
+	defer func(from Actor) { t.from = from }(t.from)
+	t.from = Actor{}
+	t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: r.Status, Document: oneLine(wire.AppendTaskResponse(nil, r)), Own: true,
+	})
+}
+
+// response is how a task stands, in the words of those who hand on tasks.
+func (s *State) response(k *task, result wire.Raw) *wire.TaskResponse {
+	r := &wire.TaskResponse{ID: k.view.ID, Status: k.view.State.Response(), Metadata: k.metadata(), Result: result}
+	switch r.Status {
+	case wire.ResponseCompleted:
+		if result == nil {
+			r.Result = k.view.Result
+		}
+	case wire.ResponseFailed:
+		r.Fault = &wire.TaskFault{Code: wire.FaultInternal, Message: k.view.Error}
+	case wire.ResponseCancelled:
+		r.Fault = &wire.TaskFault{Code: wire.FaultDelegation, Message: k.view.Reason}
+	case wire.ResponseInputRequired:
+		if k.more == nil {
+			break
+		}
+		if q := s.questions[k.more.question]; q != nil {
+			r.Question, r.Options = q.view.Question, q.view.Options
+		}
+	}
+	return r
+}
+
+// metadata is how the work on a task went.
+func (k *task) metadata() wire.TaskMetadata {
+	v := &k.view
+	m := wire.TaskMetadata{StartedAt: v.StartedAt, CompletedAt: v.EndedAt, Agent: v.AssignedTo}
+	if d := k.delegation(); d != nil && v.State.Final() && (m.StartedAt == "" || m.StartedAt == m.CompletedAt) { // its agent has not said when it began
+		m.StartedAt = d.forwarded
+	}
+	from, begun := wire.ParseTime(m.StartedAt)
+	to, ended := wire.ParseTime(m.CompletedAt)
+	if begun && ended {
+		took := max(0, to.Sub(from)).Milliseconds()
+		m.DurationMS = &took
+	}
+	if v.Attempts > 0 {
+		retries := int64(v.Attempts - 1)
+		m.RetryCount = &retries
+	}
+	return m
+}
+
+// answerOf is an answer that says how a task stands.
+func (s *State) answerOf(k *task, result wire.Raw) *wire.TaskAnswer {
+	return &wire.TaskAnswer{Document: oneLine(wire.AppendTaskResponse(nil, s.response(k, result)))}
+}
+
+// standingAnswer is the same, with the words that its agent has found for it, if it has;
+// nil where what is said about tasks is no answer.
+func (t *turn) standingAnswer(k *task) *wire.TaskAnswer {
+	if t.request.Form == wire.FormTask || t.request.Form == wire.FormAct {
+		return nil
+	}
+	switch d := k.delegation(); {
+	case d != nil && d.said == k.view.State.Response():
+		t.pages = append(t.pages, Page{Task: k.view.ID, Response: d.latest, Metadata: k.metadata()})
+	case k.view.State == wire.TaskDone && k.stub:
+		t.pages = append(t.pages, Page{Task: k.view.ID, Ended: k.ended})
+	case k.view.State == wire.TaskFailed && k.stub:
+		t.pages = append(t.pages, Page{Task: k.view.ID, Ended: k.ended})
+	}
+	answer := t.answerOf(k, nil)
+	answer.Trace = k.trace()
+	return answer
+}
+
+func getTaskResponse(t *turn, r *wire.GetTaskResponse) (*wire.TaskAnswer, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if r.Check && k.delegation() == nil {
+		return nil, notHandedOn(k)
+	}
+	if r.Check {
+		t.checkOn(k)
+	}
+	return t.standingAnswer(k), nil
+}
+
+// completeResponse reads a response, or what it lacks.
+func completeResponse(a *wire.TaskAnswer, pages []Page, record Archive) (*wire.TaskAnswer, error) {
+	if len(pages) == 0 {
+		return a, nil
+	}
+	p := pages[0]
+	if p.Response != 0 {
+		r, err := record.Record(p.Response)
+		if err != nil {
+			return nil, err
+		}
+		document, err := LineOf(r)
+		if err != nil {
+			return nil, err
+		}
+		return &wire.TaskAnswer{Document: p.Metadata.FillIn(document), Trace: a.Trace}, nil
+	}
+	r, refusal := wire.ReadTaskResponse(a.Document, deepest)
+	if refusal != nil {
+		return nil, refusal
+	}
+	var v wire.Task
+	if err := p.part(&v, p.Ended, record); err != nil {
+		return nil, err
+	}
+	if r.Result = v.Result; r.Fault != nil {
+		r.Fault.Message = v.Error
+	}
+	return &wire.TaskAnswer{Document: oneLine(wire.AppendTaskResponse(nil, r)), Trace: a.Trace}, nil
+}
+
+// statusPatience is how long the source of a task waits for its agent to say how it
+// stands, before it is told what is known.
+const statusPatience = time.Second

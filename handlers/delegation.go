@@ -1,0 +1,222 @@
+package handlers
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// delegation is what is known of a task that somebody has handed on: who has, to
+// whom, and what of it is on its way. It goes with the task for good; the request
+// itself goes when the task has ended.
+type delegation struct {
+	task    *task
+	request wire.Raw // as it is forwarded, but for its target; nil when the task has ended
+	target  string   // who was named; "": whoever can do it
+	chain   []string // everybody who has had it in hand, its source last
+	sum     uint64   // of what is asked
+
+	context wire.TaskContext // what it belongs to
+
+	retries   int     // after failures
+	forwarded string  // when it was
+	out       string  // the run that it was forwarded to; "": none
+	said      string  // the status of the latest response; "": there is none, or it counts for nothing now
+	latest    int64   // the record of that
+	owed      bool    // its source has not got it
+	sent      string  // the run of the source that it is on its way to
+	returned  []int64 // records of inputs that it could not be brought
+
+	next    time.Time // it is tried again then
+	asked   time.Time // its source has asked how it stands, and is told then if its agent has not said
+	due     time.Time // the first of the two
+	number  int64     // of the record that made it
+	awaited *task     // what its source does with it: that task waits for this one
+}
+
+// date implements dated.
+func (d *delegation) date() (time.Time, int64) { return d.due, d.number }
+
+// delegations are all there are.
+type delegations struct {
+	due   timeline[*delegation]
+	look  []*agent // that may have room for what waits for them
+	fresh []reply  // that this turn has sent on their way
+}
+
+// reply is a response that is brought to its source.
+type reply struct {
+	of   *delegation
+	said int64    // its record
+	line wire.Raw // nil: it is in the record alone
+}
+
+// delegation is how a task was handed on, or nil.
+func (k *task) delegation() *delegation {
+	if k.more == nil {
+		return nil
+	}
+	return k.more.delegation
+}
+
+// waits says whether a task waits to be forwarded to its agent.
+func (d *delegation) waits() bool { return d.out == "" && d.task.view.State == wire.TaskAssigned }
+
+// when has a delegation looked at at other times; the zero time: not by itself.
+func (s *State) when(d *delegation, next, asked time.Time) {
+	s.delegations.due.drop(d)
+	d.next, d.asked, d.due = next, asked, next
+	if next.IsZero() || !asked.IsZero() && asked.Before(next) {
+		d.due = asked
+	}
+	if !d.due.IsZero() {
+		s.delegations.due.add(d)
+	}
+}
+
+// stir has an agent looked at: there may be room for what waits for it.
+func (s *State) stir(a *agent) {
+	if a != nil && !slices.Contains(s.delegations.look, a) {
+		s.delegations.look = append(s.delegations.look, a)
+	}
+}
+
+// looked lets go of what was to be looked at and told in a turn of another life.
+func (x *delegations) looked() {
+	clear(x.look)
+	clear(x.fresh)
+	x.look, x.fresh = x.look[:0], x.fresh[:0]
+}
+
+// handOn takes in how a new task was handed on.
+func (s *State) handOn(k *task, f *taskCreated, seq int64) {
+	q := f.request
+	d := &delegation{
+		task: k, request: f.Delegated.Document, target: q.Routing.Target, chain: q.Routing.Chain,
+		sum: f.Delegated.Sum, number: seq, context: q.Context,
+	}
+	k.needsMore().delegation = d
+	s.handsOn(k, +1)
+	if parent := s.tasks[q.Context.ParentTaskID]; parent != nil {
+		s.awaitEnd(d, parent)
+	}
+}
+
+// handsOn counts the tasks that an agent has handed on and that have not ended.
+func (s *State) handsOn(k *task, by int) {
+	if a := s.agents[agentOf(k.view.SubmittedBy)]; a != nil {
+		a.handsOn += by
+	}
+}
+
+// directed notes that a task that was handed on is for an agent.
+func (s *State) directed(d *delegation, a *agent) {
+	direct(&d.task.view)
+	s.when(d, time.Time{}, d.asked)
+	s.stir(a)
+}
+
+// direct has the routing of a task say who has it.
+func direct(v *wire.Task) {
+	if v.AssignedTo == "" || v.Details == nil || v.Details.Routing == nil {
+		return
+	}
+	d, routing := v.Details.Copy(), *v.Details.Routing
+	routing.Target = v.AssignedTo
+	d.Routing = &routing
+	v.Details = d
+}
+
+// awaitEnd notes that an agent does its task with what it has handed on: while it
+// waits for that, it has room for something else.
+func (s *State) awaitEnd(d *delegation, parent *task) {
+	if !parent.view.State.Final() && parent.view.AssignedTo == agentOf(d.task.view.SubmittedBy) && parent.view.AssignedTo != "" {
+		d.awaited = parent
+		m := parent.needsMore()
+		m.handedOn = append(m.handedOn, d)
+		s.stir(s.agents[parent.view.AssignedTo])
+	}
+}
+
+// conclude lets go of what an open task has beside it.
+func (s *State) conclude(d *delegation) {
+	d.request = nil
+	s.handsOn(d.task, -1)
+	s.when(d, time.Time{}, time.Time{})
+	if p := d.awaited; p != nil {
+		d.awaited = nil
+		p.more.handedOn = slices.DeleteFunc(p.more.handedOn, func(o *delegation) bool { return o == d })
+		s.stir(s.agents[p.view.AssignedTo])
+	}
+}
+
+// forsake lets go of what an agent has handed on that loses its task: nobody waits
+// for that any more, though it goes on.
+func (k *task) forsake() {
+	if k.more == nil {
+		return
+	}
+	for _, d := range k.more.handedOn {
+		d.awaited = nil
+	}
+	k.more.handedOn = nil
+}
+
+// owe has the latest response brought to its source, if that is an agent with a
+// stdin: now, or when it has a run that reads.
+func (s *State) owe(d *delegation, line wire.Raw) {
+	a := s.sourceAgent(d)
+	if a == nil {
+		return
+	}
+	if d.sent = ""; !d.owed {
+		d.owed = true
+		a.owed = append(a.owed, d)
+	}
+	if a.reachable() && !a.deaf {
+		s.bringTo(a, d, line)
+	}
+}
+
+// sourceAgent is the agent that is to hear of a task; nil when nobody is, who does
+// not ask for it.
+func (s *State) sourceAgent(d *delegation) *agent {
+	a := s.agents[agentOf(d.task.view.SubmittedBy)]
+	if a == nil || a.remote != nil || a.Deaf {
+		return nil
+	}
+	return a
+}
+
+// bringTo sends the latest response on its way. The line is nil where it is in the
+// record alone.
+func (s *State) bringTo(a *agent, d *delegation, line wire.Raw) {
+	d.sent = a.run
+	s.delegations.fresh = append(s.delegations.fresh, reply{of: d, said: d.latest, line: line})
+}
+
+// bringOwed sends on their way what an agent has not got that reads now.
+func (s *State) bringOwed(a *agent) {
+	if !a.listens() {
+		return
+	}
+	slices.SortFunc(a.owed, func(d, o *delegation) int { return cmp.Compare(d.latest, o.latest) })
+	for _, d := range a.owed {
+		if d.sent != a.run {
+			s.bringTo(a, d, nil)
+		}
+	}
+}
+
+// settleOwed notes that nobody is owed a response any more.
+func (s *State) settleOwed(d *delegation) {
+	if !d.owed {
+		return
+	}
+	d.owed, d.sent = false, ""
+	if a := s.agents[agentOf(d.task.view.SubmittedBy)]; a != nil {
+		a.owed = slices.DeleteFunc(a.owed, func(o *delegation) bool { return o == d })
+	}
+}

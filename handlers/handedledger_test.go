@@ -1,0 +1,321 @@
+package handlers
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// handover is a task that was handed on, as its records and letters alone tell it.
+type handover struct {
+	id, kind string
+	source   string // as the log has it
+	target   string // who was named; "": nobody
+	chain    []string
+	trace    wire.TaskTrace
+	within   string // the task that it is a part of
+
+	state   wire.TaskState
+	holder  string
+	out     string   // the run that it was forwarded to
+	brought bool     // that run has the request
+	inputs  []*input // that were said to that run
+	tries   int
+	retries int
+	next    time.Time // it is not tried again before
+
+	latest int64  // the record of the latest response
+	status string // of that
+	final  int64  // the record of the final one
+	owed   bool   // its source is to have the latest
+	sent   string // the run of the source that it is on its way to, or that has it
+	failed string // the run of the source that it could not be brought to
+}
+
+// input is what was said to the agent of a handover.
+type input struct {
+	seq  int64
+	sent bool // it is on its way
+	lost bool
+}
+
+// handovers is delegation: all that was handed on.
+type handovers struct {
+	w       *world
+	byID    map[string]*handover
+	order   []*handover
+	open    []*handover
+	owing   []*handover                  // whose source is to have the latest response; some have it
+	parts   map[string][]*handover       // by the task that waits for them
+	asked   map[string]*wire.TaskRequest // what was asked for, by id: the latest that was taken
+	words   map[int64]wire.Record        // that answers are read in
+	lines   []Letter                     // on their way
+	written Letter                       // the latest of them of which it is known whether it was
+	turn    handoverTurn
+}
+
+func newHandovers(w *world) *handovers {
+	return &handovers{
+		w: w, byID: make(map[string]*handover), parts: make(map[string][]*handover), asked: make(map[string]*wire.TaskRequest),
+		words: make(map[int64]wire.Record),
+	}
+}
+
+// Record and Find make it the archive that answers about handovers are read in.
+func (x *handovers) Record(seq int64) (wire.Record, error) {
+	r, there := x.words[seq]
+	x.w.must(there, "record %d is not there", seq)
+	return r, nil
+}
+
+// Find finds nothing: nobody searches for handovers.
+func (*handovers) Find(wire.Search) iter.Seq2[wire.Record, error] {
+	return func(func(wire.Record, error) bool) {}
+}
+
+// afterHandovers are the kinds of record that there may be of a handover that has ended.
+var afterHandovers = []string{wire.EventTaskResponded, wire.EventTaskAnswered, wire.EventTaskUnanswered}
+
+// hear follows one record. It says whether it is about a handover.
+func (x *handovers) hear(r *wire.Record) bool {
+	if r.Kind == wire.EventTaskCreated {
+		return x.hearCreated(r)
+	}
+	e := x.byID[r.Correlation]
+	switch r.Kind {
+	case wire.EventTaskAssigned, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
+		x.losePart(r)
+	case wire.EventStarted, wire.EventEnded, wire.EventUp, wire.EventRecovered, wire.EventAgentForgotten:
+		x.hearLife(r)
+		return false
+	}
+	if e == nil {
+		return false
+	}
+	x.w.must(e.final == 0 || slices.Contains(afterwards, r.Kind) || slices.Contains(afterHandovers, r.Kind) || ofSessions(r.Kind), "%s after %+v", r.Kind, e)
+	f, err := decode(r)
+	x.w.must(err == nil, "%v", err)
+	switch f := f.(type) {
+	case *taskForwarded:
+		x.hearForwarded(e, f)
+	case *taskReturned:
+		x.hearReturned(e, f)
+	case *taskResponded:
+		x.hearResponded(e, f, r)
+	case *taskAnswered:
+		told := x.turn.told
+		x.w.must(e.owed && f.Said == e.latest && told != nil && !told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is answered: %+v", e, told)
+		e.owed = false
+	case *taskUnanswered:
+		told := x.turn.told
+		x.w.must(e.owed && f.Said == e.latest && told != nil && told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is unanswered: %+v", e, told)
+		e.sent, e.failed = "", told.Run
+	case *taskActed:
+		elsewhere := x.w.state.agents[f.Agent]
+		x.w.must(e.holder == f.Agent && (e.out != "" || elsewhere.remote != nil), "%+v is acted on: %+v", e, f)
+		if f.Act == wire.ActUpdate {
+			e.inputs = append(e.inputs, &input{seq: r.Seq})
+		}
+		x.turn.acts = append(x.turn.acts, act{e, f, r.Seq})
+	case *taskAssigned:
+		x.hearAssigned(e, f, r)
+	default:
+		x.hearMove(e, f, r)
+	}
+	return true
+}
+
+func (x *handovers) hearCreated(r *wire.Record) bool {
+	if !bytes.Contains(r.Payload, []byte(`"delegated":`)) {
+		return false
+	}
+	f, err := decode(r)
+	x.w.must(err == nil, "%v", err)
+	made := f.(*taskCreated)
+	x.w.must(x.byID[made.ID] == nil && x.w.states[made.ID] == "", "%s is created twice", made.ID)
+	q, err := made.Delegated.read()
+	x.w.must(err == nil, "%v", err)
+	e := &handover{
+		id: made.ID, kind: q.Type, source: r.From, target: q.Routing.Target, chain: q.Routing.Chain, trace: q.Observability,
+		within: q.Context.ParentTaskID, state: wire.TaskPending,
+	}
+	x.byID[e.id] = e
+	x.order = append(x.order, e)
+	x.open = append(x.open, e)
+	x.turn.created = append(x.turn.created, e)
+	x.turn.requests = append(x.turn.requests, q)
+	if k := x.w.state.tasks[e.within]; k != nil && !k.view.State.Final() && agentOf(e.source) != "" && k.view.AssignedTo == agentOf(e.source) {
+		x.parts[e.within] = append(x.parts[e.within], e)
+		x.w.saw["handed on: a part"]++
+	}
+	return true
+}
+
+// losePart: a task ends, or goes to somebody else: nobody waits for its parts any more.
+// They come to nothing with it, unless it is done.
+func (x *handovers) losePart(r *wire.Record) {
+	parts := x.parts[r.Correlation]
+	delete(x.parts, r.Correlation)
+	if r.Kind != wire.EventTaskDone {
+		x.turn.vain = append(x.turn.vain, parts...)
+	}
+}
+
+// hearLife follows what runs: what was on its way to a run that has ended is not.
+func (x *handovers) hearLife(r *wire.Record) {
+	f, err := decode(r)
+	x.w.must(err == nil, "%v", err)
+	switch f := f.(type) {
+	case *happened:
+		if f.what == wire.EventUp {
+			x.lines = nil // they were lost with all who were to read them
+		}
+		if v := x.w.state.agents[f.Agent]; f.what == wire.EventRecovered && v != nil && v.runs(f.Run) && v.reachable() {
+			x.turn.reads = append(x.turn.reads, f.Agent)
+		}
+		for _, e := range x.owing {
+			if f.what == wire.EventUp || agentOf(e.source) == f.Agent && f.what != wire.EventEnded {
+				e.failed = ""
+			}
+		}
+	case *agentForgotten:
+		for _, e := range x.owing {
+			if agentOf(e.source) == f.ID {
+				e.owed = false
+			}
+		}
+	}
+}
+
+func (x *handovers) hearAssigned(e *handover, f *taskAssigned, r *wire.Record) {
+	a := x.w.state.agents[f.Agent]
+	x.move(e, wire.TaskAssigned, r.Kind)
+	x.w.must(e.out == "" && f.Way == handed && f.Attempt == e.tries+1, "%+v is assigned: %+v", e, f)
+	x.w.must(!slices.Contains(e.chain, f.Agent), "%+v is given to %s, who has had it in hand", e, f.Agent)
+	x.w.must(e.target == "" || e.target == f.Agent, "%+v is given to %s", e, f.Agent)
+	x.w.must(a != nil && (!a.Deaf || a.remote != nil), "%+v is given to %s, who takes no messages", e, f.Agent)
+	x.w.must(!r.At.Before(e.next), "%+v is tried again at %v", e, r.At)
+	e.holder, e.tries = f.Agent, f.Attempt
+}
+
+func (x *handovers) hearForwarded(e *handover, f *taskForwarded) {
+	v := x.w.bus.lives[f.Agent]
+	x.w.must(e.holder == f.Agent && v != nil && v.runs && v.run == f.Run, "%+v is brought to %s", e, f.Run)
+	if f.Acted != 0 {
+		at := slices.IndexFunc(e.inputs, func(i *input) bool { return i.seq == f.Acted })
+		x.w.must(e.out == f.Run && at >= 0 && e.inputs[at].lost, "%+v gets %d again", e, f.Acted)
+		e.inputs[at].lost = false
+		x.turn.acts = append(x.turn.acts, act{e, nil, f.Acted})
+		x.w.saw["handed on: an input is brought again"]++
+		return
+	}
+	x.w.must(e.state == wire.TaskAssigned && e.out == "", "%+v is brought to %s", e, f.Run)
+	e.out, e.brought = f.Run, false
+	a := x.w.state.agents[f.Agent]
+	x.turn.forwards = append(x.turn.forwards, e)
+	x.w.must(x.used(a) <= a.Capacity, "%s has room for %d, and is brought %s", a.ID, a.Capacity, e.id)
+}
+
+// used is how much room of an agent is taken.
+func (x *handovers) used(a *agent) (n int) {
+	for _, k := range a.holds {
+		e := x.byID[k.view.ID]
+		switch {
+		case len(x.parts[k.view.ID]) > 0:
+		case k.view.State == wire.TaskRunning, k.view.State == wire.TaskNeedsHuman, e != nil && e.out != "" && k.view.State == wire.TaskAssigned,
+			e == nil && k.way == dispatched && k.view.State == wire.TaskAssigned:
+			n++
+		}
+	}
+	return n
+}
+
+func (x *handovers) hearReturned(e *handover, f *taskReturned) {
+	told := x.turn.told
+	if at := slices.IndexFunc(x.turn.acts, func(o act) bool { return f.Acted != 0 && o.seq == f.Acted }); at >= 0 { // others wait before it
+		x.turn.acts = slices.Delete(x.turn.acts, at, at+1)
+		for _, o := range e.inputs {
+			if o.seq == f.Acted {
+				o.sent, o.lost = false, true
+			}
+		}
+		return
+	}
+	x.w.must(told != nil && told.Lost && told.Task == e.id && told.Said == f.Acted && told.Run == f.Run && (f.Acted != 0 || e.out == f.Run), "%+v is returned: %+v", e, told)
+	if f.Acted == 0 {
+		x.w.must(e.state == wire.TaskAssigned, "%+v is brought back, and has been begun", e)
+		x.w.must(isRequest(&x.written), "%+v is brought back, and %s was lost", e, x.written.Line)
+		e.out = ""
+	}
+}
+
+func (x *handovers) hearResponded(e *handover, f *taskResponded, r *wire.Record) {
+	x.w.must(e.final == 0, "%s is %s after the final response to %+v", e.id, f.Status, e)
+	if f.Again {
+		x.w.must(f.Own && f.Status == e.status && e.latest != 0, "%+v is %s again", e, f.Status)
+	} else {
+		x.words[r.Seq] = *r
+		e.latest, e.status = r.Seq, f.Status
+	}
+	if isFinal(f.Status) {
+		e.final = r.Seq
+		x.turn.finals = append(x.turn.finals, e)
+		x.w.saw["handed on: "+f.Status]++
+	}
+	v, a := x.w.bus.lives[agentOf(e.source)], x.w.state.agents[agentOf(e.source)]
+	e.owed, e.sent, e.failed = v != nil && !v.remote && (a == nil || !a.Deaf), "", ""
+	if e.owed && !slices.Contains(x.owing, e) {
+		x.owing = append(x.owing, e)
+	}
+}
+
+func isFinal(status string) bool {
+	return status == wire.ResponseCompleted || status == wire.ResponseFailed || status == wire.ResponseCancelled
+}
+
+// hearMove follows the state of a handover.
+func (x *handovers) hearMove(e *handover, f fact, r *wire.Record) {
+	next, moves := moved(r)
+	if again, ok := f.(*taskRetried); ok {
+		next, moves = wire.TaskPending, true
+		wait := retryDelays[min(e.retries, len(retryDelays)-1)]
+		e.retries++
+		e.next = r.At.Add(wait)
+		x.w.must(again.Next == wire.Timestamp(e.next) && e.retries <= x.w.rules.DelegationRetries, "%+v is tried again: %+v", e, again)
+	}
+	if !moves {
+		return
+	}
+	x.move(e, next, r.Kind)
+	if next == wire.TaskPending {
+		e.holder, e.out, e.inputs, e.owed = "", "", nil, false // what was said of it does not hold any more
+	}
+	if next.Final() {
+		x.words[r.Seq] = *r
+		x.turn.ended = append(x.turn.ended, e)
+		x.open = slices.DeleteFunc(x.open, func(o *handover) bool { return o == e })
+		for id, parts := range x.parts {
+			if x.parts[id] = slices.DeleteFunc(parts, func(o *handover) bool { return o == e }); len(x.parts[id]) == 0 {
+				delete(x.parts, id)
+			}
+		}
+	}
+}
+
+// handoverMoves are the ways that a handover goes.
+var handoverMoves = map[wire.TaskState][]wire.TaskState{
+	wire.TaskPending:    {wire.TaskAssigned, wire.TaskFailed, wire.TaskCancelled},
+	wire.TaskAssigned:   {wire.TaskRunning, wire.TaskPending, wire.TaskFailed, wire.TaskCancelled},
+	wire.TaskRunning:    {wire.TaskNeedsHuman, wire.TaskPending, wire.TaskDone, wire.TaskFailed, wire.TaskCancelled},
+	wire.TaskNeedsHuman: {wire.TaskRunning, wire.TaskPending, wire.TaskCancelled},
+}
+
+func (x *handovers) move(e *handover, to wire.TaskState, by string) {
+	x.w.must(slices.Contains(handoverMoves[e.state], to), "%+v becomes %s by %s", e, to, by)
+	e.state = to
+	x.w.states[e.id] = to
+	x.w.saw["-> "+string(to)]++
+}

@@ -1,0 +1,172 @@
+package handlers
+
+import (
+	"encoding/json"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// lineOf is what a letter says.
+func (x *handovers) lineOf(l *Letter) wire.Raw {
+	if l.Kept == 0 {
+		return l.Line
+	}
+	line, err := LineOf(x.words[l.Kept])
+	if err != nil { // an input
+		return nil
+	}
+	return line
+}
+
+// hearLine looks at a line about a handover.
+func (x *handovers) hearLine(in *Input, l *Letter) {
+	x.w.voice.Write(x.lineOf(l))
+	if l.Task == "" {
+		if !x.hearPassing(l) {
+			x.hearStanding(in, l)
+		}
+		return
+	}
+	v, a := x.w.bus.lives[l.To.Name], x.w.state.agents[l.To.Name]
+	x.w.must(l.To.Kind == Agent && v != nil && v.runs && v.run == l.To.Run && !v.remote && !a.Deaf, "%+v is for nobody", l)
+	e := x.byID[l.Task]
+	x.w.must(e != nil, "%+v is about nothing", l)
+	x.lines = append(x.lines, *l)
+	acts := slices.IndexFunc(x.turn.acts, func(o act) bool {
+		return o.of == e && (o.seq == l.Said || l.Said == 0 && o.fact != nil && o.fact.Act == wire.ActStatus)
+	})
+	switch {
+	case l.Said != 0 && l.Said == e.latest:
+		x.w.must(l.To.Name == agentOf(e.source) && e.owed, "%+v is told to %v", e, l.To)
+		e.sent = l.To.Run
+		x.w.saw["handed on: a response"]++
+	case acts >= 0 && isAct(l, wire.ActUpdate):
+		x.w.must(l.To.Name == e.holder && l.To.Run == e.out, "what is said of %+v is told to %v", e, l.To)
+		for _, i := range e.inputs {
+			if i.seq == l.Said {
+				x.w.must(!i.sent, "%d is told to %v twice", i.seq, l.To)
+				i.sent = true
+			}
+		}
+		x.turn.acts = slices.Delete(x.turn.acts, acts, acts+1)
+	case l.Said != 0 && x.words[l.Said].Correlation == e.id: // a response that another has followed in the same turn
+		x.w.must(l.To.Name == agentOf(e.source), "%+v is told to %v", e, l.To)
+	default:
+		x.hearRequest(e, l)
+	}
+}
+
+// hearPassing looks at what an agent is told of which nobody wants to know whether it
+// hears it: that somebody asks how its task stands, or does not want it any more.
+func (x *handovers) hearPassing(l *Letter) bool {
+	if l.Kept != 0 || !isAct(l, wire.ActStatus, wire.ActCancel) {
+		return false
+	}
+	said, err := wire.ReadTaskAct(l.Line, deepest)
+	x.w.must(err == nil, "%s: %v", l.Line, err)
+	e, v := x.byID[said.ID], x.w.bus.lives[l.To.Name]
+	x.w.must(e != nil && l.To.Name == e.holder && l.To.Run == e.out && v != nil && v.runs && v.run == l.To.Run, "%s of %+v is told to %v", l.Line, e, l.To)
+	if said.Type == wire.ActCancel {
+		x.w.must(e.state.Final(), "%s of %+v", l.Line, e)
+		return true
+	}
+	at := slices.IndexFunc(x.turn.acts, func(o act) bool { return o.of == e && o.fact != nil && o.fact.Act == said.Type })
+	x.w.must(at >= 0, "nobody has said %s", l.Line)
+	x.turn.acts = slices.Delete(x.turn.acts, at, at+1)
+	return true
+}
+
+// isAct says whether a letter is an act. One that is in the record alone is.
+func isAct(l *Letter, kinds ...string) bool {
+	if l.Kept != 0 {
+		return true
+	}
+	var said struct{ Type string }
+	_ = json.Unmarshal(l.Line, &said)
+	return slices.Contains(kinds, said.Type)
+}
+
+// hearRequest: a request comes to whom it is given, as it was asked.
+func (x *handovers) hearRequest(e *handover, l *Letter) {
+	at := slices.Index(x.turn.forwards, e)
+	x.w.must(at >= 0 && l.To.Name == e.holder && l.To.Run == e.out && l.Said == 0, "%+v is told to %v once more: %s", e, l.To, l.Line)
+	x.turn.forwards = slices.Delete(x.turn.forwards, at, at+1)
+	q, err := wire.ReadTaskRequest(l.Line, deepest)
+	x.w.must(err == nil, "%s: %v", l.Line, err)
+	said := x.asked[e.id]
+	if said == nil {
+		said = x.turn.requests[slices.Index(x.turn.created, e)]
+	}
+	same := q.ID == e.id && q.Type == e.kind && string(q.Payload) == string(said.Payload) && slices.Equal(q.Routing.Chain, e.chain) && q.Routing.Target == e.holder
+	x.w.must(same && q.Observability.TraceID == e.trace.TraceID && string(q.Observability.Baggage) == string(e.trace.Baggage) && q.Context.ParentTaskID == e.within, "%s of %+v", l.Line, e)
+	x.w.must(!slices.Contains(q.Routing.Chain, q.Routing.Target), "%s has had it in hand: %s", e.holder, l.Line)
+	x.w.saw["handed on: a request"]++
+}
+
+// hearStanding: whoever asks is told how the task stands.
+func (x *handovers) hearStanding(in *Input, l *Letter) {
+	r, ok := in.Message.(*wire.Request)
+	x.w.must(ok && (r.Form == wire.FormTask || r.Form == wire.FormAct) && l.To == in.From, "nobody has asked for %+v", l)
+	if l.Kept != 0 {
+		e := x.byID[r.ID]
+		x.w.must(e != nil && e.latest == l.Kept && e.status == e.state.Response(), "%+v is said of %+v", l, e)
+		x.w.saw["handed on: the same words again"]++
+		return
+	}
+	a, err := wire.ReadTaskResponse(l.Line, deepest)
+	x.w.must(err == nil && a.ID == r.ID && a.Status == x.w.state.tasks[r.ID].view.State.Response(), "%s is said of %+v: %v", l.Line, x.byID[r.ID], err)
+	x.w.saw["handed on: how it stands"]++
+}
+
+// carry has a line be written to whom it is for, or not. Those for one run come in
+// order.
+func (x *handovers) carry() {
+	if len(x.lines) == 0 {
+		return
+	}
+	to := x.lines[x.w.chance.IntN(len(x.lines))].To.Run
+	i := slices.IndexFunc(x.lines, func(l Letter) bool { return l.To.Run == to })
+	lost := true
+	for _, m := range x.w.members {
+		if m.ID == x.lines[i].To.Name && m.run == to && m.up && !m.far {
+			odds := 30
+			if isAct(&x.lines[i], wire.ActUpdate) {
+				odds = 5
+			}
+			if x.w.chance.IntN(odds) == 0 {
+				x.w.sessions.full[m.ID] = true
+			}
+			lost = x.w.sessions.full[m.ID]
+			x.write(i, lost)
+			return
+		}
+	}
+	if x.w.chance.IntN(4) == 0 {
+		x.lines = slices.Delete(x.lines, i, i+1) // it died with its run, and nobody tells
+		return
+	}
+	x.write(i, lost)
+}
+
+// write has a line be written, or be lost.
+func (x *handovers) write(i int, lost bool) {
+	l := x.lines[i]
+	x.written = l
+	x.lines = slices.Delete(x.lines, i, i+1)
+	e := x.byID[l.Task]
+	for _, o := range e.inputs { // of this try: its run may have lost the request before
+		if o.seq == l.Said {
+			o.sent, o.lost = false, lost
+		}
+	}
+	if l.Said == 0 && e.out == l.To.Run && isRequest(&l) {
+		e.brought = !lost
+	}
+	if lost {
+		x.w.saw["handed on: a line is lost"]++
+	}
+	x.w.do(Actor{}, &wire.Told{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Said: l.Said, Lost: lost})
+}
+
+func isRequest(l *Letter) bool { return !isAct(l, wire.ActUpdate) }

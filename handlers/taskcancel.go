@@ -1,0 +1,104 @@
+package handlers
+
+import "orchestrator/wire"
+
+func cancelTask(t *turn, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
+	k, err := t.own(r.TaskID)
+	switch {
+	case err != nil:
+		return nil, err
+	case k.view.State.Final():
+		return nil, wrongState(k, "cancelled")
+	}
+	if err := t.mayManage(k, "cancel"); err != nil {
+		return nil, err
+	}
+	if t.request.Form == wire.FormAct && k.delegation() == nil {
+		return nil, notHandedOn(k) // nobody would say what became of it
+	}
+	reason := r.Reason
+	if reason == "" {
+		reason = "Cancelled by " + t.from.String()
+	}
+	t.cancel(k, reason, t.mark())
+	t.abandon(k)
+	if t.request.Form == wire.FormAct {
+		return nil, nil // whoever asked hears of it by the response
+	}
+	return t.reply(k), nil
+}
+
+// cancel ends a task and tells its agent. What depended on it is for abandon.
+func (t *turn) cancel(k *task, reason string, mk *mark) {
+	holder, run, parts := k.view.AssignedTo, k.run, k.parts()
+	t.withdraw(k)
+	t.recallReview(k.work(), reason)
+	t.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: reason, Request: mk})
+	if holder != "" {
+		t.recall(k, holder, run, reason)
+	}
+	t.tellEnd(k, wire.OutcomeFailed, "Cancelled: "+reason)
+	t.respondFor(k, &wire.TaskFault{Code: wire.FaultDelegation, Message: reason}, nil)
+	t.cancelParts(parts)
+}
+
+// relieve tells the agent of a task that somebody else has said its end.
+func (t *turn) relieve(k *task, by string) {
+	if t.from.Kind != Agent {
+		t.recall(k, k.view.AssignedTo, k.run, by+t.from.String())
+	}
+}
+
+// recall tells an agent that it need not work on a task any more. It is told once: one
+// that does not hear it works on, and what it says of the task then is passed over.
+func (t *turn) recall(k *task, holder, run, reason string) {
+	if a := t.agents[holder]; a == nil || t.lost || a.remote != nil || holder == t.hushed {
+		return // nobody to tell: a server asks itself
+	}
+	if d := k.delegation(); d != nil {
+		if a := t.agents[holder]; d.out == a.run && a.reachable() {
+			cancel := &taskActed{ID: k.view.ID, Act: wire.ActCancel, Reason: reason}
+			t.out.Letters = append(t.out.Letters, Letter{To: Actor{Kind: Agent, Name: holder, Run: a.run}, Line: cancel.line()})
+		}
+		return
+	}
+	t.notice(Actor{Kind: Agent, Name: holder, Run: run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
+}
+
+// abandon sees to the tasks that waited for one that will never be done: they
+// are cancelled too, and what waits for them; or they stay, and it is said. It
+// is the orchestrator that does this, whoever ended the first one.
+func (t *turn) abandon(ended *task) {
+	defer func(from Actor, bySession bool) { t.from, t.bySession = from, bySession }(t.from, t.bySession)
+	t.from, t.bySession = Actor{}, false
+	for queue := []*task{ended}; len(queue) > 0; queue = queue[1:] {
+		t.resolve(queue[0]) // what only wanted it to end
+		for _, k := range t.waiting(queue[0]) {
+			if t.staysBlocked(k.patient()) {
+				t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: queue[0].view.ID})
+				if w := k.work(); w != nil {
+					t.tellArchitect(w, "It will not run: it waits for "+queue[0].label()+", which came to nothing")
+				}
+				continue
+			}
+			t.cancel(k, wire.DependencyFailed, nil)
+			queue = append(queue, k)
+		}
+	}
+}
+
+// waiting are the open tasks that wait for one, each once.
+func (t *turn) waiting(k *task) []*task {
+	var waiting []*task
+	for e := range t.graph.Waiting(k.node) {
+		v := t.graph.Edge(e)
+		if down := t.list[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
+			down.freed = true
+			waiting = append(waiting, down)
+		}
+	}
+	for _, down := range waiting {
+		down.freed = false
+	}
+	return waiting
+}

@@ -1,0 +1,33 @@
+package supervisor
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// alarm says in the log what goes wrong, and the same not more than once a second: it
+// may be an agent that brings it about.
+type alarm struct {
+	log hclog.Logger
+
+	mu   sync.Mutex
+	told map[string]time.Time
+}
+
+func (a *alarm) raise(text string, args ...any) {
+	now := time.Now()
+	a.mu.Lock()
+	due := now.Sub(a.told[text]) >= time.Second
+	if due {
+		if a.told == nil {
+			a.told = make(map[string]time.Time)
+		}
+		a.told[text] = now
+	}
+	a.mu.Unlock()
+	if due {
+		a.log.Error(text, args...)
+	}
+}

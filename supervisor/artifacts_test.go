@@ -1,0 +1,317 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// large is content that does not stay in a response.
+func large(of string) string { return strings.Repeat(of, 3*detachAbove/len(of)) }
+
+// making is what an agent says of work that has come to something.
+func making(id, content string) string {
+	return response(id, "completed", `,"artifacts":[{"name":"draft.md","type":"text/markdown","content":"`+content+`"}]`)
+}
+
+// keeping is a play in which w has the task a in hand: with where its artifacts are
+// kept, and what is said in the log.
+func keeping(t *testing.T) (p *play, dir string, said *strings.Builder, boss, w *talker) {
+	agents, parts, boss, w := handsOn(t, 1)
+	dir, said = t.TempDir(), new(strings.Builder)
+	o := Options{Record: newLedger(), StateDir: dir, Protocol: freely, Log: hclog.New(&hclog.LoggerOptions{Output: said})}
+	p = perform(t, o, agents, parts)
+	synctest.Wait()
+	boss.says(handOn("a", "parse"))
+	synctest.Wait()
+	return p, dir, said, boss, w
+}
+
+// keptFiles are the files of artifacts.
+func keptFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "artifacts", "*", "*"))
+	require.NoError(t, err)
+	return files
+}
+
+// Content is in its file once, for its user alone, and is what was kept.
+//
+// Rows: D-35.
+func TestArtifactsAreKept(t *testing.T) {
+	dir := t.TempDir()
+	a := newArtifacts(dir, nil)
+	refs := make(map[string]bool)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 20 {
+		for n := range 5 {
+			all.Go(func() {
+				ref, err := a.keep(fmt.Sprint("content ", n))
+				mu.Lock()
+				defer mu.Unlock()
+				refs[ref] = err == nil && wire.IsArtifactRef(ref)
+			})
+		}
+	}
+	all.Wait()
+	require.Len(t, refs, 5)
+	for ref, fine := range refs {
+		require.True(t, fine)
+		content, err := a.load(ref)
+		require.NoError(t, err)
+		require.Equal(t, ref, wire.ArtifactRef(hashOf([]byte(content))))
+	}
+	files := keptFiles(t, dir)
+	require.Len(t, files, 5, "nothing is left over")
+	for _, name := range files {
+		require.Equal(t, filepath.Base(name)[:2], filepath.Base(filepath.Dir(name)))
+		for path, mode := range map[string]os.FileMode{name: 0o600, filepath.Dir(name): 0o700, filepath.Dir(filepath.Dir(name)): 0o700} {
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			require.Equal(t, mode, info.Mode().Perm(), path)
+		}
+	}
+}
+
+// A file that is there is not written again, unless it is not what it should be; one
+// that was changed is never taken for what was kept.
+//
+// Rows: D-35.
+func TestArtifactsThatAreChanged(t *testing.T) {
+	dir := t.TempDir()
+	a := newArtifacts(dir, nil)
+	ref, err := a.keep("content")
+	require.NoError(t, err)
+	file := keptFiles(t, dir)[0]
+	long := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	require.NoError(t, os.Chtimes(file, long, long))
+	_, err = a.keep("content")
+	require.NoError(t, err)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.True(t, info.ModTime().Equal(long), "it is not written again")
+
+	require.NoError(t, os.WriteFile(file, []byte("CONTENT"), 0o600))
+	_, err = a.load(ref)
+	require.ErrorContains(t, err, "was changed")
+	for _, spoil := range []func() error{
+		func() error { return os.WriteFile(file, []byte("half"), 0o600) },
+		func() error { return os.WriteFile(file, []byte("CONTENT"), 0o600) },
+		func() error { return os.Symlink("/dev/zero", file) },
+		func() error { return syscall.Mkfifo(file, 0o600) },
+	} {
+		require.NoError(t, os.Remove(file))
+		require.NoError(t, spoil())
+		_, err = a.load(ref)
+		require.Error(t, err)
+		_, err = a.keep("content")
+		require.NoError(t, err, "made again, it is there again")
+		content, err := a.load(ref)
+		require.NoError(t, err)
+		require.Equal(t, "content", content)
+	}
+
+	require.NoError(t, os.Remove(file))
+	_, err = a.load(ref)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	for _, wrong := range []string{"", "sha256:", "../../etc/passwd", "sha256:" + strings.Repeat("../", 21) + "a", strings.ToUpper(ref)} {
+		_, err = a.load(wrong)
+		require.ErrorContains(t, err, "refers to nothing here")
+	}
+}
+
+// A folder is relied on only when it, and the folder that it is in, were synced in this
+// life: one that is there may have been made a moment before a life was killed, or by
+// who could not sync it.
+//
+// Rows: D-35, B-74.
+func TestFoldersOfArtifactsSurvive(t *testing.T) {
+	dir := t.TempDir()
+	a := newArtifacts(dir, nil)
+	top, below := a.dir, filepath.Join(a.dir, hashOf([]byte("content"))[:2])
+	var synced []string
+	ill := map[string]error{dir: errors.New("no such sector")}
+	a.sync = func(folder string) error {
+		synced = append(synced, folder)
+		return ill[folder]
+	}
+	_, err := a.keep("content")
+	require.ErrorIs(t, err, ill[dir])
+	require.NoDirExists(t, top, "who comes next must not take it for one that survives")
+	clear(ill)
+	ill[top] = errors.New("no space left on device")
+	for range 2 {
+		_, err = a.keep("content")
+		require.ErrorIs(t, err, ill[top])
+		require.NoDirExists(t, below)
+	}
+	clear(ill)
+	synced = nil
+	for range 2 {
+		_, err = a.keep("content")
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{top, dir, below, top, below, below}, synced)
+
+	again := newArtifacts(dir, nil)
+	again.sync, synced = a.sync, nil
+	_, err = again.keep("content")
+	require.NoError(t, err)
+	require.Equal(t, []string{top, dir, below, top, below}, synced, "another life does not rely on it")
+
+	require.NoError(t, os.RemoveAll(top))
+	_, err = a.keep("content")
+	require.NoError(t, err)
+	require.Len(t, keptFiles(t, dir), 1)
+}
+
+// What a life that was killed had not finished writing is removed with the next start,
+// and nothing else is.
+//
+// Rows: D-35, B-74.
+func TestUnfinishedArtifactsAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		a := newArtifacts(dir, nil)
+		_, err := a.keep("content")
+		require.NoError(t, err)
+		old, fresh, other := filepath.Join(a.dir, "new-1"), filepath.Join(a.dir, "new-2"), filepath.Join(a.dir, "mine")
+		for path, at := range map[string]time.Time{old: time.Now().Add(-time.Second), fresh: time.Now().Add(time.Second), other: time.Now().Add(-time.Second)} {
+			require.NoError(t, os.WriteFile(path, []byte("half"), 0o600))
+			require.NoError(t, os.Chtimes(path, at, at))
+		}
+		p := perform(t, Options{StateDir: dir}, nil, nil)
+		require.NoFileExists(t, old)
+		require.FileExists(t, fresh, "somebody may be writing it")
+		require.FileExists(t, other)
+		require.Len(t, keptFiles(t, dir), 1)
+		require.NoError(t, p.stop())
+	})
+}
+
+// What is large is not in the record, and is in what everybody gets who is to have it,
+// digit for digit: the agent that has asked, and whoever looks.
+//
+// Rows: D-35.
+func TestLargeArtifacts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, boss, w := handsOn(t, 1)
+		record, dir := newLedger(), t.TempDir()
+		p := perform(t, Options{Record: record, StateDir: dir}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("a", "parse"), handOn("b", "parse"))
+		synctest.Wait()
+		line := making("a", large(`\u0041 \"line\"\n`))
+		w.says(line)
+		require.Equal(t, []string{line}, boss.lines())
+		small := making("b", "a line")
+		w.says(small)
+		require.Equal(t, []string{line, small}, boss.lines())
+		require.Len(t, keptFiles(t, dir), 1)
+		for _, r := range record.facts(t) {
+			require.Less(t, len(r.Payload), detachAbove, r.Kind)
+		}
+		answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "get-task-response", []byte(`{"taskId":"a"}`))
+		require.NoError(t, err)
+		require.False(t, wire.HasArtifactRefs(answer.(*wire.TaskAnswer).Document))
+		require.Contains(t, string(answer.(*wire.TaskAnswer).Document), large(`\u0041 \"line\"\n`))
+		boss.says(request("1", "get-task-response", `{"taskId":"a"}`), request("2", "get-task-response", `{"taskId":"b"}`))
+		told := boss.lines()[2:]
+		require.Len(t, told, 2)
+		require.Contains(t, strings.Join(told, ""), large(`\u0041 \"line\"\n`))
+		boss.says(handOn("a", "parse"))
+		require.Equal(t, line, boss.lines()[4], "out of the record, and out of its file")
+		require.Zero(t, p.owed(boss)+p.owed(w))
+		require.NoError(t, p.stop())
+	})
+}
+
+// A response that is completed, out of the record and out of files, stands in the trace
+// in which it stood before.
+//
+// Rows: D-13, D-35.
+func TestCompletedResponsesStayInTheirTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _, _, boss, w := keeping(t)
+		w.says(making("a", large("x")))
+		require.Len(t, boss.lines(), 1)
+		facts := p.dispatcher.record.(*ledger).facts(t)
+		responded := slices.IndexFunc(facts, func(r wire.Record) bool { return r.Kind == wire.EventTaskResponded })
+		part := &wire.TaskAnswer{Document: wire.Raw(`{"id":"a","status":"completed"}`), Trace: &wire.TaskTrace{TraceID: "trace-1"}}
+		l := handlers.Letter{Payload: part, Pages: []handlers.Page{{Task: "a", Response: facts[responded].Seq}}}
+		require.Nil(t, p.dispatcher.complete(&l))
+		whole := l.Payload.(*wire.TaskAnswer)
+		require.Contains(t, string(whole.Document), large("x"))
+		require.Equal(t, part.Trace, whole.Trace)
+		require.NoError(t, p.stop())
+	})
+}
+
+// What cannot be kept was not said: whoever has said it is told, and says it again
+// when there is room. That is loud, and not more often than once a second.
+//
+// Rows: D-35, B-74.
+func TestArtifactsOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, dir, said, boss, w := keeping(t)
+		inTheWay := filepath.Join(dir, "artifacts")
+		require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
+		line := making("a", large("x"))
+		w.says(line, line, line)
+		require.Len(t, w.lines(), 4)
+		for _, told := range w.told()[1:] {
+			require.Equal(t, "response:error", told.Type)
+			require.Equal(t, "a", told.CorrelationID)
+			require.Equal(t, "INTERNAL_ERROR", told.Error.Code)
+		}
+		require.Empty(t, boss.lines())
+		require.Empty(t, p.agents["w"].lastWords(), "it is no log")
+		require.Equal(t, "queued", p.task("a").Status)
+		require.Equal(t, 1, strings.Count(said.String(), "an artifact cannot be kept"))
+		<-time.After(time.Second)
+		w.says(line)
+		synctest.Wait()
+		require.Equal(t, 2, strings.Count(said.String(), "an artifact cannot be kept"))
+		require.NoError(t, os.Remove(inTheWay))
+		w.says(line)
+		require.Equal(t, []string{line}, boss.lines())
+		require.NoError(t, p.stop())
+	})
+}
+
+// A file that somebody has changed is not passed on: who gets the response gets what
+// refers to it.
+//
+// Rows: D-35.
+func TestChangedArtifactsAreNotPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, dir, said, boss, w := keeping(t)
+		w.says(making("a", large("x")))
+		require.Len(t, boss.lines(), 1)
+		require.NoError(t, os.WriteFile(keptFiles(t, dir)[0], []byte(large("y")), 0o600))
+		boss.says(handOn("a", "parse"), request("1", "get-task-response", `{"taskId":"a"}`))
+		require.Len(t, boss.lines(), 3)
+		for _, line := range boss.lines()[1:] {
+			require.NotContains(t, line, "yyy")
+			require.Contains(t, line, `"ref":"sha256:`)
+		}
+		require.Equal(t, 1, strings.Count(said.String(), "an artifact cannot be read"))
+		require.Contains(t, said.String(), "was changed")
+		require.NoError(t, p.stop())
+	})
+}

@@ -1,0 +1,199 @@
+package supervisor
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// busy has the postman wait until it is let go.
+func (p *play) busy() (release func()) {
+	gate := make(chan struct{})
+	p.dispatcher.mail.later(func() { <-gate })
+	return func() { close(gate) }
+}
+
+// loads is for how many runs the postman has lines in hand.
+func (p *play) loads() int {
+	synctest.Wait()
+	p.dispatcher.mail.mu.Lock()
+	defer p.dispatcher.mail.mu.Unlock()
+	return len(p.dispatcher.mail.loads)
+}
+
+// always is for agents that come back a second after they have ended.
+var always = Restart{Policy: Always, Delay: time.Second, Factor: 1, MaxDelay: time.Second, Burst: 10, Window: time.Minute}
+
+// What is said about a task comes in the order in which it was said, though one of it
+// has to be read first and the next has not. Others wait for nothing.
+//
+// Rows: D-17, D-26, D-35.
+func TestResponsesDoNotOvertakeEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, boss, w := handsOn(t, 1)
+		hand, others, all := talkers(t, worker("other", 1))
+		agents = append(agents, hand...)
+		parts["other"] = others["other"]
+		other := all[0]
+		p := perform(t, Options{Record: newLedger(), StateDir: t.TempDir(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("a", "parse"))
+		synctest.Wait()
+		release := p.busy()
+		first := response("a", "in_progress", `,"artifacts":[{"name":"n","type":"text/plain","content":"`+large("x")+`"}]`)
+		w.says(first)
+		synctest.Wait()
+		w.says(response("a", "in_progress", ""), response("a", "completed", ""))
+		require.Empty(t, boss.lines(), "they wait for the first")
+		w.says(handOn("b", "other"))
+		other.says(response("b", "completed", ""))
+		require.Equal(t, response("b", "completed", ""), w.lines()[1])
+		release()
+		require.Equal(t, []string{first, response("a", "in_progress", ""), response("a", "completed", "")}, boss.lines())
+		require.Zero(t, p.loads())
+		boss.says(handOn("c", "parse"))
+		synctest.Wait()
+		release = p.busy()
+		w.says(response("c", "completed", ""))
+		require.Len(t, boss.lines(), 4, "nothing is left for which it would wait")
+		release()
+		require.NoError(t, p.stop())
+	})
+}
+
+// A response that its source could not be brought is brought to its next run, out of
+// the record, and that it was is noted once.
+//
+// Rows: D-17, D-36, T-04.
+func TestResponsesForTheNextRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, boss, w := handsOn(t, 2)
+		agents[0].Restart = always
+		record := newLedger()
+		p := perform(t, Options{Record: record, StateDir: t.TempDir(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("a", "parse"), handOn("b", "parse"))
+		synctest.Wait()
+		boss.exit <- 0
+		synctest.Wait()
+		lines := []string{making("a", large("x")), response("b", "in_progress", "")}
+		w.says(lines...)
+		synctest.Wait()
+		w.says(response("b", "completed", `,"result":1.0`))
+		require.NotContains(t, kinds(record.facts(t), "task."), wire.EventTaskAnswered)
+		<-time.After(2 * time.Second)
+		require.ElementsMatch(t, []string{lines[0], response("b", "completed", `,"result":1.0`)}, boss.lines())
+		answered := 0
+		for _, kind := range kinds(record.facts(t), "task.") {
+			if kind == wire.EventTaskAnswered {
+				answered++
+			}
+		}
+		require.Equal(t, 2, answered)
+		require.NoError(t, p.stop())
+	})
+}
+
+// Each line that somebody asks about has its receipt, with what it is about; for a run
+// that has ended, that it is lost.
+//
+// Rows: D-17, D-36.
+func TestReceiptsOfLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDispatcher(Options{Log: hclog.NewNullLogger()})
+		box, theirs := boxOf(t, Bounds{Messages: 1000, Bytes: 1 << 20})
+		var mu sync.Mutex
+		var all []wire.Told
+		box.receive = func(receipts []wire.Told, written bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range receipts {
+				r.Lost = !written
+				all = append(all, r)
+			}
+		}
+		d.posts.open("a", "run", box)
+		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "run"}
+		line := func(n int, task string, said int64) handlers.Letter {
+			return handlers.Letter{To: to, Line: wire.Raw(fmt.Sprintf(`{"n": %d}`, n)), Task: task, Said: said}
+		}
+		d.deliver([]handlers.Letter{line(1, "t", 0), line(2, "t", 7), line(3, "", 8), line(4, "", 0), {To: to, Kept: 9, Task: "u", Said: 9}}, new([]byte))
+		text := make([]byte, 4*len(`{"n": 1}`+"\n"))
+		for read := 0; read < len(text); {
+			n, err := theirs.Read(text[read:])
+			require.NoError(t, err)
+			read += n
+		}
+		synctest.Wait()
+		require.Equal(t, "{\"n\": 1}\n{\"n\": 2}\n{\"n\": 3}\n{\"n\": 4}\n", string(text), "there is no record in which the last could be read")
+		mu.Lock()
+		require.Equal(t, []wire.Told{
+			{Agent: "a", Run: "run", Task: "t"}, {Agent: "a", Run: "run", Task: "t", Said: 7}, {Agent: "a", Run: "run", Said: 8},
+		}, all)
+		mu.Unlock()
+		said := handlers.Letter{To: to, Said: 1, Line: wire.Raw(`{"status":"x","artifacts":[{"content":"","ref":"` + wire.ArtifactRef(hashOf(nil)) + `"}]}`)}
+		require.False(t, isElsewhere(&said), "what is said in a session is passed on as it came")
+		said.Task = "t"
+		require.True(t, isElsewhere(&said))
+		box.drop()
+		d.close()
+	})
+}
+
+// Whoever has joined by a pipe, and says no more, is told first what is being read for
+// it.
+//
+// Rows: B-21, D-37.
+func TestPipeWaitsForWhatIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, _, w := handsOn(t, 1)
+		p := perform(t, Options{Record: newLedger(), StateDir: t.TempDir(), Protocol: freely}, agents, parts)
+		me := p.join("me")
+		me.say(handOn("a", "parse"))
+		synctest.Wait()
+		line := making("a", large("x"))
+		w.says(line)
+		require.Equal(t, line, me.hear())
+		release := p.busy()
+		me.ask("1", "get-task-response", `{"taskId":"a"}`)
+		me.end()
+		synctest.Wait()
+		release()
+		require.Contains(t, me.hear(), large("x"))
+		me.goodbye()
+		require.NoError(t, p.stop())
+	})
+}
+
+// Who asks again without end for what has to be read stands still, and in the end has
+// been told as often as it has asked.
+//
+// Rows: B-21, D-39, T-04.
+func TestWhoAsksAgainAndAgainWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 500
+		agents, parts, boss, w := handsOn(t, 1)
+		agents[0].Mailbox = Bounds{Messages: 16, Bytes: 1 << 20}
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("a", "parse"))
+		synctest.Wait()
+		w.says(response("a", "completed", ""))
+		synctest.Wait()
+		release := p.busy()
+		said := boss.goesOn(many, func(int) string { return handOn("a", "parse") })
+		require.Less(t, said(), 16)
+		release()
+		require.Len(t, boss.lines(), many+1)
+		require.Zero(t, p.owed(boss))
+		require.NoError(t, p.stop())
+	})
+}

@@ -1,0 +1,364 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// handOn is a request for work, with a space that nobody else would put there.
+func handOn(id, kind string) string {
+	return fmt.Sprintf(`{"id":%q,"type":%q, "payload":{"n":1.50}}`, id, kind)
+}
+
+// response is what its agent says of such work.
+func response(id, status, more string) string {
+	return fmt.Sprintf(`{"id":%q,"status":%q%s}`, id, status, more)
+}
+
+// act is what is said about it by who has asked for it.
+func act(id, kind, payload string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"task.%s","payload":%s}`, id, kind, payload)
+}
+
+// handsOn is a boss that hands work on, and a worker that can do "parse".
+func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part, boss, w *talker) {
+	hand := worker("w", capacity)
+	hand.Offers = []string{"parse"}
+	agents, parts, all := talkers(t, Agent{Name: "boss"}, hand)
+	return agents, parts, all[0], all[1]
+}
+
+// owed is how many answers are owed to an agent.
+func (p *play) owed(a *talker) int {
+	synctest.Wait()
+	mail := p.dispatcher.posts.mail(handlers.Actor{Name: a.name, Run: a.run.spec.Run})
+	mail.mu.Lock()
+	defer mail.mu.Unlock()
+	return mail.owed + mail.lines + mail.taken
+}
+
+// A request that an agent prints is written to the agent that can do it; what that
+// prints of it is written to the first, as it came. Nobody is answered, and nothing
+// of it is log but what somebody only repeats.
+//
+// Rows: D-01, D-17, D-36, K-22.
+func TestWorkIsHandedOn(t *testing.T) {
+	bothWays(t, func(t *testing.T, record Record) {
+		agents, parts, boss, w := handsOn(t, 1)
+		dir := t.TempDir()
+		p := perform(t, Options{Record: record, StateDir: dir}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("a", "parse"))
+		require.Len(t, w.lines(), 1)
+		require.Contains(t, w.lines()[0], `"id":"a","type":"parse", "payload":{"n":1.50}`)
+		require.Contains(t, w.lines()[0], `"target":"w"`)
+		w.says(w.lines()[0])
+		require.Len(t, w.lines(), 1, "an echo asks for nothing")
+		done := response("a", "completed", `,"result":{"title":"soup","price":4.50}`)
+		w.says(response("a", "in_progress", ""), done)
+		require.Equal(t, []string{response("a", "in_progress", ""), done}, boss.lines())
+		boss.says(done)
+		boss.says(handOn("a", "parse"))
+		if record != nil {
+			require.Equal(t, []string{done}, boss.lines()[2:], "asked again, it is answered again")
+		}
+		require.Len(t, w.lines(), 1)
+		require.Len(t, p.agents["w"].lastWords(), 1, "the echo")
+		require.Len(t, p.agents["boss"].lastWords(), 1, "the echo")
+		require.Zero(t, p.owed(boss)+p.owed(w))
+		require.NoError(t, p.stop())
+		var trailed []string
+		for _, line := range trail(t, dir) {
+			trailed = append(trailed, fmt.Sprint(line["actor"], " ", line["type"], " ", line["id"], " ", line["outcome"]))
+		}
+		require.Equal(t, []string{"agent:boss task:request a granted", "agent:boss task:request a granted"}, trailed)
+	})
+}
+
+// What is said about work while it goes on reaches who has it, and who has asked
+// hears what that says.
+//
+// Rows: D-37, D-38.
+func TestWhatIsSaidAboutWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, boss, w := handsOn(t, 1)
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("a", "parse"), act("a", "status", `{}`))
+		require.Len(t, w.lines(), 2)
+		w.says(response("a", "input_required", `,"message":"how many?"`))
+		boss.says(act("a", "update", `{"input":4.0}`))
+		require.Equal(t, act("a", "update", `{"input":4.0}`), w.lines()[2])
+		boss.says(act("a", "cancel", `{"reason":"enough"}`))
+		require.Contains(t, w.lines()[3], "task.cancel")
+		require.Contains(t, boss.lines()[1], `"status":"cancelled"`)
+		boss.says(act("a", "status", `{}`))
+		require.Len(t, boss.lines(), 3)
+		require.Zero(t, p.owed(boss)+p.owed(w))
+		require.NoError(t, p.stop())
+	})
+}
+
+// What is refused is answered in the words in which it was said, once; it is in the
+// audit, and counted, by its kind. Of what an agent tells nobody is answered, unless
+// it cannot be read.
+//
+// Rows: B-81, D-11, D-18, D-27, K-06.
+func TestWorkThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, boss, w := handsOn(t, 1)
+		dir, watch := t.TempDir(), new(watcher)
+		p := perform(t, Options{Record: newLedger(), StateDir: dir, Protocol: freely, Watch: watch.watch()}, agents, parts)
+		synctest.Wait()
+		boss.says(
+			`{"id":"x","type":"parse","payload":{},"routing":{"source":"w"}}`,
+			`{"id":"y","type":"parse","payload":{},"context":{"priority":"soon"}}`,
+			`{"id":"z","type":"cook","payload":{},"context":{}}`,
+			act("x", "status", `{}`),
+			act("x", "update", `{}`),
+			act("x", "cancel", `{"reason":"x"}`),
+		)
+		var failed, told []string
+		for i, line := range boss.told() {
+			if line.Type == "" {
+				failed = append(failed, boss.lines()[i])
+				continue
+			}
+			told = append(told, line.Type+" "+line.CorrelationID)
+		}
+		require.Len(t, failed, 3)
+		for _, line := range failed {
+			require.Contains(t, line, `"status":"failed"`)
+		}
+		require.Equal(t, []string{"response:error x", "response:error x", "response:error x"}, told)
+		boss.says(handOn("a", "parse"))
+		synctest.Wait()
+		w.says(response("a", "in_progress", `,"result":1`), response("a", "completed", ""))
+		<-time.After(time.Second) // so often it is said to people
+		w.says(response("a", "failed", ""))
+		require.Len(t, boss.lines(), 7, "only what was taken is passed on")
+		require.Equal(t, "response:error", w.told()[1].Type)
+		require.Equal(t, "a", w.told()[1].CorrelationID)
+		require.Zero(t, p.owed(boss)+p.owed(w))
+		require.Equal(t, []string{
+			`judged stdio task:cancel "not_found" 1`, `judged stdio task:request "" 1`, `judged stdio task:request "denied" 1`,
+			`judged stdio task:request "invalid" 1`, `judged stdio task:request "not_found" 1`, `judged stdio task:response "" 1`,
+			`judged stdio task:response "conflict" 1`, `judged stdio task:response "invalid" 1`,
+			`judged stdio task:status "not_found" 1`, `judged stdio task:update "invalid" 1`,
+		}, watch.since(), "it is no request, and has no answer")
+		require.NoError(t, p.stop())
+		require.Condition(t, func() bool {
+			return strings.Contains(strings.Join(p.told(), "\n"), "ignored task response: ")
+		}, p.told())
+		kinds := make(map[string]string)
+		for _, line := range trail(t, dir) {
+			kinds[fmt.Sprint(line["type"], " ", line["outcome"])] = fmt.Sprint(line["id"])
+		}
+		require.Equal(t, map[string]string{
+			"task:request denied": "x", "task:request invalid": "y", "task:request not_found": "z", "task:request granted": "a",
+			"task:status not_found": "x", "task:update invalid": "x", "task:cancel not_found": "x",
+			"task:response invalid": "a", "task:response conflict": "a",
+		}, kinds)
+	})
+}
+
+// What an agent says of a task, and what is refused of that when it is decided about,
+// it hears, once: it may wait for what comes of it. Nothing comes of the answer, and
+// what it says of a task that is over is passed over.
+//
+// Rows: D-18, D-26, B-21.
+func TestResponsesThatAreRefused(t *testing.T) {
+	bothWays(t, func(t *testing.T, record Record) {
+		agents, parts, boss, w := handsOn(t, 1)
+		dir, watch := t.TempDir(), new(watcher)
+		p := perform(t, Options{Record: record, StateDir: dir, Protocol: freely, Watch: watch.watch()}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("a", "parse"), handOn("b", "parse"))
+		require.Len(t, w.lines(), 1, "the second waits")
+		asks := response("b", "input_required", `,"message":"how many?"`)
+		w.says(asks, response("a", "in_progress", ""), asks)
+		require.Len(t, w.lines(), 3)
+		for _, told := range w.told()[1:] {
+			require.Equal(t, "response:error", told.Type)
+			require.Equal(t, "b", told.CorrelationID)
+			require.Equal(t, "not_forwarded", told.Error.Details["reason"])
+		}
+		w.says(w.lines()...)
+		w.says(response("a", "completed", ""), response("a", "failed", ""))
+		require.Len(t, w.lines(), 4, "that, and the second task")
+		require.Equal(t, []string{response("a", "in_progress", ""), response("a", "completed", "")}, boss.lines())
+		require.Zero(t, p.owed(boss)+p.owed(w))
+		require.Equal(t, []string{
+			`judged stdio task:request "" 2`, `judged stdio task:response "" 1`, `judged stdio task:response "" 1`,
+			`judged stdio task:response "conflict" 1`, `judged stdio task:response "conflict" 1`, `judged stdio task:response "conflict" 1`,
+		}, watch.since(), "each once")
+		require.NoError(t, p.stop())
+		trailed := 0
+		for _, line := range trail(t, dir) {
+			if line["type"] == "task:response" {
+				trailed++
+			}
+		}
+		require.Equal(t, 3, trailed, "each is noted once")
+	})
+}
+
+// Who has questions refused, and does not read that, stands still.
+//
+// Rows: B-21, T-04.
+func TestWhoDoesNotReadWhatIsRefusedWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 500
+		agents, parts, boss, w := handsOn(t, 1)
+		agents[1].Mailbox = Bounds{Messages: 8, Bytes: 1 << 20}
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("a", "parse"), handOn("b", "parse"))
+		require.Len(t, w.lines(), 1)
+		again := p.deafen(w)
+		said := w.goesOn(many, func(int) string { return response("b", "input_required", `,"message":"?"`) })
+		require.Less(t, said(), 8)
+		again()
+		require.Len(t, w.lines(), many+1)
+		require.Equal(t, many, said())
+		require.Zero(t, p.owed(w))
+		require.NoError(t, p.stop())
+	})
+}
+
+// Delegated work counts against the limit, and whoever is over it is told in the words
+// in which it spoke.
+//
+// Rows: B-63, T-24.
+func TestLimitOfDelegatedWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, boss, w := handsOn(t, 10)
+		p := perform(t, Options{Record: newLedger(), Protocol: Protocol{Rate: 1, Burst: 2}}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("a", "parse"), handOn("b", "parse"), handOn("c", "parse"), act("a", "status", `{}`))
+		require.Len(t, w.lines(), 2)
+		require.Len(t, boss.lines(), 2)
+		require.Contains(t, boss.lines()[0], `"RATE_LIMITED"`)
+		require.Equal(t, "rate_limited", boss.told()[1].Error.Details["reason"])
+		w.says(response("a", "in_progress", ""), response("b", "in_progress", ""), response("b", "completed", ""))
+		require.Len(t, boss.lines(), 4)
+		require.Equal(t, "rate_limited", w.told()[2].Error.Details["reason"], "somebody waits for it: it has to be said again")
+		require.NoError(t, p.stop())
+	})
+}
+
+// Who hands on without a pause is not kept from it by answers that never come, and
+// what was refused of it is said, each once.
+//
+// Rows: B-21, D-17, T-04.
+func TestMuchWorkIsHandedOn(t *testing.T) {
+	bothWays(t, func(t *testing.T, record Record) {
+		const many = 10_000
+		agents, parts, boss, w := handsOn(t, 1)
+		agents[0].Mailbox = Bounds{Messages: 8, Bytes: 1 << 20}
+		p := perform(t, Options{Record: record, Protocol: freely}, agents, parts)
+		synctest.Wait()
+		for n := 0; n < many; n += 100 {
+			var lines []string
+			for i := range 100 {
+				lines = append(lines, handOn(fmt.Sprint(n+i), "parse"))
+			}
+			boss.says(lines...)
+		}
+		require.Len(t, w.lines(), 1, "it has room for one")
+		seen := make(map[string]bool)
+		for _, line := range boss.lines() {
+			require.Contains(t, line, `"AGENT_BUSY"`)
+			require.False(t, seen[line], line)
+			seen[line] = true
+		}
+		require.Equal(t, many, len(seen)+p.count(wire.EventTaskCreated))
+		require.Greater(t, p.count(wire.EventTaskCreated), 999)
+		require.Zero(t, p.view("boss").Mailbox.Refused)
+		require.Zero(t, p.owed(boss))
+		boss.says(request("1", "query-agents", `{}`))
+		require.Equal(t, "response:success", boss.told()[len(seen)].Type)
+		require.NoError(t, p.stop())
+	})
+}
+
+// Who hands on more than the disk takes, or does not read what was refused of it,
+// stands still, and nobody else does.
+//
+// Rows: B-21, B-63, T-04.
+func TestWhoHandsOnTooMuchWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 3000
+		agents, parts, boss, w := handsOn(t, 1)
+		agents[0].Mailbox = Bounds{Messages: 8, Bytes: 1 << 20}
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		again := p.deafen(boss)
+		said := boss.goesOn(many, func(n int) string { return handOn(fmt.Sprint(n), "parse") })
+		require.Less(t, said(), 1100, "it is heard, whoever has to keep what is refused")
+		w.says(request("1", "query-agents", `{}`))
+		require.Equal(t, "response:success", w.told()[1].Type)
+		again()
+		require.Equal(t, many, said())
+		require.Len(t, boss.lines(), many-p.count(wire.EventTaskCreated))
+		require.Zero(t, p.owed(boss))
+		require.NoError(t, p.stop())
+	})
+}
+
+// What was decided and could not be recorded did not happen: nobody gets the work,
+// and whoever handed it on is told so, once.
+//
+// Rows: B-21, B-74.
+func TestWorkThatIsNotRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, boss, w := handsOn(t, 2)
+		record := newLedger()
+		p := perform(t, Options{Record: record}, agents, parts)
+		synctest.Wait()
+		boss.says(handOn("done", "parse"), handOn("a", "parse"))
+		synctest.Wait()
+		w.says(response("done", "completed", ""))
+		require.Len(t, boss.lines(), 1)
+		gate, full := make(chan struct{}), errors.New("no space left on device")
+		record.meddle(func([]wire.Record) error { <-gate; return full })
+		boss.says(handOn("b", "parse"))
+		synctest.Wait()
+		boss.says(act("a", "cancel", `{}`), handOn("done", "parse"))
+		synctest.Wait()
+		close(gate)
+		require.ErrorIs(t, p.end(), full)
+		require.Len(t, w.lines(), 3, "the first two, and that it ends")
+		require.Len(t, boss.lines(), 4, "a line that is not passed on is no request that is refused")
+		require.Contains(t, boss.lines()[1], `"id":"b","status":"failed"`)
+		require.Equal(t, []string{"a INTERNAL_ERROR", "notify:shutdown"}, boss.gist()[2:])
+	})
+}
+
+// Who takes a task, and says in the same breath what became of it, has taken it.
+//
+// Rows: D-18, D-26.
+func TestWhatIsTakenAndDoneAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, boss, _ := handsOn(t, 1)
+		p := perform(t, Options{Record: newLedger()}, agents, parts)
+		synctest.Wait()
+		boss.says(submit("1", "cobol"))
+		id := boss.task("1").ID
+		boss.says(request("2", "start-task", fmt.Sprintf(`{"taskId":%q}`, id)), response(id, "completed", ""))
+		boss.says(request("3", "get-task", fmt.Sprintf(`{"taskId":%q}`, id)))
+		require.Equal(t, "completed", boss.task("3").Status)
+		require.Empty(t, p.agents["boss"].lastWords())
+		<-time.After(time.Minute)
+		require.NoError(t, p.stop())
+	})
+}

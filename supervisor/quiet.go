@@ -1,0 +1,24 @@
+package supervisor
+
+import (
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// quiet says whether what is said in a form is answered only when it is refused: a
+// message of a session, delegated work, and what is said about it. What comes of it
+// are lines of their own.
+func quiet(form wire.Form) bool {
+	return form == wire.FormSession || form == wire.FormTask || form == wire.FormAct
+}
+
+// unspoken is the answer to something like that which was granted. It is never given.
+// But until what was decided is recorded, it may still have to be refused.
+func unspoken(in *handlers.Input, r *wire.Request) handlers.Letter {
+	return handlers.Letter{To: in.From, Request: r.ID, Form: r.Form}
+}
+
+// tacit says whether a letter is such an answer, or another that spells nothing.
+func tacit(l handlers.Letter) bool {
+	return quiet(l.Form) && isAnswer(l) && l.Refusal == nil
+}

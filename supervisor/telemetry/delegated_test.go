@@ -1,0 +1,124 @@
+package telemetry
+
+import (
+	"encoding/hex"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"orchestrator/wire"
+)
+
+// handedOn is the fact of a task that was handed on, as it is recorded. Baggage goes
+// with it, and is for agents.
+func handedOn(id, parent, trace, span string) string {
+	return fmt.Sprintf(`{"task":%[1]q,"name":"parse","type":"parse","priority":"normal","parent":%[2]q,"patient":true,"trace_id":%[3]q,"span_id":%[4]q,`+
+		`"delegated":{"document":{"id":%[1]q,"type":"parse","payload":{},"observability":{"traceId":%[3]q,"baggage":{"user":"secret"}}},"sum":7}}`, id, parent, trace, span)
+}
+
+// wordsOf is what a span says of an attribute.
+func wordsOf(s *tracepb.Span, key string) string {
+	for _, a := range s.GetAttributes() {
+		if a.GetKey() == key {
+			if text := a.GetValue().GetStringValue(); text != "" {
+				return text
+			}
+			return fmt.Sprint(a.GetValue().GetIntValue())
+		}
+	}
+	return ""
+}
+
+// Work that is handed on from agent to agent is one tree, in the trace of whoever has
+// begun it.
+//
+// Rows: D-13, D-15, D-43.
+func TestWorkThatIsHandedOnIsOneTree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, collecting)
+		w.Begin(0)
+		own := wire.TraceIDOf([]byte("alone"))
+		w.happen(wire.EventTaskCreated, handedOn("first", "", trace1, span1))
+		w.happen(wire.EventTaskCreated, handedOn("second", "first", trace1, "")) // its agent hands on what it was given
+		w.happen(wire.EventTaskCreated, handedOn("third", "second", trace1, "b7ad6b7169203331"))
+		w.happen(wire.EventTaskCreated, handedOn("alone", "", own, ""))
+		w.happen(wire.EventTaskCreated, handedOn("below", "alone", own, ""))
+		for _, id := range []string{"third", "second", "first", "below", "alone"} {
+			w.happen(wire.EventTaskDone, fmt.Sprintf(`{"task":%q,"name":"parse","agent":"w","result":null}`, id))
+		}
+		w.Close()
+		for id, want := range map[string][2]string{
+			"first": {trace1, span1}, "second": {trace1, spanOf("first")}, "third": {trace1, "b7ad6b7169203331"},
+			"alone": {own, ""}, "below": {own, spanOf("alone")},
+		} {
+			s := w.span(id)
+			require.NotNil(t, s, id)
+			require.Equal(t, want, [2]string{hex.EncodeToString(s.GetTraceId()), hex.EncodeToString(s.GetParentSpanId())}, id)
+			require.NotContains(t, s.String(), "secret", "baggage is not for a collector")
+		}
+	})
+}
+
+// A task that is tried again is given to somebody again: each time is a span, which
+// says how often it was tried before, and when it was brought.
+//
+// Rows: D-34, D-44.
+func TestWorkThatIsTriedAgain(t *testing.T) {
+	for name, begun := range map[string]bool{"in one life": true, "begun in an earlier one": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, collecting)
+				happen := func(kind, payload string) { w.add(kind, payload) }
+				if begun {
+					w.Begin(0)
+					happen = w.happen
+				}
+				happen(wire.EventTaskCreated, handedOn("a", "", trace1, ""))
+				happen(wire.EventTaskAssigned, `{"task":"a","name":"parse","agent":"w","run":"","attempt":1,"way":"handed"}`)
+				<-time.After(time.Second) // the bubble's
+				brought := time.Now()
+				happen(wire.EventTaskForwarded, `{"task":"a","name":"parse","agent":"w","run":"r1"}`)
+				if !begun {
+					w.Begin(int64(len(w.facts)))
+				}
+				w.happen(wire.EventTaskRetried, `{"task":"a","name":"parse","agent":"w","error":{"code":"MCP_RATE_LIMITED","message":"too much","recoverable":true},"next":"2026-11-21T14:00:01Z"}`)
+				require.Equal(t, "0", w.figure("queue_age_seconds"), "it waits")
+				w.happen(wire.EventTaskAssigned, `{"task":"a","name":"parse","agent":"w","run":"r2","attempt":2,"way":"handed"}`)
+				w.happen(wire.EventTaskForwarded, `{"task":"a","name":"parse","agent":"w","run":"r2"}`)
+				w.happen(wire.EventTaskForwarded, `{"task":"nobody's","name":"parse","agent":"w","run":"r2"}`)
+				w.happen(wire.EventTaskFailed, `{"task":"a","name":"parse","agent":"w","error":"MCP_ERROR: no"}`)
+				w.Close()
+				first, second := w.span("a 1"), w.span("a 2")
+				require.Equal(t, "too much", first.GetStatus().GetMessage())
+				require.Equal(t, "0", wordsOf(first, "task.retries"))
+				require.Equal(t, "r1", wordsOf(first, "agent.run"))
+				require.Len(t, first.GetEvents(), 1)
+				require.Equal(t, "forwarded", first.GetEvents()[0].GetName())
+				require.EqualValues(t, brought.UnixNano(), first.GetEvents()[0].GetTimeUnixNano())
+				require.Equal(t, "1", wordsOf(second, "task.retries"))
+				require.Equal(t, "r2", wordsOf(second, "agent.run"))
+				require.Len(t, second.GetEvents(), 1)
+				require.Equal(t, "MCP_ERROR: no", second.GetStatus().GetMessage())
+				require.Equal(t, w.span("a").GetSpanId(), second.GetParentSpanId())
+			})
+		})
+	}
+}
+
+// What is said about delegated work has figures of its own.
+//
+// Rows: D-17.
+func TestDelegatedWorkIsCounted(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, name := range []string{"request", "status", "update", "cancel", "response"} {
+		w.Judged("stdio", "task:"+name, "", 2)
+		require.Equal(t, "2", w.figure(`messages_total{door="stdio",kind="task:`+name+`"}`))
+	}
+	w.Judged("stdio", "task:made up", "", 1)
+	require.Equal(t, "1", w.figure(`messages_total{door="stdio",kind="other"}`))
+	w.Close()
+}

@@ -1,0 +1,145 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// What is refused of delegated work, as Refused.Type has it.
+const (
+	typeTaskRequest  = "task:request"
+	typeTaskResponse = "task:response"
+	typeTaskAct      = "task:" // and what comes behind the dot in the type of the act
+)
+
+// given is the id of the task that a line is about, and whether this agent has it, or
+// had it.
+func (r *Reader) given() (id string, given bool) {
+	id, ok := text(once(r.room, "id"))
+	return id, ok && r.Given != nil && r.Given(id)
+}
+
+// taskRequest reads a request for work.
+func (r *Reader) taskRequest(line []byte) Message {
+	id, given := r.given()
+	if given {
+		return Log{Why: "an echo of a task request"}
+	}
+	request, err := readTaskRequest(r.keep(line), r.room, "")
+	if err == nil && request.Routing.Source != "" && request.Routing.Source != r.Agent {
+		err = denied("/routing/source", fmt.Sprintf("source says %.80q, but this is the stream of %q", request.Routing.Source, r.Agent))
+	}
+	if err != nil {
+		return r.refusedTask(FormTask, typeTaskRequest, err)
+	}
+	return &Request{ID: id, Operation: operationSubmitTask, Body: request, Sum: request.Sum, Form: FormTask}
+}
+
+// taskAct reads what is said about a task by who has asked for it.
+func (r *Reader) taskAct(line []byte, kind string) Message {
+	id, given := r.given()
+	if given {
+		return Log{Why: "an echo of what is said about a task: whoever has it says how it goes"}
+	}
+	act, err := readTaskAct(r.keep(line), r.room)
+	if err != nil {
+		return r.refusedTask(FormAct, typeOfAct(kind), err)
+	}
+	asked := &Request{ID: id, Form: FormAct}
+	switch act.Type {
+	case ActStatus:
+		asked.Operation, asked.Body = operationGetTask, &GetTaskResponse{TaskID: id, Check: true}
+	case ActUpdate:
+		asked.Operation, asked.Body = operationUpdateTask, &UpdateTaskRequest{TaskID: id, Input: act.Input}
+	case ActCancel:
+		asked.Operation, asked.Body = operationCancelTask, &CancelTask{TaskID: id, Reason: act.Reason}
+	}
+	return asked
+}
+
+func typeOfAct(kind string) string { return typeTaskAct + kind[len("task."):] }
+
+// taskResponse reads what became of a task. Many a logger prints an id and a status,
+// and so does who shows a task: it is none unless this agent has the task.
+func (r *Reader) taskResponse(line []byte) Message {
+	id, given := r.given()
+	if !given {
+		return Log{}
+	}
+	response, err := readTaskResponse(r.keep(line), r.room)
+	if err == nil {
+		err = response.refsOfOthers()
+	}
+	if err != nil {
+		return r.refusedTask(FormAct, typeTaskResponse, err)
+	}
+	return &Report{ID: id, Name: ReportTaskResponse, Body: response}
+}
+
+func (r *Reader) refusedTask(form Form, kind string, err *Error) *Refused {
+	id := bytes.Clone(correlatable(once(r.room, "id")))
+	return &Refused{ID: id, Type: kind, Request: true, Form: form, Err: err}
+}
+
+// spoiledTask refuses a message of delegated work that cannot be read, and that is
+// no other's: neither of another dialect, as far as it goes, nor of another agent,
+// nor about a task that this one has, unless it is the response. Of a request there
+// must be a payload, be it only the beginning of one.
+func (r *Reader) spoiledTask(payload bool, why string) Message {
+	k := &r.known
+	id, given := r.given()
+	kind, typed := text(k.kind)
+	err := invalid("", "the message cannot be taken: "+why)
+	switch {
+	case id == "" || k.jsonrpc != nil || k.messageType != nil || k.fromActor != nil:
+	case k.kind == nil && given && k.responds():
+		return r.refusedTask(FormAct, typeTaskResponse, err)
+	case !typed || given:
+	case IsTaskAct(kind):
+		return r.refusedTask(FormAct, typeOfAct(kind), err)
+	case payload && k.delegates(kind, r.Capability) && r.ours():
+		return r.refusedTask(FormTask, typeTaskRequest, err)
+	}
+	return Log{Why: why}
+}
+
+// source is who says that a request is theirs, "" when nobody does. It is false when
+// nobody can tell.
+func (r *Reader) source() (name string, known bool) {
+	if !isObject(r.known.routing) {
+		return "", true
+	}
+	var room [4]member
+	o, err := openObject(r.known.routing, scannedBefore, "", room[:0])
+	name = o.Text("source")
+	return name, err == nil && o.err == nil
+}
+
+// ours says whether the source of a request is this agent, or not said.
+func (r *Reader) ours() bool {
+	source, known := r.source()
+	return known && (source == "" || source == r.Agent)
+}
+
+// behind is the key behind the members of an object that could be read; "" if there is
+// none. What could not be read is its value.
+func behind(line []byte, members []member) string {
+	s := scanner{text: line}
+	if len(members) == 0 {
+		s.next('{')
+	} else {
+		last := members[len(members)-1].value // it ends where its room does: see within
+		s.at = cap(line) - cap(last) + len(last)
+		s.next(',')
+	}
+	s.space()
+	from := s.at
+	if !s.string() {
+		return ""
+	}
+	key := line[from:s.at]
+	if !s.next(':') {
+		return ""
+	}
+	return string(unquoted(key))
+}
