@@ -106,7 +106,7 @@ func (z *fuzzer) actor() Actor {
 	case n%17 == 16:
 		return Actor{Kind: Outsider, Name: z.mailName()}
 	case n%19 == 18:
-		return Actor{Kind: Operator, Name: z.text()}
+		return Actor{Kind: Operator, Name: strings.ToValidUTF8(z.text(), "?")} // tokens are JSON
 	}
 	return Actor{Kind: Agent, Name: z.name(n), Run: fmt.Sprint(n / 64)}
 }

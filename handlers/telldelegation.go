@@ -49,5 +49,8 @@ func (f *taskActed) tell(e *wire.Event) {
 
 func (f *taskRetried) tell(e *wire.Event) {
 	e.Task, e.Agent = f.ID, f.Agent
-	e.Text = label(f.ID, f.Name) + " is tried again after " + f.Fault.Code + ": " + wire.Visible(f.Fault.Message)
+	e.Text = label(f.ID, f.Name) + " is tried again"
+	if f.Fault != nil { // a record of ours says why
+		e.Text += " after " + f.Fault.Code + ": " + wire.Visible(f.Fault.Message)
+	}
 }

@@ -29,8 +29,8 @@ var real = []string{
 	`{"type":"event:question","id":"b1","timestamp":"2026-11-21T10:00:00Z","payload":{"question":"q","context":{}}}`,
 	`{"type":"response:success","id":"b2","correlationId":"a1","timestamp":"2026-11-21T10:00:00Z","payload":{}}`,
 	`{"message_type":"task_progress","message_id":"m","from_agent":{"agent_id":"noise"},"to_agent":{"agent_id":"x"},"payload":{}}`,
-	`{"type":"parse_recipe","id":"d1","payload":{"text":"é €"},"context":{"traceId":"t"},"routing":{"source":"noise"}}`,
-	`{"type":"parse_recipe","id":"d2","payload":{"url":"x"},"context":{"priority":"high"},"observability":{"traceId":"t","baggage":{"k":1}}}`,
+	`{"type":"weigh_salt","id":"d1","payload":{"text":"é €"},"context":{"traceId":"t"},"routing":{"source":"noise"}}`,
+	`{"type":"weigh_salt","id":"d2","payload":{"url":"x"},"context":{"priority":"high"},"observability":{"traceId":"t","baggage":{"k":1}}}`,
 	`{"id":"d2","type":"task.status","payload":{}}`,
 	`{"id":"d2","type":"task.update","payload":{"input":[1.0]}}`,
 	`{"id":"d2","type":"task.cancel","payload":{"reason":"enough"}}`,
@@ -126,7 +126,7 @@ func TestAMillionMutations(t *testing.T) {
 			Log:      hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Error}),
 		}
 		cook := worker("cook", 4)
-		cook.Offers = []string{"parse_recipe"}
+		cook.Offers = []string{"weigh_salt"}
 		p := perform(t, options, []Agent{{Name: "noise"}, cook}, map[string]part{"noise": noise, "cook": echoing})
 		answer := <-answers
 		require.Contains(t, answer, `"type":"response:success"`)

@@ -11,7 +11,7 @@ import (
 func reader() *Reader {
 	return &Reader{
 		Agent: "me", Depth: 64,
-		Capability: func(name string) bool { return name == "parse_recipe" },
+		Capability: func(name string) bool { return name == "weigh_salt" },
 		Given:      func(id string) bool { return strings.HasPrefix(id, "mine") },
 	}
 }
@@ -82,26 +82,26 @@ func TestDialects(t *testing.T) {
 		{`{"from_actor":"GO","topic":"t"}`, "mail send-message"},
 		{`{"from_actor":"GO","to_actor":"S:x"}`, "mail send-message"},
 		{`{"from_actor":7,"to_actor":"S:x","seq":1}`, "mail send-message"},
-		{`{"from_actor":"GO","topic":"t","type":"parse_recipe","id":"1","payload":{}}`, "mail send-message"},
+		{`{"from_actor":"GO","topic":"t","type":"weigh_salt","id":"1","payload":{}}`, "mail send-message"},
 		{`{"from_actor":"GO","topic":"t","topic":"t"}`, "log"},
 		{`{"from_actor":"GO"}`, "log"}, {`{"topic":"t","to_actor":"GO"}`, "log"},
 		{`{"FROM_ACTOR":"GO","topic":"t"}`, "log"},
 		// 7 against 9 (a)
-		{`{"type":"parse_recipe","id":"1","payload":{}}`, "task submit-task-request"},
-		{`{"type":"parse_recipe","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, "task submit-task-request"},
+		{`{"type":"weigh_salt","id":"1","payload":{}}`, "task submit-task-request"},
+		{`{"type":"weigh_salt","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, "task submit-task-request"},
 		{`{"type":"query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, `refused unknown_type "1"`},
 		{`{"type":"query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{},"routing":{}}`, "task submit-task-request"},
 		{`{"type":"query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{},"routing":null}`, `refused unknown_type "1"`},
 		{`{"type":"query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{},"context":{}}`, "task submit-task-request"},
 		{`{"type":"query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{},"observability":{}}`, "task submit-task-request"},
-		{`{"type":"parse_recipe","id":"1"}`, `refused unknown_type "1"`},
-		{`{"type":"parse_recipe","id":"1","payload":[]}`, `refused invalid "1"`},
-		{`{"type":"parse_recipe","id":7,"payload":{}}`, `refused invalid 7`},
-		{`{"type":"parse_recipe","id":{},"payload":{}}`, `refused invalid `},
+		{`{"type":"weigh_salt","id":"1"}`, `refused unknown_type "1"`},
+		{`{"type":"weigh_salt","id":"1","payload":[]}`, `refused invalid "1"`},
+		{`{"type":"weigh_salt","id":7,"payload":{}}`, `refused invalid 7`},
+		{`{"type":"weigh_salt","id":{},"payload":{}}`, `refused invalid `},
 		// 7: whoever has a task does not ask for it (c), and its acts are no requests
-		{`{"type":"parse_recipe","id":"mine","payload":{}}`, "log"},
-		{`{"type":"parse_recipe","id":"mine","payload":7,"routing":{"source":"you"}}`, "log"},
-		{`{"type":"parse_recipe","id":"1","payload":{},"routing":{"source":"you"}}`, `refused denied "1"`},
+		{`{"type":"weigh_salt","id":"mine","payload":{}}`, "log"},
+		{`{"type":"weigh_salt","id":"mine","payload":7,"routing":{"source":"you"}}`, "log"},
+		{`{"type":"weigh_salt","id":"1","payload":{},"routing":{"source":"you"}}`, `refused denied "1"`},
 		{`{"type":"task.status","id":"1","payload":{}}`, "act get-task-response"},
 		{`{"type":"task.update","id":"1","payload":{"input":null}}`, "act update-task-request"},
 		{`{"type":"task.cancel","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, "act cancel-task"},
@@ -210,7 +210,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"message_type":"abort","from_agent":{}}`))
 	f.Add([]byte(`{"id":"1","status":"failed"}`))
 	f.Add([]byte(`{"id":"mine","status":"input_required","input":{"options":["a"]},"message":"?"}`))
-	f.Add([]byte(`{"id":"1","type":"parse_recipe","payload":{"n":1.50},"context":{"user":"ada"},"routing":{"source":"me"},"observability":{"baggage":{}}}`))
+	f.Add([]byte(`{"id":"1","type":"weigh_salt","payload":{"n":1.50},"context":{"user":"ada"},"routing":{"source":"me"},"observability":{"baggage":{}}}`))
 	f.Add([]byte(`{"id":"1","type":"task.update","payload":{"input":[1.50]}}`))
 	f.Add([]byte(`{"id":"1","type":"task.cancel","payload":{"reason":7}}`))
 	f.Add([]byte(`{"id":"1","type":"t","payload":{},"payload":{"x":"\ud800"}}`))

@@ -53,7 +53,7 @@ func taskCard(t *wire.Task, s *surroundings, p paint, now time.Time) string {
 	c.row("created", at(t.CreatedAt)+" by "+strings.TrimPrefix(t.SubmittedBy, "agent:"))
 	c.details(t, s)
 	c.row("requires", requirements(t))
-	c.row("priority", string(t.Priority))
+	c.row("priority", strings.Trim(string(t.Priority), `"`))
 	if t.AssignedTo != "" {
 		assigned := strings.TrimSpace(at(t.AssignedAt) + " to " + t.AssignedTo)
 		if t.Attempts > 1 {
