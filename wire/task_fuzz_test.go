@@ -102,7 +102,7 @@ func FuzzTraceparent(f *testing.F) {
 	f.Add("00-" + strings.Repeat("0", 32) + "-051581bf3cb55c13-00")
 	f.Fuzz(func(t *testing.T, line string) {
 		if c, ok := ParseTraceparent(line); ok {
-			require.Equal(t, line, c.Traceparent())
+			require.Equal(t, line[2:55], c.Traceparent()[2:]) // what all versions have in common
 		}
 		id, span := TraceIDOf([]byte(line)), SpanIDOf([]byte(line))
 		require.True(t, IsTraceID(id) && IsSpanID(span))
