@@ -18,7 +18,7 @@ func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
 	switch {
 	case k.way == inSession: // see bereaveWorks
 	case k.way == handed && !k.view.State.Final():
-		t.loseHolder(k, a, how, code, ordered)
+		t.loseHolder(k, a, how, ordered)
 	case k.view.State.Final(): // it has come to nothing with another that the agent had
 	case k.way != dispatched:
 		t.retry(k, a, how, code, ordered)

@@ -12,7 +12,7 @@ import (
 // that had not been brought waits for its next run; the rest it is given again, or
 // somebody else is, unless agents keep dying of it. That an agent was told to end, or
 // was lost with the orchestrator, counts for nothing.
-func (t *turn) loseHolder(k *task, a *agent, how string, code int, ordered bool) {
+func (t *turn) loseHolder(k *task, a *agent, how string, ordered bool) {
 	begun := k.view.State != wire.TaskAssigned
 	d := k.delegation()
 	switch {

@@ -79,15 +79,7 @@ func spelledWork(m map[string]any, words []string) string {
 
 // put puts a value at a path: JSON, digit for digit, or a text.
 func put(in map[string]any, path []string, value string) {
-	for _, key := range path[:len(path)-1] {
-		below, ok := in[key].(map[string]any)
-		if !ok {
-			below = map[string]any{}
-			in[key] = below
-		}
-		in = below
-	}
-	last := path[len(path)-1]
+	in, last := innermost(in, path)
 	if in[last] = value; json.Valid([]byte(value)) {
 		in[last] = wire.Raw(value)
 	}

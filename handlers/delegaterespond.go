@@ -197,9 +197,7 @@ func (t *turn) standingAnswer(k *task) *wire.TaskAnswer {
 	switch d := k.delegation(); {
 	case d != nil && d.said == k.view.State.Response():
 		t.pages = append(t.pages, Page{Task: k.view.ID, Response: d.latest, Metadata: k.metadata()})
-	case k.view.State == wire.TaskDone && k.stub:
-		t.pages = append(t.pages, Page{Task: k.view.ID, Ended: k.ended})
-	case k.view.State == wire.TaskFailed && k.stub:
+	case k.stub && (k.view.State == wire.TaskDone || k.view.State == wire.TaskFailed):
 		t.pages = append(t.pages, Page{Task: k.view.ID, Ended: k.ended})
 	}
 	answer := t.answerOf(k, nil)

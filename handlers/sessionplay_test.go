@@ -216,8 +216,8 @@ func (p *player) spelledMessage(from, to, id, kind string, words []string) strin
 	return string(line)
 }
 
-// change changes what stands at a path.
-func change(in map[string]any, path []string, value string) {
+// innermost is the object in which the last of a path stands, made if need be.
+func innermost(in map[string]any, path []string) (object map[string]any, last string) {
 	for _, key := range path[:len(path)-1] {
 		below, ok := in[key].(map[string]any)
 		if !ok {
@@ -226,7 +226,12 @@ func change(in map[string]any, path []string, value string) {
 		}
 		in = below
 	}
-	last := path[len(path)-1]
+	return in, path[len(path)-1]
+}
+
+// change changes what stands at a path.
+func change(in map[string]any, path []string, value string) {
+	in, last := innermost(in, path)
 	if value == "-" {
 		delete(in, last)
 		return

@@ -197,7 +197,7 @@ const (
 	EventUnlogged    = "agent.unlogged"
 	EventStdinClosed = "agent.stdin_closed"
 	EventRefused     = "agent.refused"     // a message that makes no sense, or is not allowed
-	EventNotServed   = "agent.not_served"  // a message of a dialect that nobody serves
+	EventNotServed   = "agent.not_served"  // by earlier versions: a message of a dialect that they did not serve
 	EventUndelivered = "agent.undelivered" // what it was to be told, and there was no room for
 )
 

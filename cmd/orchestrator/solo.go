@@ -109,7 +109,7 @@ func (s *solo) show(l supervisor.Line) {
 
 func (s *solo) event(e *wire.Event) {
 	switch e.Kind {
-	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled, wire.EventRefused, wire.EventNotServed:
+	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled, wire.EventRefused:
 		s.say("%s", wire.Visible(e.Text))
 	case wire.EventQuestionAsked, wire.EventTaskHelp:
 		s.say("asks %s", wire.Visible(e.Text))
