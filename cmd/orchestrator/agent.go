@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -158,18 +159,18 @@ func agentCard(v wire.AgentView, p paint) string {
 	row("role", v.Role)
 	var held []string
 	for _, t := range v.Tasks {
-		held = append(held, strings.TrimSpace(fmt.Sprintf("%s, %s %s", taskLabel(t.ID, t.Name), t.State, percent(t.Progress))))
+		held = append(held, strings.TrimSpace(fmt.Sprintf("%s, %s %s", taskLabel(t.ID, t.Name), t.State, plain.Percent(t.Progress))))
 	}
 	row("tasks", strings.Join(held, "; "))
 	row("depends on", strings.Join(v.DependsOn, ", "))
 	if v.PID != 0 {
-		row("process", fmt.Sprintf("pid %d, up %s, %s of CPU, %s of memory", v.PID, shortMS(v.UpMS), shortMS(v.CPUMS), shortBytes(v.RSSBytes)))
+		row("process", fmt.Sprintf("pid %d, up %s, %s of CPU, %s of memory", v.PID, plain.MS(v.UpMS), plain.MS(v.CPUMS), plain.Bytes(v.RSSBytes)))
 	}
 	if v.PID == 0 && v.StartedAt != "" {
-		row("pipe", "up "+shortMS(v.UpMS))
+		row("pipe", "up "+plain.MS(v.UpMS))
 	}
 	row("run", v.Run)
-	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, count(v.Restarts, "restart")))
+	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, plain.Count(v.Restarts, "restart")))
 	row("last exit", v.LastExit)
 	row("output", outputNote(v.Output))
 	row("kept in", v.Output.File)
@@ -178,7 +179,7 @@ func agentCard(v wire.AgentView, p paint) string {
 }
 
 func outputNote(o wire.OutputView) string {
-	said := fmt.Sprintf("%s, %s", count(int(o.Lines), "line"), shortBytes(o.Bytes))
+	said := fmt.Sprintf("%s, %s", plain.Count(int(o.Lines), "line"), plain.Bytes(o.Bytes))
 	if o.Cut > 0 {
 		said += fmt.Sprintf(", %d too long and cut", o.Cut)
 	}
@@ -193,7 +194,7 @@ func mailboxNote(m wire.MailboxView) string {
 		return "empty"
 	}
 	return fmt.Sprintf("%s (%s) waiting, %d refused, %s unread in its stdin",
-		count(m.Messages, "message"), shortBytes(m.Bytes), m.Refused, shortBytes(m.Unread))
+		plain.Count(m.Messages, "message"), plain.Bytes(m.Bytes), m.Refused, plain.Bytes(m.Unread))
 }
 
 // quoted puts quotes around the words of a command that need them.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -92,17 +93,17 @@ func (a *app) likelyActor(flag, word string) string {
 	var ids []string
 	for _, actor := range a.actorsForShell() {
 		if actor.Agent == word {
-			return fmt.Sprintf("The agent %q is %s: --%s %s", word, oneLine(actor.Actor), flag, oneLine(actor.Actor))
+			return fmt.Sprintf("The agent %q is %s: --%s %s", word, plain.OneLine(actor.Actor), flag, plain.OneLine(actor.Actor))
 		}
 		ids = append(ids, actor.Actor)
 	}
 	for _, id := range ids { // "po:shop", and "shop" alone
 		if _, name, _ := strings.Cut(id, ":"); strings.EqualFold(id, word) || strings.EqualFold(name, word) {
-			return "Did you mean " + oneLine(id) + "?  " + who
+			return "Did you mean " + plain.OneLine(id) + "?  " + who
 		}
 	}
 	if likely := nearest(word, ids); likely != "" {
-		return "Did you mean " + oneLine(likely) + "?  " + who
+		return "Did you mean " + plain.OneLine(likely) + "?  " + who
 	}
 	return who
 }
@@ -132,9 +133,9 @@ func (a *app) completeActors(more ...cobra.Completion) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var offered []cobra.Completion
 		for _, actor := range a.actorsForShell() {
-			is := oneLine(actor.Status)
+			is := plain.OneLine(actor.Status)
 			if actor.Agent != "" {
-				is = oneLine(actor.Agent) + ", " + is
+				is = plain.OneLine(actor.Agent) + ", " + is
 			}
 			offered = append(offered, cobra.CompletionWithDesc(actor.Actor, is))
 		}
@@ -161,7 +162,7 @@ func (a *app) completeMail(flag string) cobra.CompletionFunc {
 		actor, _ := verb.Flags().GetString(flag)
 		var offered []cobra.Completion
 		for _, m := range forShell[wire.MailList](a, "poll-messages", wire.PollMessages{Actor: actor, Limit: offeredMail}).Messages {
-			offered = append(offered, cobra.CompletionWithDesc(strconv.FormatInt(m.Seq, 10), oneLine(m.From)+"  "+oneLine(m.Topic)))
+			offered = append(offered, cobra.CompletionWithDesc(strconv.FormatInt(m.Seq, 10), plain.OneLine(m.From)+"  "+plain.OneLine(m.Topic)))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}

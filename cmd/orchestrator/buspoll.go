@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -86,9 +87,9 @@ func (a *app) showMail(f *pollFlags, list *wire.MailList) error {
 	case a.flags.quiet:
 		return printNames(a, list.Messages, func(m *wire.Mail) string { return strconv.FormatInt(m.Seq, 10) })
 	case len(list.Messages) == 0 && behind == 0:
-		return a.print("No messages for %s.\n", oneLine(list.Actor))
+		return a.print("No messages for %s.\n", plain.OneLine(list.Actor))
 	case len(list.Messages) == 0:
-		return a.print("No messages for %s behind %d.\n", oneLine(list.Actor), behind)
+		return a.print("No messages for %s behind %d.\n", plain.OneLine(list.Actor), behind)
 	}
 	show := a.mailPrinter(time.Now())
 	for i := range list.Messages {
@@ -109,7 +110,7 @@ func (a *app) saidOfMail(f *pollFlags, list *wire.MailList) {
 	last := list.Messages[len(list.Messages)-1].Seq
 	whose := ""
 	if f.actor != "" {
-		whose = " --actor " + oneLine(f.actor)
+		whose = " --actor " + plain.OneLine(f.actor)
 	}
 	if list.More {
 		a.talk("There are more: orchestrator bus poll%s --cursor %d", whose, last)
@@ -166,8 +167,8 @@ func (a *app) ack(word, actor string) error {
 		case a.flags.quiet:
 			return a.print("%d\n", acked.Cursor)
 		case acked.Cursor > seq.value:
-			return a.print("%s had dealt with its messages up to %d already.\n", oneLine(acked.Actor), acked.Cursor)
+			return a.print("%s had dealt with its messages up to %d already.\n", plain.OneLine(acked.Actor), acked.Cursor)
 		}
-		return a.print("%s has dealt with its messages up to %d.\n", oneLine(acked.Actor), acked.Cursor)
+		return a.print("%s has dealt with its messages up to %d.\n", plain.OneLine(acked.Actor), acked.Cursor)
 	})
 }

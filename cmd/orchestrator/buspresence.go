@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -63,7 +64,7 @@ func actorRow(v *wire.ActorView, p paint, now time.Time) []cell {
 	}
 	ink := func(s string) string { return p.actor(v.Status, s) }
 	return []cell{
-		text(oneLine(v.Actor)), text(cmp.Or(oneLine(v.Agent), "-")), {text: oneLine(v.Status), ink: ink},
+		text(plain.OneLine(v.Actor)), text(cmp.Or(plain.OneLine(v.Agent), "-")), {text: plain.OneLine(v.Status), ink: ink},
 		text(ago(v.LastSeen, now)), text(ago(v.LastBeat, now)), figure(strconv.FormatInt(v.Cursor, 10)), unread,
 	}
 }
@@ -87,7 +88,7 @@ func ago(stamp string, now time.Time) string {
 	if !ok {
 		return "-"
 	}
-	return shortDuration(max(0, passed)) + " ago"
+	return plain.Duration(max(0, passed)) + " ago"
 }
 
 func (a *app) busTopicsCommand() *cobra.Command {
@@ -129,7 +130,7 @@ func topicRows(topics []wire.TopicView, p paint) [][]cell {
 	for i := range topics {
 		v := &topics[i]
 		rows = append(rows, []cell{
-			{text: oneLine(v.Topic), ink: p.strong}, text(cmp.Or(oneLine(v.From), "any")), text(cmp.Or(oneLine(v.To), "any")), text(topicWords(v)),
+			{text: plain.OneLine(v.Topic), ink: p.strong}, text(cmp.Or(plain.OneLine(v.From), "any")), text(cmp.Or(plain.OneLine(v.To), "any")), text(topicWords(v)),
 		})
 	}
 	return rows
@@ -138,7 +139,7 @@ func topicRows(topics []wire.TopicView, p paint) [][]cell {
 // topicWords say what a topic is about.
 func topicWords(v *wire.TopicView) string {
 	if !v.Standard {
-		return cmp.Or(oneLine(v.Summary), "of the configuration")
+		return cmp.Or(plain.OneLine(v.Summary), "of the configuration")
 	}
-	return oneLine(v.Summary)
+	return plain.OneLine(v.Summary)
 }

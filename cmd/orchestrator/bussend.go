@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -111,14 +112,14 @@ func (a *app) showSent(ctx context.Context, d *door, sent *wire.Sent) error {
 	if sent.Duplicate {
 		said = "Already sent as "
 	}
-	if err := a.print("%s%s to %s  %s\n", said, a.paint(a.stdout).strong(number), oneLine(sent.To), oneLine(sent.Topic)); err != nil {
+	if err := a.print("%s%s to %s  %s\n", said, a.paint(a.stdout).strong(number), plain.OneLine(sent.To), plain.OneLine(sent.Topic)); err != nil {
 		return err
 	}
 	for _, warning := range sent.Warnings {
-		a.talk("%s %s", a.paint(a.stderr).warn("Warning:"), oneLine(warning))
+		a.talk("%s %s", a.paint(a.stderr).warn("Warning:"), plain.OneLine(warning))
 	}
 	if !sent.Duplicate && a.nobodyYet(ctx, d, sent.To) {
-		a.talk("Nobody has been %s here yet: the message waits. Who there is: orchestrator bus presence", oneLine(sent.To))
+		a.talk("Nobody has been %s here yet: the message waits. Who there is: orchestrator bus presence", plain.OneLine(sent.To))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -78,7 +79,7 @@ func (a *app) showOutcomes(agents []wire.AgentOutcome) error {
 	p := a.paint(a.stdout)
 	wide := 0
 	for _, agent := range agents {
-		wide = max(wide, displayWidth(wire.Visible(agent.Name)))
+		wide = max(wide, plain.Width(wire.Visible(agent.Name)))
 	}
 	for _, agent := range agents {
 		name := wire.Visible(agent.Name)
@@ -92,7 +93,7 @@ func (a *app) showOutcomes(agents []wire.AgentOutcome) error {
 		if !agent.OK {
 			said = p.bad("Error:") + " " + said
 		}
-		if err := a.print("%s  %s\n", pad(name, wide), said); err != nil {
+		if err := a.print("%s  %s\n", plain.Pad(name, wide), said); err != nil {
 			return err
 		}
 		if err := a.showLastWords(agent); err != nil {

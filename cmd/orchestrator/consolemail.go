@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
 )
@@ -51,9 +52,9 @@ func (c *console) alert(l supervisor.Line, mark string) {
 func alertWords(m *wire.Mail) (agent, text string) {
 	var said wire.Alert
 	if m.From != wire.ActorBus || wire.DecodeOwn(m.Payload, &said) != nil {
-		return "", fmt.Sprintf("%s: %s (%s)", oneLine(m.From), clip(oneLine(string(m.Payload)), shownPayload), m.Topic)
+		return "", fmt.Sprintf("%s: %s (%s)", plain.OneLine(m.From), plain.Clip(plain.OneLine(string(m.Payload)), shownPayload), m.Topic)
 	}
-	actor, fired := oneLine(said.Actor), m.Topic == wire.TopicAlertFired
+	actor, fired := plain.OneLine(said.Actor), m.Topic == wire.TopicAlertFired
 	switch {
 	case said.Alert == wire.AlertCrashed:
 		return "", ""
@@ -69,7 +70,7 @@ func alertWords(m *wire.Mail) (agent, text string) {
 	default:
 		text = actor + colon(said.Text)
 	}
-	return oneLine(said.Agent), text + " (" + oneLine(said.Alert) + ")"
+	return plain.OneLine(said.Agent), text + " (" + plain.OneLine(said.Alert) + ")"
 }
 
 // unknownTopic says that somebody uses a topic that is not registered: once for
@@ -80,5 +81,5 @@ func (c *console) unknownTopic(l supervisor.Line) {
 		return
 	}
 	c.unknown = said.Topic
-	c.put(l.At, "", c.paint.dim("."), c.paint.dim(fmt.Sprintf("%s uses the topic %s, which is not registered (bus.topics)", oneLine(said.From), oneLine(said.Topic))))
+	c.put(l.At, "", c.paint.dim("."), c.paint.dim(fmt.Sprintf("%s uses the topic %s, which is not registered (bus.topics)", plain.OneLine(said.From), plain.OneLine(said.Topic))))
 }

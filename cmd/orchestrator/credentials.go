@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -54,11 +55,11 @@ func (a *app) showCredentials(operation, none string) error {
 func credentialRow(c *wire.Credential, p paint, now time.Time) []cell {
 	expires := "never"
 	if c.ExpiresAt != "" {
-		expires = clock(c.ExpiresAt, now, time.TimeOnly)
+		expires = plain.Clock(c.ExpiresAt, now, time.TimeOnly)
 	}
 	return []cell{
-		{text: wire.Visible(c.ID), ink: p.strong}, text(oneLine(c.Kind)), text(cmp.Or(oneLine(c.For), oneLine(c.Name), "-")),
-		text(cmp.Or(oneLine(c.Role), "-")), text(clock(c.IssuedAt, now, time.TimeOnly)), text(expires),
+		{text: wire.Visible(c.ID), ink: p.strong}, text(plain.OneLine(c.Kind)), text(cmp.Or(plain.OneLine(c.For), plain.OneLine(c.Name), "-")),
+		text(cmp.Or(plain.OneLine(c.Role), "-")), text(plain.Clock(c.IssuedAt, now, time.TimeOnly)), text(expires),
 	}
 }
 
@@ -67,7 +68,7 @@ func kindWord(c *wire.Credential) string {
 	if c.Kind == "actor" {
 		return "token"
 	}
-	return oneLine(c.Kind)
+	return plain.OneLine(c.Kind)
 }
 
 // revoke takes one away, which its id or a unique prefix of that names.
@@ -82,7 +83,7 @@ func (a *app) revoke(word string, of credentials, ask bool) error {
 			return err
 		}
 		if ask {
-			if err := a.confirm(fmt.Sprintf("Take %s %s of %s away?", kindWord(c), wire.Visible(c.ID), cmp.Or(oneLine(c.For), "nobody yet"))); err != nil {
+			if err := a.confirm(fmt.Sprintf("Take %s %s of %s away?", kindWord(c), wire.Visible(c.ID), cmp.Or(plain.OneLine(c.For), "nobody yet"))); err != nil {
 				return err
 			}
 		}
@@ -119,7 +120,7 @@ func (of *credentials) named(list []wire.Credential, word string) (*wire.Credent
 		hint: "See which there are: " + of.where, details: map[string]any{"id": word},
 	}
 	if len(fits) > 1 {
-		f.message = fmt.Sprintf("%q fits %s: %s", word, count(len(fits), of.noun), strings.Join(fits[:min(5, len(fits))], ", "))
+		f.message = fmt.Sprintf("%q fits %s: %s", word, plain.Count(len(fits), of.noun), strings.Join(fits[:min(5, len(fits))], ", "))
 		f.hint = "Write more of the id"
 	}
 	return nil, f
@@ -138,7 +139,7 @@ func (a *app) completeCredentials(operation string) cobra.CompletionFunc {
 		list, _, _ := a.listCredentials(ctx, door, operation)
 		var offered []cobra.Completion
 		for _, c := range list {
-			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(oneLine(c.For), "nobody yet")))
+			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(plain.OneLine(c.For), "nobody yet")))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}

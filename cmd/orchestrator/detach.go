@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
@@ -173,7 +174,7 @@ func (a *app) detached(status wire.Status, logName string) error {
 		if err := a.document(status); err != nil {
 			return err
 		}
-	} else if err := a.print("%s is up, pid %d, %s. What happens is in %s\n", status.Name, status.PID, count(len(status.Agents), "agent"), a.short(logName)); err != nil {
+	} else if err := a.print("%s is up, pid %d, %s. What happens is in %s\n", status.Name, status.PID, plain.Count(len(status.Agents), "agent"), a.short(logName)); err != nil {
 		return err
 	}
 	if failed > 0 {

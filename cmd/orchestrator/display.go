@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -64,7 +65,7 @@ func (d *display) show(line wire.Line) error {
 		shown = wire.AppendVisible(shown, line.Text)
 	}
 	if line.Cut {
-		shown = fmt.Appendf(shown, "… (%s in all)", shortBytes(line.Size))
+		shown = fmt.Appendf(shown, "… (%s in all)", plain.Bytes(line.Size))
 	}
 	_, err := d.to.Write(append(shown, '\n'))
 	return err

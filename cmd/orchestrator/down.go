@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -151,6 +152,6 @@ func (s *stopPrinter) line(raw []byte) error {
 		return s.app.print("%s\n", sentence(wire.Visible(event.Text)))
 	}
 	name := wire.Visible(event.Agent)
-	s.wide = max(s.wide, displayWidth(name))
-	return s.app.print("  %s  %s\n", pad(name, s.wide), wire.Visible(event.Text))
+	s.wide = max(s.wide, plain.Width(name))
+	return s.app.print("  %s  %s\n", plain.Pad(name, s.wide), wire.Visible(event.Text))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -112,7 +113,7 @@ func (e *eventPrinter) line(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	at := clock(event.At, e.now, "15:04:05.000")
+	at := plain.Clock(event.At, e.now, "15:04:05.000")
 	e.at = max(e.at, len(at))
 	if !e.headed && !e.app.flags.quiet {
 		e.headed = true
@@ -130,11 +131,11 @@ func (e *eventPrinter) line(raw []byte) error {
 
 func (e *eventPrinter) row(seq, at, agent, who, kind, what string) error {
 	e.at = max(e.at, len(at))
-	e.who, e.kind = max(e.who, displayWidth(who)), max(e.kind, displayWidth(kind))
-	whose := pad(who, e.who)
+	e.who, e.kind = max(e.who, plain.Width(who)), max(e.kind, plain.Width(kind))
+	whose := plain.Pad(who, e.who)
 	if agent != "" {
 		whose = e.paint.agent(agent, whose)
 	}
-	line := strings.Repeat(" ", max(0, 6-len(seq))) + seq + "  " + e.paint.dim(pad(at, e.at)) + "  " + whose + "  " + pad(kind, e.kind) + "  " + what
+	line := strings.Repeat(" ", max(0, 6-len(seq))) + seq + "  " + e.paint.dim(plain.Pad(at, e.at)) + "  " + whose + "  " + plain.Pad(kind, e.kind) + "  " + what
 	return e.app.print("%s\n", strings.TrimRight(line, " "))
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -71,7 +72,7 @@ func (a *app) givenDocument(flag, value string) (wire.Raw, error) {
 	}
 	document := wire.Raw(text)
 	if !document.IsValid() || document.Kind() != '{' {
-		return nil, misused("--"+flag+" is no JSON object: "+clip(oneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
+		return nil, misused("--"+flag+" is no JSON object: "+plain.Clip(plain.OneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
 	}
 	return document, nil
 }

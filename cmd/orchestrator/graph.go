@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -133,7 +134,7 @@ func isLeftOut(n int) string {
 	if n == 1 {
 		return "1 task is left out"
 	}
-	return count(n, "task") + " are left out"
+	return plain.Count(n, "task") + " are left out"
 }
 
 func (a *app) showTree(g *graph, most int) (left int, err error) {

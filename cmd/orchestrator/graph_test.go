@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -37,7 +38,7 @@ func TestTreeOfALongChain(t *testing.T) {
 	require.Len(t, lines, 1000, "each once")
 	wide := 0
 	for _, line := range lines {
-		wide = max(wide, displayWidth(line))
+		wide = max(wide, plain.Width(line))
 	}
 	require.Less(t, wide, 3*deepest+40, "what lies deep begins again at the left")
 

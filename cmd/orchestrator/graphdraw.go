@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -28,10 +29,10 @@ func fill(s wire.TaskState) string {
 // labelLines are what a drawing says in the box of a task.
 func labelLines(t *taskSeen) (name, state string) {
 	state = heldWords(&t.Task)
-	if progress := percent(t.Progress); progress != "" && !t.State.Final() {
+	if progress := plain.Percent(t.Progress); progress != "" && !t.State.Final() {
 		state += ", " + progress
 	}
-	return shortID(t.ID) + " " + clip(oneLine(t.Name), 60), state
+	return plain.ID(t.ID) + " " + plain.Clip(plain.OneLine(t.Name), 60), state
 }
 
 // dot is the graph for Graphviz. Arrows go from what is done first to what waits
@@ -51,7 +52,7 @@ func (g *graph) dot() string {
 			look := ""
 			switch e.link.Type {
 			case wire.DependsInput:
-				look = " [label=" + dotText(oneLine(e.link.Contract)) + "]"
+				look = " [label=" + dotText(plain.OneLine(e.link.Contract)) + "]"
 			case wire.DependsRelated:
 				look = " [style=dashed, arrowhead=none]"
 			}
@@ -92,7 +93,7 @@ func (g *graph) mermaid() string {
 			arrow := "-->"
 			switch e.link.Type {
 			case wire.DependsInput:
-				arrow = fmt.Sprintf("-->|\"%s\"|", mermaidText(oneLine(e.link.Contract)))
+				arrow = fmt.Sprintf("-->|\"%s\"|", mermaidText(plain.OneLine(e.link.Contract)))
 			case wire.DependsRelated:
 				arrow = "-.-"
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -74,7 +75,7 @@ func (t *tree) draw(n int, by *edge, lead, below string, depth int) {
 	t.rows = append(t.rows, []cell{
 		text(t.name(n, lead)),
 		{text: wire.Visible(string(task.State)), ink: func(s string) string { return t.paint.task(task.State, s) }},
-		text(oneLine(task.AssignedTo)), text(t.notes(n, by)),
+		text(plain.OneLine(task.AssignedTo)), text(t.notes(n, by)),
 	})
 	if depth == deepest {
 		return
@@ -91,7 +92,7 @@ func (t *tree) draw(n int, by *edge, lead, below string, depth int) {
 
 func (t *tree) name(n int, lead string) string {
 	task := &t.graph.tasks[n]
-	return lead + shortID(task.ID) + " " + clip(oneLine(task.Name), 40)
+	return lead + plain.ID(task.ID) + " " + plain.Clip(plain.OneLine(task.Name), 40)
 }
 
 // notes are what else there is to know: how far it is, what it gets of the task
@@ -99,7 +100,7 @@ func (t *tree) name(n int, lead string) string {
 func (t *tree) notes(n int, by *edge) string {
 	task := &t.graph.tasks[n]
 	var notes []string
-	if progress := percent(task.Progress); progress != "" && !task.State.Final() {
+	if progress := plain.Percent(task.Progress); progress != "" && !task.State.Final() {
 		notes = append(notes, progress)
 	}
 	if words := edgeWords(by); words != "" {
@@ -107,7 +108,7 @@ func (t *tree) notes(n int, by *edge) string {
 	}
 	for _, e := range t.graph.needs[n] {
 		if !e.gates() {
-			notes = append(notes, "related to "+shortID(e.link.On))
+			notes = append(notes, "related to "+plain.ID(e.link.On))
 		}
 	}
 	return strings.Join(notes, ", ")
@@ -118,5 +119,5 @@ func edgeWords(e *edge) string {
 	if e == nil || e.link.Type != wire.DependsInput {
 		return ""
 	}
-	return "gets " + oneLine(e.link.Contract)
+	return "gets " + plain.OneLine(e.link.Contract)
 }

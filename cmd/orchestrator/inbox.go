@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -83,7 +84,7 @@ func (a *app) showInbox(raw []byte) error {
 		q := &list.Questions[i]
 		row := questionRow(q, p, now)
 		if about {
-			row = slices.Insert(row, 2, text(cmp.Or(shortID(q.Task), "-")))
+			row = slices.Insert(row, 2, text(cmp.Or(plain.ID(q.Task), "-")))
 		}
 		rows = append(rows, row)
 	}
@@ -94,16 +95,16 @@ func questionRow(q *wire.Question, p paint, now time.Time) []cell {
 	stamp := wire.Timestamp(now)
 	age, left := "-", "-"
 	if passed, ok := between(q.AskedAt, stamp); ok {
-		age = shortDuration(max(0, passed))
+		age = plain.Duration(max(0, passed))
 	}
 	if rest, ok := between(stamp, q.Deadline); ok {
-		left = shortDuration(max(0, rest))
+		left = plain.Duration(max(0, rest))
 	}
-	asked := oneLine(q.Question)
+	asked := plain.OneLine(q.Question)
 	if len(q.Options) > 0 {
 		asked += "   " + optionWords(q.Options)
 	}
-	return []cell{{text: wire.Visible(q.ID), ink: p.strong}, text(oneLine(q.Agent)), figure(age), figure(left), text(asked)}
+	return []cell{{text: wire.Visible(q.ID), ink: p.strong}, text(plain.OneLine(q.Agent)), figure(age), figure(left), text(asked)}
 }
 
 // optionWords are the answers that a question allows, as they are typed, and
@@ -111,9 +112,9 @@ func questionRow(q *wire.Question, p paint, now time.Time) []cell {
 func optionWords(options []wire.Option) string {
 	var words []string
 	for _, o := range options {
-		word := oneLine(o.Value)
+		word := plain.OneLine(o.Value)
 		if o.Label != "" && o.Label != o.Value {
-			word += ": " + oneLine(o.Label)
+			word += ": " + plain.OneLine(o.Label)
 		}
 		words = append(words, "["+word+"]")
 	}

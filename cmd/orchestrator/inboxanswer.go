@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -53,11 +54,11 @@ func (a *app) answerQuestion(id, value string) error {
 }
 
 func answeredWords(r *wire.QuestionReply) string {
-	agent := oneLine(r.Question.Agent)
-	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(clip(oneLine(r.Answer), 100), "."))
+	agent := plain.OneLine(r.Question.Agent)
+	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(plain.Clip(plain.OneLine(r.Answer), 100), "."))
 	switch {
 	case r.Question.Task != "":
-		return said + " Task " + shortID(r.Question.Task) + " goes on."
+		return said + " Task " + plain.ID(r.Question.Task) + " goes on."
 	case r.Told:
 		return said
 	case r.Question.Blocking:
@@ -81,7 +82,7 @@ func (a *app) completeAnswer(_ *cobra.Command, already []string, _ string) ([]co
 	var offered []cobra.Completion
 	for _, q := range a.questionsForShell(len(already)) {
 		if len(already) == 0 {
-			offered = append(offered, cobra.CompletionWithDesc(q.ID, oneLine(q.Agent)+": "+clip(oneLine(q.Question), 60)))
+			offered = append(offered, cobra.CompletionWithDesc(q.ID, plain.OneLine(q.Agent)+": "+plain.Clip(plain.OneLine(q.Question), 60)))
 			continue
 		}
 		for _, o := range q.Options {
@@ -90,7 +91,7 @@ func (a *app) completeAnswer(_ *cobra.Command, already []string, _ string) ([]co
 			case o.Label == o.Value:
 				offered = append(offered, o.Value)
 			default:
-				offered = append(offered, cobra.CompletionWithDesc(o.Value, oneLine(o.Label)))
+				offered = append(offered, cobra.CompletionWithDesc(o.Value, plain.OneLine(o.Label)))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -133,7 +134,7 @@ func (a *app) showCreated(dir string, files []createdFile) error {
 	}
 	rows := make([][]cell, 0, len(files))
 	for _, file := range files {
-		rows = append(rows, []cell{text("  created " + filepath.Join(dir, file.File)), figure(count(file.Lines, "line"))})
+		rows = append(rows, []cell{text("  created " + filepath.Join(dir, file.File)), figure(plain.Count(file.Lines, "line"))})
 	}
 	if err := a.print("%s", table(rows)); err != nil || a.flags.quiet {
 		return err

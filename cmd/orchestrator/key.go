@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -58,7 +59,7 @@ func (a *app) newKey(operation string, request wire.IssueKey, more string) error
 		if err := a.print("%s\n", issued.Key); err != nil {
 			return err
 		}
-		a.talk("This is key %s of %s. It is shown once: keep it in a safe place.", oneLine(issued.ID), oneLine(issued.Agent))
+		a.talk("This is key %s of %s. It is shown once: keep it in a safe place.", plain.OneLine(issued.ID), plain.OneLine(issued.Agent))
 		if more != "" {
 			a.talk("%s", more)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -38,7 +39,7 @@ one. The key alone is printed to stdout, this once.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			old := "Older keys hold no more."
 			if overlap.Duration > 0 {
-				old = "Older keys hold until " + clock(wire.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
+				old = "Older keys hold until " + plain.Clock(wire.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
 			}
 			return a.newKey("rotate-key", wire.IssueKey{Agent: args[0], Overlap: overlap.Milliseconds()}, old)
 		},
@@ -109,10 +110,10 @@ func (a *app) issueRegistration(request wire.IssueRegistration) error {
 		}
 		whose := "one server"
 		if request.Name != "" {
-			whose = oneLine(request.Name)
+			whose = plain.OneLine(request.Name)
 		}
 		a.talk("This is registration token %s for %s, until %s. It is shown once, and can be used once.",
-			oneLine(issued.ID), whose, clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
+			plain.OneLine(issued.ID), whose, plain.Clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
 		return nil
 	})
 }

@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"supervisor/api":       {"wire"},
 	"agents/...":           {"wire", "agents/..."},
 	"supervisor":           {"wire", "handlers", "supervisor/child"},
-	"cmd/...":              {"wire", "handlers", "supervisor", "supervisor/child", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "agents/..."},
+	"cmd/...":              {"wire", "handlers", "supervisor", "supervisor/child", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "agents/...", "cmd/..."},
 	"fixtures/...":         {"wire", "agents/...", "fixtures/..."},
 }
 
@@ -44,14 +44,16 @@ var onlyIn = map[string][]string{
 	"github.com/go-json-experiment/json": {"wire"},
 	"github.com/ncruces/go-sqlite3":      {"supervisor/eventlog"},
 	"modernc.org/sqlite":                 {}, // the second driver, for tests alone
-	"github.com/creack/pty":              {"supervisor/child"},
+	"github.com/creack/pty":              {"supervisor/child", "fixtures/screen"},
+	"github.com/charmbracelet/x/vt":      {"fixtures/screen"},
+	"charm.land":                         {"cmd/orchestrator/watch"},
 	"github.com/spf13/cobra":             {"cmd/..."},
 	"github.com/prometheus":              {"supervisor/telemetry"},
 	"go.opentelemetry.io":                {"supervisor/telemetry"},
 	"google.golang.org/protobuf":         {"supervisor/telemetry"},
 	"net/http":                           {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/..."}, // telemetry asks a collector, and answers nobody
 	"database/sql":                       {"supervisor/eventlog"},
-	"os/exec":                            {"supervisor/child", "agents/...", "fixtures/bench"}, // bench measures it, as the floor
+	"os/exec":                            {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/screen"}, // bench measures it, as the floor; screen takes one
 }
 
 // pure packages get time and chance as values and touch nothing.

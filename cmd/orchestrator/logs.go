@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -145,7 +146,7 @@ func (l *logPrinter) line(raw []byte) error {
 		return err
 	}
 	if line.Missed > 0 && !l.app.flags.json {
-		l.app.talk("%s of %s were missed here: this reader is too slow", count(int(line.Missed), "line"), wire.Visible(line.Agent))
+		l.app.talk("%s of %s were missed here: this reader is too slow", plain.Count(int(line.Missed), "line"), wire.Visible(line.Agent))
 	}
 	switch {
 	case !l.match.MatchString(line.Text), l.level > levelOf(line.Level):
@@ -156,10 +157,10 @@ func (l *logPrinter) line(raw []byte) error {
 		return l.app.print("%s\n", line.Text)
 	}
 	name := wire.Visible(line.Agent)
-	l.wide = max(l.wide, displayWidth(name))
+	l.wide = max(l.wide, plain.Width(name))
 	return l.app.print("%s %s %s %s\n",
-		l.paint.dim(clock(line.At, l.now, time.TimeOnly)),
-		l.paint.agent(name, pad(name, l.wide)),
+		l.paint.dim(plain.Clock(line.At, l.now, time.TimeOnly)),
+		l.paint.agent(name, plain.Pad(name, l.wide)),
 		l.mark(line.Stream), entryText(line.Level, line.Text, line.Context, l.paint))
 }
 

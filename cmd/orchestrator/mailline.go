@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -45,35 +46,35 @@ func (p *mailPrinter) line(raw []byte) error {
 
 // measure makes the columns as wide as a message needs.
 func (p *mailPrinter) measure(m *wire.Mail) {
-	p.at = max(p.at, len(clock(m.CreatedAt, p.now, "15:04:05.000")))
-	p.whom = max(p.whom, displayWidth(whomCell(m)))
-	p.topic = max(p.topic, displayWidth(oneLine(m.Topic)))
+	p.at = max(p.at, len(plain.Clock(m.CreatedAt, p.now, "15:04:05.000")))
+	p.whom = max(p.whom, plain.Width(whomCell(m)))
+	p.topic = max(p.topic, plain.Width(plain.OneLine(m.Topic)))
 }
 
 func (p *mailPrinter) mail(m *wire.Mail) error {
 	p.measure(m)
 	if !p.headed {
 		p.headed = true
-		if err := p.row("SEQ", "TIME", "FROM -> TO", pad("TOPIC", p.topic), "PAYLOAD"); err != nil {
+		if err := p.row("SEQ", "TIME", "FROM -> TO", plain.Pad("TOPIC", p.topic), "PAYLOAD"); err != nil {
 			return err
 		}
 	}
-	topic := pad(oneLine(m.Topic), p.topic)
+	topic := plain.Pad(plain.OneLine(m.Topic), p.topic)
 	switch m.Topic {
 	case wire.TopicAlertFired:
 		topic = p.paint.warn(topic)
 	case wire.TopicAlertResolved:
 		topic = p.paint.good(topic)
 	}
-	return p.row(strconv.FormatInt(m.Seq, 10), clock(m.CreatedAt, p.now, "15:04:05.000"), whomCell(m), topic, p.said(m))
+	return p.row(strconv.FormatInt(m.Seq, 10), plain.Clock(m.CreatedAt, p.now, "15:04:05.000"), whomCell(m), topic, p.said(m))
 }
 
 // said is what a message says, and what it says it to.
 func (p *mailPrinter) said(m *wire.Mail) string {
 	var parts []string
-	if payload := oneLine(string(m.Payload)); payload != "{}" {
+	if payload := plain.OneLine(string(m.Payload)); payload != "{}" {
 		if !p.app.flags.verbose {
-			payload = clip(payload, shownPayload)
+			payload = plain.Clip(payload, shownPayload)
 		}
 		parts = append(parts, payload)
 	}
@@ -83,9 +84,9 @@ func (p *mailPrinter) said(m *wire.Mail) string {
 	return strings.Join(parts, "  ")
 }
 
-func whomCell(m *wire.Mail) string { return oneLine(m.From) + " -> " + oneLine(m.To) }
+func whomCell(m *wire.Mail) string { return plain.OneLine(m.From) + " -> " + plain.OneLine(m.To) }
 
 func (p *mailPrinter) row(seq, at, whom, topic, said string) error {
-	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.dim(pad(at, p.at)), pad(whom, p.whom), topic, said)
+	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.dim(plain.Pad(at, p.at)), plain.Pad(whom, p.whom), topic, said)
 	return p.app.print("%s\n", strings.TrimRight(line, " "))
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/plain"
 )
 
 // overview is what "orchestrator" alone prints: every verb in its place.
@@ -31,7 +33,7 @@ func overview(root *cobra.Command, p paint) string {
 			if err != nil || verb == root {
 				continue
 			}
-			fmt.Fprintf(&b, "%s %s%s\n", p.strong(pad(title, 9)), pad(name, 13), verb.Short)
+			fmt.Fprintf(&b, "%s %s%s\n", p.strong(plain.Pad(title, 9)), plain.Pad(name, 13), verb.Short)
 			title = ""
 		}
 	}

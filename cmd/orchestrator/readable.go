@@ -1,6 +1,10 @@
 package main
 
-import "strings"
+import (
+	"strings"
+
+	"orchestrator/cmd/orchestrator/plain"
+)
 
 // readable lays a page of Markdown out for a screen: headings stand out, text
 // is wrapped, tables are aligned, samples are indented. It knows what our own
@@ -85,7 +89,7 @@ func readableTable(lines []string, p paint, width int) string {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], displayWidth(row[i]))
+			widths[i] = max(widths[i], plain.Width(row[i]))
 		}
 		rows = append(rows, row)
 	}
@@ -93,9 +97,9 @@ func readableTable(lines []string, p paint, width int) string {
 	for n, row := range rows {
 		head := "  "
 		for i, field := range row[:len(row)-1] {
-			head += pad(field, widths[i]) + "  "
+			head += plain.Pad(field, widths[i]) + "  "
 		}
-		line := wrapped(row[len(row)-1], head, strings.Repeat(" ", displayWidth(head)), width)
+		line := wrapped(row[len(row)-1], head, strings.Repeat(" ", plain.Width(head)), width)
 		if n == 0 {
 			line = p.dim(strings.TrimRight(line, "\n")) + "\n"
 		}
@@ -120,7 +124,7 @@ func wrapped(text, head, indent string, width int) string {
 	var b strings.Builder
 	line, empty := head, true
 	for _, word := range strings.Fields(unmarked(text)) {
-		if !empty && displayWidth(line)+1+displayWidth(word) > width {
+		if !empty && plain.Width(line)+1+plain.Width(word) > width {
 			b.WriteString(line + "\n")
 			line, empty = indent, true
 		}

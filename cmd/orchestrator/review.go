@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -139,7 +140,7 @@ func reviewRows(reviews []reviewSeen, p paint, now time.Time) [][]cell {
 			findings = strconv.Itoa(len(r.Findings))
 		}
 		rows = append(rows, []cell{
-			text(sessionID(r.ReviewID)), text(oneLine(r.SessionID)), text(sessionID(r.TaskID)), text(oneLine(r.Reviewer)),
+			text(sessionID(r.ReviewID)), text(plain.OneLine(r.SessionID)), text(sessionID(r.TaskID)), text(plain.OneLine(r.Reviewer)),
 			figure(strconv.Itoa(r.Iteration)), {text: verdictWord(&r.ReviewView), ink: func(s string) string { return p.verdict(r.Verdict, s) }},
 			figure(findings), text(ago(r.RequestedAt, now)),
 		})
@@ -147,4 +148,4 @@ func reviewRows(reviews []reviewSeen, p paint, now time.Time) [][]cell {
 	return rows
 }
 
-func verdictWord(r *wire.ReviewView) string { return cmp.Or(oneLine(r.Verdict), "open") }
+func verdictWord(r *wire.ReviewView) string { return cmp.Or(plain.OneLine(r.Verdict), "open") }

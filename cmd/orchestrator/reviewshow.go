@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -99,7 +100,7 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 	const few = 5
 	var shown []string
 	for _, r := range fits[:min(few, len(fits))] {
-		shown = append(shown, fmt.Sprintf("%s of %s", wire.Visible(r.ReviewID), oneLine(r.SessionID)))
+		shown = append(shown, fmt.Sprintf("%s of %s", wire.Visible(r.ReviewID), plain.OneLine(r.SessionID)))
 	}
 	if len(fits) > few {
 		shown = append(shown, fmt.Sprintf("and %d more", len(fits)-few))
@@ -158,11 +159,11 @@ func findingsOf(r *reviewSeen, t *wire.SessionTask) []wire.FindingView {
 
 // reviewCard is a review in full.
 func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []wire.FindingView, p paint, now time.Time) string {
-	at := func(stamp string) string { return clock(stamp, now, time.TimeOnly) }
+	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
 	c := card{}
-	c.row("session", oneLine(r.SessionID))
-	c.row("task", strings.TrimSpace(sessionID(t.TaskID)+"  "+clip(oneLine(t.Name), 60)+"  "+oneLine(t.Phase)))
-	c.row("reviewer", oneLine(r.Reviewer))
+	c.row("session", plain.OneLine(r.SessionID))
+	c.row("task", strings.TrimSpace(sessionID(t.TaskID)+"  "+plain.Clip(plain.OneLine(t.Name), 60)+"  "+plain.OneLine(t.Phase)))
+	c.row("reviewer", plain.OneLine(r.Reviewer))
 	iteration := fmt.Sprint(r.Iteration)
 	if t.MaxIterations > 0 {
 		iteration += fmt.Sprintf(" of %d", t.MaxIterations)
@@ -172,12 +173,12 @@ func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []w
 	if r.DecidedAt != "" {
 		decided := at(r.DecidedAt)
 		if took, ok := between(r.RequestedAt, r.DecidedAt); ok {
-			decided += " after " + shortDuration(took)
+			decided += " after " + plain.Duration(took)
 		}
 		c.row("decided", decided)
 	}
 	c.text("summary", summary)
-	shown := fmt.Sprintf("%s  %s\n", p.strong(oneLine(r.ReviewID)), p.verdict(r.Verdict, verdictWord(&r.ReviewView))) + table(c.lines)
+	shown := fmt.Sprintf("%s  %s\n", p.strong(plain.OneLine(r.ReviewID)), p.verdict(r.Verdict, verdictWord(&r.ReviewView))) + table(c.lines)
 	if len(findings) == 0 {
 		return shown
 	}
@@ -196,8 +197,8 @@ func findingRows(findings []wire.FindingView, p paint) [][]cell {
 			state = text(fmt.Sprintf("open since iteration %d", f.Found))
 		}
 		rows = append(rows, []cell{
-			text(sessionID(f.ID)), {text: cmp.Or(oneLine(f.Severity), "-"), ink: func(s string) string { return p.severity(f.Severity, s) }},
-			text(cmp.Or(oneLine(f.Category), "-")), text(cmp.Or(oneLine(f.File), "-")), state, text(clip(oneLine(f.Text), 80)),
+			text(sessionID(f.ID)), {text: cmp.Or(plain.OneLine(f.Severity), "-"), ink: func(s string) string { return p.severity(f.Severity, s) }},
+			text(cmp.Or(plain.OneLine(f.Category), "-")), text(cmp.Or(plain.OneLine(f.File), "-")), state, text(plain.Clip(plain.OneLine(f.Text), 80)),
 		})
 	}
 	return rows

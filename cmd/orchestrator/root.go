@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"orchestrator/cmd/orchestrator/plain"
 )
 
 // rootCommand makes the whole command line.
@@ -102,7 +104,7 @@ func words(least, most int) cobra.PositionalArgs {
 		hint := fmt.Sprintf("Write: %s", verb.UseLine())
 		switch {
 		case len(args) < least:
-			return misused(fmt.Sprintf("%q wants %s", verb.CommandPath(), count(least, "argument")), hint)
+			return misused(fmt.Sprintf("%q wants %s", verb.CommandPath(), plain.Count(least, "argument")), hint)
 		case most >= 0 && len(args) > most:
 			return misused(fmt.Sprintf("%q has no use for %q", verb.CommandPath(), args[most]), hint)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -109,7 +110,7 @@ func (c *messageCheck) see(line wire.Line) error {
 	c.line++
 	r := &c.result
 	if line.Cut {
-		return c.doubt(fmt.Sprintf("it is longer than %s", shortBytes(checkedLine)))
+		return c.doubt(fmt.Sprintf("it is longer than %s", plain.Bytes(checkedLine)))
 	}
 	switch m := c.reader.Check(line.Text).(type) {
 	case wire.Log:
@@ -199,7 +200,7 @@ func (c *messageCheck) conclude() error {
 
 // sizes counts what was seen.
 func (r *checked) sizes() string {
-	said := count(int(r.Messages), "message") + ", " + count(int(r.LogLines), "log line")
+	said := plain.Count(int(r.Messages), "message") + ", " + plain.Count(int(r.LogLines), "log line")
 	switch {
 	case r.DoubtfulCount == 1:
 		said += " (one looks like a message: see it with -v)"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -63,7 +64,7 @@ func (a *app) showServers(far *wire.ServerList) error {
 	rows := [][]cell{{text("NAME"), text("STATUS"), text("HOST"), figure("RUNNING"), text("LAST SEEN")}}
 	for _, s := range far.Servers {
 		rows = append(rows, []cell{
-			text(oneLine(s.Name)), text(s.Status), text(cmp.Or(oneLine(s.Hostname), "-")), figure(strconv.Itoa(s.Running)), text(clock(s.LastSeen, time.Now(), time.TimeOnly)),
+			text(plain.OneLine(s.Name)), text(s.Status), text(cmp.Or(plain.OneLine(s.Hostname), "-")), figure(strconv.Itoa(s.Running)), text(plain.Clock(s.LastSeen, time.Now(), time.TimeOnly)),
 		})
 	}
 	return a.print("%s", table(rows))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -76,7 +77,7 @@ func sessionRows(sessions []wire.SessionBrief, p paint) [][]cell {
 			refused.ink = p.warn
 		}
 		rows = append(rows, []cell{
-			text(oneLine(s.ID)), {text: oneLine(s.State), ink: func(t string) string { return p.session(s.State, t) }},
+			text(plain.OneLine(s.ID)), {text: plain.OneLine(s.State), ink: func(t string) string { return p.session(s.State, t) }},
 			text(memberWords(s.Members)), figure(fmt.Sprintf("%d/%d", s.Open, s.Tasks)), figure(strconv.Itoa(s.Reviews)),
 			figure(strconv.FormatInt(s.Messages, 10)), refused,
 		})
@@ -104,7 +105,7 @@ func memberWords(members []wire.SessionMember) string {
 			}
 		}
 		if n > 0 {
-			said = append(said, count(n, kind))
+			said = append(said, plain.Count(n, kind))
 		}
 	}
 	return cmp.Or(strings.Join(said, ", "), "nobody")
@@ -146,7 +147,7 @@ func (a *app) sessionNames(ctx context.Context, d *door) []string {
 func (a *app) completeSessions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	for _, s := range forShell[wire.SessionList](a, "list-sessions", struct{}{}).Sessions {
-		offered = append(offered, cobra.CompletionWithDesc(s.ID, oneLine(s.State)+", "+memberWords(s.Members)))
+		offered = append(offered, cobra.CompletionWithDesc(s.ID, plain.OneLine(s.State)+", "+memberWords(s.Members)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }

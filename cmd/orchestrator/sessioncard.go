@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -27,12 +28,12 @@ func sessionCard(v *wire.SessionView, p paint) string {
 	}
 	c.row("reviews", fmt.Sprintf("%s; %d at most, then %s", needs, v.MaxIterations, v.OnMax))
 	if v.TaskTimeout > 0 {
-		c.row("time", "a task may take "+shortMS(v.TaskTimeout))
+		c.row("time", "a task may take "+plain.MS(v.TaskTimeout))
 	}
 	if v.ProgressAfter > 0 {
 		c.row("progress", fmt.Sprintf("of a task that takes longer than %s, every %s", plainDuration(v.ProgressAfter), plainDuration(v.ProgressEvery)))
 	}
-	return fmt.Sprintf("%s  %s\n", p.strong(oneLine(v.ID)), p.session(v.State, oneLine(v.State))) + table(c.lines)
+	return fmt.Sprintf("%s  %s\n", p.strong(plain.OneLine(v.ID)), p.session(v.State, plain.OneLine(v.State))) + table(c.lines)
 }
 
 // plainDuration is a time of milliseconds as the file would say it.
@@ -58,7 +59,7 @@ func membersTable(v *wire.SessionView, p paint) string {
 			waiting.ink = p.warn
 		}
 		rows = append(rows, []cell{
-			text(oneLine(m.AgentID)), text(oneLine(m.AgentType)), text(cmp.Or(oneLine(m.Status), "-")), waiting, text(atWords(v, m)),
+			text(plain.OneLine(m.AgentID)), text(plain.OneLine(m.AgentType)), text(cmp.Or(plain.OneLine(m.Status), "-")), waiting, text(atWords(v, m)),
 		})
 	}
 	return table(rows)
@@ -78,7 +79,7 @@ func atWords(v *wire.SessionView, m *wire.MemberView) string {
 	default:
 		for i := range v.Tasks {
 			if t := &v.Tasks[i]; concerns(t, m) {
-				at = append(at, strings.TrimSpace(fmt.Sprintf("%s %s %s", sessionID(t.TaskID), oneLine(t.Phase), percent(t.Progress))))
+				at = append(at, strings.TrimSpace(fmt.Sprintf("%s %s %s", sessionID(t.TaskID), plain.OneLine(t.Phase), plain.Percent(t.Progress))))
 			}
 		}
 	}
@@ -108,19 +109,19 @@ func concerns(t *wire.SessionTask, m *wire.MemberView) bool {
 // orchestrator are told by their beginning.
 func sessionID(id string) string {
 	if wholeID(id) {
-		return shortID(id)
+		return plain.ID(id)
 	}
-	return clip(oneLine(id), 40)
+	return plain.Clip(plain.OneLine(id), 40)
 }
 
 // taskHead is the line above what was said of a task.
 func taskHead(t *wire.SessionTask, p paint) string {
 	said := []string{
-		p.strong(sessionID(t.TaskID)), clip(oneLine(t.Name), 60), phaseWords(t, p),
-		fmt.Sprintf("iteration %d of %d", t.Iteration, t.MaxIterations), "by " + oneLine(t.Developer),
+		p.strong(sessionID(t.TaskID)), plain.Clip(plain.OneLine(t.Name), 60), phaseWords(t, p),
+		fmt.Sprintf("iteration %d of %d", t.Iteration, t.MaxIterations), "by " + plain.OneLine(t.Developer),
 	}
 	if t.Phase == wire.PhaseWorking || t.Phase == wire.PhaseAssigned {
-		said = append(said, strings.TrimSpace(percent(t.Progress)+" "+clip(oneLine(t.Step), 40)))
+		said = append(said, strings.TrimSpace(plain.Percent(t.Progress)+" "+plain.Clip(plain.OneLine(t.Step), 40)))
 	}
 	if t.Tries > 1 {
 		said = append(said, fmt.Sprintf("try %d", t.Tries))
@@ -129,7 +130,7 @@ func taskHead(t *wire.SessionTask, p paint) string {
 		said = append(said, p.warn("overdue: no progress was heard of"))
 	}
 	if t.Escalated != "" {
-		said = append(said, p.warn("escalated: "+oneLine(t.Escalated)))
+		said = append(said, p.warn("escalated: "+plain.OneLine(t.Escalated)))
 	}
 	if t.Revises != "" {
 		said = append(said, "revises "+sessionID(t.Revises))
@@ -139,14 +140,14 @@ func taskHead(t *wire.SessionTask, p paint) string {
 
 // phaseWords are where a task stands in its session, and what became of it.
 func phaseWords(t *wire.SessionTask, p paint) string {
-	state := p.task(t.State, oneLine(string(t.State)))
+	state := p.task(t.State, plain.OneLine(string(t.State)))
 	switch {
 	case t.Phase == wire.PhaseOver:
 		return state
 	case t.State.Final(): // it is done, and its reviews go on
-		return p.phase(t.Phase, oneLine(t.Phase)) + ", " + state
+		return p.phase(t.Phase, plain.OneLine(t.Phase)) + ", " + state
 	}
-	return p.phase(t.Phase, oneLine(t.Phase))
+	return p.phase(t.Phase, plain.OneLine(t.Phase))
 }
 
 // taskFoot is what stands below what was said of a task: what went wrong, and the
@@ -154,7 +155,7 @@ func phaseWords(t *wire.SessionTask, p paint) string {
 func taskFoot(t *wire.SessionTask, p paint) string {
 	foot := ""
 	if e := t.Error; e != nil {
-		foot = fmt.Sprintf("  %s %s: %s (%s)\n", p.bad("error"), oneLine(e.ErrorType), oneLine(e.ErrorMessage), oneLine(e.SuggestedAction))
+		foot = fmt.Sprintf("  %s %s: %s (%s)\n", p.bad("error"), plain.OneLine(e.ErrorType), plain.OneLine(e.ErrorMessage), plain.OneLine(e.SuggestedAction))
 	}
 	var rows [][]cell
 	fixed := 0
@@ -165,8 +166,8 @@ func taskFoot(t *wire.SessionTask, p paint) string {
 			continue
 		}
 		rows = append(rows, []cell{
-			{text: "    " + oneLine(f.Severity), ink: func(s string) string { return p.severity(f.Severity, s) }},
-			text(sessionID(f.ID)), text(cmp.Or(oneLine(f.File), "-")), text(fmt.Sprintf("since iteration %d", f.Found)), text(clip(oneLine(f.Text), 60)),
+			{text: "    " + plain.OneLine(f.Severity), ink: func(s string) string { return p.severity(f.Severity, s) }},
+			text(sessionID(f.ID)), text(cmp.Or(plain.OneLine(f.File), "-")), text(fmt.Sprintf("since iteration %d", f.Found)), text(plain.Clip(plain.OneLine(f.Text), 60)),
 		})
 	}
 	if len(rows) > 0 {
@@ -180,9 +181,9 @@ func taskFoot(t *wire.SessionTask, p paint) string {
 
 func isOrAre(n int, noun string) string {
 	if n == 1 {
-		return count(n, noun) + " is"
+		return plain.Count(n, noun) + " is"
 	}
-	return count(n, noun) + " are"
+	return plain.Count(n, noun) + " are"
 }
 
 // phase is the colour of where a task is in its session.

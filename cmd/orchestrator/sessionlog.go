@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -164,13 +165,13 @@ func narrow(rows [][]cell, wide int) {
 	for col := range 3 {
 		widest := 0
 		for _, row := range rows {
-			widest = max(widest, displayWidth(row[col].text))
+			widest = max(widest, plain.Width(row[col].text))
 		}
 		before += widest + 2
 	}
 	for _, row := range rows {
 		last := &row[len(row)-1]
-		last.text = clip(last.text, max(wide-before, 30))
+		last.text = plain.Clip(last.text, max(wide-before, 30))
 	}
 }
 
@@ -185,7 +186,7 @@ func (th *thread) head(p paint) string {
 	case th.key == "" || strings.HasPrefix(th.key, "task "):
 		return head
 	}
-	return head + p.dim("chain "+oneLine(th.key)) + "\n"
+	return head + p.dim("chain "+plain.OneLine(th.key)) + "\n"
 }
 
 // foot is what stands below a chain. What was found in a task that was revised under
@@ -213,7 +214,7 @@ func (s *said) rows(deep int, several bool, p paint, now time.Time) [][]cell {
 		indent = strings.Repeat("   ", deep-1) + "└─ "
 	}
 	lines := s.lines
-	kind := cell{text: cmp.Or(oneLine(s.kind), "?")}
+	kind := cell{text: cmp.Or(plain.OneLine(s.kind), "?")}
 	if s.refused != "" {
 		kind.ink = p.bad
 		lines = s.wrong()
@@ -229,8 +230,8 @@ func (s *said) rows(deep int, several bool, p paint, now time.Time) [][]cell {
 		first = strings.TrimSpace(first + "  (said by " + s.by + ")")
 	}
 	rows := [][]cell{{
-		{text: "  " + clock(s.at, now, time.TimeOnly), ink: p.dim},
-		text(indent + cmp.Or(oneLine(s.from), "?") + " -> " + cmp.Or(oneLine(s.to), "?")), kind, text(first),
+		{text: "  " + plain.Clock(s.at, now, time.TimeOnly), ink: p.dim},
+		text(indent + cmp.Or(plain.OneLine(s.from), "?") + " -> " + cmp.Or(plain.OneLine(s.to), "?")), kind, text(first),
 	}}
 	for _, line := range lines {
 		rows = append(rows, []cell{text(""), text(""), text(""), text(line)})
@@ -241,14 +242,14 @@ func (s *said) rows(deep int, several bool, p paint, now time.Time) [][]cell {
 // wrong is why a message was refused, and all that is wrong with it, a few of each.
 // The first of what is wrong with one that makes no sense is why, with its place.
 func (s *said) wrong() []string {
-	lines := []string{"refused: " + oneLine(s.refused)}
+	lines := []string{"refused: " + plain.OneLine(s.refused)}
 	for i, c := range s.complaint {
 		c = inMessage(c)
 		switch {
 		case i == 0 && (c == s.refused || strings.HasSuffix(c, ": "+s.refused)):
-			lines[0] = "refused: " + oneLine(c)
+			lines[0] = "refused: " + plain.OneLine(c)
 		default:
-			lines = append(lines, oneLine(c))
+			lines = append(lines, plain.OneLine(c))
 		}
 	}
 	if more := len(lines) - mostWrong; more > 1 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -61,10 +62,10 @@ func (a *app) newSession(name string, f *newSessionFlags) error {
 		case a.flags.quiet:
 			return a.print("%s\n", wire.Visible(name))
 		}
-		if err := a.print("Session %s is open: %s\n", a.paint(a.stdout).strong(oneLine(name)), memberWords(spec.Members)); err != nil {
+		if err := a.print("Session %s is open: %s\n", a.paint(a.stdout).strong(plain.OneLine(name)), memberWords(spec.Members)); err != nil {
 			return err
 		}
-		a.talk("What they say to each other: orchestrator session show %s", oneLine(name))
+		a.talk("What they say to each other: orchestrator session show %s", plain.OneLine(name))
 		return nil
 	})
 }
@@ -103,7 +104,7 @@ func memberOf(word string) (wire.SessionMember, error) {
 	}
 	if !slices.Contains(wire.AgentTypes, kind) {
 		return wire.SessionMember{}, misused(
-			fmt.Sprintf("--member %s cannot be %q%s", oneLine(agent), kind, didYouMean(kind, wire.AgentTypes)),
+			fmt.Sprintf("--member %s cannot be %q%s", plain.OneLine(agent), kind, didYouMean(kind, wire.AgentTypes)),
 			"It is one of "+strings.Join(wire.AgentTypes, ", "),
 		)
 	}

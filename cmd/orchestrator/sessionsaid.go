@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -19,8 +20,8 @@ func readSaid(raw wire.Raw) (said, error) {
 	}
 	members := bodyOf[map[string]wire.Raw](raw)
 	s := said{
-		id: e.MessageID, kind: clip(oneLine(e.Type), widestWord), from: clip(oneLine(e.From), widestWord), to: bodyOf[speakerSaid](members["to_agent"]).AgentID,
-		chain: e.Chain, replyTo: bodyOf[string](members["reply_to"]), at: e.LoggedAt, refused: e.Refused, complaint: e.Errors, by: oneLine(e.By),
+		id: e.MessageID, kind: plain.Clip(plain.OneLine(e.Type), widestWord), from: plain.Clip(plain.OneLine(e.From), widestWord), to: bodyOf[speakerSaid](members["to_agent"]).AgentID,
+		chain: e.Chain, replyTo: bodyOf[string](members["reply_to"]), at: e.LoggedAt, refused: e.Refused, complaint: e.Errors, by: plain.OneLine(e.By),
 		payload: members["payload"],
 	}
 	s.task, s.lines = sessionWords(s.kind, s.payload)
@@ -84,7 +85,7 @@ func sessionWords(kind string, payload wire.Raw) (task string, lines []string) {
 	}
 	b := bodyOf[aboutSaid](payload)
 	if text := strings.TrimSpace(string(payload)); text != "" && text != "{}" {
-		lines = []string{oneLine(text)}
+		lines = []string{plain.OneLine(text)}
 	}
 	return b.TaskID, lines
 }
@@ -93,7 +94,7 @@ func sessionWords(kind string, payload wire.Raw) (task string, lines []string) {
 func spaced(words ...string) string {
 	var shown []string
 	for _, word := range words {
-		if word = oneLine(word); word != "" {
+		if word = plain.OneLine(word); word != "" {
 			shown = append(shown, word)
 		}
 	}
@@ -197,7 +198,7 @@ func fewFiles(paths []string) string {
 	if len(paths) == 0 {
 		return "no files"
 	}
-	said := count(len(paths), "file") + ": " + strings.Join(paths[:min(few, len(paths))], ", ")
+	said := plain.Count(len(paths), "file") + ": " + strings.Join(paths[:min(few, len(paths))], ", ")
 	if len(paths) > few {
 		said += ", …"
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -42,7 +43,7 @@ func (a *app) say(session, file string) error {
 	}
 	message := wire.Raw(text)
 	if !message.IsValid() || message.Kind() != '{' {
-		return misused(fmt.Sprintf("%s is no JSON object: %s", file, clip(oneLine(text), 60)), "What a message looks like: orchestrator help session")
+		return misused(fmt.Sprintf("%s is no JSON object: %s", file, plain.Clip(plain.OneLine(text), 60)), "What a message looks like: orchestrator help session")
 	}
 	return a.speak(func(ctx context.Context, d *door) error {
 		text, err := a.ask(ctx, d, "send-session-message", wire.SaySession{SessionID: session, Session: wire.Session{Document: message}})
@@ -61,7 +62,7 @@ func (a *app) say(session, file string) error {
 }
 
 func (a *app) showSaid(said *wire.SessionSaid) error {
-	id := oneLine(said.MessageID)
+	id := plain.OneLine(said.MessageID)
 	if a.flags.quiet {
 		return a.print("%s\n", id)
 	}
@@ -74,16 +75,16 @@ func (a *app) showSaid(said *wire.SessionSaid) error {
 		more += fmt.Sprintf("  sequence %d", said.SequenceNumber)
 	}
 	if said.CorrelationID != "" {
-		more += "  chain " + oneLine(said.CorrelationID)
+		more += "  chain " + plain.OneLine(said.CorrelationID)
 	}
-	if err := a.print("%s%s in %s%s\n", verb, a.paint(a.stdout).strong(id), oneLine(said.SessionID), more); err != nil {
+	if err := a.print("%s%s in %s%s\n", verb, a.paint(a.stdout).strong(id), plain.OneLine(said.SessionID), more); err != nil {
 		return err
 	}
 	if said.Held {
 		a.talk("It waits: it is delivered when the tasks are done that it depends on")
 	}
 	for _, note := range said.Notes {
-		a.talk("%s %s", a.paint(a.stderr).warn("Note:"), oneLine(note))
+		a.talk("%s %s", a.paint(a.stderr).warn("Note:"), plain.OneLine(note))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -125,13 +126,13 @@ func (a *app) showLog(f *sessionFlags, seen *sessionSeen, log *sessionLog) error
 	case text != "":
 		text += "\nNothing was said yet. How that is done: orchestrator help session\n"
 	default:
-		text = "No message is like that. All of them: orchestrator session show " + oneLine(seen.ID) + "\n"
+		text = "No message is like that. All of them: orchestrator session show " + plain.OneLine(seen.ID) + "\n"
 	}
 	if err := a.print("%s", text); err != nil {
 		return err
 	}
 	if seen.before > 0 {
-		a.talk("%s not shown here: orchestrator session show %s --all", earlierMessages(seen.before), oneLine(seen.ID))
+		a.talk("%s not shown here: orchestrator session show %s --all", earlierMessages(seen.before), plain.OneLine(seen.ID))
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func earlierMessages(n int) string {
 	if n == 1 {
 		return "1 earlier message is"
 	}
-	return count(n, "earlier message") + " are"
+	return plain.Count(n, "earlier message") + " are"
 }
 
 // completeOfSession offers what a session has, which the line names.
@@ -157,7 +158,7 @@ func (a *app) completeOfSession(have func(*wire.SessionView) []cobra.Completion)
 func sessionTasks(v *wire.SessionView) (offered []cobra.Completion) {
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
-		offered = append(offered, cobra.CompletionWithDesc(t.TaskID, clip(oneLine(t.Name), 40)+", "+oneLine(t.Phase)))
+		offered = append(offered, cobra.CompletionWithDesc(t.TaskID, plain.Clip(plain.OneLine(t.Name), 40)+", "+plain.OneLine(t.Phase)))
 	}
 	return offered
 }
@@ -168,7 +169,7 @@ func sessionChains(v *wire.SessionView) (offered []cobra.Completion) {
 		t := &v.Tasks[i]
 		if t.CorrelationID != "" && !known[t.CorrelationID] {
 			known[t.CorrelationID] = true
-			offered = append(offered, cobra.CompletionWithDesc(t.CorrelationID, clip(oneLine(t.Name), 40)))
+			offered = append(offered, cobra.CompletionWithDesc(t.CorrelationID, plain.Clip(plain.OneLine(t.Name), 40)))
 		}
 	}
 	return offered

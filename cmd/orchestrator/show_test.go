@@ -9,29 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestShortDuration(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0:                                     "0.0s",
-		430 * time.Millisecond:                "0.4s",
-		31 * time.Second:                      "31s",
-		4*time.Minute + 2*time.Second:         "4m02s",
-		5 * time.Minute:                       "5m",
-		12*time.Minute + 10*time.Second:       "12m",
-		62 * time.Minute:                      "1h02m",
-		49*time.Hour + 20*time.Minute:         "2d01h",
-		-time.Second:                          "-",
-		59*time.Second + 900*time.Millisecond: "59s",
-	} {
-		require.Equal(t, want, shortDuration(d), d.String())
-	}
-}
-
-func TestShortBytes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0B", 999: "999B", 4200: "4.1K", 32505856: "31M", 1288490188: "1.2G", 1023 << 20: "1.0G"} {
-		require.Equal(t, want, shortBytes(n))
-	}
-}
-
 func TestNearest(t *testing.T) {
 	verbs := []string{"status", "start", "stop", "restart", "down"}
 	for wrong, want := range map[string]string{"stauts": "status", "strat": "start", "reboot": "", "dwon": "down", "x": "", "": ""} {

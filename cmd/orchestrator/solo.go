@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
 )
@@ -121,7 +122,7 @@ func (s *solo) missed(lines int64) {
 	s.flush(&s.out)
 	s.flush(&s.err)
 	if !s.unread {
-		s.say("nothing was read for too long, so this is missing here: %s", count(int(lines), "line"))
+		s.say("nothing was read for too long, so this is missing here: %s", plain.Count(int(lines), "line"))
 	}
 }
 

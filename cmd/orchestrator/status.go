@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -133,7 +134,7 @@ func (a *app) showStatus(text []byte, all bool) error {
 		doing = "  " + p.warn(wire.Visible(status.State))
 	}
 	err = a.print("%s%s  up %s  pid %d  %s%s\n", p.strong(wire.Visible(status.Name)), doing,
-		shortMS(status.UpMS), status.PID, count(len(status.Agents), "agent"), tasksTally(status.Tasks, p))
+		plain.MS(status.UpMS), status.PID, plain.Count(len(status.Agents), "agent"), tasksTally(status.Tasks, p))
 	if err == nil && len(status.Agents) > 0 {
 		err = a.showAgents(status.Agents, all)
 	}
@@ -147,10 +148,10 @@ func (a *app) showStatus(text []byte, all bool) error {
 func callsOf(status *wire.Status) string {
 	var calls []string
 	if n := status.Questions; n > 0 {
-		calls = append(calls, count(n, "question")+" (orchestrator inbox)")
+		calls = append(calls, plain.Count(n, "question")+" (orchestrator inbox)")
 	}
 	if n := status.Tasks.PlanReview; n > 0 {
-		calls = append(calls, count(n, "plan")+" to approve (orchestrator task ls --state plan_review)")
+		calls = append(calls, plain.Count(n, "plan")+" to approve (orchestrator task ls --state plan_review)")
 	}
 	return strings.Join(calls, ", ")
 }
@@ -218,11 +219,11 @@ func agentRow(v wire.AgentView, p paint) []cell {
 		pid = fmt.Sprint(v.PID)
 	}
 	if v.PID != 0 || v.StartedAt != "" { // one that has joined by a pipe is up without a process
-		up = shortMS(v.UpMS)
+		up = plain.MS(v.UpMS)
 	}
 	row = append(row, figure(pid), figure(up), figure(fmt.Sprint(v.Restarts)))
 	if v.PID != 0 {
-		row = append(row, figure(shortMS(v.CPUMS)), figure(shortBytes(v.RSSBytes)))
+		row = append(row, figure(plain.MS(v.CPUMS)), figure(plain.Bytes(v.RSSBytes)))
 	} else {
 		row = append(row, figure("-"), figure("-"))
 	}
@@ -235,8 +236,8 @@ func taskCell(tasks []wire.TaskLabel) string {
 		return "-"
 	}
 	first := slices.MaxFunc(tasks, func(a, b wire.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
-	said := shortID(first.ID) + " " + clip(oneLine(first.Name), 24)
-	if progress := percent(first.Progress); progress != "" {
+	said := plain.ID(first.ID) + " " + plain.Clip(plain.OneLine(first.Name), 24)
+	if progress := plain.Percent(first.Progress); progress != "" {
 		said += " " + progress
 	}
 	if len(tasks) > 1 {
@@ -260,7 +261,7 @@ func note(v wire.AgentView) string {
 		if said != "" {
 			said += ", "
 		}
-		said += "starts in " + shortMS(v.NextStartMS)
+		said += "starts in " + plain.MS(v.NextStartMS)
 	}
 	return said
 }

@@ -2,9 +2,8 @@ package main
 
 import (
 	"strings"
-	"unicode"
 
-	"golang.org/x/text/width"
+	"orchestrator/cmd/orchestrator/plain"
 )
 
 // cell is one field of a table: its text, and how it is painted once it has
@@ -27,7 +26,7 @@ func table(rows [][]cell) string {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], displayWidth(c.text))
+			widths[i] = max(widths[i], plain.Width(c.text))
 		}
 	}
 	var b strings.Builder
@@ -46,7 +45,7 @@ func table(rows [][]cell) string {
 }
 
 func (c cell) render(size int, last bool) string {
-	gap := strings.Repeat(" ", max(0, size-displayWidth(c.text)))
+	gap := strings.Repeat(" ", max(0, size-plain.Width(c.text)))
 	shown := c.text
 	if c.ink != nil {
 		shown = c.ink(shown)
@@ -58,28 +57,4 @@ func (c cell) render(size int, last bool) string {
 		return shown
 	}
 	return shown + gap
-}
-
-// pad is text filled up to a width with spaces.
-func pad(s string, size int) string {
-	return s + strings.Repeat(" ", max(0, size-displayWidth(s)))
-}
-
-// displayWidth is how many columns a terminal needs for the text.
-func displayWidth(s string) int {
-	n := 0
-	for _, r := range s {
-		if r < 0x300 {
-			n++
-			continue
-		}
-		if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
-			continue
-		}
-		n++
-		if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
-			n++
-		}
-	}
-	return n
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -38,18 +39,18 @@ func (a *app) completeTasks(ended bool) cobra.CompletionFunc {
 		tasks := a.tasksForShell()
 		number := map[string]int{}
 		for i := range tasks {
-			number[shortID(tasks[i].ID)]++
+			number[plain.ID(tasks[i].ID)]++
 		}
 		for i := range tasks {
 			t := &tasks[i]
-			id := shortID(t.ID)
+			id := plain.ID(t.ID)
 			if number[id] > 1 || len(begun) > len(id) {
 				id = t.ID
 			}
 			if !strings.HasPrefix(t.ID, begun) || t.State.Final() && !ended || startsOne(t.ID, already) {
 				continue
 			}
-			offered = append(offered, cobra.CompletionWithDesc(id, clip(oneLine(t.Name), 40)+", "+heldWords(&t.Task)))
+			offered = append(offered, cobra.CompletionWithDesc(id, plain.Clip(plain.OneLine(t.Name), 40)+", "+heldWords(&t.Task)))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}

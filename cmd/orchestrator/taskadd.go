@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -185,9 +186,9 @@ func (a *app) created(ctx context.Context, d *door, t taskSeen) (words string, e
 		t = now
 	}
 	words = a.words(ctx, d, &t)
-	err = a.print("%s created, %s\n", a.paint(a.stdout).strong(shortID(t.ID)), words)
+	err = a.print("%s created, %s\n", a.paint(a.stdout).strong(plain.ID(t.ID)), words)
 	if isMatched(&t.Task) && len(t.WaitsFor) == 0 {
-		a.talk("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", shortID(t.ID))
+		a.talk("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", plain.ID(t.ID))
 	}
 	return words, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -155,11 +156,11 @@ func (a *app) needs(ctx context.Context, d *door, ids []string, far bool) string
 func (a *app) need(ctx context.Context, d *door, id string, far bool) string {
 	text, err := a.ask(ctx, d, "get-task", wire.TaskID{TaskID: id})
 	if err != nil {
-		return shortID(id)
+		return plain.ID(id)
 	}
 	reply, err := decode[wire.TaskReply](text)
 	if err != nil {
-		return shortID(id)
+		return plain.ID(id)
 	}
 	label := taskLabel(id, reply.Task.Name)
 	if far {
@@ -171,7 +172,7 @@ func (a *app) need(ctx context.Context, d *door, id string, far bool) string {
 // farWords are the state of a task and its progress.
 func farWords(t *wire.Task) string {
 	words := heldWords(t)
-	if progress := percent(t.Progress); progress != "" && !t.State.Final() {
+	if progress := plain.Percent(t.Progress); progress != "" && !t.State.Final() {
 		words += ", " + progress
 	}
 	return words

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -81,7 +82,7 @@ func (a *app) autoAssign(ctx context.Context, d *door, word string) error {
 	case a.flags.quiet:
 		return a.print("%s\n", wire.Visible(reply.ServerName))
 	}
-	return a.print("%s assigned to %s, score %d\n", a.paint(a.stdout).strong(shortID(id)), oneLine(reply.ServerName), reply.MatchScore)
+	return a.print("%s assigned to %s, score %d\n", a.paint(a.stdout).strong(plain.ID(id)), plain.OneLine(reply.ServerName), reply.MatchScore)
 }
 
 // notMatched adds to a refusal what can be done for a task that has no
@@ -90,7 +91,7 @@ func notMatched(err error, id string) error {
 	f, ok := errors.AsType[*failure](err)
 	if ok && f.details["reason"] == "no_requirements" {
 		f.exit = exitConflict // the command line was right
-		f.hint = fmt.Sprintf("Name the agent: orchestrator task assign %s AGENT     Who could have it: orchestrator task match %[1]s", shortID(id))
+		f.hint = fmt.Sprintf("Name the agent: orchestrator task assign %s AGENT     Who could have it: orchestrator task match %[1]s", plain.ID(id))
 	}
 	return err
 }
@@ -114,14 +115,14 @@ func (a *app) nobodyFits(ctx context.Context, d *door, id string, text []byte) e
 	}
 	f := &failure{
 		exit: exitNo, code: codeFailed, message: "No agent fits " + taskLabel(id, t.Name),
-		hint: fmt.Sprintf("It waits for one that does. Or give it to somebody all the same: orchestrator task assign %s AGENT", shortID(id)),
+		hint: fmt.Sprintf("It waits for one that does. Or give it to somebody all the same: orchestrator task assign %s AGENT", plain.ID(id)),
 	}
 	const few = 10
 	for _, fit := range fits[:min(few, len(fits))] {
-		f.because = append(f.because, oneLine(fit.agent)+" "+fit.words())
+		f.because = append(f.because, plain.OneLine(fit.agent)+" "+fit.words())
 	}
 	if len(fits) > few {
-		f.because = append(f.because, fmt.Sprintf("%d more do not: orchestrator task match %s", len(fits)-few, shortID(id)))
+		f.because = append(f.because, fmt.Sprintf("%d more do not: orchestrator task match %s", len(fits)-few, plain.ID(id)))
 	}
 	return f
 }
@@ -162,7 +163,7 @@ func butMade(err error, t *taskSeen) error {
 	f.details["taskId"] = t.ID
 	f.because = append(f.because, "The task is there: "+taskLabel(t.ID, t.Name)+".")
 	if f.hint == "" {
-		f.hint = "See what became of it: orchestrator task show " + shortID(t.ID)
+		f.hint = "See what became of it: orchestrator task show " + plain.ID(t.ID)
 	}
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -52,7 +53,7 @@ func (a *app) dependencies(ctx context.Context, d *door, t *wire.Task) []string 
 		lines = append(lines, line)
 	}
 	if len(links) > enough {
-		lines = append(lines, fmt.Sprintf("and %d more: orchestrator task deps %s", len(links)-enough, shortID(t.ID)))
+		lines = append(lines, fmt.Sprintf("and %d more: orchestrator task deps %s", len(links)-enough, plain.ID(t.ID)))
 	}
 	return lines
 }
@@ -82,7 +83,7 @@ func (c *card) rounds(t *wire.Task, s *surroundings) {
 		}
 	}
 	if s.notes > 0 {
-		c.row("notes", fmt.Sprintf("%d: orchestrator task notes %s", s.notes, shortID(t.ID)))
+		c.row("notes", fmt.Sprintf("%d: orchestrator task notes %s", s.notes, plain.ID(t.ID)))
 	}
 }
 
@@ -106,7 +107,7 @@ func specWords(document wire.Raw) string {
 	if err != nil {
 		return sizeWords(len(document))
 	}
-	words := count(len(spec.Requirements), "requirement")
+	words := plain.Count(len(spec.Requirements), "requirement")
 	read := wire.ReadSpec(document)
 	if read == nil {
 		return words

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -39,8 +40,8 @@ func (c *card) delegation(t *wire.Task) {
 func (c *card) artifacts(r *wire.TaskResponse) {
 	names, types := 0, 0
 	for i := range r.Artifacts {
-		names = max(names, displayWidth(oneLine(r.Artifacts[i].Name)))
-		types = max(types, displayWidth(oneLine(r.Artifacts[i].Type)))
+		names = max(names, plain.Width(plain.OneLine(r.Artifacts[i].Name)))
+		types = max(types, plain.Width(plain.OneLine(r.Artifacts[i].Type)))
 	}
 	var lines []string
 	for i := range r.Artifacts {
@@ -49,11 +50,11 @@ func (c *card) artifacts(r *wire.TaskResponse) {
 		switch {
 		case made.Content != "" || made.Ref == "":
 		case wire.IsArtifactRef(made.Ref): // else its content would be here
-			where = "lost: " + oneLine(made.Ref)
+			where = "lost: " + plain.OneLine(made.Ref)
 		default:
-			where = "at " + oneLine(made.Ref)
+			where = "at " + plain.OneLine(made.Ref)
 		}
-		lines = append(lines, pad(oneLine(made.Name), names)+"  "+pad(oneLine(made.Type), types)+"  "+where)
+		lines = append(lines, plain.Pad(plain.OneLine(made.Name), names)+"  "+plain.Pad(plain.OneLine(made.Type), types)+"  "+where)
 	}
 	c.rows("artifacts", lines)
 }
@@ -62,12 +63,12 @@ func (c *card) artifacts(r *wire.TaskResponse) {
 func responseCard(r *wire.TaskResponse, p paint, now time.Time) string {
 	c := card{}
 	m := r.Metadata
-	at := func(stamp string) string { return clock(stamp, now, time.TimeOnly) }
+	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
 	c.row("agent", m.Agent)
 	c.row("started", at(m.StartedAt))
 	c.row("ended", at(m.CompletedAt))
 	if m.DurationMS != nil {
-		c.row("took", shortDuration(time.Duration(*m.DurationMS)*time.Millisecond))
+		c.row("took", plain.Duration(time.Duration(*m.DurationMS)*time.Millisecond))
 	}
 	if m.RetryCount != nil && *m.RetryCount > 0 {
 		c.row("tried again", timesWords(*m.RetryCount))
@@ -115,7 +116,7 @@ func (p paint) response(status, text string) string {
 func responseWords(r *wire.TaskResponse, p paint, t *wire.Task) string {
 	with := "with nobody yet"
 	if t != nil && t.AssignedTo != "" {
-		with = "with " + oneLine(t.AssignedTo)
+		with = "with " + plain.OneLine(t.AssignedTo)
 	}
 	words := p.response(r.Status, wire.Visible(r.Status)) + ", " + with
 	switch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -124,7 +125,7 @@ func (a *app) removed(ctx context.Context, d *door, id, which string) error {
 }
 
 func hintedDeps(err error, id string) error {
-	return hinted(err, wire.CodeNotFound, "See which there are: orchestrator task deps "+shortID(id))
+	return hinted(err, wire.CodeNotFound, "See which there are: orchestrator task deps "+plain.ID(id))
 }
 
 // linksDocument answers programs with what a task depends on.

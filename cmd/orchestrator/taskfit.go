@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -106,12 +107,12 @@ func (f *fit) rank() int {
 func byName(t *wire.Task, agent *wire.Agent) fit {
 	f := fit{agent: agent.ID, status: agent.Status}
 	if t.RequiredRole != "" && agent.Role != t.RequiredRole {
-		f.lacks = append(f.lacks, "is a "+oneLine(agent.Role)+" and no "+oneLine(t.RequiredRole))
+		f.lacks = append(f.lacks, "is a "+plain.OneLine(agent.Role)+" and no "+plain.OneLine(t.RequiredRole))
 	}
 	var missing []string
 	for _, c := range t.RequiredCapabilities {
 		if !slices.Contains(agent.Capabilities, c) {
-			missing = append(missing, oneLine(c))
+			missing = append(missing, plain.OneLine(c))
 		}
 	}
 	if len(missing) > 0 {
@@ -147,7 +148,7 @@ const fullReason = "at capacity: "
 func pointWords(reason string) string {
 	text, points, ok := strings.Cut(strings.TrimSuffix(reason, ")"), " (+")
 	if !ok {
-		return oneLine(reason)
+		return plain.OneLine(reason)
 	}
 	what, _, _ := strings.Cut(text, ":")
 	short := map[string]string{
@@ -157,7 +158,7 @@ func pointWords(reason string) string {
 	if words := short[what]; words != "" {
 		what = words
 	}
-	return oneLine(what) + " +" + points
+	return plain.OneLine(what) + " +" + points
 }
 
 // lackWords are a reason against an agent as a sentence has it.
@@ -170,11 +171,11 @@ func lackWords(reason string) string {
 		{fullReason, "has no room: "},
 	} {
 		if rest, ok := strings.CutPrefix(reason, known.begin); ok {
-			return known.words + oneLine(rest)
+			return known.words + plain.OneLine(rest)
 		}
 	}
 	if reason == "no capabilities defined" {
 		return "says nothing of what it can do"
 	}
-	return oneLine(reason)
+	return plain.OneLine(reason)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -98,11 +99,11 @@ func ambiguous(prefix string, fits []taskSeen) *failure {
 	var ids, shown []string
 	for i := range fits {
 		ids = append(ids, fits[i].ID)
-		id := shortID(fits[i].ID)
+		id := plain.ID(fits[i].ID)
 		if len(prefix) >= len(id) { // then the difference comes later
 			id = wire.Visible(fits[i].ID)
 		}
-		shown = append(shown, id+" "+clip(oneLine(fits[i].Name), 40))
+		shown = append(shown, id+" "+plain.Clip(plain.OneLine(fits[i].Name), 40))
 	}
 	if len(shown) > few {
 		shown = append(shown[:few], fmt.Sprintf("and %d more", len(fits)-few))

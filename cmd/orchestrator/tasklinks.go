@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -34,11 +35,11 @@ func linkRows(t *taskSeen, links []wire.Link, tasks map[string]*taskSeen, p pain
 		l := &links[i]
 		name, state := text("-"), text("-")
 		if on := tasks[l.On]; on != nil {
-			name = text(clip(oneLine(on.Name), 40))
+			name = text(plain.Clip(plain.OneLine(on.Name), 40))
 			state = cell{text: wire.Visible(string(on.State)), ink: func(s string) string { return p.task(on.State, s) }}
 		}
 		rows = append(rows, []cell{
-			text(wire.Visible(l.ID)), text(shortID(l.On)), name, state, text(kindWords(l)), text(resolvedWords(t, l, now)),
+			text(wire.Visible(l.ID)), text(plain.ID(l.On)), name, state, text(kindWords(l)), text(resolvedWords(t, l, now)),
 		})
 	}
 	return rows
@@ -48,11 +49,11 @@ func linkRows(t *taskSeen, links []wire.Link, tasks map[string]*taskSeen, p pain
 func kindWords(l *wire.Link) string {
 	switch {
 	case l.Type == wire.DependsInput:
-		return "input " + oneLine(l.Contract)
+		return "input " + plain.OneLine(l.Contract)
 	case l.Soft:
 		return "related, its end"
 	}
-	return oneLine(l.Type)
+	return plain.OneLine(l.Type)
 }
 
 // resolvedWords say since when a dependency holds nothing up, and what came of
@@ -62,9 +63,9 @@ func resolvedWords(t *taskSeen, l *wire.Link, now time.Time) string {
 	case !l.Resolved:
 		return "-"
 	case l.Type != wire.DependsInput:
-		return clock(l.ResolvedAt, now, time.TimeOnly)
+		return plain.Clock(l.ResolvedAt, now, time.TimeOnly)
 	}
-	return clock(l.ResolvedAt, now, time.TimeOnly) + ", " + inputWords(t.ResolvedInputs, l.Contract)
+	return plain.Clock(l.ResolvedAt, now, time.TimeOnly) + ", " + inputWords(t.ResolvedInputs, l.Contract)
 }
 
 // inputWords say how much was delivered under a contract.
@@ -80,7 +81,7 @@ func inputWords(inputs wire.Inputs, contract string) string {
 // sizeWords are a number of bytes.
 func sizeWords(n int) string {
 	if n < 1000 {
-		return count(n, "byte")
+		return plain.Count(n, "byte")
 	}
-	return shortBytes(int64(n))
+	return plain.Bytes(int64(n))
 }

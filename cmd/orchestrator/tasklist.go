@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -83,7 +84,7 @@ func isMore(n int) string {
 	if n == 1 {
 		return "1 older task is"
 	}
-	return count(n, "older task") + " are"
+	return plain.Count(n, "older task") + " are"
 }
 
 // mostOf reads how many are to be listed.
@@ -149,12 +150,12 @@ func taskRow(t *wire.Task, p paint, now time.Time) []cell {
 	}
 	age := "-"
 	if passed, ok := between(t.CreatedAt, wire.Timestamp(now)); ok {
-		age = shortDuration(max(0, passed))
+		age = plain.Duration(max(0, passed))
 	}
 	return []cell{
-		text(shortID(t.ID)), text(clip(oneLine(t.Name), 40)),
+		text(plain.ID(t.ID)), text(plain.Clip(plain.OneLine(t.Name), 40)),
 		{text: wire.Visible(string(t.State)), ink: func(s string) string { return p.task(t.State, s) }},
-		text(dash(oneLine(t.AssignedTo))), figure(dash(percent(t.Progress))), figure(age), text(needsCell(t.WaitsFor)),
+		text(dash(plain.OneLine(t.AssignedTo))), figure(dash(plain.Percent(t.Progress))), figure(age), text(needsCell(t.WaitsFor)),
 	}
 }
 
@@ -163,7 +164,7 @@ func needsCell(ids []string) string {
 	const few = 3
 	var shown []string
 	for _, id := range ids[:min(few, len(ids))] {
-		shown = append(shown, shortID(id))
+		shown = append(shown, plain.ID(id))
 	}
 	if len(ids) > few {
 		shown = append(shown, fmt.Sprintf("+%d", len(ids)-few))

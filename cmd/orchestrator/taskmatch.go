@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -102,14 +103,14 @@ func fitRows(fits []fit, scored bool, p paint) [][]cell {
 		case f.good():
 			mark = cell{text: "yes", right: true, ink: p.good}
 		}
-		rows = append(rows, []cell{text(oneLine(f.agent)), mark, text(f.words())})
+		rows = append(rows, []cell{text(plain.OneLine(f.agent)), mark, text(f.words())})
 	}
 	return rows
 }
 
 // matchVerdict says what follows from how the agents fit, and what to do.
 func matchVerdict(t *taskSeen, fits []fit) string {
-	label, id := taskLabel(t.ID, t.Name), shortID(t.ID)
+	label, id := taskLabel(t.ID, t.Name), plain.ID(t.ID)
 	some := len(fits) > 0 && fits[0].good()
 	switch {
 	case t.State != wire.TaskPending:
@@ -117,7 +118,7 @@ func matchVerdict(t *taskSeen, fits []fit) string {
 	case !some:
 		return fmt.Sprintf("Nobody fits %s.     What it requires: orchestrator task show %s", label, id)
 	case isMatched(&t.Task):
-		return fmt.Sprintf("%s would go to %s: orchestrator task assign --auto %s", label, oneLine(fits[0].agent), id)
+		return fmt.Sprintf("%s would go to %s: orchestrator task assign --auto %s", label, plain.OneLine(fits[0].agent), id)
 	case asksByName(&t.Task):
 		return label + " goes by role and capabilities, without scores: to the first that fits and is idle."
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -97,7 +98,7 @@ func (a *app) showMoved(t *taskSeen) error {
 		return a.print("%s\n", wire.Visible(t.ID))
 	}
 	p := a.paint(a.stdout)
-	return a.print("%s %s\n", p.strong(shortID(t.ID)), p.task(t.State, heldWords(&t.Task)))
+	return a.print("%s %s\n", p.strong(plain.ID(t.ID)), p.task(t.State, heldWords(&t.Task)))
 }
 
 func (a *app) taskCancelCommand() *cobra.Command {
@@ -176,6 +177,6 @@ func stoppedAt(err error, cancelled []taskSeen) error {
 		f.details = map[string]any{}
 	}
 	f.details["cancelled"] = ids
-	f.because = append(f.because, count(len(ids), "task")+" before it had been cancelled. Those after it were left as they are.")
+	f.because = append(f.because, plain.Count(len(ids), "task")+" before it had been cancelled. Those after it were left as they are.")
 	return f
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -58,7 +59,7 @@ func (a *app) noteTask(ctx context.Context, d *door, word, content string, urgen
 	case a.flags.quiet:
 		return a.print("%s\n", wire.Visible(reply.Note.ID))
 	}
-	return a.print("%s has note %s\n", a.paint(a.stdout).strong(shortID(id)), wire.Visible(reply.Note.ID))
+	return a.print("%s has note %s\n", a.paint(a.stdout).strong(plain.ID(id)), wire.Visible(reply.Note.ID))
 }
 
 func (a *app) taskNotesCommand() *cobra.Command {
@@ -94,7 +95,7 @@ func (a *app) showNotes(ctx context.Context, d *door, word string) error {
 	case a.flags.quiet:
 		return printNames(a, list.Notes, func(n *wire.Note) string { return n.ID })
 	case len(list.Notes) == 0:
-		return a.print("No notes yet. orchestrator task note %s TEXT\n", shortID(id))
+		return a.print("No notes yet. orchestrator task note %s TEXT\n", plain.ID(id))
 	}
 	return a.print("%s", table(noteRows(list.Notes, a.paint(a.stdout), time.Now())))
 }
@@ -105,7 +106,7 @@ func noteRows(notes []wire.Note, p paint, now time.Time) [][]cell {
 	for i := range notes {
 		n := &notes[i]
 		author := strings.TrimPrefix(n.Author, "agent:")
-		head := []cell{{text: wire.Visible(n.ID), ink: p.strong}, text(clock(n.CreatedAt, now, time.TimeOnly)), text(oneLine(author))}
+		head := []cell{{text: wire.Visible(n.ID), ink: p.strong}, text(plain.Clock(n.CreatedAt, now, time.TimeOnly)), text(plain.OneLine(author))}
 		for at, line := range strings.Split(strings.TrimRight(n.Content, "\n"), "\n") {
 			said := text(wire.Visible(line))
 			if at == 0 && n.Urgent {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -44,7 +45,7 @@ func (a *app) givenWords(what, value string) (wire.Raw, error) {
 	}
 	document := wire.Raw(strings.TrimSpace(text))
 	if !document.IsValid() {
-		return nil, misused(what+" begins as a JSON object does, and is none: "+clip(oneLine(text), 60), "Begin a text with a word")
+		return nil, misused(what+" begins as a JSON object does, and is none: "+plain.Clip(plain.OneLine(text), 60), "Begin a text with a word")
 	}
 	return document, nil
 }
@@ -90,11 +91,11 @@ func (a *app) completePlans(_ *cobra.Command, already []string, begun string) ([
 	if len(already) == 0 {
 		for _, t := range a.tasksForShell() {
 			if t.State == wire.TaskPlanReview && strings.HasPrefix(t.ID, begun) {
-				id := shortID(t.ID)
+				id := plain.ID(t.ID)
 				if len(begun) > len(id) {
 					id = t.ID
 				}
-				offered = append(offered, cobra.CompletionWithDesc(id, clip(oneLine(t.Name), 40)+", "+heldWords(&t.Task)))
+				offered = append(offered, cobra.CompletionWithDesc(id, plain.Clip(plain.OneLine(t.Name), 40)+", "+heldWords(&t.Task)))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -96,7 +97,7 @@ func (a *app) showResponse(ctx context.Context, d *door, r *wire.TaskResponse) (
 		known, told = &t.Task, a.words(ctx, d, &t)
 	}
 	p := a.paint(a.stdout)
-	return told, a.print("%s %s\n", p.strong(shortID(r.ID)), responseWords(r, p, known))
+	return told, a.print("%s %s\n", p.strong(plain.ID(r.ID)), responseWords(r, p, known))
 }
 
 // artifact prints what is in an artifact: the last of its name.
@@ -108,7 +109,7 @@ func (a *app) artifact(ctx context.Context, d *door, word, name string) error {
 	var names []string
 	var made *wire.Artifact
 	for i := range r.Artifacts {
-		names = append(names, oneLine(r.Artifacts[i].Name))
+		names = append(names, plain.OneLine(r.Artifacts[i].Name))
 		if r.Artifacts[i].Name == name {
 			made = &r.Artifacts[i]
 		}
@@ -128,14 +129,14 @@ func elsewhere(made *wire.Artifact) *failure {
 	if wire.IsArtifactRef(made.Ref) { // else the content would be in its place
 		f.message = fmt.Sprintf("The content of %q is lost", made.Name)
 		f.because = []string{
-			"It was kept in <state_dir>/artifacts as " + oneLine(made.Ref) + ", and is gone, or was changed",
+			"It was kept in <state_dir>/artifacts as " + plain.OneLine(made.Ref) + ", and is gone, or was changed",
 			"The log of the orchestrator says why",
 		}
 		f.hint = "Put it back from a backup, or ask for the work again, with a new id: orchestrator task submit FILE"
 		return f
 	}
 	f.message = fmt.Sprintf("%q is not here", made.Name)
-	f.because = []string{"It is at " + oneLine(made.Ref)}
+	f.because = []string{"It is at " + plain.OneLine(made.Ref)}
 	f.hint = "Get it from there: its agent has said where it is, and nothing more"
 	return f
 }
@@ -143,8 +144,8 @@ func elsewhere(made *wire.Artifact) *failure {
 func noArtifact(id, name string, names []string) *failure {
 	f := &failure{
 		exit: exitNotFound, code: wire.CodeNotFound,
-		message: fmt.Sprintf("Task %s has no artifact %q%s", shortID(id), name, didYouMean(name, names)),
-		hint:    "See what became of it: orchestrator task response " + shortID(id),
+		message: fmt.Sprintf("Task %s has no artifact %q%s", plain.ID(id), name, didYouMean(name, names)),
+		hint:    "See what became of it: orchestrator task response " + plain.ID(id),
 	}
 	if len(names) > 0 {
 		f.because = []string{"It has " + strings.Join(names, ", ")}
@@ -196,7 +197,7 @@ func (a *app) readInput(text []string, isJSON bool, document string) (wire.Raw, 
 	}
 	input := wire.Raw(strings.TrimSpace(said))
 	if !input.IsValid() {
-		return nil, misused("--json-input is no JSON: "+clip(oneLine(said), 60), `A text without --json-input needs no quotes`)
+		return nil, misused("--json-input is no JSON: "+plain.Clip(plain.OneLine(said), 60), `A text without --json-input needs no quotes`)
 	}
 	return input, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -47,7 +48,7 @@ func (a *app) showTask(ctx context.Context, d *door, word string) error {
 
 // taskCard is a task in full.
 func taskCard(t *wire.Task, s *surroundings, p paint, now time.Time) string {
-	at := func(stamp string) string { return clock(stamp, now, time.TimeOnly) }
+	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
 	c := card{}
 	c.row("type", t.Type)
 	c.row("created", at(t.CreatedAt)+" by "+strings.TrimPrefix(t.SubmittedBy, "agent:"))
@@ -66,7 +67,7 @@ func taskCard(t *wire.Task, s *surroundings, p paint, now time.Time) string {
 		c.row(string(t.State), at(t.EndedAt)+tookWords(" after ", t))
 	}
 	if !t.State.Final() {
-		c.row("progress", strings.TrimSpace(percent(t.Progress)+"  "+t.Message))
+		c.row("progress", strings.TrimSpace(plain.Percent(t.Progress)+"  "+t.Message))
 	}
 	c.rows("needs", s.needs)
 	c.inputs(t)
@@ -79,7 +80,7 @@ func taskCard(t *wire.Task, s *surroundings, p paint, now time.Time) string {
 	if s.response != nil {
 		c.artifacts(s.response)
 	}
-	head := fmt.Sprintf("%s  %s  %s\n", p.strong(wire.Visible(t.ID)), oneLine(t.Name), p.task(t.State, wire.Visible(string(t.State))))
+	head := fmt.Sprintf("%s  %s  %s\n", p.strong(wire.Visible(t.ID)), plain.OneLine(t.Name), p.task(t.State, wire.Visible(string(t.State))))
 	return head + table(c.lines)
 }
 
@@ -141,6 +142,6 @@ func (c *card) text(label, value string) {
 	}
 	c.rows(label, strings.Split(value, "\n"))
 	if over > 0 {
-		c.rows("", []string{fmt.Sprintf("… %s more, all of it: --json", shortBytes(int64(over)))})
+		c.rows("", []string{fmt.Sprintf("… %s more, all of it: --json", plain.Bytes(int64(over)))})
 	}
 }

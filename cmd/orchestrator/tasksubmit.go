@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -57,7 +58,7 @@ func (a *app) submitTask(file string, wait bool) error {
 			return a.notHandedOn(ctx, d, request, err)
 		}
 		for _, note := range request.Notes {
-			a.talk("%s %s", a.paint(a.stderr).warn("Note:"), oneLine(note))
+			a.talk("%s %s", a.paint(a.stderr).warn("Note:"), plain.OneLine(note))
 		}
 		told := ""
 		if !a.flags.json {

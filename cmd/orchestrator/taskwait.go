@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -184,7 +185,7 @@ func (v *vigil) look(ctx context.Context, i int) error {
 	}
 	v.told[i] = words
 	p := a.paint(a.stdout)
-	return a.print("%s %s\n", p.strong(shortID(t.ID)), p.task(t.State, words))
+	return a.print("%s %s\n", p.strong(plain.ID(t.ID)), p.task(t.State, words))
 }
 
 // over says whether there is nothing more to wait for.
@@ -223,7 +224,7 @@ func (v *vigil) await() {
 	labels := v.labels()
 	what := labels[0]
 	if len(labels) > 1 {
-		what = count(len(labels), "task")
+		what = plain.Count(len(labels), "task")
 	}
 	v.hush = v.app.patience(what)
 }
@@ -240,7 +241,7 @@ func (v *vigil) labels() []string {
 		switch t := &v.tasks[i].Task; {
 		case t.State.Final():
 		case t.State == "": // not looked at yet
-			labels = append(labels, shortID(t.ID))
+			labels = append(labels, plain.ID(t.ID))
 		default:
 			labels = append(labels, taskLabel(t.ID, t.Name)+" ("+heldWords(t)+")")
 		}

@@ -5,51 +5,22 @@ import (
 	"strings"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
-
-// shortID is an id as people see it. Any unique prefix is as good.
-func shortID(id string) string { return wire.Visible(wire.ShortID(id)) }
 
 // shortIDs are ids for a command line.
 func shortIDs(ids []string) string {
 	short := make([]string, len(ids))
 	for i, id := range ids {
-		short[i] = shortID(id)
+		short[i] = plain.ID(id)
 	}
 	return strings.Join(short, " ")
 }
 
-// oneLine is text of others in one line, fit for a screen.
-func oneLine(text string) string { return wire.Visible(strings.Join(strings.Fields(text), " ")) }
-
-// clip shortens text to a width; what is missing shows as an ellipsis.
-func clip(text string, size int) string {
-	if displayWidth(text) <= size {
-		return text
-	}
-	var b strings.Builder
-	used := 1
-	for _, r := range text {
-		if used += displayWidth(string(r)); used > size {
-			break
-		}
-		b.WriteRune(r)
-	}
-	return strings.TrimRight(b.String(), " ") + "…"
-}
-
 // taskLabel is how a sentence speaks of a task.
 func taskLabel(id, name string) string {
-	return fmt.Sprintf("%s \"%s\"", shortID(id), clip(oneLine(name), 40))
-}
-
-// percent is a task's progress; "" at the start.
-func percent(progress float64) string {
-	if progress == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.0f%%", progress*100)
+	return fmt.Sprintf("%s \"%s\"", plain.ID(id), plain.Clip(plain.OneLine(name), 40))
 }
 
 // stateWords say where a task stands. Needs are the tasks that it waits for,
@@ -83,7 +54,7 @@ func heldWords(t *wire.Task) string {
 	if t.State == wire.TaskAssigned {
 		on = " to "
 	}
-	return wire.Visible(string(t.State)) + on + oneLine(t.AssignedTo)
+	return wire.Visible(string(t.State)) + on + plain.OneLine(t.AssignedTo)
 }
 
 func joined(parts ...string) string { return strings.Join(parts, "") }
@@ -92,7 +63,7 @@ func colon(why string) string {
 	if why == "" {
 		return ""
 	}
-	return ": " + oneLine(why)
+	return ": " + plain.OneLine(why)
 }
 
 // tookWords say how long a task that has ended was worked on.
@@ -101,7 +72,7 @@ func tookWords(before string, t *wire.Task) string {
 	if !ok {
 		return ""
 	}
-	return before + shortDuration(took)
+	return before + plain.Duration(took)
 }
 
 // between is the time from one moment to another, if both are known.
@@ -124,7 +95,7 @@ func resultWords(result wire.Raw) string {
 	if said == "" || said == `{"success":true}` {
 		return ""
 	}
-	return "   result: " + clip(oneLine(said), 100)
+	return "   result: " + plain.Clip(plain.OneLine(said), 100)
 }
 
 // summarized is the part of a result that sums it up.

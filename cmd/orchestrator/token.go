@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -128,17 +129,17 @@ func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string
 	const safe = " It is shown once: keep it in a safe place."
 	until := ""
 	if issued.ExpiresAt != "" {
-		until = ", until " + clock(issued.ExpiresAt, now, time.TimeOnly)
+		until = ", until " + plain.Clock(issued.ExpiresAt, now, time.TimeOnly)
 	}
 	if issued.Actor == "" {
-		return []string{fmt.Sprintf("This is token %s of %s, %s%s.", oneLine(issued.ID), oneLine(issued.Subject), oneLine(issued.Role), until) + safe}
+		return []string{fmt.Sprintf("This is token %s of %s, %s%s.", plain.OneLine(issued.ID), plain.OneLine(issued.Subject), plain.OneLine(issued.Role), until) + safe}
 	}
-	older := "Older tokens of " + oneLine(issued.Actor) + " hold no more."
+	older := "Older tokens of " + plain.OneLine(issued.Actor) + " hold no more."
 	if overlap > 0 {
 		end := wire.Timestamp(now.Add(time.Duration(overlap) * time.Millisecond))
-		older = "Older tokens of " + oneLine(issued.Actor) + " hold until " + clock(end, now, time.TimeOnly) + "."
+		older = "Older tokens of " + plain.OneLine(issued.Actor) + " hold until " + plain.Clock(end, now, time.TimeOnly) + "."
 	}
-	return []string{fmt.Sprintf("This is token %s of %s%s.", oneLine(issued.ID), oneLine(issued.Actor), until) + safe, older}
+	return []string{fmt.Sprintf("This is token %s of %s%s.", plain.OneLine(issued.ID), plain.OneLine(issued.Actor), until) + safe, older}
 }
 
 func (a *app) tokenListCommand() *cobra.Command {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"orchestrator/cmd/orchestrator/plain"
 )
 
 // showHelp prints what a verb does, how it is written and what it takes.
@@ -38,7 +40,7 @@ func verbHelp(verb *cobra.Command, p paint, width int) string {
 	}
 	for _, sub := range verb.Commands() {
 		if !sub.Hidden {
-			fmt.Fprintf(&below, "  %s%s\n", pad(sub.Name(), wide), sub.Short)
+			fmt.Fprintf(&below, "  %s%s\n", plain.Pad(sub.Name(), wide), sub.Short)
 		}
 	}
 	section("Commands", below.String())

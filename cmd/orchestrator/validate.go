@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
@@ -92,9 +93,9 @@ func (a *app) showVerdict(file string, c *config.Config, problems config.Problem
 		return nil
 	}
 	agents, processes := teamSize(c)
-	size := count(agents, "agent")
+	size := plain.Count(agents, "agent")
 	if processes != agents {
-		size += " (" + count(processes, "process") + ")"
+		size += " (" + plain.Count(processes, "process") + ")"
 	}
 	return a.print("%s is valid: %s.\n", file, size)
 }

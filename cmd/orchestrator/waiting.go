@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -63,7 +64,7 @@ func (a *app) ended(ctx context.Context) error {
 func (a *app) timedOut() *failure {
 	return &failure{
 		exit: exitTimeout, code: wire.CodeTimeout,
-		message: fmt.Sprintf("Not done within %s", shortDuration(a.flags.timeout.Duration)),
+		message: fmt.Sprintf("Not done within %s", plain.Duration(a.flags.timeout.Duration)),
 		hint:    "Wait longer with --timeout, or without it for as long as it takes",
 	}
 }
@@ -128,7 +129,7 @@ func (a *app) tellWaiting(what string, quit <-chan struct{}) {
 			_, _ = fmt.Fprintln(a.stderr, line)
 			continue
 		}
-		shown = displayWidth(line)
+		shown = plain.Width(line)
 		_, _ = fmt.Fprint(a.stderr, "\r"+line)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -124,7 +125,7 @@ func triedOf(events []wire.Event, kinds ...string) []tried {
 func (c *card) tried(label string, all []tried, now time.Time) {
 	var lines []string
 	for _, t := range all[max(0, len(all)-mostTried):] {
-		lines = append(lines, clock(t.At, now, time.TimeOnly)+" "+oneLine(t.Text))
+		lines = append(lines, plain.Clock(t.At, now, time.TimeOnly)+" "+plain.OneLine(t.Text))
 	}
 	if older := len(all) - len(lines); older > 0 {
 		lines = append([]string{isEarlier(older)}, lines...)
@@ -139,9 +140,9 @@ func since(stamp string, now time.Time) string {
 	if stamp == "" {
 		return ""
 	}
-	words := " since " + clock(stamp, now, time.TimeOnly)
+	words := " since " + plain.Clock(stamp, now, time.TimeOnly)
 	if passed, ok := between(stamp, wire.Timestamp(now)); ok {
-		words += " (" + shortDuration(max(0, passed)) + ")"
+		words += " (" + plain.Duration(max(0, passed)) + ")"
 	}
 	return words
 }
@@ -154,7 +155,7 @@ func standing(v *wire.AgentView) string {
 	case v.State == wire.StateRunning:
 		return "busy with " + heldLabels(v.Tasks)
 	case v.State == wire.StateWaiting && len(v.DependsOn) > 0:
-		return "waits for " + oneLine(strings.Join(v.DependsOn, ", "))
+		return "waits for " + plain.OneLine(strings.Join(v.DependsOn, ", "))
 	}
 	words := wire.Visible(string(v.State))
 	if v.State == wire.StateBackoff {
@@ -169,7 +170,7 @@ func heldLabels(tasks []wire.TaskLabel) string {
 	var labels []string
 	for _, t := range tasks[:min(few, len(tasks))] {
 		label := taskLabel(t.ID, t.Name)
-		if progress := percent(t.Progress); progress != "" {
+		if progress := plain.Percent(t.Progress); progress != "" {
 			label += " (" + progress + ")"
 		}
 		labels = append(labels, label)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -139,18 +140,18 @@ func (c *agentCauses) text(p paint, now time.Time) string {
 	if c.State == wire.StateBackoff {
 		state = "in " + state
 	}
-	head := fmt.Sprintf("%s is %s%s\n", p.strong(oneLine(c.Agent)), state, since(c.Since, now))
+	head := fmt.Sprintf("%s is %s%s\n", p.strong(plain.OneLine(c.Agent)), state, since(c.Since, now))
 	card := card{}
 	card.row("reason", note(*c.view))
 	for _, o := range c.WaitsFor {
-		card.row("waits for", oneLine(o.Agent)+", "+o.Words)
+		card.row("waits for", plain.OneLine(o.Agent)+", "+o.Words)
 	}
-	card.row("starts", fmt.Sprintf("%d, of these %s by itself", c.Starts, count(c.Restarts, "restart")))
+	card.row("starts", fmt.Sprintf("%d, of these %s by itself", c.Starts, plain.Count(c.Restarts, "restart")))
 	card.row("last exit", c.LastExit)
 	card.tried("before", c.Tried, now)
 	var said []string
 	for _, line := range c.LastWords {
-		said = append(said, clip(wire.Visible(line), 200))
+		said = append(said, plain.Clip(wire.Visible(line), 200))
 	}
 	card.rows("last words", said)
 	var held []string
@@ -164,12 +165,12 @@ func (c *agentCauses) text(p paint, now time.Time) string {
 
 // next says what will happen by itself, and what a person can do.
 func (c *agentCauses) next() []string {
-	name := oneLine(c.Agent)
+	name := plain.OneLine(c.Agent)
 	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name
 	var next []string
 	switch c.State {
 	case wire.StateBackoff:
-		next = []string{"It starts again in " + shortMS(c.NextStartMS) + ". At once: " + start, logs}
+		next = []string{"It starts again in " + plain.MS(c.NextStartMS) + ". At once: " + start, logs}
 	case wire.StateFailed:
 		next = []string{"It is not tried again. When the cause is mended: " + start, logs}
 	case wire.StateExited:

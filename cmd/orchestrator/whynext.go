@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
 // next says what will happen by itself, and what a person can do.
 func (c *taskCauses) next() []string {
-	id, t := shortID(c.Task.ID), c.task
+	id, t := plain.ID(c.Task.ID), c.task
 	switch {
 	case t.State.Final():
 		return []string{ended(t)}
@@ -26,7 +27,7 @@ func (c *taskCauses) next() []string {
 	case wire.TaskPlanning:
 		next := c.nextOfHeld("is to say how it will go about it", "Say it instead: orchestrator task plan "+id+" TEXT")
 		if t.Details != nil && t.PlanFeedback != "" {
-			next = append([]string{"Its plan was sent back: " + clip(oneLine(t.PlanFeedback), 100)}, next...)
+			next = append([]string{"Its plan was sent back: " + plain.Clip(plain.OneLine(t.PlanFeedback), 100)}, next...)
 		}
 		return next
 	case wire.TaskPlanReview:
@@ -46,11 +47,11 @@ func (c *taskCauses) next() []string {
 func ended(t *taskSeen) string {
 	switch t.State {
 	case wire.TaskFailed:
-		return "It has failed" + colon(clip(oneLine(t.Error), 200))
+		return "It has failed" + colon(plain.Clip(plain.OneLine(t.Error), 200))
 	case wire.TaskCancelled:
-		return "Nobody wants it any more" + colon(clip(oneLine(t.Reason), 200))
+		return "Nobody wants it any more" + colon(plain.Clip(plain.OneLine(t.Reason), 200))
 	}
-	return "It is done. What came of it: orchestrator task show " + shortID(t.ID)
+	return "It is done. What came of it: orchestrator task show " + plain.ID(t.ID)
 }
 
 // nextOfBlocked is for a task that waits for others. What has failed never ends
@@ -67,13 +68,13 @@ func (c *taskCauses) nextOfBlocked(id string) []string {
 	if len(lost) > 0 {
 		return []string{
 			fmt.Sprintf("%s came to nothing, so it will wait for ever. Take the dependency away: orchestrator task deps %s --rm %s",
-				shortIDs(lost), c.waiter(lost[0]), shortID(lost[0])),
+				shortIDs(lost), c.waiter(lost[0]), plain.ID(lost[0])),
 			"Or give it up: orchestrator task cancel " + id,
 		}
 	}
 	next := "It goes on when what it waits for is done."
 	if len(open) > 0 {
-		next += " Why " + shortID(open[0]) + " is not: orchestrator why " + shortID(open[0])
+		next += " Why " + plain.ID(open[0]) + " is not: orchestrator why " + plain.ID(open[0])
 	}
 	return []string{next}
 }
@@ -82,7 +83,7 @@ func (c *taskCauses) nextOfBlocked(id string) []string {
 func (c *taskCauses) waiter(id string) string {
 	for _, t := range c.WaitsFor {
 		if t.ID == id {
-			return shortID(c.Task.ID)
+			return plain.ID(c.Task.ID)
 		}
 	}
 	return "ID"
@@ -97,13 +98,13 @@ func (c *taskCauses) nextOfPending(id string) []string {
 	var fitting, idle, up []string
 	for _, f := range c.Agents {
 		if f.Fits {
-			fitting = append(fitting, oneLine(f.Agent))
+			fitting = append(fitting, plain.OneLine(f.Agent))
 		}
 		if f.Fits && f.up {
-			up = append(up, oneLine(f.Agent))
+			up = append(up, plain.OneLine(f.Agent))
 		}
 		if f.Idle {
-			idle = append(idle, oneLine(f.Agent))
+			idle = append(idle, plain.OneLine(f.Agent))
 		}
 	}
 	if len(fitting) == 0 {
@@ -140,7 +141,7 @@ func goesTo(names []string, does string) string {
 
 // nextOfHeld is for a task that an agent has.
 func (c *taskCauses) nextOfHeld(does, instead string) []string {
-	name := oneLine(c.task.AssignedTo)
+	name := plain.OneLine(c.task.AssignedTo)
 	for i := range c.status.Agents {
 		v := &c.status.Agents[i]
 		if v.Name != c.task.AssignedTo || v.State == wire.StateRunning {
@@ -150,7 +151,7 @@ func (c *taskCauses) nextOfHeld(does, instead string) []string {
 	}
 	doing := name + " " + does
 	if c.task.Message != "" && c.task.State == wire.TaskRunning {
-		doing += ": " + clip(oneLine(c.task.Message), 100)
+		doing += ": " + plain.Clip(plain.OneLine(c.task.Message), 100)
 	}
 	return []string{doing + ".", instead}
 }
@@ -161,7 +162,7 @@ func (c *taskCauses) nextOfQuestion(id string) []string {
 	}
 	h := c.task.Help
 	return []string{
-		fmt.Sprintf("Its agent asks: %s", clip(oneLine(h.Question), 200)),
+		fmt.Sprintf("Its agent asks: %s", plain.Clip(plain.OneLine(h.Question), 200)),
 		fmt.Sprintf("Answer it: orchestrator inbox answer %s VALUE", wire.Visible(h.QuestionID)),
 	}
 }

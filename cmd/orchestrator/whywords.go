@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -65,9 +66,9 @@ func (c *taskCauses) agentRows(card *card) {
 		return // any would do, so none is worth telling of
 	}
 	for _, f := range c.Agents[:min(mostTold, len(c.Agents))] {
-		card.row(oneLine(f.Agent), f.Words)
+		card.row(plain.OneLine(f.Agent), f.Words)
 	}
 	if len(c.Agents) > mostTold {
-		card.row("…", fmt.Sprintf("and %s more: orchestrator task match %s", count(len(c.Agents)-mostTold, "agent"), shortID(c.Task.ID)))
+		card.row("…", fmt.Sprintf("and %s more: orchestrator task match %s", plain.Count(len(c.Agents)-mostTold, "agent"), plain.ID(c.Task.ID)))
 	}
 }

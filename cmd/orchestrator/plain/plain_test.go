@@ -1,0 +1,54 @@
+package plain_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/plain"
+)
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                                     "0.0s",
+		430 * time.Millisecond:                "0.4s",
+		31 * time.Second:                      "31s",
+		4*time.Minute + 2*time.Second:         "4m02s",
+		5 * time.Minute:                       "5m",
+		12*time.Minute + 10*time.Second:       "12m",
+		62 * time.Minute:                      "1h02m",
+		49*time.Hour + 20*time.Minute:         "2d01h",
+		-time.Second:                          "-",
+		59*time.Second + 900*time.Millisecond: "59s",
+	} {
+		require.Equal(t, want, plain.Duration(d), d.String())
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0B", 999: "999B", 4200: "4.1K", 32505856: "31M", 1288490188: "1.2G", 1023 << 20: "1.0G"} {
+		require.Equal(t, want, plain.Bytes(n))
+	}
+}
+
+// Text is cut where a terminal would run out of room, and never within a sign.
+func TestClip(t *testing.T) {
+	require.Equal(t, "short", plain.Clip("short", 5))
+	require.Equal(t, "shor…", plain.Clip("shorter", 5))
+	require.Equal(t, "写…", plain.Clip("写手写手", 4))
+	require.Equal(t, "写手  ", plain.Pad("写手", 6))
+}
+
+// What others wrote is inert, and in one line.
+func TestOneLine(t *testing.T) {
+	require.NotContains(t, plain.OneLine("a\n\x1b[2J\u202eb"), "\x1b")
+	require.Equal(t, "a b", plain.OneLine(" a\n\tb "))
+}
+
+// A bar is as long as it should be, whatever a progress is.
+func TestBar(t *testing.T) {
+	for progress, want := range map[float64]string{-1: "-----", 0: "-----", 0.5: "###--", 1: "#####", 7: "#####"} {
+		require.Equal(t, want, plain.Bar(progress, 5))
+	}
+}
