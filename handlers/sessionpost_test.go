@@ -189,7 +189,8 @@ func (m *minutes) lookAtPost(out *Outcome) {
 			continue
 		}
 		waits := func(o *missive) bool {
-			return o.seq < p.seq && o.Session == p.Session && o.To == p.To && !o.held && o.out == ""
+			still := o.out == "" || slices.Contains(m.turn.errands, o) // it was tried again after p was said
+			return o.seq < p.seq && o.Session == p.Session && o.To == p.To && !o.held && still
 		}
 		first := !slices.ContainsFunc(m.posts, waits)
 		for _, o := range m.turn.late {
