@@ -76,8 +76,8 @@ agent "architect" {
   }
 }
 
-# Both crash in the middle of the tides, if nobody has before. The task goes back to
-# the queue, and is done by whoever is free first.
+# It crashes in the middle of the tides, once. The task goes back to the queue, and is
+# done by whoever is free first.
 agent "writer" {
   description = "outlines and writes pages"
   command     = concat(local.play, ["developer", "-stumble"], local.how)
@@ -90,7 +90,7 @@ agent "writer" {
 
 agent "designer" {
   description = "chooses colours, and writes pages too"
-  command     = concat(local.play, ["developer", "-stumble", "-patience", var.patience], local.how)
+  command     = concat(local.play, ["developer", "-patience", var.patience], local.how)
   on_exit     = "requeue"
 
   capabilities {
