@@ -1,88 +1,108 @@
-# A small team that shows what an orchestrator is for. Run it with
+# A small team that builds the web site of a lighthouse in twenty seconds. It needs
+# no model and no network. Run it with
 #
 #   go run ./cmd/orchestrator up
 #
-# and stop it with Ctrl-C. The whole language: orchestrator help config
+# and answer the designer's question by typing, or let it pass. Ctrl-C stops
+# everything. With --exit-when-idle it ends with the last task, and exits with 1 if
+# the site is not approved: try it with --var reviewer=harsh as well.
+#
+# The whole language: orchestrator help config
 
 orchestrator {
-  name     = "demo"
+  name     = "lighthouse"
   shutdown = "10s"
+}
+
+# Each run is a story of its own. Without this block all of them are kept.
+store {
+  kind = "memory"
 }
 
 # Tasks that say what they require are given out as soon as there are any:
 #
-#   orchestrator task add "Fix the leak" --language go --tool git
+#   orchestrator task add "Find a better name" --language markdown
 scheduler {
-  on_create = true
+  on_create      = true
+  count_assigned = true # one at a time: what somebody has not begun is not given to them
 }
 
-# Submits three tasks, one after the other, and waits until they are done.
-agent "planner" {
-  description = "has work to give"
-  command     = ["go", "run", "./fixtures/planner", "-payload", "{\"ms\": 2000}", "spec", "build", "ship"]
-  role        = "planner"
+variable "pace" {
+  description = "how long everything takes: 0.1 is ten times as fast"
+  default     = "1"
+}
+
+variable "patience" {
+  description = "how long the question waits for you"
+  default     = "5s"
+}
+
+variable "out" {
+  description = "where the site is built: a folder for it alone, site in the state directory when it is empty"
+  default     = ""
+}
+
+variable "reviewer" {
+  description = "fair, or harsh: then nothing is ever right"
+  default     = "fair"
+}
+
+# One program plays all of them. What it is told first is its part.
+locals {
+  play = ["go", "run", "./fixtures/lighthouse"]
+  how  = ["-pace", var.pace, "-out", var.out == "" ? "" : abspath(var.out)]
+}
+
+# Who plans, who builds and who judges. What is put together is done when the
+# reviewer says so: orchestrator session show site
+session "site" {
+  require_review = true
+  member "architect" { type = "architect" }
+  member "writer" { type = "developer" }
+  member "designer" { type = "developer" }
+  member "reviewer" { type = "reviewer" }
+}
+
+agent "architect" {
+  description = "says what there is to do, and ends when it is done"
+  command     = concat(local.play, ["architect"], local.how)
+  depends_on  = ["writer", "designer", "reviewer"]
 
   restart {
     policy = "never"
   }
-}
-
-# Two who do it. Give them more: orchestrator task add "Say hello"
-agent "worker" {
-  description = "does tasks"
-  command     = ["go", "run", "./fixtures/worker"]
-  replicas    = 2
-
   capabilities {
-    languages    = ["go", "sh"]
-    tools        = ["git"]
-    environments = ["linux"]
+    max_concurrent_tasks = 0 # it gives tasks, and takes none
   }
 }
 
-# Says a line now and then. phoenix and family start after it.
-agent "ticker" {
-  description = "a steady worker"
-  command     = ["go", "run", "./fixtures/ticker", "-times", "0", "-every", "1s"]
-
-  restart {
-    policy = "always"
-  }
+# It crashes in the middle of the tides, once. The task goes back to the queue, and is
+# done by whoever is free first.
+agent "writer" {
+  description = "outlines and writes pages"
+  command     = concat(local.play, ["developer", "-stumble"], local.how)
+  on_exit     = "requeue"
 
   capabilities {
-    max_concurrent_tasks = 0 # it knows nothing of tasks
+    languages = ["markdown", "html"]
   }
 }
 
-# Crashes twice before it does its work: watch the delays grow.
-agent "phoenix" {
-  description = "crashes twice, then works"
-  command     = ["go", "run", "./fixtures/phoenix"]
-  depends_on  = ["ticker"]
+agent "designer" {
+  description = "chooses colours, and writes pages too"
+  command     = concat(local.play, ["developer", "-patience", var.patience], local.how)
+  on_exit     = "requeue"
 
   capabilities {
-    max_concurrent_tasks = 0 # it knows nothing of tasks
+    languages = ["css", "html"]
   }
 }
 
-# Ends, and leaves a stubborn grandchild behind. It does not stay for long.
-agent "family" {
-  description = "leaves a process behind"
-  command     = ["go", "run", "./fixtures/family"]
-  depends_on  = ["ticker"]
+agent "reviewer" {
+  description = "reads every page and follows every link"
+  command     = concat(local.play, ["reviewer"], var.reviewer == "harsh" ? ["-harsh"] : [], local.how)
 
   capabilities {
-    max_concurrent_tasks = 0 # it knows nothing of tasks
-  }
-}
-
-# Two agents from one block. They are told when it is time to go.
-agent "listener" {
-  description = "hears the end coming"
-  command     = ["go", "run", "./fixtures/listener"]
-  replicas    = 2
-
-  capabilities {
-    max_concurrent_tasks = 0 # it knows nothing of tasks
+    max_concurrent_tasks = 0 # it judges, and takes no tasks
   }
 }

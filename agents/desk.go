@@ -17,6 +17,7 @@ type desk struct {
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup
 	turns   chan struct{} // has room for those at work
+	others  *work         // what is not of the session; may be nil
 
 	mu         sync.Mutex
 	errands    map[string]*errand // that are not answered, by key
@@ -24,18 +25,27 @@ type desk struct {
 	unfinished int
 }
 
-// work does errands until the agent is to shut down, the stream ends or ctx does.
-func (d *desk) work(ctx context.Context, capacity int) error {
+// work does errands until the agent is to shut down, the stream ends or ctx does,
+// and beside them what a worker is for, if there is one.
+func (d *desk) work(ctx context.Context, capacity int, worker *Worker) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if worker != nil {
+		d.others = d.conn.working(ctx, *worker, stop)
+	}
 	d.stop, d.turns, d.errands = stop, make(chan struct{}, capacity), make(map[string]*errand)
 	for e := range d.conn.events(ctx, true) {
 		d.heed(ctx, e)
 	}
 	stop(d.conn.ending()) // which is why there is nothing more, if nothing else was
 	d.running.Wait()
+	unfinished := d.unfinished
+	if d.others != nil {
+		d.others.running.Wait()
+		unfinished += d.others.unfinished
+	}
 	d.conn.allSaid(context.WithoutCancel(ctx)) // the work is over, what came of it may not be told yet
-	return parting(ctx, d.unfinished)
+	return parting(ctx, unfinished)
 }
 
 // heed does what an event asks for. It waits for nothing.
@@ -43,6 +53,9 @@ func (d *desk) heed(ctx context.Context, e event) {
 	switch {
 	case e.notice != nil:
 		d.noticed(e.notice)
+		if d.others != nil { // each passes over the tasks that only the other knows
+			d.others.heed(ctx, *e.notice)
+		}
 	case e.lost != nil:
 		d.lost(ctx, e.lost)
 	default:

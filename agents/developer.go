@@ -34,6 +34,9 @@ type Developer struct {
 	// Progress of a task is told by itself once it has taken longer than
 	// ProgressAfter, every ProgressEvery: two minutes and 30 seconds when they are 0.
 	ProgressAfter, ProgressEvery time.Duration
+	// Work does the tasks that the agent gets beside those of the session, as WorkAs
+	// does: by matching, by its role, by hand. Without it nobody does them.
+	Work *Worker
 }
 
 // Develop does tasks as they are assigned, until the agent is to shut down, the
@@ -61,7 +64,7 @@ func (s *Session) DevelopAs(ctx context.Context, developer Developer) error {
 	developer.ProgressEvery = cmp.Or(developer.ProgressEvery, 30*time.Second)
 	d := &developing{desk: desk{Session: s, hear: developer.Hear}, Developer: developer}
 	d.begin = d.assigned
-	return d.work(ctx, developer.Capacity)
+	return d.work(ctx, developer.Capacity, developer.Work)
 }
 
 // developing is one call of DevelopAs.

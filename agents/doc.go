@@ -62,6 +62,8 @@
 // Talk is for those who want nothing but the messages. Work, News and the roles
 // take the same notices, so an agent has one of them at a time; a role has no use
 // for other notices than those about its tasks and the shutdown. Serve takes none.
+// A Developer or a Reviewer that is given other tasks as well, by matching perhaps,
+// has a Worker for them as its Work.
 //
 // # Delegation
 //

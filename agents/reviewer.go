@@ -24,6 +24,9 @@ type Reviewer struct {
 	Capacity int
 	// Hear is told every message before it is heeded, in order. It must not wait.
 	Hear func(*Said)
+	// Work does the tasks that the agent gets beside those of the session, as WorkAs
+	// does: by matching, by its role, by hand. Without it nobody does them.
+	Work *Worker
 }
 
 // Review judges what it is asked to, until the agent is to shut down, the stream
@@ -47,7 +50,7 @@ func (s *Session) ReviewAs(ctx context.Context, reviewer Reviewer) error {
 	}
 	r := &judging{desk: desk{Session: s, hear: reviewer.Hear}, Reviewer: reviewer}
 	r.begin = r.asked
-	return r.work(ctx, max(reviewer.Capacity, 1))
+	return r.work(ctx, max(reviewer.Capacity, 1), reviewer.Work)
 }
 
 // judging is one call of ReviewAs.

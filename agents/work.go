@@ -92,11 +92,7 @@ func (c *Conn) Work(ctx context.Context, do Handler) error {
 func (c *Conn) WorkAs(ctx context.Context, worker Worker) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w := &work{conn: c, worker: worker, stop: stop, jobs: make(map[string]*Job)}
-	if worker.Mail != nil {
-		w.running.Go(func() { w.receive(ctx) })
-		w.running.Go(func() { w.beat(ctx) })
-	}
+	w := c.working(ctx, worker, stop)
 	for notice := range c.News(ctx) {
 		w.heed(ctx, notice)
 	}
@@ -105,7 +101,18 @@ func (c *Conn) WorkAs(ctx context.Context, worker Worker) error {
 	return parting(ctx, w.unfinished)
 }
 
-// work is one call of WorkAs.
+// working begins what a Worker does. Whoever calls it has it heed the notices, and
+// waits for what is running.
+func (c *Conn) working(ctx context.Context, worker Worker, stop context.CancelCauseFunc) *work {
+	w := &work{conn: c, worker: worker, stop: stop, jobs: make(map[string]*Job)}
+	if worker.Mail != nil {
+		w.running.Go(func() { w.receive(ctx) })
+		w.running.Go(func() { w.beat(ctx) })
+	}
+	return w
+}
+
+// work is one call of WorkAs, or the Work of a role.
 type work struct {
 	conn    *Conn
 	worker  Worker

@@ -225,13 +225,13 @@ func (r *reader) runOnCheckout(c typed) {
 }
 
 // runTeam runs the team of the repository until it has said what it should, and
-// presses Ctrl-C.
+// presses Ctrl-C. It need not take as long as for people.
 func (r *reader) runTeam(want []string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := r.command(ctx, "../..", `exec orchestrator up --state-dir "$STATE"`)
-	cmd.Env = append(cmd.Env, "STATE="+filepath.Join(r.dir, "team"))
+	cmd.Env = append(cmd.Env, "STATE="+filepath.Join(r.dir, "team"), "ORC_VAR_pace=0.1", "ORC_VAR_patience=500ms")
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
 	require.NoError(r.t, cmd.Start())

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// The team of the repository's own orchestrator.hcl, as a reader of the README runs
+// it: with go run, from the checkout, and faster.
+
+// lighthouse is a run of the team, and what it said.
+type lighthouse struct {
+	t      *testing.T
+	folder string // of the site
+	code   int
+	events []wire.Event
+	said   map[string]string // by agents, on stdout
+	all    string
+}
+
+// runLighthouse runs the team until it has nothing to do any more. Its state is in a
+// folder, for the next run as well.
+func runLighthouse(t *testing.T, state string, flags ...string) *lighthouse {
+	t.Helper()
+	program, err := shipped()
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // the team may have to be built
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, append([]string{
+		"up", "--exit-when-idle", "--state-dir", state, "--log-format", "json", "--var", "pace=0.02",
+	}, flags...)...)
+	cmd.Dir = "../.."
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "ORC_") && !strings.HasPrefix(entry, "NOTIFY_SOCKET=") {
+			cmd.Env = append(cmd.Env, entry)
+		}
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 20 * time.Second
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	err = cmd.Run()
+	l := &lighthouse{t: t, folder: filepath.Join(state, "site"), said: make(map[string]string), all: out.String() + complaints.String()}
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		l.code = failed.ExitCode()
+	} else {
+		require.NoError(t, err, l.all)
+	}
+	require.NoError(t, ctx.Err(), "it does not end:\n%s", l.all)
+	for line := range strings.Lines(out.String()) {
+		var e wire.Event
+		var said wire.LogLine
+		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
+		if e.Kind != "" {
+			l.events = append(l.events, e)
+		} else if require.NoError(t, json.Unmarshal([]byte(line), &said), line); said.Stream == wire.StreamOut {
+			l.said[said.Agent] += said.Text + "\n"
+		}
+	}
+	return l
+}
+
+// of are the events of a kind.
+func (l *lighthouse) of(kind string) (found []wire.Event) {
+	for _, e := range l.events {
+		if e.Kind == kind {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// texts are their texts.
+func (l *lighthouse) texts(kind string) (found []string) {
+	for _, e := range l.of(kind) {
+		found = append(found, e.Text)
+	}
+	return found
+}
+
+// requireStory: six tasks are done, one after a crash, one after a review that wanted
+// a change.
+func (l *lighthouse) requireStory() {
+	t := l.t
+	t.Helper()
+	require.Zero(t, l.code, l.all)
+	require.Len(t, l.of(wire.EventTaskCreated), 6)
+	require.Len(t, l.of(wire.EventTaskDone), 6, l.all)
+	require.Empty(t, l.of(wire.EventTaskFailed))
+	require.Empty(t, l.of(wire.EventTaskCancelled))
+	require.Greater(t, len(l.of(wire.EventTaskProgress)), 10)
+
+	require.Equal(t, 1, strings.Count(l.said["writer"], "this crash is on purpose"), l.all)
+	require.Contains(t, l.said["writer"]+l.said["designer"], "tides.html once more")
+	require.Len(t, l.of(wire.EventTaskRequeued), 1)
+	require.Contains(t, l.texts(wire.EventTaskRequeued)[0], `"Write about the tides" is back in the queue`)
+
+	verdicts := l.texts(wire.EventReviewDecided)
+	require.Len(t, verdicts, 2)
+	require.Contains(t, verdicts[0], wire.VerdictChangesRequested)
+	require.Contains(t, verdicts[1], wire.VerdictApproved)
+	require.Contains(t, l.said["reviewer"], "leads to tide.html, and there is no such page")
+	require.Contains(t, l.said["writer"], "tide.html is tides.html now")
+	require.Contains(t, l.said["architect"], "See it: "+filepath.Join(l.folder, "index.html"))
+}
+
+var hrefs = regexp.MustCompile(`href="([^"]*)"`)
+
+// requireSite: all pages are there, in these colours, and no link leads nowhere.
+func (l *lighthouse) requireSite(colours string) {
+	t := l.t
+	t.Helper()
+	for _, page := range []string{"index.html", "tides.html", "visit.html"} {
+		text, err := os.ReadFile(filepath.Join(l.folder, page))
+		require.NoError(t, err)
+		links := hrefs.FindAllStringSubmatch(string(text), -1)
+		require.GreaterOrEqual(t, len(links), 4, "%s links to all pages and to the stylesheet", page)
+		for _, link := range links {
+			require.FileExists(t, filepath.Join(l.folder, link[1]), page)
+		}
+		if page == "index.html" {
+			require.Contains(t, string(text), "the colours of the "+colours)
+		}
+	}
+	style, err := os.ReadFile(filepath.Join(l.folder, "style.css"))
+	require.NoError(t, err)
+	require.Contains(t, string(style), "/* "+colours+":")
+}
+
+// TestLighthouse: nobody answers, and it goes on without; the next run begins anew,
+// and what is answered there is what is built.
+func TestLighthouse(t *testing.T) {
+	t.Parallel()
+	state := shortDir(t)
+	l := runLighthouse(t, state, "--var", "patience=50ms")
+	l.requireStory()
+	require.Len(t, l.of(wire.EventQuestionExpired), 1)
+	require.Contains(t, l.said["designer"], "nobody answered: taking day")
+	l.requireSite("day")
+
+	answers := filepath.Join(state, "answers")
+	require.NoError(t, os.WriteFile(answers, []byte("Which colours* => night\n"), 0o600))
+	l = runLighthouse(t, state, "--var", "patience=5m", "--answers", answers)
+	l.requireStory()
+	require.Empty(t, l.of(wire.EventQuestionExpired))
+	require.Contains(t, l.said["designer"], "night it is")
+	l.requireSite("night")
+}
+
+// TestLighthouseRejected: what is not approved is not done, and the exit code says so.
+func TestLighthouseRejected(t *testing.T) {
+	t.Parallel()
+	l := runLighthouse(t, shortDir(t), "--var", "patience=50ms", "--var", "reviewer=harsh")
+	require.Equal(t, exitNo, l.code, l.all)
+	require.Len(t, l.of(wire.EventTaskDone), 5, "the parts are done")
+	require.Len(t, l.of(wire.EventTaskCancelled), 1, "what is made of them is not")
+	require.Contains(t, l.texts(wire.EventReviewDecided)[0], wire.VerdictRejected)
+	require.NotContains(t, l.said["architect"], "See it")
+}
+
+// shortDir is a folder for a socket, which needs a short path.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "orc")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
