@@ -60,8 +60,10 @@ type Worker struct {
 // Work does tasks as they are assigned to the agent, each in a goroutine of its
 // own, until the agent is to shut down, the stream ends or ctx does; then it
 // waits for the handlers and returns. How many there are at a time is for the
-// orchestrator to say: it assigns no more than the agent's capacity, one by
-// default.
+// orchestrator to say: no more than the agent's capacity, one by default, run at a
+// time. Of tasks that are matched, those that the agent has not begun count only
+// where scheduler.count_assigned says so; else it may be assigned more, and begins
+// them.
 //
 // A task that is not running yet is started, and one that cannot be started yet,
 // because it waits for others or for somebody to approve its plan, waits for

@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 
+	"orchestrator/handlers/review"
 	"orchestrator/wire"
 )
 
@@ -90,10 +91,28 @@ func (f *reviewRequested) tell(e *wire.Event) {
 
 func (f *reviewDecided) tell(e *wire.Event) {
 	e.Agent, e.Task = f.Reviewer, f.ID
-	e.Text = fmt.Sprintf("%s: %s, %s", short(f.ID), f.Verdict, counted(len(f.Findings), "finding"))
+	e.Text = fmt.Sprintf("%s: %s%s", short(f.ID), f.Verdict, foundWords(f.Findings))
 	if f.Verdict == "" {
 		e.Text = fmt.Sprintf("the review of %s came to nothing: %s", short(f.ID), f.Why)
 	}
+}
+
+// foundWords say how many findings are open, and how many are mended.
+func foundWords(found []review.Finding) string {
+	open := 0
+	for i := range found {
+		if found[i].IsOpen() {
+			open++
+		}
+	}
+	said := ""
+	if open > 0 {
+		said += ", " + counted(open, "finding")
+	}
+	if mended := len(found) - open; mended > 0 {
+		said += fmt.Sprintf(", %d mended", mended)
+	}
+	return said
 }
 
 func (f *reviewEscalated) tell(e *wire.Event) {

@@ -152,10 +152,14 @@ func taskRow(t *wire.Task, p paint, now time.Time) []cell {
 	if passed, ok := between(t.CreatedAt, wire.Timestamp(now)); ok {
 		age = plain.Duration(max(0, passed))
 	}
+	progress := plain.Percent(t.Progress)
+	if t.State.Final() { // how far it was said to be last is of no use then
+		progress = ""
+	}
 	return []cell{
 		text(plain.ID(t.ID)), text(plain.Clip(plain.OneLine(t.Name), 40)),
 		{text: wire.Visible(string(t.State)), ink: func(s string) string { return p.task(t.State, s) }},
-		text(dash(plain.OneLine(t.AssignedTo))), figure(dash(plain.Percent(t.Progress))), figure(age), text(needsCell(t.WaitsFor)),
+		text(dash(plain.OneLine(t.AssignedTo))), figure(dash(progress)), figure(age), text(needsCell(t.WaitsFor)),
 	}
 }
 
