@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"orchestrator/wire"
 )
@@ -209,12 +210,15 @@ func embedded(name string, text []byte) (wire.Raw, error) {
 	return referring(name, schema), err
 }
 
-var reference = regexp.MustCompile(`"\$ref":\s*"(urn:orchestrator:|#/)([^"]+)"`)
+var reference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"\$ref":\s*"(urn:orchestrator:|#/)([^"]+)"`)
+})
 
 // referring has a schema refer to others as they are called in the document.
 func referring(name string, schema []byte) wire.Raw {
-	return reference.ReplaceAllFunc(schema, func(found []byte) []byte {
-		parts := reference.FindSubmatch(found)
+	pattern := reference()
+	return pattern.ReplaceAllFunc(schema, func(found []byte) []byte {
+		parts := pattern.FindSubmatch(found)
 		if string(parts[1]) == "#/" {
 			return []byte(`"$ref":"#/components/schemas/` + component(name) + "/" + string(parts[2]) + `"`)
 		}

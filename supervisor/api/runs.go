@@ -42,6 +42,7 @@ type Runs struct {
 // removed.
 func NewRuns(operators net.Listener) *Runs {
 	r := &Runs{dir: filepath.Dir(operators.Addr().String()), visits: make(map[[sha256.Size]byte]*visit)}
+	leftBehind := regexp.MustCompile(`^r[0-9a-z]+\.sock$`)
 	entries, _ := os.ReadDir(r.dir) // what cannot be seen cannot be removed, and does no harm
 	for _, entry := range entries {
 		if entry.Type()&fs.ModeSocket != 0 && leftBehind.MatchString(entry.Name()) {
@@ -50,9 +51,6 @@ func NewRuns(operators net.Listener) *Runs {
 	}
 	return r
 }
-
-// leftBehind are the names of sockets that are not there any more.
-var leftBehind = regexp.MustCompile(`^r[0-9a-z]+\.sock$`)
 
 // path is where the next socket is. Its name is as short as that of the
 // operators', the path of which is made to fit.

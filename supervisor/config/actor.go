@@ -2,17 +2,16 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 )
 
 // actorForm is what an agent can be on the bus. "W" and "S:kind" are another
 // actor with each run, "auto" is "W". The bus has the same rules, in its words.
-var actorForm = regexp.MustCompile(`^(auto|GO|W|(HO|PO|IO|W):[^:\s]+|S:[^:\s]+(:[^:\s]+)?)$`)
+var actorForm = expression(`^(auto|GO|W|(HO|PO|IO|W):[^:\s]+|S:[^:\s]+(:[^:\s]+)?)$`)
 
 // topicForm is words with dots between them.
-var topicForm = regexp.MustCompile(`^[^.\s*]+(\.[^.\s*]+)*$`)
+var topicForm = expression(`^[^.\s*]+(\.[^.\s*]+)*$`)
 
 // actor is who an agent is on the bus. Each but those of runs is there once.
 func (r *reader) actor(a *Agent) func(value) {
@@ -22,7 +21,7 @@ func (r *reader) actor(a *Agent) func(value) {
 		switch {
 		case id == "":
 			return
-		case !actorForm.MatchString(id) || !seen(id):
+		case !actorForm().MatchString(id) || !seen(id):
 			v.reject("bad-actor", "Bad actor", fmt.Sprintf("%s is no actor.", v.quoted()),
 				"Say GO, HO:host, PO:project, IO:person, or auto, W or S:kind for another one with each run.")
 			return
@@ -57,7 +56,7 @@ func topics(into *[]string) func(value) {
 		var names []string
 		words(&names)(v)
 		for _, name := range names {
-			if !topicForm.MatchString(name) || !seen(name) {
+			if !topicForm().MatchString(name) || !seen(name) {
 				v.reject("bad-topic", "Bad topic", fmt.Sprintf("%q is no topic.", name), "A topic is words with dots between them, such as build.finished.")
 				return
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"regexp"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -13,7 +12,7 @@ import (
 // maxReplicas keeps a typing mistake from filling the machine.
 const maxReplicas = 10_000
 
-var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var agentName = expression(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // block is an agent block and the agents it stands for.
 type block struct {
@@ -64,7 +63,7 @@ func replicaName(name string, i, n int) string {
 }
 
 func (r *reader) checkName(b *hcl.Block, who string) bool {
-	if agentName.MatchString(b.Labels[0]) {
+	if agentName().MatchString(b.Labels[0]) {
 		return true
 	}
 	r.report(b.LabelRanges[0], Problem{
@@ -108,7 +107,7 @@ func (r *reader) checkReplicaNames(blocks hcl.Blocks) {
 				break
 			}
 			owner[name] = b.Labels[0]
-			if !named.broken && !agentName.MatchString(name) {
+			if !named.broken && !agentName().MatchString(name) {
 				r.report(b.LabelRanges[0], Problem{
 					Code: "config/bad-name", Summary: "Bad name",
 					Detail: fmt.Sprintf("The replica %q would have a name of more than 63 characters.", name),

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -35,7 +34,7 @@ func (r *reader) diagnose(diags hcl.Diagnostics, code string, known *section) {
 }
 
 // argumentPrefix is what the library puts before a function's own words.
-var argumentPrefix = regexp.MustCompile(`^Invalid value for "[^"]*" parameter: `)
+var argumentPrefix = expression(`^Invalid value for "[^"]*" parameter: `)
 
 func reword(p *Problem, d *hcl.Diagnostic) {
 	switch d.Summary {
@@ -45,7 +44,7 @@ func reword(p *Problem, d *hcl.Diagnostic) {
 		p.Code = "config/unknown-function"
 	case "Invalid function argument", "Error in function call":
 		p.Code = "config/bad-argument"
-		p.Detail = argumentPrefix.ReplaceAllString(p.Detail, "")
+		p.Detail = argumentPrefix().ReplaceAllString(p.Detail, "")
 		if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); ok && call.CalledFunctionName() == "env" {
 			p.Code = "config/missing-env"
 		}

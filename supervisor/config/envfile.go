@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 )
 
 // maxEnvFile is well beyond what a program can be given.
 const maxEnvFile = mib
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+var envName = expression(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // setting of the environment: a value, or nil to remove the variable.
 type envSetting struct {
@@ -77,7 +76,7 @@ func parseEnvLine(line string) (envSetting, error) {
 	if !ok {
 		return envSetting{}, errNoEquals
 	}
-	if !envName.MatchString(name) {
+	if !envName().MatchString(name) {
 		return envSetting{}, errEnvName
 	}
 	v, err := unquoteEnv(strings.TrimSpace(rest))

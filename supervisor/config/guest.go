@@ -6,7 +6,7 @@ import "slices"
 const NameRule = "up to 63 letters, digits, dots, - and _, the first a letter or digit"
 
 // IsName says whether an agent may be called that.
-func IsName(name string) bool { return agentName.MatchString(name) }
+func IsName(name string) bool { return agentName().MatchString(name) }
 
 // Guest is an agent that is in no file, because somebody joins by a connection:
 // everything at its default, and no command. It is given tasks only if it works.

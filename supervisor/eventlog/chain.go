@@ -7,8 +7,9 @@ import (
 	"orchestrator/wire"
 )
 
-// castagnoli is the polynomial that processors have an instruction for.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is the polynomial that processors have an instruction for. Its table is
+// made at the first use: most verbs have none.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // chain computes the checksums of rows. The sum of a row is the CRC-32C of
 // everything in the log up to it, each field with its length before it, so
@@ -37,14 +38,14 @@ func (c *chain) next(sum uint32, at []byte, r *wire.Record) uint32 {
 	b = number(b, r.ReplyTo)
 	b = number(b, int64(len(r.Payload)))
 	c.frame = b
-	return crc32.Update(crc32.Update(sum, castagnoli, b), castagnoli, r.Payload)
+	return crc32.Update(crc32.Update(sum, castagnoli(), b), castagnoli(), r.Payload)
 }
 
 // follow returns the sum of a part of a state. The first continues the sum of
 // the last fact that the state includes, so that a state of another log is not
 // taken for one of this; each other one that of the part before.
 func follow(sum uint32, part []byte) uint32 {
-	return crc32.Update(sum, castagnoli, part)
+	return crc32.Update(sum, castagnoli(), part)
 }
 
 func number(b []byte, n int64) []byte {

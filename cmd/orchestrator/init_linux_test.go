@@ -1,0 +1,66 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What packages may allocate before main, half as much again as they do. A client verb
+// takes a few milliseconds, and most of them are spent there: on regular expressions
+// and tables that no verb has asked for yet. How long that takes is a matter of the
+// machine; how much it is, is not.
+const (
+	mostOfOurs   = 38_000
+	mostOfOthers = 270_000
+	mostOfAll    = 950_000
+)
+
+// initialized is a package that the runtime tells of.
+type initialized struct {
+	name  string
+	bytes int
+}
+
+var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, \d+ allocs$`)
+
+// TestInitIsSmall: what is large belongs behind a sync.OnceValue.
+func TestInitIsSmall(t *testing.T) {
+	t.Parallel()
+	program, err := shipped()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), program, "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	text, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(text))
+	var packages []initialized
+	all := 0
+	for _, found := range initLine.FindAllStringSubmatch(string(text), -1) {
+		bytes, err := strconv.Atoi(found[2])
+		require.NoError(t, err)
+		packages = append(packages, initialized{name: found[1], bytes: bytes})
+		all += bytes
+	}
+	require.Greater(t, len(packages), 50, "the runtime told nothing to judge:\n%s", text)
+	slices.SortFunc(packages, func(a, b initialized) int { return cmp.Compare(b.bytes, a.bytes) })
+	for _, p := range packages {
+		most := mostOfOthers
+		if p.name == "main" || strings.HasPrefix(p.name, module+"/") {
+			most = mostOfOurs
+		}
+		if p.bytes > most {
+			t.Errorf("%s allocates %d bytes before main, and may %d", p.name, p.bytes, most)
+		}
+	}
+	if all > mostOfAll {
+		t.Errorf("all packages allocate %d bytes before main, and may %d; the largest: %s", all, mostOfAll, fmt.Sprint(packages[:8]))
+	}
+}
