@@ -198,12 +198,23 @@ func decode(r *wire.Record) (fact, error) {
 	} else if happenings[r.Kind] {
 		f = &happened{what: r.Kind}
 	} else {
-		return nil, fmt.Errorf("record %d is of the kind %q, which this version does not know", r.Seq, r.Kind)
+		return nil, &UnknownKindError{Seq: r.Seq, Kind: r.Kind}
 	}
 	if err := wire.DecodeOwn(r.Payload, f); err != nil {
 		return nil, fmt.Errorf("record %d, a %s, cannot be read: %w", r.Seq, r.Kind, err)
 	}
 	return f, nil
+}
+
+// UnknownKindError says that a record is of a kind that this version does not
+// know: a newer one wrote it.
+type UnknownKindError struct {
+	Seq  int64
+	Kind string
+}
+
+func (e *UnknownKindError) Error() string {
+	return fmt.Sprintf("record %d is of the kind %q, which this version does not know", e.Seq, e.Kind)
 }
 
 // Apply repeats what a record of an earlier life says. Records come in order,

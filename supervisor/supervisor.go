@@ -374,7 +374,7 @@ func (s *Supervisor) unknown(name string) error {
 	return &wire.Error{
 		Code:    wire.CodeNotFound,
 		Message: fmt.Sprintf("there is no agent %q", name),
-		Details: map[string]any{"agent": name},
-		Hint:    "agents: " + known,
+		Details: map[string]any{"agent": name, "agents": names},
+		Hint:    "The agents are " + known,
 	}
 }

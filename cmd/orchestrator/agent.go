@@ -201,10 +201,14 @@ func mailboxNote(m wire.MailboxView) string {
 func quoted(words []string) []string {
 	shown := make([]string, len(words))
 	for i, word := range words {
-		shown[i] = word
-		if word == "" || strings.ContainsAny(word, " \t\n\"'\\$") {
-			shown[i] = fmt.Sprintf("%q", word)
-		}
+		shown[i] = quoteWord(word)
 	}
 	return shown
+}
+
+func quoteWord(word string) string {
+	if word == "" || strings.ContainsAny(word, " \t\n\"'\\$") {
+		return fmt.Sprintf("%q", word)
+	}
+	return word
 }

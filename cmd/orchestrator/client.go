@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"net"
 	"net/http"
@@ -105,93 +104,6 @@ func (d *door) do(ctx context.Context, method, path string, body io.Reader) (io.
 		return nil, d.refused(response)
 	}
 	return response.Body, nil
-}
-
-// failed says why the orchestrator could not be spoken to.
-func (d *door) failed(ctx context.Context, err error) error {
-	if over := d.ended(ctx); over != nil {
-		return over
-	}
-	if stranger, ok := errors.AsType[*api.StrangerError](err); ok {
-		return &failure{
-			exit: exitDenied, code: wire.CodeDenied,
-			message: fmt.Sprintf("Not spoken to: what listens at %s belongs to another user (%d)", d.target.where(), stranger.UID),
-			hint:    "Speak to an orchestrator as the user who started it",
-		}
-	}
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return &failure{
-			exit: exitDenied, code: wire.CodeDenied,
-			message: "Not allowed to speak to the orchestrator at " + d.target.where(),
-			hint:    "It belongs to another user: only the one who started it may",
-		}
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return d.notRunning()
-	}
-	return &failure{
-		exit: exitNotRunning, code: codeNotRunning,
-		message: "The orchestrator for " + d.target.subject + " does not answer",
-		because: []string{rootCause(err).Error()},
-		hint:    "Look whether it still runs: orchestrator status",
-	}
-}
-
-func (d *door) notRunning() *failure {
-	return &failure{
-		exit: exitNotRunning, code: codeNotRunning,
-		message: "No orchestrator is running for " + d.target.subject,
-		hint:    "Start it: orchestrator up",
-		details: map[string]any{"socket": d.target.where()},
-	}
-}
-
-// rootCause is an error without the layers of the HTTP client, which would
-// show people an address that nobody typed.
-func rootCause(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-// refused turns a refusal of the door into a failure.
-func (d *door) refused(response *http.Response) *failure {
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	var refusal wire.Refusal
-	if err := wire.Decode(text, &refusal); err != nil || refusal.Error == nil {
-		return &failure{
-			exit: exitNotRunning, code: codeNotRunning,
-			message: fmt.Sprintf("What listens at %s is no orchestrator (HTTP %s)", d.target.where(), response.Status),
-		}
-	}
-	e := refusal.Error
-	if e.Code == wire.CodeDenied && e.Hint == "" && d.target.inside {
-		e.Hint = "Inside of an agent a command speaks as that agent ($ORC_SOCKET). To speak as an operator, name the orchestrator: --state-dir DIR"
-	}
-	if e.Code == wire.CodeUnauthenticated && d.target.url != "" {
-		e.Hint = "Ask its owner for a token: orchestrator token issue --sub NAME     then: export ORC_TOKEN=…"
-	}
-	return &failure{exit: exitOf(e.Code), code: e.Code, message: e.Message, hint: e.Hint, details: e.Details}
-}
-
-// exitOf is the exit code of a refusal.
-func exitOf(code wire.Code) int {
-	switch code {
-	case wire.CodeInvalid:
-		return exitUsage
-	case wire.CodeDenied, wire.CodeUnauthenticated:
-		return exitDenied
-	case wire.CodeConflict:
-		return exitConflict
-	case wire.CodeNotFound:
-		return exitNotFound
-	case wire.CodeTimeout:
-		return exitTimeout
-	case wire.CodeInternal:
-		return exitBug
-	}
-	return exitNo
 }
 
 // lines reads a stream of JSON lines until it ends, and closes it. The lines

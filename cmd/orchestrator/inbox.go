@@ -27,7 +27,7 @@ it, if one does. What an agent says about a question is in the JSON.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(verb *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return unknownVerb(verb, args[0])
+				return unknownVerb(verb, args)
 			}
 			return a.inbox()
 		},

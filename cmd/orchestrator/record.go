@@ -42,6 +42,20 @@ func cannotRecord(err error, store config.Store) error {
 		because: []string{"Nothing was started."},
 		details: map[string]any{"path": store.Path},
 	}
+	newer, isNewer := errors.AsType[*eventlog.NewerError](err)
+	unknown, isUnknown := errors.AsType[*handlers.UnknownKindError](err)
+	switch {
+	case isNewer:
+		f.message = fmt.Sprintf("Cannot use the record %s: %v", store.Path, newer)
+		f.details["schema"], f.details["known"] = newer.Schema, newer.Known
+	case isUnknown:
+		f.details["seq"], f.details["kind"] = unknown.Seq, unknown.Kind
+	}
+	if isNewer || isUnknown {
+		f.because = []string{fmt.Sprintf("This is version %s. Nothing was started, and nothing was changed.", version)}
+		f.hint = "Use the program that wrote it, or a newer one     Or begin beside it: --state-dir DIR"
+		return f
+	}
 	if chain, ok := errors.AsType[*eventlog.ChainError](err); ok {
 		f.details["seq"] = chain.Seq
 		f.because = []string{

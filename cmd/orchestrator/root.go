@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,14 +23,19 @@ func (a *app) rootCommand() *cobra.Command {
 		Args:              cobra.ArbitraryArgs,
 		PersistentPreRun:  func(*cobra.Command, []string) { a.parsed = true },
 		RunE: func(root *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownVerb(root, args[0])
+			switch asked, _ := root.Flags().GetBool("version"); {
+			case len(args) > 0:
+				return unknownVerb(root, args)
+			case asked:
+				return a.showVersion()
 			}
 			return a.print("%s", overview(root, a.paint(a.stdout)))
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	a.addFlags(root.PersistentFlags())
+	root.Flags().BoolP("version", "V", false, "which orchestrator this is")
+	_ = root.Flags().MarkHidden("version") // the verb is what is told of
 	root.AddCommand(
 		a.initCommand(), a.validateCommand(), a.fmtCommand(), a.schemaCommand(),
 		a.upCommand(), a.runCommand(), a.pipeCommand(), a.reloadCommand(), a.downCommand(),
@@ -46,11 +52,21 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
-// unknownVerb is the answer to a verb that does not exist.
-func unknownVerb(parent *cobra.Command, word string) error {
+// unknownVerb is the answer to a verb that does not exist, with what came after
+// it.
+func unknownVerb(parent *cobra.Command, args []string) error {
+	word := args[0]
 	path := strings.TrimPrefix(parent.CommandPath(), "orchestrator")
+	wrong := strings.TrimSpace(path + " " + word)
+	message := fmt.Sprintf("unknown command %q", wrong)
+	if line, ok := borrowedWord(wrong, args[1:]); ok {
+		return misused(message, "Here that is: "+line)
+	}
+	if slices.Contains(topicNames(), wrong) {
+		return misused(message, "It is a topic of the manual: orchestrator help "+wrong)
+	}
 	return misused(
-		fmt.Sprintf("unknown command %q%s", strings.TrimSpace(path+" "+word), didYouMean(word, verbNames(parent))),
+		message+didYouMean(word, verbNames(parent)),
 		fmt.Sprintf("See what there is: orchestrator%s --help", path),
 	)
 }
@@ -69,16 +85,16 @@ func verbNames(parent *cobra.Command) []string {
 // is the verb's mistake: the root took it for a word.
 func flagFailure(verb *cobra.Command, err error) error {
 	if words := verb.Flags().Args(); verb.HasSubCommands() && len(words) > 0 {
-		return unknownVerb(verb, words[0])
+		return unknownVerb(verb, words)
 	}
 	hint := fmt.Sprintf("See its flags: %s --help", verb.CommandPath())
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		if unknown.GetSpecifiedShortnames() != "" {
-			return misused("unknown flag -"+unknown.GetSpecifiedName(), hint)
-		}
 		name := unknown.GetSpecifiedName()
 		message := "unknown flag --" + name
-		if likely := nearest(name, flagNames(verb)); likely != "" {
+		if unknown.GetSpecifiedShortnames() != "" {
+			message = "unknown flag -" + name
+		}
+		if likely := likelyFlag(name, verb.Flags()); likely != "" {
 			message += ".  Did you mean --" + likely + "?"
 		}
 		return misused(message, hint)
@@ -92,16 +108,16 @@ func flagFailure(verb *cobra.Command, err error) error {
 	return misused(err.Error(), hint)
 }
 
-func flagNames(verb *cobra.Command) []string {
+func flagNames(set *pflag.FlagSet) []string {
 	var names []string
-	verb.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	set.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 	return names
 }
 
 // words limits how many arguments a verb takes; most < 0 is any number.
 func words(least, most int) cobra.PositionalArgs {
 	return func(verb *cobra.Command, args []string) error {
-		hint := fmt.Sprintf("Write: %s", verb.UseLine())
+		hint := "Write: " + strings.TrimSuffix(verb.UseLine(), " [flags]") + whichThereAre(verb)
 		switch {
 		case len(args) < least:
 			return misused(fmt.Sprintf("%q wants %s", verb.CommandPath(), plain.Count(least, "argument")), hint)
@@ -110,4 +126,31 @@ func words(least, most int) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// whichThereAre is the end of a hint to a verb that takes the name of something:
+// where such names are listed.
+func whichThereAre(verb *cobra.Command) string {
+	list := ""
+	switch takes := argumentOf(verb); {
+	case strings.HasPrefix(takes, "AGENT"):
+		list = "ps"
+	case takes == "ID" || takes == "ID…":
+		if parent := verb.Parent().Name(); slices.Contains(verbNames(verb.Parent()), "ls") {
+			list = parent + " ls"
+		}
+	case takes == "TASK|AGENT":
+		return "     See which there are: orchestrator ps     orchestrator task ls"
+	}
+	if list == "" {
+		return ""
+	}
+	return "     See which there are: orchestrator " + list
+}
+
+// argumentOf is the first argument that a verb takes, as its help calls it.
+func argumentOf(verb *cobra.Command) string {
+	_, arguments, _ := strings.Cut(verb.Use, " ")
+	first, _, _ := strings.Cut(arguments, " ")
+	return strings.Trim(first, "[]")
 }

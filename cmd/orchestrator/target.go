@@ -17,6 +17,7 @@ type target struct {
 	url     string // instead of the socket, of one that is elsewhere
 	token   string // who we are there
 	subject string // what it belongs to, for messages: a file, a folder or a socket
+	named   string // the flag that names it, as it was typed
 	inside  bool   // we are inside of an agent, and speak as that agent
 }
 
@@ -29,7 +30,13 @@ func (a *app) target() (target, error) {
 	case f.host != "":
 		return a.hostTarget(f.host)
 	case f.stateDir != "":
-		return target{socket: a.socketPath(a.path(f.stateDir)), subject: f.stateDir}, nil
+		named := ""
+		if f.config != "" {
+			named = " -c " + quoteWord(f.config)
+		}
+		return target{
+			socket: a.socketPath(a.path(f.stateDir)), subject: f.stateDir, named: named + " --state-dir " + quoteWord(f.stateDir),
+		}, nil
 	case f.config != "":
 	case a.env("ORC_HOST") != "":
 		return a.hostTarget(a.env("ORC_HOST"))
@@ -42,7 +49,11 @@ func (a *app) target() (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	return target{socket: a.socketPath(a.stateDir(file)), subject: file}, nil
+	t := target{socket: a.socketPath(a.stateDir(file)), subject: file}
+	if f.config != "" {
+		t.named = " -c " + quoteWord(f.config)
+	}
+	return t, nil
 }
 
 // where is the address that is spoken to.

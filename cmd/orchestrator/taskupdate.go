@@ -63,7 +63,7 @@ func (f *updateFlags) read(a *app, verb *cobra.Command) (*wire.UpdateTask, error
 		return nil, err
 	}
 	own, _ := flagsOf(verb)
-	if !slices.ContainsFunc(flagNames(verb), func(name string) bool { return own.Lookup(name) != nil && verb.Flags().Changed(name) }) {
+	if !slices.ContainsFunc(flagNames(verb.Flags()), func(name string) bool { return own.Lookup(name) != nil && verb.Flags().Changed(name) }) {
 		return nil, misused("nothing is to change", "Say what: orchestrator task update --help")
 	}
 	c := new(wire.UpdateTask)

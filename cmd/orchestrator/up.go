@@ -154,7 +154,7 @@ func (t *team) listen(c *config.Config) (urls []string, err error) {
 	for _, address := range h.Listen {
 		l, err := api.ListenTCP(address, api.TCP{Hosts: h.Hosts, Certificate: h.Certificate, Key: h.Key})
 		if err != nil {
-			return nil, cannotListen(err, c.Place("http.listen"))
+			return nil, cannotListen(err, address, c.Place("http.listen"))
 		}
 		t.remote = append(t.remote, l)
 		urls = append(urls, l.URL())
@@ -165,20 +165,31 @@ func (t *team) listen(c *config.Config) (urls []string, err error) {
 	}
 	t.runs.URL = urls[0]
 	if err := t.signer.Ready(); err != nil {
-		return nil, cannotListen(err, "")
+		return nil, cannotListen(err, "", "")
 	}
 	return urls, nil
 }
 
-// cannotListen explains why a listener of http.listen is not open.
-func cannotListen(err error, place string) error {
+// cannotListen explains why a listener of http.listen is not open, and who is in
+// its place if that can be known.
+func cannotListen(err error, address, place string) error {
 	f := &failure{
 		exit: exitNo, code: codeFailed, message: "Cannot serve http.listen" + at(place) + ": " + err.Error(),
 		because: []string{"Nothing was started."},
 	}
-	if errors.Is(err, syscall.EADDRINUSE) {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
 		f.exit, f.code = exitConflict, wire.CodeConflict
+		if pid, name := listenerAt(address); pid != 0 {
+			f.message = fmt.Sprintf("Cannot serve http.listen%s: %s is in use by pid %d (%s)", at(place), address, pid, name)
+			f.details = map[string]any{"address": address, "pid": pid, "program": name}
+		}
 		f.hint = "Write another port, or 0 for one that is free, or end the other program"
+	case errors.Is(err, syscall.EACCES):
+		f.exit, f.code = exitDenied, wire.CodeDenied
+		f.hint = "Ports below 1024 are not for everybody: write another one, such as 7433"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		f.hint = "No interface of this machine has that address; 127.0.0.1 is the machine itself"
 	}
 	return f
 }
@@ -196,16 +207,33 @@ func knowAgents(c *config.Config, names []string) error {
 	for i := range c.Agents {
 		known = append(known, c.Agents[i].Name, c.Agents[i].Block)
 	}
+	slices.Sort(known)
+	known = slices.Compact(known)
 	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return &failure{
-				exit: exitNotFound, code: wire.CodeNotFound,
-				message: fmt.Sprintf("There is no agent %q in %s%s", name, filepath.Base(c.File), didYouMean(name, known)),
-				because: []string{"Nothing was started."},
-			}
+		if slices.Contains(known, name) {
+			continue
+		}
+		return &failure{
+			exit: exitNotFound, code: wire.CodeNotFound,
+			message: fmt.Sprintf("There is no agent %q in %s%s", name, filepath.Base(c.File), didYouMean(name, known)),
+			because: []string{declared(known), "Nothing was started."},
+			hint:    "All agents of the file: orchestrator up",
+			details: map[string]any{"agent": name, "agents": known},
 		}
 	}
 	return nil
+}
+
+// declared names the agents that there are, a few of them.
+func declared(known []string) string {
+	const few = 20
+	switch {
+	case len(known) == 0:
+		return "The file declares no agent."
+	case len(known) > few:
+		return fmt.Sprintf("It declares %s and %d more.", strings.Join(known[:few], ", "), len(known)-few)
+	}
+	return "It declares " + strings.Join(known, ", ") + "."
 }
 
 // only makes the named agents the ones that start by themselves.

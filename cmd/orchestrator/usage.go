@@ -79,7 +79,7 @@ func (a *app) group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command
 	verb.ValidArgsFunction = cobra.NoFileCompletions
 	verb.RunE = func(verb *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return unknownVerb(verb, args[0])
+			return unknownVerb(verb, args)
 		}
 		a.showHelp(verb)
 		return nil

@@ -59,11 +59,13 @@ func (a *app) versionCommand() *cobra.Command {
 		Example:           "  orchestrator version\n  orchestrator version --json",
 		Args:              words(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			if a.flags.json {
-				return a.document(thisBuild())
-			}
-			return a.print("%s\n", versionLine())
-		},
+		RunE:              func(*cobra.Command, []string) error { return a.showVersion() },
 	}
+}
+
+func (a *app) showVersion() error {
+	if a.flags.json {
+		return a.document(thisBuild())
+	}
+	return a.print("%s\n", versionLine())
 }

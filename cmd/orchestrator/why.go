@@ -81,9 +81,11 @@ func neither(err error, word string, status *wire.Status) error {
 
 // tried is something that was tried, and what came of it.
 type tried struct {
-	At   string `json:"at"`
-	Kind string `json:"kind"`
-	Text string `json:"text"`
+	Seq   int64  `json:"seq"` // of the event that says so
+	Agent string `json:"agent,omitzero"`
+	At    string `json:"at"`
+	Kind  string `json:"kind"`
+	Text  string `json:"text"`
 }
 
 // happenedTo asks for events, and keeps those that are wanted.
@@ -115,7 +117,7 @@ func triedOf(events []wire.Event, kinds ...string) []tried {
 	var all []tried
 	for i := range events {
 		if e := &events[i]; slices.Contains(kinds, e.Kind) {
-			all = append(all, tried{At: e.At, Kind: e.Kind, Text: e.Text})
+			all = append(all, tried{Seq: e.Seq, Agent: e.Agent, At: e.At, Kind: e.Kind, Text: e.Text})
 		}
 	}
 	return all
@@ -125,7 +127,11 @@ func triedOf(events []wire.Event, kinds ...string) []tried {
 func (c *card) tried(label string, all []tried, now time.Time) {
 	var lines []string
 	for _, t := range all[max(0, len(all)-mostTried):] {
-		lines = append(lines, plain.Clock(t.At, now, time.TimeOnly)+" "+plain.OneLine(t.Text))
+		line := plain.Clock(t.At, now, time.TimeOnly) + " " + plain.OneLine(t.Text)
+		if t.Kind == wire.EventTaskRequeued && t.Agent != "" {
+			line += " (" + plain.OneLine(t.Agent) + " had it)"
+		}
+		lines = append(lines, line)
 	}
 	if older := len(all) - len(lines); older > 0 {
 		lines = append([]string{isEarlier(older)}, lines...)

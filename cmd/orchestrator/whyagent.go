@@ -24,8 +24,10 @@ type agentCauses struct {
 	LastExit      string           `json:"last_exit"`
 	Tried         []tried          `json:"tried"`
 	LastWords     []string         `json:"last_words"`
-	Tasks         []wire.TaskLabel `json:"tasks"`     // that it has
-	Questions     []string         `json:"questions"` // that it asks, by id
+	Heard         *heard           `json:"heard,omitzero"` // of one that runs
+	Refused       []tried          `json:"refused"`        // of what it said in this run
+	Tasks         []wire.TaskLabel `json:"tasks"`          // that it has
+	Questions     []string         `json:"questions"`      // that it asks, by id
 	Next          []string         `json:"next"`
 
 	view *wire.AgentView
@@ -33,8 +35,9 @@ type agentCauses struct {
 
 // whyOther is an agent that this one waits for.
 type whyOther struct {
-	Agent string `json:"agent"`
-	Words string `json:"words"`
+	Agent string     `json:"agent"`
+	State wire.State `json:"state"`
+	Words string     `json:"words"`
 }
 
 func (a *app) whyAgent(ctx context.Context, d *door, status *wire.Status, v *wire.AgentView) error {
@@ -63,7 +66,7 @@ func (c *agentCauses) waits(status *wire.Status) {
 	for _, name := range c.view.DependsOn {
 		for i := range status.Agents {
 			if o := &status.Agents[i]; o.Name == name || o.Block == name {
-				c.WaitsFor = append(c.WaitsFor, whyOther{Agent: o.Name, Words: standing(o)})
+				c.WaitsFor = append(c.WaitsFor, whyOther{Agent: o.Name, State: o.State, Words: standing(o)})
 			}
 		}
 	}
@@ -73,20 +76,28 @@ func (c *agentCauses) waits(status *wire.Status) {
 // last, if it says nothing more.
 func (a *app) lifeOf(ctx context.Context, d *door, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
-	events, err := a.happenedTo(ctx, d, query, func(e *wire.Event) bool { return moves[e.Kind] })
+	events, err := a.happenedTo(ctx, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == wire.EventRefused })
 	if err != nil {
 		return err
 	}
-	if len(events) > 0 {
-		c.Since = events[len(events)-1].At
+	for i := range events {
+		if moves[events[i].Kind] {
+			c.Since = events[i].At
+		}
 	}
-	c.Tried = triedOf(events, wire.EventExited, wire.EventRestarting, wire.EventGaveUp, wire.EventStalled)
+	lines, err := a.lastLines(ctx, d, c.Agent)
+	if err != nil {
+		return err
+	}
+	c.hears(lines, events)
 	if c.State.Live() && c.State != wire.StateStalled {
-		c.Tried = nil // what was before is over
-		return nil
+		return nil // what was before is over
 	}
-	c.LastWords, err = a.lastWords(ctx, d, c.Agent)
-	return err
+	c.Tried = triedOf(events, wire.EventExited, wire.EventRestarting, wire.EventGaveUp, wire.EventStalled, wire.EventStopAsked)
+	for _, line := range lines[max(0, len(lines)-fewWords):] {
+		c.LastWords = append(c.LastWords, line.Text)
+	}
+	return nil
 }
 
 // moves are the kinds of event by which the state of an agent changes.
@@ -99,12 +110,13 @@ var moves = map[string]bool{
 // for: among them are ours about the agent.
 const fewWords, someWords = 5, "100"
 
-func (a *app) lastWords(ctx context.Context, d *door, name string) ([]string, error) {
+// lastLines are the last lines that an agent printed.
+func (a *app) lastLines(ctx context.Context, d *door, name string) ([]wire.LogLine, error) {
 	body, err := d.get(ctx, "logs", url.Values{"agent": {name}, "n": {someWords}})
 	if err != nil {
 		return nil, err
 	}
-	var said []string
+	var said []wire.LogLine
 	for raw, err := range d.lines(ctx, body) {
 		if err != nil {
 			return nil, err
@@ -114,10 +126,10 @@ func (a *app) lastWords(ctx context.Context, d *door, name string) ([]string, er
 			return nil, err
 		}
 		if line.Stream != wire.StreamOwn {
-			said = append(said, line.Text)
+			said = append(said, line)
 		}
 	}
-	return said[max(0, len(said)-fewWords):], nil
+	return said, nil
 }
 
 func (a *app) questionsOf(ctx context.Context, d *door, c *agentCauses) error {
@@ -149,6 +161,11 @@ func (c *agentCauses) text(p paint, now time.Time) string {
 	card.row("starts", fmt.Sprintf("%d, of these %s by itself", c.Starts, plain.Count(c.Restarts, "restart")))
 	card.row("last exit", c.LastExit)
 	card.tried("before", c.Tried, now)
+	if c.Heard != nil {
+		card.row("heard", c.Heard.words(c.view, now))
+		card.row("stdin", stdinWords(&c.view.Mailbox))
+	}
+	card.tried("refused", c.Refused, now)
 	var said []string
 	for _, line := range c.LastWords {
 		said = append(said, plain.Clip(wire.Visible(line), 200))
@@ -166,23 +183,29 @@ func (c *agentCauses) text(p paint, now time.Time) string {
 // next says what will happen by itself, and what a person can do.
 func (c *agentCauses) next() []string {
 	name := plain.OneLine(c.Agent)
-	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name
+	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name+"     Its story: orchestrator events --agent "+name
 	var next []string
 	switch c.State {
 	case wire.StateBackoff:
 		next = []string{"It starts again in " + plain.MS(c.NextStartMS) + ". At once: " + start, logs}
 	case wire.StateFailed:
-		next = []string{"It is not tried again. When the cause is mended: " + start, logs}
+		next = []string{"It is not tried again. When the cause is mended: " + start}
+		if c.Starts > 0 {
+			next = append(next, logs)
+		}
 	case wire.StateExited:
 		next = []string{"It ended well, and is not started again by itself. Once more: " + start}
 	case wire.StateStopped:
 		next = []string{"It starts when somebody says so: " + start}
 	case wire.StateWaiting:
-		next = []string{"It starts when those it waits for are ready. Without them: orchestrator agent start --no-deps " + name}
+		next = c.nextOfWaiting(name)
 	case wire.StateStalled:
 		next = []string{logs, "Start it anew: orchestrator agent restart " + name}
 	case wire.StateRunning:
-		next = []string{name + " is " + standing(c.view) + "."}
+		next = append([]string{name + " is " + standing(c.view) + "."}, c.whySilent()...)
+		if len(c.Refused) > 0 {
+			next = append(next, "What its messages should look like: orchestrator schema")
+		}
 	default:
 		next = []string{"It is being started or stopped: orchestrator status"}
 	}

@@ -21,7 +21,7 @@ func (c *taskCauses) next() []string {
 	}
 	switch t.State {
 	case wire.TaskPending:
-		return c.nextOfPending(id)
+		return append(c.nextOfPending(id), c.lastHolder()...)
 	case wire.TaskAssigned:
 		return c.nextOfHeld("has been given it and has not begun", "Begin for it: orchestrator task start "+id)
 	case wire.TaskPlanning:
@@ -38,7 +38,7 @@ func (c *taskCauses) next() []string {
 	case wire.TaskNeedsHuman:
 		return c.nextOfQuestion(id)
 	case wire.TaskInReview:
-		return []string{"Somebody looks at its work."}
+		return c.nextOfReview(id)
 	}
 	return c.nextOfHeld("works on it", "Its story: orchestrator events --task "+id)
 }
@@ -123,6 +123,15 @@ func (c *taskCauses) nextOfPending(id string) []string {
 		next = append(next, "No such agent runs. Why: orchestrator why "+fitting[0])
 	}
 	return next
+}
+
+// lastHolder says where to look when the task came back from an agent.
+func (c *taskCauses) lastHolder() []string {
+	if n := len(c.Tried); n > 0 && c.Tried[n-1].Kind == wire.EventTaskRequeued && c.Tried[n-1].Agent != "" {
+		name := plain.OneLine(c.Tried[n-1].Agent)
+		return []string{"Why " + name + " has it no more: orchestrator why " + name}
+	}
+	return nil
 }
 
 // goesTo is "coder-0, as soon as it is idle", or "the first of coder-0, coder-1

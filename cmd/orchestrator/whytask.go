@@ -13,18 +13,19 @@ import (
 // taskCauses are why a task is as it is: for programs as they are, for people in
 // words.
 type taskCauses struct {
-	FormatVersion string       `json:"format_version"`
-	Task          whyTask      `json:"task"`
-	WaitsFor      []whyTask    `json:"waits_for"`  // directly
-	HeldUpBy      []whyTask    `json:"held_up_by"` // what those wait for in the end
-	Asks          string       `json:"asks"`
-	Agents        []whyFit     `json:"agents"` // of a pending task: those that fit first
-	Attempts      int          `json:"attempts"`
-	Tried         []tried      `json:"tried"`
-	Next          []string     `json:"next"` // what will happen, and what can be done
-	task          *taskSeen    // in full
-	status        *wire.Status // of everything
-	brought       bool         // its agent has the request for it
+	FormatVersion string            `json:"format_version"`
+	Task          whyTask           `json:"task"`
+	WaitsFor      []whyTask         `json:"waits_for"`  // directly
+	HeldUpBy      []whyTask         `json:"held_up_by"` // what those wait for in the end
+	Asks          string            `json:"asks"`
+	Agents        []whyFit          `json:"agents"` // of a pending task: those that fit first
+	Attempts      int               `json:"attempts"`
+	Tried         []tried           `json:"tried"`
+	Reviews       []wire.ReviewView `json:"reviews,omitzero"` // of one that is looked at
+	Next          []string          `json:"next"`             // what will happen, and what can be done
+	task          *taskSeen         // in full
+	status        *wire.Status      // of everything
+	brought       bool              // its agent has the request for it
 }
 
 // whyTask is a task in this story.
@@ -72,6 +73,9 @@ func (a *app) whyTask(ctx context.Context, d *door, find *finder, status *wire.S
 		if err := a.weighAgents(ctx, d, c); err != nil {
 			return err
 		}
+	}
+	if err := a.reviewsOf(ctx, d, c); err != nil {
+		return err
 	}
 	c.Next = c.next()
 	if a.flags.json {

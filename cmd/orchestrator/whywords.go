@@ -22,6 +22,7 @@ func (c *taskCauses) text(p paint, now time.Time) string {
 	if c.Attempts > 1 {
 		card.row("attempts", fmt.Sprint(c.Attempts))
 	}
+	card.rows("reviews", c.reviewLines(now))
 	card.tried("tried", c.Tried, now)
 	card.rows("next", c.Next)
 	return head + table(card.lines)

@@ -366,10 +366,14 @@ func cannotHold(err error, stateDir string) error {
 			details: map[string]any{"pid": busy.PID, "state_dir": stateDir},
 		}
 	}
-	return &failure{
+	f := &failure{
 		exit: exitNo, code: codeFailed, message: "Cannot start in " + stateDir + ": " + err.Error(),
-		because: []string{"Nothing was started."},
+		because: []string{"Nothing was started."}, hint: "Keep the state elsewhere: --state-dir DIR     or in the file: orchestrator { state_dir = … }",
 	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		f.hint = "Make room there: df -h " + quoteWord(stateDir) + "     Or keep the state elsewhere: --state-dir DIR"
+	}
+	return f
 }
 
 func busyDetail(busy *supervisor.BusyError) string {

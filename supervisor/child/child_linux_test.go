@@ -286,6 +286,11 @@ func TestStartRefusals(t *testing.T) {
 	headless := write("headless", "echo no first line\n", 0o755)
 	lost := write("lost", "#!/no/such/interpreter\n", 0o755)
 	write("local", "#!/bin/sh\n", 0o755)
+	windows := write("windows", "#!/bin/sh\r\necho\r\n", 0o755)
+	marked := write("marked", "\xef\xbb\xbf#!/bin/sh\n", 0o755)
+	empty := write("empty", "", 0o755)
+	elsewhere := write("elsewhere", "\x7fELF\x02 of another machine", 0o755)
+	python := write("agent.py", "print(1)\n", 0o755)
 	h, err := NewHost(Options{Home: dir})
 	require.NoError(t, err)
 	defer h.Close()
@@ -299,7 +304,15 @@ func TestStartRefusals(t *testing.T) {
 		"folder":           {Spec{Command: []string{dir}}, `is a folder`, ""},
 		"not executable":   {Spec{Command: []string{plain}}, `may not be executed`, "chmod"},
 		"no first line":    {Spec{Command: []string{headless}}, `is no program`, ""},
-		"lost interpreter": {Spec{Command: []string{lost}}, `interpreter`, ""},
+		"lost interpreter": {Spec{Command: []string{lost}}, `interpreter in its first line does not: "/no/such/interpreter"$`, ""},
+		"Windows lines":    {Spec{Command: []string{windows}}, `no interpreter is called "/bin/sh\\r": its lines end as on Windows`, `sed -i 's/\r$//' ` + windows},
+		"byte order mark":  {Spec{Command: []string{marked}}, `a byte order mark stands before its first line`, "without"},
+		"empty":            {Spec{Command: []string{empty}}, `it is empty`, ""},
+		"another machine":  {Spec{Command: []string{elsewhere}}, `no program for this machine`, ""},
+		"by its end":       {Spec{Command: []string{python}}, `such as #!/usr/bin/env python3$`, ""},
+		"forgot the end":   {Spec{Command: []string{"./agent"}}, `/agent" does not exist`, `did you mean "` + python},
+		"one word":         {Spec{Command: []string{"sh -c true"}}, `program not found: "sh -c true"`, `did you mean command = ["sh", "-c", "true"]?`},
+		"one word, a path": {Spec{Command: []string{"/bin/sh -c true"}}, `does not exist`, `["/bin/sh", "-c", "true"]`},
 		"no folder":        {Spec{Command: []string{"true"}, Dir: dir + "/gone"}, `its folder ".*/gone" does not exist`, ""},
 		"folder is a file": {Spec{Command: []string{"true"}, Dir: plain}, `its folder ".*" is a file`, ""},
 	} {

@@ -17,7 +17,14 @@ func find(command, dir string, env []string) (string, *StartError) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		return path, executable(path)
+		err := executable(path)
+		if err != nil && errors.Is(err, fs.ErrNotExist) {
+			err.Hint = oneWord(command, dir, env)
+			if name, ok := meantFile(path); ok {
+				err.Hint = fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(path), name))
+			}
+		}
+		return path, err
 	}
 	path := lookup(env, "PATH")
 	var refused *StartError
@@ -40,6 +47,7 @@ func find(command, dir string, env []string) (string, *StartError) {
 		Reason: fmt.Sprintf("program not found: %q is not on this agent's PATH (%s)", command, path),
 		Err:    fs.ErrNotExist,
 	}
+	e.Hint = oneWord(command, dir, env)
 	if executable(filepath.Join(dir, command)) == nil {
 		e.Hint = fmt.Sprintf("a file ./%s exists: did you mean %q?", command, "./"+command)
 	}

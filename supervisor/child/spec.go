@@ -144,12 +144,12 @@ func startError(path string, err error) *StartError {
 	case e.Temporary:
 		e.Reason = fmt.Sprintf("cannot start %q now: %v", path, err)
 	case errors.Is(err, unix.ENOEXEC):
-		e.Reason = fmt.Sprintf("%q is no program: a script needs a first line such as #!/bin/sh", path)
+		e.Reason, e.Hint = notAProgram(path)
 	case errors.Is(err, fs.ErrPermission):
 		e.Reason = fmt.Sprintf("%q may not be executed", path)
 		e.Hint = "chmod +x " + path
 	case errors.Is(err, fs.ErrNotExist):
-		e.Reason = fmt.Sprintf("%q exists, but the interpreter in its first line does not", path)
+		e.Reason, e.Hint = noInterpreter(path)
 	default:
 		e.Reason = fmt.Sprintf("cannot start %q: %v", path, err)
 	}

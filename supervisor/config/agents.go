@@ -190,7 +190,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 
 // checkAgent is what more than one attribute decides.
 func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
-	if _, ok := set["command"]; !ok {
+	if _, ok := set["command"]; !ok && !meansCommand(b) {
 		r.report(b.DefRange, Problem{
 			Code: "config/missing-attribute", Summary: "Missing attribute",
 			Detail: fmt.Sprintf("Agent %q has no command.", a.Block),

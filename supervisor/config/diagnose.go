@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -22,6 +23,9 @@ func (r *reader) diagnose(diags hcl.Diagnostics, code string, known *section) {
 			p.Severity = SeverityWarning
 		}
 		reword(&p, d)
+		if !r.rewordSyntax(&p, at) {
+			continue
+		}
 		if known != nil {
 			r.rewordBody(&p, d, at, known)
 		}
@@ -68,7 +72,7 @@ func (r *reader) rewordBody(p *Problem, d *hcl.Diagnostic, at hcl.Range, known *
 		name := r.nameAt(at)
 		p.Code, p.Summary = "config/unknown-attribute", "Unknown attribute"
 		p.Detail = fmt.Sprintf("%s has no attribute %q.", known.title, name)
-		p.Hint = didYouMean(name, known.names())
+		p.Hint = cmp.Or(placeOf(name, known), didYouMean(name, known.names()), known.listed())
 		if known.hasChild(name) {
 			p.Hint = fmt.Sprintf("It is a block: write %s { … } without =.", name)
 		}
@@ -76,13 +80,16 @@ func (r *reader) rewordBody(p *Problem, d *hcl.Diagnostic, at hcl.Range, known *
 		name := r.nameAt(at)
 		p.Code, p.Summary = "config/unknown-block", "Unknown block"
 		p.Detail = fmt.Sprintf("%s has no block %q.", known.title, name)
-		p.Hint = didYouMean(name, known.names())
+		p.Hint = cmp.Or(didYouMean(name, known.names()), known.listed())
 		if known.hasAttribute(name) {
 			p.Hint = fmt.Sprintf("It is an attribute: write %s = …", name)
 		}
 	case strings.HasPrefix(d.Summary, "Extraneous label"), strings.HasPrefix(d.Summary, "Missing name for"),
 		d.Summary == "Missing block label":
 		p.Code = "config/bad-label"
+		if named, ok := strings.CutPrefix(d.Summary, "Missing name for "); ok {
+			p.Detail, p.Hint = "", fmt.Sprintf("Each %s has a name: %s \"NAME\" { … }", named, named)
+		}
 	default:
 		p.Code = "config/bad-body"
 	}

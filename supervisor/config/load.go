@@ -40,6 +40,7 @@ func Load(file string, o Options) (*Config, Problems) {
 	r.functions = r.functionTable()
 
 	if body, ok := r.open(absolute, name, false); ok {
+		r.warnOfEmpty(body, name)
 		r.file(body)
 	}
 	for i := range r.problems {

@@ -131,7 +131,8 @@ func unknownRoot(t hcl.Traversal, sc *scope) Problem {
 		Summary: "Unknown reference",
 		Detail:  fmt.Sprintf("There is no %q; an expression may mention %s.", name, quotedList(slices.Sorted(maps.Keys(sc.roots)))),
 	}
-	if p.Hint = didYouMean(name, slices.Collect(maps.Keys(sc.roots))); p.Hint == "" && len(t) == 1 {
+	p.Hint = didYouMean(name, slices.Collect(maps.Keys(sc.roots)))
+	if len(t) == 1 { // a root is never mentioned alone
 		p.Hint = fmt.Sprintf("For the text itself use quotes: %q.", name)
 	}
 	return p

@@ -135,6 +135,11 @@ func (r *reader) parse(text []byte, name string, hidden bool) (hcl.Body, bool) {
 	src := &source{text: text, hidden: hidden}
 	r.sources[name] = src
 	isJSON := filepath.Ext(name) == ".json"
+	if p, ok := strange(text, isJSON); ok {
+		src.hidden = true // no line of it means anything
+		r.report(hcl.Range{Filename: name}, p)
+		return nil, false
+	}
 	if p, at, ok := excess(text, name, isJSON); ok {
 		r.report(at, p)
 		return nil, false

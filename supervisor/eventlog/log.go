@@ -96,6 +96,15 @@ func (e *TakenError) Error() string {
 // Is makes a TakenError an ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
 
+// NewerError says that a newer program wrote the file. Nothing was changed in it.
+type NewerError struct {
+	Schema, Known int64
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("it was written by a newer version: its schema is %d, this program knows up to %d", e.Schema, e.Known)
+}
+
 // ChainError says at which fact the chain is broken.
 type ChainError struct {
 	Seq   int64  // the first fact that cannot be trusted

@@ -126,7 +126,7 @@ func recognize(c connection) error {
 	case id != applicationID:
 		return errors.New("it is a database, but not an event log")
 	case version > schemaVersion:
-		return fmt.Errorf("it was written by a newer version: its schema is %d, this program knows up to %d", version, schemaVersion)
+		return &NewerError{Schema: version, Known: schemaVersion}
 	case version < 1:
 		return fmt.Errorf("its schema is %d, this program knows 1 to %d", version, schemaVersion)
 	}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a borrowed word is said to be here is a command that there is, and the
+// word is none.
+func TestBorrowedWordsLeadSomewhere(t *testing.T) {
+	root := (&app{}).rootCommand()
+	for word, m := range borrowed {
+		for _, line := range []string{m.alone, m.named, m.also} {
+			if line == "" {
+				continue
+			}
+			verb, _, err := root.Find(strings.Fields(line))
+			require.NoError(t, err, "%s: %s", word, line)
+			require.NotEqual(t, root, verb, "%s: %s", word, line)
+			require.False(t, verb.HasSubCommands() && len(strings.Fields(line)) > 1, "%s: %s", word, line)
+		}
+		verb, rest, err := root.Find(strings.Fields(word))
+		require.True(t, err != nil || len(rest) > 0, "%q is the verb %s", word, verb.CommandPath())
+	}
+}
+
+// A flag that is known by another name elsewhere is one that some verb has.
+func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
+	root := (&app{}).rootCommand()
+	for word, flag := range borrowedFlags {
+		found := false
+		for _, name := range append(verbNames(root), "bus poll") {
+			verb, _, err := root.Find(strings.Fields(name))
+			require.NoError(t, err)
+			found = found || verb.Flag(flag) != nil
+		}
+		require.True(t, found, "%s: --%s", word, flag)
+	}
+}
