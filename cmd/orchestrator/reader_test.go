@@ -199,6 +199,12 @@ func (r *reader) runOnCheckout(c typed) {
 	switch c.line {
 	case "go build -o orchestrator ./cmd/orchestrator": // shipped has done so
 		require.FileExists(r.t, r.program)
+	case "go install ./cmd/orchestrator":
+		install := exec.CommandContext(r.t.Context(), "go", strings.Fields(c.line)[1:]...)
+		install.Dir, install.Env = "../..", append(os.Environ(), "GOBIN="+filepath.Join(r.dir, "bin"))
+		text, err := install.CombinedOutput()
+		require.NoError(r.t, err, "%s", text)
+		require.FileExists(r.t, filepath.Join(r.dir, "bin", "orchestrator"))
 	case "go run ./cmd/orchestrator up --exit-when-idle":
 		r.runTeam(c.want)
 	case "go test -race ./...": // it runs this

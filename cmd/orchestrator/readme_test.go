@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,8 +28,9 @@ func TestQuickstart(t *testing.T) {
 func TestReadmeLinks(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
-	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(strings.ReplaceAll(string(text), "\n", " "), -1)
+	links := regexp.MustCompile(`(?:\]\(|src=")([^)"]+)[)"]`).FindAllStringSubmatch(strings.ReplaceAll(string(text), "\n", " "), -1)
 	require.Greater(t, len(links), 10)
+	require.Contains(t, string(text), `<img src=".github/demo.svg" width="720" alt="A terminal`, "a picture, in words too")
 	for _, link := range links {
 		file, anchor, _ := strings.Cut(link[1], "#")
 		page, err := filepath.Glob("../../" + file)
@@ -64,7 +66,8 @@ func TestReadmeIsComplete(t *testing.T) {
 func TestOneAgentForBoth(t *testing.T) {
 	page, err := os.ReadFile("help/agents.md")
 	require.NoError(t, err)
-	agent := fences(t, readme)[0]
+	all := fences(t, readme)
+	agent := all[slices.IndexFunc(all, func(block fence) bool { return block.file != "" })]
 	require.Equal(t, "agent.sh", agent.file)
 	require.Len(t, agent.lines, 5, "five lines of shell")
 	require.Contains(t, string(page), "\n```\n"+strings.Join(agent.lines, "\n")+"\n```\n")
