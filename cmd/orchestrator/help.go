@@ -82,7 +82,7 @@ Alone it lists the topics.`,
 }
 
 // help explains one thing. What is a topic and a command, such as session, is
-// the topic: the command has --help.
+// the topic, which says where the command is.
 func (a *app) help(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return a.showContents()
@@ -93,7 +93,7 @@ func (a *app) help(root *cobra.Command, args []string) error {
 			topic = also
 		}
 		if slices.Contains(topicNames(), topic) {
-			return a.showTopic(topic)
+			return a.showTopic(root, topic)
 		}
 	}
 	if verb, rest, err := root.Find(args); err == nil && verb != root && len(rest) == 0 {
@@ -112,13 +112,16 @@ func readTopic(topic string) (string, error) {
 	return string(text), nil
 }
 
-func (a *app) showTopic(topic string) error {
+func (a *app) showTopic(root *cobra.Command, topic string) error {
 	text, err := readTopic(topic)
 	if err != nil {
 		return err
 	}
 	if a.flags.json {
 		return a.document(page{FormatVersion: wire.FormatVersion, Topic: topic, Markdown: text})
+	}
+	if slices.Contains(verbNames(root), topic) {
+		text += "\nThe command of that name: orchestrator " + topic + " --help\n"
 	}
 	return a.print("%s", a.readable(text))
 }
