@@ -113,20 +113,6 @@ func sources(t *testing.T) []string {
 	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 }
 
-// The page on the environment has every variable that this package reads.
-func TestEveryVariableIsExplained(t *testing.T) {
-	page, err := topics.ReadFile("help/environment.md")
-	require.NoError(t, err)
-	read := regexp.MustCompile(`a\.env\("([A-Z_]+)"\)`)
-	for _, file := range sources(t) {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, match := range read.FindAllStringSubmatch(string(text), -1) {
-			require.Contains(t, string(page), "`"+match[1]+"`", file)
-		}
-	}
-}
-
 // What the manual tells people to type can be typed.
 func TestCommandsOfTheManualExist(t *testing.T) {
 	pages, err := filepath.Glob("help/*.md")

@@ -17,7 +17,7 @@ var codeHeads = []string{"Code", "Error code", "Reason"}
 
 // codePages are those that have such tables: the ones that say what to do come
 // last, as in an answer.
-var codePages = []string{"exit-codes", "http", "protocol", "delegation", "troubleshooting", "config-codes"}
+var codePages = []string{"exit-codes", "http", "protocol", "bus", "delegation", "troubleshooting", "config-codes"}
 
 // explained answers help CODE for programs.
 type explained struct {

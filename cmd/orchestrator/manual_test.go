@@ -172,6 +172,19 @@ func TestEveryOperationHasAnEntry(t *testing.T) {
 	}
 }
 
+func TestEveryToolHasAnEntry(t *testing.T) {
+	found := make(map[string]string)
+	for _, f := range shippedFiles(t, "wire") {
+		for text, node := range texts(&f) {
+			if f.path == "wire/tool.go" && strings.HasPrefix(text, "bus_") && !strings.Contains(text, " ") {
+				found[text] = f.at(node)
+			}
+		}
+	}
+	require.Len(t, found, 4)
+	has(t, "bus", quotedWord, found)
+}
+
 // Every code has its cause and its cure, by the name that somebody has read.
 func TestEveryCodeHasAnEntry(t *testing.T) {
 	all, err := codeEntries()
@@ -194,15 +207,12 @@ func TestEveryCodeHasAnEntry(t *testing.T) {
 	for _, c := range wireCodes(t) {
 		heard, _ := heardCode(t, c.code)
 		explains(heard, "wire/error.go")
-		explains(string(c.code), "wire/error.go")
+	}
+	for code, from := range codesAnywhere(t) {
+		explains(code, from)
 	}
 	for _, reason := range reasonsOfTheCode(t) {
 		explains(reason, "a reason")
-	}
-	for name, value := range constants(t) {
-		if strings.HasPrefix(name, "code") {
-			explains(strings.Trim(value, `"`), name)
-		}
 	}
 	for code, from := range faultCodes(t) {
 		explains(code, from)
@@ -212,6 +222,40 @@ func TestEveryCodeHasAnEntry(t *testing.T) {
 		explains(code, from)
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(codes)), rowsOf(t, "config-codes"))
+}
+
+// codesAnywhere are the constants of type wire.Code, those of the doors and of the
+// command line too, and the numbers of calls of tools.
+func codesAnywhere(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for _, f := range shippedFiles(t, "wire", "handlers/...", "supervisor/...", "cmd/...") {
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			if number, ok := spec.Values[0].(*ast.UnaryExpr); ok && strings.HasPrefix(spec.Names[0].Name, "rpc") {
+				found["-"+number.X.(*ast.BasicLit).Value] = f.at(n)
+			}
+			switch of := spec.Type.(type) {
+			case *ast.Ident:
+				ok = of.Name == "Code" && f.folder == "wire"
+			case *ast.SelectorExpr:
+				ok = of.Sel.Name == "Code"
+			default:
+				ok = false
+			}
+			if ok {
+				found[spelled(spec.Values[0])] = f.at(n)
+			}
+			return true
+		})
+	}
+	require.Contains(t, found, "not_running")
+	require.Contains(t, found, "method")
+	require.Contains(t, found, "-32601")
+	return found
 }
 
 // faultCodes are those that whoever hands work on may be told.

@@ -72,16 +72,3 @@ func TestOneAgentForBoth(t *testing.T) {
 	require.Len(t, agent.lines, 5, "five lines of shell")
 	require.Contains(t, string(page), "\n```\n"+strings.Join(agent.lines, "\n")+"\n```\n")
 }
-
-// What can be refused is explained to people: every code and every reason.
-func TestEveryRefusalIsExplained(t *testing.T) {
-	page, err := topics.ReadFile("help/troubleshooting.md")
-	require.NoError(t, err)
-	for _, c := range wireCodes(t) {
-		code, _ := heardCode(t, c.code)
-		require.Contains(t, string(page), "\n| `"+code+"` | ")
-	}
-	for _, reason := range reasonsOfTheCode(t) {
-		require.Contains(t, string(page), "\n| `"+reason+"` | ")
-	}
-}
