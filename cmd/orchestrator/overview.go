@@ -40,6 +40,7 @@ func overview(root *cobra.Command, p paint) string {
 	b.WriteString(`
   orchestrator init          write a first orchestrator.hcl here
   orchestrator up            run it
-  orchestrator help TOPIC    ` + strings.Join(topicNames(), ", ") + "\n")
+  orchestrator help          the manual: quickstart, config, troubleshooting, …
+`)
 	return b.String()
 }

@@ -76,7 +76,11 @@ func readableBlock(lines []string, p paint, width int) string {
 	return wrapped(strings.Join(lines, " "), "", "", width)
 }
 
-// readableTable aligns the columns; the last one is wrapped where it is.
+// leastWide is the least that the last column of a table is laid out in.
+const leastWide = 24
+
+// readableTable aligns the columns; the last one is wrapped where it is. Where
+// there is no room for that, each row is a paragraph of its own.
 func readableTable(lines []string, p paint, width int) string {
 	var rows [][]string
 	var widths []int
@@ -93,6 +97,13 @@ func readableTable(lines []string, p paint, width int) string {
 		}
 		rows = append(rows, row)
 	}
+	taken := 2
+	for _, wide := range widths[:len(widths)-1] {
+		taken += wide + 2
+	}
+	if width-taken < leastWide {
+		return stacked(rows, width)
+	}
 	var b strings.Builder
 	for n, row := range rows {
 		head := "  "
@@ -104,6 +115,21 @@ func readableTable(lines []string, p paint, width int) string {
 			line = p.dim(strings.TrimRight(line, "\n")) + "\n"
 		}
 		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// stacked is a table whose rows are too wide for a line: each begins with its
+// first text, and says what the others are.
+func stacked(rows [][]string, width int) string {
+	var b strings.Builder
+	for _, row := range rows[1:] {
+		b.WriteString(wrapped(row[0], "  ", "  ", width))
+		for i, field := range row[1:] {
+			if field != "" && i+1 < len(rows[0]) {
+				b.WriteString(wrapped(field, "    "+rows[0][i+1]+": ", "      ", width))
+			}
+		}
 	}
 	return b.String()
 }

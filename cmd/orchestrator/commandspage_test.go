@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// The page of commands is made of the command line itself.
+func TestCommandsPage(t *testing.T) {
+	pageIs(t, "help/commands.md", commandsPage(), "TestCommandsPage")
+}
+
+// pageIs compares a page that is generated with the one that is there, or writes
+// it anew.
+func pageIs(t *testing.T, file, fresh, test string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(fresh), 0o644))
+		return
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	has, should := strings.Split(string(text), "\n"), strings.Split(fresh, "\n")
+	hint := fmt.Sprintf("mend it with: go test ./cmd/orchestrator -run %s -update", test)
+	for i := range min(len(has), len(should)) {
+		require.Equal(t, should[i], has[i], "%s:%d\n%s", file, i+1, hint)
+	}
+	require.Equal(t, len(should), len(has), hint)
+}
+
+func commandsPage() string {
+	root := testApp().rootCommand()
+	var b strings.Builder
+	b.WriteString("# Commands\n\n<!-- Made by TestCommandsPage -update -->\n")
+	b.WriteString("Every command, with its flags. `orchestrator COMMAND --help` says more of one, and\n`orchestrator` alone has them all on a screen.\n")
+	b.WriteString("\n## Flags of every command\n\n" + flagTable(root.PersistentFlags()))
+	eachVerb(root, func(verb *cobra.Command) {
+		path := strings.TrimPrefix(verb.CommandPath(), "orchestrator ")
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```\n%s\n```\n", path, verb.Short, useLine(verb))
+		if own, _ := flagsOf(verb); own.HasFlags() {
+			b.WriteString("\n" + flagTable(own))
+		}
+		fmt.Fprintf(&b, "\n```\n%s\n```\n", strings.TrimRight(unindented(verb.Example), "\n"))
+	})
+	return b.String()
+}
+
+// flagTable is a row for each flag. A default that says nothing is left out.
+func flagTable(set *pflag.FlagSet) string {
+	var b strings.Builder
+	b.WriteString("| Flag | Default | What it does |\n|---|---|---|\n")
+	set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden || flag.Name == "help" {
+			return
+		}
+		value, usage := pflag.UnquoteUsage(flag)
+		name := "--" + flag.Name
+		if flag.Shorthand != "" {
+			name = "-" + flag.Shorthand + ", " + name
+		}
+		if value != "" && flag.NoOptDefVal == "" {
+			name += " " + value
+		}
+		standard := flag.DefValue
+		if standard == "false" || standard == "[]" || standard == "0" {
+			standard = ""
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", coded(name), coded(standard), strings.ReplaceAll(usage, "|", `\|`))
+	})
+	return b.String()
+}
+
+// coded is a word as it stands in a table.
+func coded(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(word, "|", `\|`) + "`"
+}
+
+// unindented is text without the two blanks that examples begin with on a screen.
+func unindented(text string) string {
+	return regexp.MustCompile("(?m)^  ").ReplaceAllString(text, "")
+}
+
+// Every verb and every flag has its entry: whoever finds one way to write the page
+// must not lose any.
+func TestEveryFlagHasAnEntry(t *testing.T) {
+	page, err := readTopic("commands")
+	require.NoError(t, err)
+	root := testApp().rootCommand()
+	parts := make(map[string]string)
+	for part := range strings.SplitSeq(page, "\n## ") {
+		title, body, _ := strings.Cut(part, "\n")
+		parts[title] = body
+	}
+	verbs, flags := 0, 0
+	eachVerb(root, func(verb *cobra.Command) {
+		verbs++
+		part, ok := parts[strings.TrimPrefix(verb.CommandPath(), "orchestrator ")]
+		require.True(t, ok, verb.CommandPath())
+		verb.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
+			if !flag.Hidden && flag.Name != "help" {
+				flags++
+				require.Regexp(t, "(?m)^\\| `(-., )?--"+flag.Name+"[ `]", part, verb.CommandPath())
+			}
+		})
+	})
+	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		require.Regexp(t, "(?m)^\\| `(-., )?--"+flag.Name+"[ `]", parts["Flags of every command"])
+	})
+	require.Greater(t, verbs, 50)
+	require.Greater(t, flags, 100)
+}

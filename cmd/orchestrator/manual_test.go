@@ -1,0 +1,334 @@
+package main
+
+import (
+	"go/ast"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+)
+
+// The manual has an entry for everything that somebody may look up. What there is
+// is read off the code, so that what is new and not explained is found here.
+
+// has says which words a page lacks, and where in the code they are.
+func has(t *testing.T, topic string, form func(word string) string, words map[string]string) {
+	t.Helper()
+	page, err := readTopic(topic)
+	require.NoError(t, err)
+	for word, from := range words {
+		if !regexp.MustCompile("(?m)" + form(regexp.QuoteMeta(word))).MatchString(page) {
+			t.Errorf("%s: %s has no entry in help/%s.md", from, word, topic)
+		}
+	}
+}
+
+// The forms of entries: a word by itself, and one that begins a row.
+func quotedWord(word string) string { return "`" + word + "`" }
+func firstInRow(word string) string { return "^\\| [^|]*`" + word + "`" }
+func bareWord(word string) string   { return "\\b" + word + "\\b" }
+
+// rowsOf are the words that the rows of a page begin with.
+func rowsOf(t *testing.T, topic string) (words []string) {
+	t.Helper()
+	page, err := readTopic(topic)
+	require.NoError(t, err)
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(page, -1) {
+		words = append(words, row[1])
+	}
+	return words
+}
+
+// texts are the literals of a file.
+func texts(f *goFile) map[string]ast.Node {
+	found := make(map[string]ast.Node)
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		if literal, ok := n.(*ast.BasicLit); ok && spelled(literal) != "" {
+			found[spelled(literal)] = literal
+		}
+		return true
+	})
+	return found
+}
+
+// shippedFiles are those that the program is made of.
+func shippedFiles(t *testing.T, folders ...string) []goFile {
+	t.Helper()
+	files := slices.DeleteFunc(goFiles(t), func(f goFile) bool { return f.test || !matches(folders, f.folder) })
+	require.NotEmpty(t, files)
+	return files
+}
+
+// environs are names of variables that somebody may set, or look for.
+var environs = regexp.MustCompile(`^((ORC|OTEL|XDG)_[A-Z_]*[A-Z]|NO_COLOR|TERM|NOTIFY_SOCKET|PAGER|EDITOR|BROWSER|TRACEPARENT)$`)
+
+func TestEveryVariableHasAnEntry(t *testing.T) {
+	found := make(map[string]string)
+	for _, f := range shippedFiles(t, "cmd/...", "supervisor/...", "agents/...", "handlers/...") {
+		for text, node := range texts(&f) {
+			if environs.MatchString(text) {
+				found[text] = f.at(node)
+			}
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool { // and what is asked for by name, whatever it is called
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			switch name := spelled(call.Args[len(call.Args)-1]); called(n) {
+			case "os.Getenv", "os.LookupEnv", "a.env":
+				found[name] = f.at(n)
+			}
+			return true
+		})
+	}
+	delete(found, "") // those that are asked for in another's name
+	require.Greater(t, len(found), 20)
+	has(t, "environment", quotedWord, found)
+	for _, name := range rowsOf(t, "environment") { // nothing is explained that nobody reads or sets
+		if strings.HasPrefix(name, "ORC_") && name != "ORC_VAR_name" {
+			require.Contains(t, found, name)
+		}
+	}
+}
+
+func TestEverySignalHasAnEntry(t *testing.T) {
+	found := make(map[string]string)
+	for _, f := range shippedFiles(t, "cmd/orchestrator") {
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(selector.Sel.Name, "SIG") {
+				found[selector.Sel.Name] = f.at(n)
+			}
+			return true
+		})
+	}
+	require.Greater(t, len(found), 5)
+	has(t, "signals", bareWord, found)
+}
+
+func TestEveryFigureHasAnEntry(t *testing.T) {
+	found := make(map[string]string)
+	for _, f := range shippedFiles(t, "supervisor/telemetry") {
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if to, ok := n.Fun.(*ast.Ident); ok && to.Name == "describe" {
+					found[spelled(n.Args[0])] = f.at(n)
+				}
+			case *ast.CompositeLit:
+				if name := member(n, "Name"); name != nil && member(n, "Namespace") != nil {
+					found[spelled(name)] = f.at(n)
+				}
+			}
+			return true
+		})
+	}
+	require.Greater(t, len(found), 15)
+	has(t, "http", firstInRow, found)
+}
+
+// member is what a literal has under a name.
+func member(literal *ast.CompositeLit, name string) ast.Expr {
+	for _, item := range literal.Elts {
+		if pair, ok := item.(*ast.KeyValueExpr); ok {
+			if key, ok := pair.Key.(*ast.Ident); ok && key.Name == name {
+				return pair.Value
+			}
+		}
+	}
+	return nil
+}
+
+func TestEveryKindOfEventHasAnEntry(t *testing.T) {
+	found := make(map[string]string)
+	for _, f := range shippedFiles(t, "wire") {
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if ok && f.path == "wire/views.go" && len(spec.Values) == 1 && strings.HasPrefix(spec.Names[0].Name, "Event") {
+				found[spelled(spec.Values[0])] = f.at(n)
+			}
+			return true
+		})
+	}
+	require.Greater(t, len(found), 80)
+	has(t, "events", firstInRow, found)
+	require.Len(t, rowsOf(t, "events"), len(found), "a row for what there is not, or two for one")
+}
+
+func TestEveryOperationHasAnEntry(t *testing.T) {
+	protocol, err := readTopic("protocol")
+	require.NoError(t, err)
+	routes, err := readTopic("routes")
+	require.NoError(t, err)
+	for _, o := range handlers.Operations() {
+		require.Contains(t, protocol, "\n### request:"+o.Name+"\n")
+		require.Contains(t, protocol, "\n| `"+o.Name+"` |")
+		require.Contains(t, routes, "\n| `POST /api/v1/operations/"+o.Name+"` |")
+	}
+}
+
+func TestEveryToolHasAnEntry(t *testing.T) {
+	found := make(map[string]string)
+	for _, f := range shippedFiles(t, "wire") {
+		for text, node := range texts(&f) {
+			if f.path == "wire/tool.go" && strings.HasPrefix(text, "bus_") && !strings.Contains(text, " ") {
+				found[text] = f.at(node)
+			}
+		}
+	}
+	require.Len(t, found, 4)
+	has(t, "bus", quotedWord, found)
+}
+
+// Every code has its cause and its cure, by the name that somebody has read.
+func TestEveryCodeHasAnEntry(t *testing.T) {
+	all, err := codeEntries()
+	require.NoError(t, err)
+	explains := func(code, from string) {
+		t.Helper()
+		heads := make(map[string]bool)
+		for _, e := range all {
+			if e.Code == code {
+				heads[e.Head] = true
+			}
+		}
+		if !heads["What it means"] && !heads["What is wrong"] {
+			t.Errorf("%s: no page says what %s means", from, code)
+		}
+		if !heads["What to do"] {
+			t.Errorf("%s: no page says what to do about %s", from, code)
+		}
+	}
+	for _, c := range wireCodes(t) {
+		heard, _ := heardCode(t, c.code)
+		explains(heard, "wire/error.go")
+	}
+	for code, from := range codesAnywhere(t) {
+		explains(code, from)
+	}
+	for _, reason := range reasonsOfTheCode(t) {
+		explains(reason, "a reason")
+	}
+	for code, from := range faultCodes(t) {
+		explains(code, from)
+	}
+	codes := configCodes(t)
+	for code, from := range codes {
+		explains(code, from)
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(codes)), rowsOf(t, "config-codes"))
+}
+
+// codesAnywhere are the constants of type wire.Code, those of the doors and of the
+// command line too, and the numbers of calls of tools.
+func codesAnywhere(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for _, f := range shippedFiles(t, "wire", "handlers/...", "supervisor/...", "cmd/...") {
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			if number, ok := spec.Values[0].(*ast.UnaryExpr); ok && strings.HasPrefix(spec.Names[0].Name, "rpc") {
+				found["-"+number.X.(*ast.BasicLit).Value] = f.at(n)
+			}
+			switch of := spec.Type.(type) {
+			case *ast.Ident:
+				ok = of.Name == "Code" && f.folder == "wire"
+			case *ast.SelectorExpr:
+				ok = of.Sel.Name == "Code"
+			default:
+				ok = false
+			}
+			if ok {
+				found[spelled(spec.Values[0])] = f.at(n)
+			}
+			return true
+		})
+	}
+	require.Contains(t, found, "not_running")
+	require.Contains(t, found, "method")
+	require.Contains(t, found, "-32601")
+	return found
+}
+
+// faultCodes are those that whoever hands work on may be told.
+func faultCodes(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for _, f := range shippedFiles(t, "wire") {
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if ok && len(spec.Values) == 1 && strings.HasPrefix(spec.Names[0].Name, "Fault") && spelled(spec.Values[0]) != "" {
+				found[spelled(spec.Values[0])] = f.at(n)
+			}
+			return true
+		})
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+// madeCodes are those of mistakes in the file whose end is made: by the block, or
+// by what an expression mentions.
+var madeCodes = map[string][]string{
+	"config/duplicate-": {"variable", "secret", "agent", "member", "repo"},
+	"config/unknown-":   {"variable", "local", "secret", "path", "attribute-of-self"},
+}
+
+// configCodes are the codes of mistakes in the file, and where they are told.
+func configCodes(t *testing.T) map[string]string {
+	t.Helper()
+	codes, made := make(map[string]string), 0
+	for _, f := range shippedFiles(t, "supervisor/config") {
+		for text, node := range texts(&f) {
+			if strings.HasPrefix(text, "config/") && !strings.HasSuffix(text, "-") && text != "config/" {
+				codes[text] = f.at(node)
+			}
+			for _, end := range madeCodes[text] {
+				codes[text+end] = f.at(node)
+			}
+			if strings.HasPrefix(text, "config/") && strings.HasSuffix(text, "-") {
+				made++
+				require.NotEmpty(t, madeCodes[text], f.at(node))
+			}
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if to, ok := call.Fun.(*ast.SelectorExpr); ok && to.Sel.Name == "reject" {
+				require.NotEmpty(t, spelled(call.Args[0]), f.at(n))
+				codes["config/"+spelled(call.Args[0])] = f.at(n)
+			}
+			return true
+		})
+	}
+	require.Len(t, madeCodes, made)
+	require.Greater(t, len(codes), 50)
+	return codes
+}
+
+// Every exit code is there, and no other.
+func TestNoExitCodeIsMadeUp(t *testing.T) {
+	page, err := readTopic("exit-codes")
+	require.NoError(t, err)
+	known := []string{"126", "127"} // run: what env and shells say of a program that is not there
+	for name, value := range constants(t) {
+		if strings.HasPrefix(name, "exit") {
+			known = append(known, value)
+		}
+	}
+	var said []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(page, -1) {
+		said = append(said, row[1])
+	}
+	require.ElementsMatch(t, known, said)
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every block of the README and of the quickstart is run, each by the rule of its
+// kind:
+//
+//   - One with the name of a file above it is that file, in a folder of its own; a
+//     configuration must be valid, and a program in Go, Python or TypeScript is an
+//     agent that does a task.
+//   - A console block is commands, each after a $, and what they print.
+//   - Commands on the checkout are known here, one by one.
+//   - A diagram is left alone.
+//
+// What is printed is compared line by line, in any order. Times, ids, process
+// numbers and durations are any; … stands for anything, and alone on a line for
+// further lines. People look twice, so a command that only looks may do so again.
+
+// fence is one block of a page.
+type fence struct {
+	lang  string
+	file  string // whose text it is
+	lines []string
+}
+
+var fileAbove = regexp.MustCompile("^`([\\w./]+)`:$")
+
+// fences takes a page apart.
+func fences(t *testing.T, page string) (found []fence) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	var inside *fence
+	above := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		lang, marks := strings.CutPrefix(line, "```")
+		switch {
+		case marks && inside == nil:
+			inside = &fence{lang: lang}
+			if name := fileAbove.FindStringSubmatch(above); name != nil {
+				inside.file = name[1]
+			}
+		case marks:
+			found, inside, above = append(found, *inside), nil, ""
+		case inside != nil:
+			inside.lines = append(inside.lines, line)
+		case line != "":
+			above = line
+		}
+	}
+	return found
+}
+
+// reader does what a reader of the README would.
+type reader struct {
+	t       *testing.T
+	program string
+	dir     string
+}
+
+// reads does all that stands on a page.
+func (r *reader) reads(page string) {
+	r.t.Helper()
+	for _, block := range fences(r.t, page) {
+		switch text := strings.Join(block.lines, "\n"); {
+		case block.file != "":
+			r.write(block.file, text+"\n")
+		case block.lang == "console":
+			for _, c := range commandsOf(block.lines) {
+				r.run(c)
+			}
+		case strings.Contains(text, "$ "):
+			for _, c := range commandsOf(block.lines) {
+				r.runOnCheckout(c)
+			}
+		default:
+			require.Contains(r.t, text, "─", "no rule runs this block")
+		}
+	}
+}
+
+// newReader has the program at hand, and makes a folder to work in. Its name is
+// in what the README shows.
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	program, err := shipped()
+	require.NoError(t, err)
+	top, err := os.MkdirTemp("", "orc") // a socket needs a short path
+	require.NoError(t, err)
+	r := &reader{t: t, program: program, dir: filepath.Join(top, "shop")}
+	require.NoError(t, os.Mkdir(r.dir, 0o700))
+	t.Cleanup(func() {
+		down, cancel := context.WithTimeout(context.Background(), time.Minute) // after a failure something may run
+		defer cancel()
+		_ = r.command(down, r.dir, "orchestrator down").Run()
+		require.NoError(t, os.RemoveAll(top))
+	})
+	return r
+}
+
+// command is a line for the shell, with the program at hand.
+func (r *reader) command(ctx context.Context, dir, line string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Dir = dir
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "ORC_") && !strings.HasPrefix(entry, "PATH=") && !strings.HasPrefix(entry, "NOTIFY_SOCKET=") {
+			cmd.Env = append(cmd.Env, entry)
+		}
+	}
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(r.program)+":"+os.Getenv("PATH"))
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
+func (r *reader) write(file, text string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, file)
+	require.NoError(r.t, os.WriteFile(path, []byte(text), 0o600))
+	switch filepath.Ext(file) {
+	case ".hcl":
+		r.do("orchestrator validate -q")
+	case ".go", ".py", ".ts":
+		r.agent(path)
+		require.NoError(r.t, os.Remove(path))
+	case ".sh":
+		r.do("sh -n " + file)
+	default:
+		require.Fail(r.t, "no rule for the file "+file)
+	}
+}
+
+// do runs a line that must do well, and returns what it printed.
+func (r *reader) do(line string) string {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
+	text, err := r.command(ctx, r.dir, line).CombinedOutput()
+	require.NoError(r.t, err, "$ %s\n%s", line, text)
+	return string(text)
+}
+
+// typed is a command, and what it prints.
+type typed struct {
+	line string
+	want []string
+}
+
+func commandsOf(lines []string) (found []typed) {
+	for _, line := range lines {
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
+			found = append(found, typed{line: command})
+		} else if len(found) > 0 {
+			last := &found[len(found)-1]
+			last.want = append(last.want, line)
+		}
+	}
+	return found
+}
+
+// looking is a command that changes nothing. What it is to show may be on its way.
+var looking = regexp.MustCompile(`^orchestrator (status|why|logs|events|inbox$|task (ls|show) )`)
+
+// run runs a command and compares what it prints.
+func (r *reader) run(c typed) {
+	r.t.Helper()
+	patience, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
+	for {
+		said := strings.Split(strings.TrimSuffix(r.do(c.line), "\n"), "\n")
+		if len(said) == 1 && said[0] == "" {
+			said = nil
+		}
+		missing, extra := compared(c.want, said)
+		if len(missing)+len(extra) == 0 {
+			return
+		}
+		if !looking.MatchString(c.line) || patience.Err() != nil {
+			require.Empty(r.t, missing, "$ %s\nprinted\n%s", c.line, strings.Join(said, "\n"))
+			require.Empty(r.t, extra, "$ %s\nprinted\n%s", c.line, strings.Join(said, "\n"))
+		}
+	}
+}
+
+// runOnCheckout runs what a reader runs in the repository.
+func (r *reader) runOnCheckout(c typed) {
+	r.t.Helper()
+	switch c.line {
+	case "go build -o orchestrator ./cmd/orchestrator": // shipped has done so
+		require.FileExists(r.t, r.program)
+	case "go install ./cmd/orchestrator":
+		install := exec.CommandContext(r.t.Context(), "go", strings.Fields(c.line)[1:]...)
+		install.Dir, install.Env = "../..", append(os.Environ(), "GOBIN="+filepath.Join(r.dir, "bin"))
+		text, err := install.CombinedOutput()
+		require.NoError(r.t, err, "%s", text)
+		require.FileExists(r.t, filepath.Join(r.dir, "bin", "orchestrator"))
+	case "go run ./cmd/orchestrator up --exit-when-idle":
+		r.runTeam(c.want)
+	case "go test -race ./...": // it runs this
+		script, err := os.ReadFile("../../.ci/run")
+		require.NoError(r.t, err)
+		require.Contains(r.t, string(script), `command=$(sed -n 's/^\$ \(go test .*\)$/\1/p' README.md)`)
+		require.Contains(r.t, string(script), "\neval \"$command\"\n")
+	default:
+		require.Fail(r.t, "no rule for the command "+c.line)
+	}
+}
+
+// runTeam runs the team of the repository to its end, which is a good one.
+func (r *reader) runTeam(want []string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := r.command(ctx, "../..", `exec orchestrator up --exit-when-idle --state-dir "$STATE"`)
+	cmd.Env = append(cmd.Env, "STATE="+filepath.Join(r.dir, "team"), "ORC_VAR_pace=0.1", "ORC_VAR_patience=500ms")
+	text, err := cmd.CombinedOutput()
+	require.NoError(r.t, err, "%s", text)
+	missing, _ := compared(want, strings.Split(string(text), "\n"))
+	require.Empty(r.t, missing, "the team said\n%s", text)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+	"github.com/stretchr/testify/require"
+)
+
+// agent has a program do a task, with the SDK for its language.
+func (r *reader) agent(source string) {
+	r.t.Helper()
+	switch filepath.Ext(source) {
+	case ".go":
+		r.works(r.built(source))
+	case ".py":
+		if python := r.runtime("python3"); python != "" {
+			sdk, err := filepath.Abs("../../agents/python")
+			require.NoError(r.t, err)
+			r.works("env", "PYTHONPATH="+sdk, python, source)
+		}
+	case ".ts":
+		if node := r.runtime("node"); node != "" {
+			r.works(node, r.bundled(source))
+		}
+	}
+}
+
+// runtime is where a language is run, or "" where it is not; who checks changes
+// must have it.
+func (r *reader) runtime(name string) string {
+	r.t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil && os.Getenv("CI") == "" {
+		r.t.Logf("AN EXAMPLE OF THE README IS NOT TESTED: %v (with $CI set this fails)", err)
+		return ""
+	}
+	require.NoError(r.t, err)
+	return path
+}
+
+// works has an agent do a task, and looks at what came of it.
+func (r *reader) works(command ...string) {
+	r.t.Helper()
+	words, err := json.Marshal(command)
+	require.NoError(r.t, err)
+	hcl := fmt.Sprintf("orchestrator {\n  state_dir = \".one\"\n}\nagent \"one\" {\n  command = %s\n}\n", words)
+	require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, "one.hcl"), []byte(hcl), 0o600))
+	r.do("orchestrator up -d -c one.hcl")
+	id := strings.TrimSpace(r.do(`orchestrator task add "Say hello" -c one.hcl --wait -q`))
+	require.Contains(r.t, r.do("orchestrator task show -c one.hcl --json "+id), `"summary":"hello, Say hello"`)
+	r.do("orchestrator down -c one.hcl")
+}
+
+// built is a program in Go, as if its source stood in this module.
+func (r *reader) built(source string) string {
+	r.t.Helper()
+	there, err := filepath.Abs("../../fixtures/ofreadme/main.go")
+	require.NoError(r.t, err)
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {there: source}})
+	require.NoError(r.t, err)
+	plan, program := filepath.Join(r.dir, "overlay.json"), filepath.Join(r.dir, "agent")
+	require.NoError(r.t, os.WriteFile(plan, overlay, 0o600))
+	build := exec.CommandContext(r.t.Context(), "go", "build", "-overlay", plan, "-o", program, "./fixtures/ofreadme")
+	build.Dir = "../.."
+	text, err := build.CombinedOutput()
+	require.NoError(r.t, err, "%s", text)
+	return program
+}
+
+// bundled is a program in TypeScript as JavaScript, with the SDK in it.
+func (r *reader) bundled(source string) string {
+	r.t.Helper()
+	sdk, err := filepath.Abs("../../agents/typescript/src/index.ts")
+	require.NoError(r.t, err)
+	program := filepath.Join(r.dir, "agent.mjs")
+	built := api.Build(api.BuildOptions{
+		EntryPoints: []string{source}, Outfile: program, Write: true, Bundle: true,
+		Alias:    map[string]string{"@orchestrator/agent": sdk},
+		Format:   api.FormatESModule,
+		Platform: api.PlatformNode,
+		Target:   api.ES2022,
+	})
+	require.Empty(r.t, built.Errors)
+	require.Empty(r.t, built.Warnings)
+	return program
+}
