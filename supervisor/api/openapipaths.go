@@ -154,6 +154,13 @@ var listWords = map[string]struct {
 		{name: "until", words: "Only lines before this time."},
 		{name: "follow", words: "Whether to go on with those to come.", of: []string{"true", "false"}},
 	}},
+	"messages": {summary: "What actors have written to each other, oldest first", line: "mail", query: []parameter{
+		{name: "since", words: "Only messages after this number."},
+		{name: "n", words: "At most so many of the latest."},
+		{name: "topic", words: "Only messages on topics that match this pattern."},
+		{name: "actor", words: "Only messages from or to this actor."},
+		{name: "follow", words: "Whether to go on with those to come.", of: []string{"true", "false"}},
+	}},
 }
 
 func (d *Door) listEndpoint(name string) *endpoint {
@@ -169,7 +176,7 @@ func (d *Door) pipeEndpoint(name string) *endpoint {
 	delete(responses, "200")
 	responses["101"] = openResponse{Description: "The connection carries something else from now on: Upgrade: " + PipeProtocol + "."}
 	return &endpoint{
-		ID: name, Summary: "Give the connection over", Tags: []string{tagDoor}, Security: security(byToken),
+		ID: name, Summary: "Join as an agent: the connection carries its lines from then on", Tags: []string{tagDoor}, Security: security(byToken),
 		Description: "For those who run where the orchestrator does, at its unix socket.", Responses: responses,
 	}
 }
