@@ -113,7 +113,7 @@ func (a *app) runAlone(t *team, name string, rules []scripted) error {
 	case forced != 0:
 		return answered(forced)
 	case fate.refused != nil:
-		return fate.refused
+		return a.meantAgent(failureOf(fate.refused), name)
 	case all && show.unread:
 		return answered(exitBrokenPipe)
 	case failed && fate.exit != exitOK:
@@ -122,6 +122,20 @@ func (a *app) runAlone(t *team, name string, rules []scripted) error {
 		return answered(exitNo)
 	}
 	return err
+}
+
+// meantAgent adds to why there is no such program that an agent of the file is
+// called so.
+func (a *app) meantAgent(f *failure, name string) *failure {
+	file, err := config.Find(a.dir, a.flags.config, a.environ)
+	if f.exit != exitNoProgram || err != nil {
+		return f
+	}
+	c, _ := config.Load(file, a.options())
+	if c != nil && knowAgents(c, []string{name}) == nil {
+		f.hint = fmt.Sprintf("%s is an agent of %s. Start it: orchestrator up %s", name, file, name)
+	}
+	return f
 }
 
 // piece is how much of stdin is passed on at once where there is no line end.

@@ -227,7 +227,17 @@ func agentRow(v wire.AgentView, p paint) []cell {
 	} else {
 		row = append(row, figure("-"), figure("-"))
 	}
-	return append(row, text(note(v)))
+	return append(row, text(cmp.Or(note(v), silence(&v))))
+}
+
+// silence tells of an agent that has run for long without a word. Many have
+// nothing to say before there is work, so it is no more than told.
+func silence(v *wire.AgentView) string {
+	const long = time.Minute
+	if v.State != wire.StateRunning || v.PID == 0 || v.Output.Bytes > 0 || v.UpMS < long.Milliseconds() {
+		return ""
+	}
+	return "not heard of yet: orchestrator why " + wire.Visible(v.Name)
 }
 
 // taskCell is what an agent works on; of several the one that is furthest.

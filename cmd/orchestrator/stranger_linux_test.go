@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stranger is a place from which the program runs as somebody who may not do what
+// the owner of the test may: as another user where we are root, whom no mode of a
+// file keeps out.
+type stranger struct {
+	t            *testing.T
+	dir, program string
+}
+
+func newStranger(t *testing.T) *stranger {
+	t.Helper()
+	program, err := shipped()
+	require.NoError(t, err)
+	dir, err := os.MkdirTemp("", "orc")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755)) // they are to reach the program
+	mine := filepath.Join(dir, "orchestrator")
+	from, err := os.Open(program)
+	require.NoError(t, err)
+	defer from.Close()
+	to, err := os.OpenFile(mine, os.O_CREATE|os.O_WRONLY, 0o755)
+	require.NoError(t, err)
+	_, err = io.Copy(to, from)
+	require.NoError(t, err)
+	require.NoError(t, to.Close())
+	return &stranger{t: t, dir: dir, program: mine}
+}
+
+func (s *stranger) call(args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	var out, cried bytes.Buffer
+	cmd := exec.Command(s.program, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, &out, &cried
+	cmd.Env = []string{"HOME=" + s.dir, "PATH=/bin:/usr/bin"}
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	err := cmd.Run()
+	failed, ok := errors.AsType[*exec.ExitError](err)
+	require.True(s.t, ok, "it was let in: %v", err)
+	return out.String(), cried.String(), failed.ExitCode()
+}
+
+// Who may not read a file, write a folder or speak to a socket is told which.
+func TestStrangerIsToldWhatIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newStranger(t)
+	file := filepath.Join(s.dir, "orchestrator.hcl")
+	require.NoError(t, os.WriteFile(file, []byte("agent \"a\" {\n  command = [\"true\"]\n}\n"), 0o000))
+	out, cried, code := s.call("up")
+	require.Equal(t, exitNo, code, cried)
+	require.Empty(t, out)
+	require.Contains(t, cried, file+": permission denied.")
+	require.Contains(t, cried, "1 error. Nothing was started.")
+
+	require.NoError(t, os.Chmod(file, 0o644))
+	closed := filepath.Join(s.dir, "closed")
+	require.NoError(t, os.Mkdir(closed, 0o500))
+	out, cried, code = s.call("up", "--state-dir", filepath.Join(closed, "state"))
+	require.Equal(t, exitNo, code, cried)
+	require.Empty(t, out)
+	require.Contains(t, cried, "Error: Cannot start in "+filepath.Join(closed, "state")+": making the state directory: ")
+	require.Contains(t, cried, "permission denied")
+	require.Contains(t, cried, "Nothing was started.")
+	require.Contains(t, cried, "Keep the state elsewhere: --state-dir DIR")
+
+	owner := newStage(t, "agent \"a\" {\n  command = [\"cat\"]\n}\n").up("--json")
+	owner.waitForEvents(1, "agent.started", "a")
+	socket := filepath.Join(owner.state(), "api.sock")
+	if os.Geteuid() != 0 {
+		require.NoError(t, os.Chmod(socket, 0o000))
+	}
+	out, cried, code = s.call("status", "--host", socket)
+	require.Equal(t, exitDenied, code, cried)
+	require.Empty(t, out)
+	require.Contains(t, cried, "Error: Not allowed to speak to the orchestrator at "+socket+"\n")
+	require.Contains(t, cried, "It belongs to another user: only the one who started it may")
+	out, cried, code = s.call("status", "--host", socket, "--json")
+	require.Equal(t, exitDenied, code)
+	require.Empty(t, cried)
+	require.Contains(t, out, `"code":"denied"`)
+	require.NoError(t, os.Chmod(socket, 0o600))
+	owner.stop()
+}
