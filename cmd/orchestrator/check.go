@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -102,29 +104,29 @@ func (a *app) check(command []string, f *checkFlags) error {
 func (c *checking) all(ctx context.Context) error {
 	done := c.app.patience(c.command[0])
 	defer done()
-	first, works, err := c.first(ctx)
+	t, first, err := c.first(ctx)
 	c.found = first
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	if first.Ended() {
-		return nil // there is nothing to take steps with
+	if first.Ended() || t.run.Unread > 0 {
+		return nil // nobody is there who could hear what comes
 	}
-	if err := c.steps(ctx, works, first); err != nil || !c.full || ctx.Err() != nil {
+	if err := c.steps(ctx, t.works, first); err != nil || !c.full || ctx.Err() != nil {
 		return err
 	}
-	second, _, err := c.first(ctx)
+	_, second, err := c.first(ctx)
 	if err == nil && ctx.Err() == nil {
 		c.found = append(c.found, checkup.Unsteady(first, second))
 	}
 	return err
 }
 
-// first gives the program a task, and then asks it to end. It says whether it works.
-func (c *checking) first(ctx context.Context) (checkup.Findings, bool, error) {
+// first gives the program a task, and then asks it to end.
+func (c *checking) first(ctx context.Context) (*trial, checkup.Findings, error) {
 	t, err := c.app.beginTrial(c.command, c.terms, false)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	answering, enough := context.WithCancel(ctx)
 	go t.answerAll(answering) // ends with enough
@@ -133,6 +135,7 @@ func (c *checking) first(ctx context.Context) (checkup.Findings, bool, error) {
 		task, err = t.give(ctx, "Say hello")
 		if err == nil {
 			t.finish(ctx, task)
+			t.read(ctx) // also what it was answered
 		}
 	}
 	enough()
@@ -140,15 +143,36 @@ func (c *checking) first(ctx context.Context) (checkup.Findings, bool, error) {
 		err = failed
 	}
 	if refused := t.run.Refused; refused != nil {
-		return nil, false, &failure{
+		return nil, nil, &failure{
 			exit: refused.Exit, code: codeFailed, message: "Cannot run " + c.command[0] + ": " + refused.Text,
-			because: []string{"Nothing was checked."},
+			because: []string{"Nothing was checked."}, hint: c.likely(refused.Exit),
 		}
 	}
 	if err != nil || ctx.Err() != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	return checkup.First(t.run, task, c.terms), t.run.Done(task), nil
+	found := checkup.First(t.run, task, c.terms)
+	t.works = t.run.Done(task) && !found.Buffered()
+	return t, found, nil
+}
+
+// likely is what the program may be called that was not found.
+func (c *checking) likely(exit int) string {
+	word := c.command[0]
+	if exit != 127 || strings.Contains(word, "/") {
+		return ""
+	}
+	var names []string
+	for _, dir := range filepath.SplitList(c.app.env("PATH")) {
+		entries, _ := os.ReadDir(dir) // one that is not there has no programs
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+	}
+	if name := nearest(word, names); name != "" {
+		return "Did you mean " + name + "?  orchestrator check -- " + strings.Join(append([]string{name}, c.command[1:]...), " ")
+	}
+	return ""
 }
 
 // report prints what was found.

@@ -33,7 +33,11 @@ func (c *checking) steps(ctx context.Context, works bool, first checkup.Findings
 		steps = append(steps, checkup.Many)
 	}
 	for len(steps) > 0 && ctx.Err() == nil {
-		taken, err := c.life(ctx, steps, works, first)
+		most := len(steps)
+		if !works { // when it dies of one is known at its end alone
+			most = 1
+		}
+		taken, err := c.life(ctx, steps[:most], works, first)
 		if err != nil {
 			return err
 		}
@@ -53,26 +57,32 @@ func (c *checking) life(ctx context.Context, steps []checkup.Step, works bool, f
 	}
 	answering, enough := context.WithCancel(ctx)
 	go t.answerAll(answering) // ends with enough
-	outcome := checkup.WentOn
+	outcome, last := checkup.WentOn, checkup.Step{}
 	if t.started(ctx) {
-		for taken = 0; taken < len(steps) && outcome == checkup.WentOn; taken++ {
-			if outcome = t.take(ctx, steps[taken], works); ctx.Err() != nil {
-				break
+		for taken < len(steps) && outcome == checkup.WentOn && ctx.Err() == nil {
+			if taken > 0 {
+				c.found = append(c.found, checkup.After(last, outcome, t.run, works))
 			}
-			if outcome != checkup.Died { // else its last words are still to come
-				c.found = append(c.found, checkup.After(steps[taken], outcome, t.run, works))
-			}
+			last = steps[taken]
+			outcome = t.take(ctx, last, works)
+			taken++
 		}
 	}
 	enough()
-	err = t.end(ctx)
-	switch {
-	case err != nil || ctx.Err() != nil:
+	if err := t.end(ctx); err != nil || ctx.Err() != nil {
 		return taken, err
-	case outcome == checkup.Died:
-		c.found = append(c.found, checkup.After(steps[taken-1], outcome, t.run, works))
-	case outcome == checkup.WentOn:
-		c.found = append(c.found, first.News(checkup.Later(t.run, c.terms))...)
+	}
+	later := checkup.Later(t.run, c.terms)
+	news := first.News(later)
+	crashed := !works && outcome == checkup.WentOn && t.run.Crashed()
+	if crashed && len(news) > 0 { // what it read without a word it died of
+		outcome = checkup.Died
+	}
+	if taken > 0 && (!crashed || outcome == checkup.Died) {
+		c.found = append(c.found, checkup.After(last, outcome, t.run, works))
+	}
+	if outcome == checkup.WentOn {
+		c.found = append(c.found, news...)
 	}
 	return max(taken, 1), nil
 }

@@ -27,6 +27,7 @@ type trial struct {
 	shut  func()
 	over  chan struct{} // closed when the supervisor has ended
 	heard chan struct{} // closed when all of it is heard
+	works bool          // it has done its task, when it is over
 }
 
 // beginTrial starts the program. Whoever gets a trial ends it.

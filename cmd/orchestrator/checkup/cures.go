@@ -49,6 +49,8 @@ func cureOf(r *Refusal) (check, cure string) {
 		return "task-once", "Say once how a task ends, and nothing about it afterwards"
 	case r.Code == wire.CodeNotFound && ofTask:
 		return "task-ids", "Use the payload.taskId of notify:task-assigned, letter for letter"
+	case strings.Contains(why, "nests too deeply"):
+		return oddNested, remedies[oddNested].cure
 	case r.Code == wire.CodeDenied:
 		return "names", "Leave agentId out, or say $ORC_AGENT_ID"
 	case r.Code == wire.CodeInvalid && (strings.HasPrefix(r.Type, "request:") || strings.HasPrefix(r.Type, "event:")):
@@ -83,8 +85,10 @@ var remedies = map[string]remedy{
 		"Say each key once: two readers would see two messages"},
 	oddNested: {Fail, "prints an object that nests too deeply: treated as log",
 		"Say it flatter, as a text, or raise protocol.max_depth"},
-	oddTorn: {Fail, "tears lines: a message begins in the middle of a line, and is lost",
-		"Let one writer at a time print whole lines, in one write each, and end each with \\n. Show what you send on stderr"},
+	oddTorn: {Fail, "tears lines: a message begins in the middle of another, and both are lost",
+		"Let one writer at a time print whole lines, in one write each, and end each with \\n"},
+	oddBehind: {Warn, "prints a message behind other words in a line: treated as log",
+		"Give each message a line of its own, with one writer at a time; tell people on stderr what is sent"},
 	oddSpread: {Fail, "spreads a message over several lines: none of them is one",
 		"Print each object in one line: no indent"},
 	oddUTF8: {Warn, "prints what is no UTF-8: such a line is never a message",

@@ -58,6 +58,9 @@ func (f Findings) Ended() bool {
 	return slices.ContainsFunc(f, func(one Finding) bool { return one.Check == "starts" && one.Verdict != OK })
 }
 
+// Buffered says whether what the program says comes when it is too late.
+func (f Findings) Buffered() bool { return f.has("buffering") }
+
 // has says whether something is wrong under one of these words.
 func (f Findings) has(checks ...string) bool {
 	return slices.ContainsFunc(f, func(one Finding) bool {

@@ -108,7 +108,9 @@ func (f *Findings) works(r *Run, task string, terms Terms) {
 	}
 	const how = "Say request:complete-task with its payload.taskId, or request:fail-task: orchestrator help agents"
 	switch {
-	case f.has("buffering"), r.byItself() && missing == Note && t.State != wire.EventTaskDone: // that says it
+	case f.Buffered(), r.byItself() && missing == Note && t.State != wire.EventTaskDone: // that says it
+	case t.ByExit && t.State == wire.EventTaskDone && terms.Demand:
+		f.add(Warn, "task", how, "its task ended with it: exit 0 counts as done, whatever it did about it")
 	case t.ByExit && t.State == wire.EventTaskDone:
 		f.add(Note, "task", "", "its task ended with it: exit 0 counts as done")
 	case t.ByExit:
@@ -210,7 +212,11 @@ func (f *Findings) leaves(r *Run) {
 		f.ok("left-overs", "leaves no process behind")
 		return
 	}
-	f.add(Fail, "left-overs", "End what it starts, and wait for it, before it exits; they were ended here, with whatever they did",
+	verdict := Fail
+	if x, _ := r.exit(); x.Code == nil { // it had no time to end them
+		verdict = Note
+	}
+	f.add(verdict, "left-overs", "End what it starts, and wait for it, before it exits; they were ended here, with whatever they did",
 		"leaves %s behind: %s", plain.Count(len(names), "process"), strings.Join(names[:min(len(names), 4)], "; "))
 }
 

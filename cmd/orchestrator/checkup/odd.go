@@ -39,7 +39,8 @@ const (
 	oddType   = "types"      // an object with a type that is no message
 	oddJSON   = "json"       // almost an object
 	oddKeys   = "keys"       // a key that stands twice
-	oddTorn   = "torn-lines" // two messages in a line, or one in the middle of it
+	oddTorn   = "torn-lines" // a message begins within another
+	oddBehind = "own-line"   // or behind other words
 	oddSpread = "one-line"   // a message over several lines
 	oddUTF8   = "utf-8"
 	oddStderr = "stderr" // a message where only log is
@@ -70,8 +71,10 @@ func (o *oddities) onStdout(line []byte) {
 		o.note(oddSpread, "", line)
 	case object && wire.DecodeOwn(text, &members) == nil:
 		o.onObject(text, members)
-	case len(places) > 1, len(places) == 1 && places[0][0] > 0:
+	case len(places) > 1, len(places) == 1 && places[0][0] > 0 && object:
 		o.note(oddTorn, "", line)
+	case len(places) == 1 && places[0][0] > 0:
+		o.note(oddBehind, "", line)
 	case object && (len(places) > 0 || bytes.Contains(text, []byte("type"))):
 		o.note(oddJSON, "", line)
 	}

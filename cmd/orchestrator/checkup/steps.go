@@ -60,14 +60,13 @@ const (
 func After(s Step, o Outcome, r *Run, works bool) Finding {
 	var f Findings
 	switch {
+	case o == Died && s.Check == Again.Check:
+		f.add(Fail, s.Check, "Each request is answered on stdin, by response:success or response:error: pass over what is not waited for. "+s.Cure,
+			"dies after its first task%s", r.death())
 	case o != WentOn && s.Check == Again.Check:
 		f.add(Fail, s.Check, s.Cure, "does one task, and no other after it")
 	case o == Died:
-		text := ""
-		if x, gone := r.exit(); gone {
-			text = ": " + x.Text + r.lastWords()
-		}
-		f.add(Fail, s.Check, s.Cure, "dies of %s%s", s.What, text)
+		f.add(Fail, s.Check, s.Cure, "dies of %s%s", s.What, r.death())
 	case o == Fell:
 		f.add(Fail, s.Check, s.Cure, "does no task any more after %s", s.What)
 	case o == Unread:
@@ -82,6 +81,22 @@ func After(s Step, o Outcome, r *Run, works bool) Finding {
 		f.ok(s.Check, "lives on after %s", s.What)
 	}
 	return f[0]
+}
+
+// death is how a program ended that should not have.
+func (r *Run) death() string {
+	x, gone := r.exit()
+	if !gone {
+		return ""
+	}
+	return ": " + x.Text + r.lastWords()
+}
+
+// Crashed says whether a life ended badly: before the program was asked to end, or by
+// another exit than the one that was asked for.
+func (r *Run) Crashed() bool {
+	x, gone := r.exit()
+	return gone && (r.byItself() || x.Signal == "" && *x.Code != 0)
 }
 
 // Unsteady judges a second life that should have been like the first.
