@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -162,14 +160,7 @@ func (c *checking) likely(exit int) string {
 	if exit != 127 || strings.Contains(word, "/") {
 		return ""
 	}
-	var names []string
-	for _, dir := range filepath.SplitList(c.app.env("PATH")) {
-		entries, _ := os.ReadDir(dir) // one that is not there has no programs
-		for _, entry := range entries {
-			names = append(names, entry.Name())
-		}
-	}
-	if name := nearest(word, names); name != "" {
+	if name := nearest(word, c.app.programs()); name != "" {
 		return "Did you mean " + name + "?  orchestrator check -- " + strings.Join(append([]string{name}, c.command[1:]...), " ")
 	}
 	return ""
