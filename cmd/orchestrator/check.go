@@ -107,7 +107,7 @@ func (c *checking) all(ctx context.Context) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	if first.Ended() || t.run.Unread > 0 {
+	if t.run.ByItself() || t.run.Unread > 0 {
 		return nil // nobody is there who could hear what comes
 	}
 	if err := c.steps(ctx, t.works, first); err != nil || !c.full || ctx.Err() != nil {
@@ -133,7 +133,10 @@ func (c *checking) first(ctx context.Context) (*trial, checkup.Findings, error) 
 		task, err = t.give(ctx, "Say hello")
 		if err == nil {
 			t.finish(ctx, task)
-			t.read(ctx) // also what it was answered
+			if !t.read(ctx) { // also what it was answered
+				view, _ := t.look(ctx)
+				t.run.Unread = view.Mailbox.Unread
+			}
 		}
 	}
 	enough()

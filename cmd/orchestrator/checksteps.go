@@ -170,19 +170,40 @@ func strangeNotice(sky string) string {
 	return fmt.Sprintf(`{"type":"notify:weather","id":%q,"timestamp":"2026-01-01T00:00:00.000Z","payload":{"sky":%q}}`+"\n", uuid.NewString(), sky)
 }
 
-// cancelled gives a task and takes it away again.
+// cancelled gives a task and takes it away again, and gives another one: when that is
+// done, what the program was told of the first is in front of whatever comes next.
 func (t *trial) cancelled(ctx context.Context) error {
+	err := t.takeAway(ctx)
+	t.signal(syscall.SIGCONT)
+	if err != nil {
+		return err
+	}
+	task, err := t.give(ctx, "Say hello after all")
+	t.finish(ctx, task)
+	return err
+}
+
+// takeAway leaves the program stopped, so that it cannot have done the task by then,
+// and is refused when it says so.
+func (t *trial) takeAway(ctx context.Context) error {
+	t.signal(syscall.SIGSTOP)
 	task, err := t.give(ctx, "Say hello, or rather not")
 	if err != nil {
 		return err
 	}
-	// It may be done by now: then there is nothing to take away.
+	t.await(ctx, func() bool { return t.run.Begun(task) })
 	_, err = t.ask.ask(ctx, "cancel-task", wire.CancelTask{TaskID: task, Reason: "the check wants to see this"})
-	t.finish(ctx, task)
-	if refusal, ok := err.(*wire.Error); ok && refusal.Code == wire.CodeConflict {
-		return nil
-	}
 	return err
+}
+
+// signal is for all of the program that runs.
+func (t *trial) signal(sig syscall.Signal) {
+	t.run.Await(context.Background(), func() bool {
+		if !t.run.Gone() && t.run.PID > 0 {
+			_ = syscall.Kill(-t.run.PID, sig) // it may just have gone
+		}
+		return true
+	})
 }
 
 // many gives tasks, and waits for their ends.
@@ -211,10 +232,10 @@ func (c *checking) killed(ctx context.Context) error {
 	}
 	outcome := checkup.Fell
 	if t.started(ctx) {
-		_ = syscall.Kill(t.run.PID, syscall.SIGSTOP) // it may be gone
+		t.signal(syscall.SIGSTOP)
 		task, err := t.give(ctx, "Say hello, twice started")
-		if err == nil && t.await(ctx, func() bool { return t.run.Tasks[task] != nil }) {
-			_ = syscall.Kill(t.run.PID, syscall.SIGKILL)
+		if err == nil && t.await(ctx, func() bool { return t.run.Begun(task) }) {
+			t.signal(syscall.SIGKILL)
 			t.await(ctx, func() bool { return t.run.Starts > 1 || t.run.Over(task) })
 			t.finish(ctx, task)
 		}

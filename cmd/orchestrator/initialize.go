@@ -60,6 +60,8 @@ of yours.`,
 				dir = args[0]
 			}
 			switch {
+			case list && unit:
+				return misused("--list and --systemd print different things", "Write: orchestrator init --list")
 			case list:
 				return a.listLanguages()
 			case unit:
@@ -72,7 +74,6 @@ of yours.`,
 	verb.Flags().BoolVar(&force, "force", false, "overwrite files that exist")
 	verb.Flags().BoolVar(&list, "list", false, "list the languages")
 	verb.Flags().BoolVar(&unit, "systemd", false, "print a unit for systemd, and write nothing")
-	verb.MarkFlagsMutuallyExclusive("list", "systemd")
 	_ = verb.RegisterFlagCompletionFunc("lang", lang.complete)
 	return verb
 }
@@ -105,11 +106,7 @@ func (a *app) initialize(dir string, lang language, force bool) error {
 
 // overwriting is the command that writes what is there already.
 func overwriting(dir string, lang language) string {
-	words := "orchestrator init --force --lang " + lang.name
-	if dir != "" {
-		words += " " + shellWord(dir)
-	}
-	return words
+	return strings.TrimSpace("orchestrator init --force --lang " + lang.name + " " + dirWord(dir))
 }
 
 // nextSteps are commands for a folder.

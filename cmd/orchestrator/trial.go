@@ -76,11 +76,7 @@ func (a *app) beginTrial(command []string, terms checkup.Terms, again bool) (*tr
 // end asks the program to end, waits until nothing of it is left, and reads the
 // trail of its requests. When ctx is over it is killed.
 func (t *trial) end(ctx context.Context) error {
-	if ctx.Err() == nil {
-		if view, ok := t.look(ctx); ok {
-			t.run.Unread = view.Mailbox.Unread
-		}
-	}
+	t.run.Ends()
 	t.super.Stop("the check is over")
 	unless := context.AfterFunc(ctx, func() { t.super.Kill("the check was stopped") })
 	defer unless()

@@ -17,6 +17,7 @@ const unit = `# A team of agents as a service. Install it for yourself:
 #   orchestrator init --systemd >~/.config/systemd/user/%[1]s.service
 #   systemctl --user daemon-reload
 #   systemctl --user enable --now %[1]s
+# For a systemd older than 253 write Type=notify, and reload by orchestrator reload.
 [Unit]
 Description=orchestrator of %[2]s
 StartLimitIntervalSec=120
@@ -46,9 +47,17 @@ func (a *app) printUnit(dir string) error {
 	root := filepath.Clean(a.path(dir))
 	file := filepath.Join(root, "orchestrator.hcl")
 	if _, err := os.Stat(file); err != nil {
-		a.talk("There is no %s yet. Write it: %s", file, strings.Join(nextSteps(dir, "orchestrator init"), " && "))
+		a.talk("There is no %s yet. Write it: %s", file, strings.TrimSpace("orchestrator init "+dirWord(dir)))
 	}
 	return a.print(unit, unitName(filepath.Base(root)), strings.ReplaceAll(root, "%", "%%"), unitWord(program), unitWord(file))
+}
+
+// dirWord is a folder as an argument; that of the team itself needs none.
+func dirWord(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return shellWord(dir)
 }
 
 // unitName is what a service may be called.

@@ -53,11 +53,6 @@ func (f Findings) Count(verdict Verdict) (n int) {
 	return n
 }
 
-// Ended says whether the program has ended before it was asked to.
-func (f Findings) Ended() bool {
-	return slices.ContainsFunc(f, func(one Finding) bool { return one.Check == "starts" && one.Verdict != OK })
-}
-
 // Buffered says whether what the program says comes when it is too late.
 func (f Findings) Buffered() bool { return f.has("buffering") }
 

@@ -20,7 +20,7 @@ type Terms struct {
 // First judges a life in which the program was given a task, and then asked to end.
 func First(r *Run, task string, terms Terms) Findings {
 	var f Findings
-	f.starts(r)
+	f.starts(r, task)
 	f.prints(r, task)
 	f.works(r, task, terms)
 	f.says(r)
@@ -32,17 +32,20 @@ func First(r *Run, task string, terms Terms) Findings {
 // buffering is what helps a program whose output is kept back.
 const buffering = "Flush stdout after each line: PYTHONUNBUFFERED=1 or python3 -u, fflush(stdout), $| = 1, or run it under stdbuf -oL"
 
-func (f *Findings) starts(r *Run) {
+func (f *Findings) starts(r *Run, task string) {
 	x, gone := r.exit()
 	first := ""
 	if len(r.said) > 0 {
 		first = ", says its first words after " + plain.Duration(r.firstWord().Sub(r.Started))
 	}
 	switch {
-	case !gone || !r.byItself():
+	case !gone || !r.ByItself():
 		f.ok("starts", "starts%s", first)
 	case x.Code != nil && *x.Code == 0:
 		f.add(Note, "starts", "An agent that is there for tasks reads stdin until it ends", "ends by itself, with exit 0 after %s", plain.Duration(x.Up))
+	case r.Done(task):
+		f.ok("starts", "starts%s", first)
+		*f = append(*f, After(Again, Died, r, true))
 	default:
 		f.add(Fail, "starts", "Run it by hand: the same command, with its stdin left open", "ends by itself: %s%s", x.Text, r.lastWords())
 	}
@@ -73,9 +76,11 @@ func (r *Run) lastWords() string {
 func (f *Findings) prints(r *Run, task string) {
 	before, after := r.around()
 	t := r.Tasks[task]
-	late := t != nil && t.State != "" && !t.ByExit && !r.Asked.IsZero() && t.At.After(r.Asked)
+	answered := t != nil && t.State != "" && !t.ByExit
+	late := answered && !t.early
 	switch {
-	case before+after == 0 && r.errors == 0 && !r.byItself():
+	case answered && t.early:
+	case before+after == 0 && r.errors == 0 && !r.ByItself():
 		f.add(Warn, "prints", "If it does print something: "+lower(buffering), "prints nothing at all")
 	case late, before == 0 && after > 1:
 		f.add(Fail, "buffering", buffering+". And read stdin line by line, not to its end (mawk: -W interactive)",
@@ -83,14 +88,16 @@ func (f *Findings) prints(r *Run, task string) {
 	}
 }
 
-// around counts what it said on stdout before it was asked to end, and after.
+// around counts what it said on stdout before it was asked to end, and after. The
+// trail has milliseconds: in doubt it was before.
 func (r *Run) around() (before, after int) {
 	asked := r.Asked.Truncate(time.Millisecond)
-	for _, at := range r.said {
-		if r.Asked.IsZero() || at.Before(asked) {
-			before++
-		} else {
+	before, after = r.early, r.lines-r.early
+	for _, at := range r.trail.at {
+		if at.After(asked) {
 			after++
+		} else {
+			before++
 		}
 	}
 	return before, after
@@ -108,7 +115,7 @@ func (f *Findings) works(r *Run, task string, terms Terms) {
 	}
 	const how = "Say request:complete-task with its payload.taskId, or request:fail-task: orchestrator help agents"
 	switch {
-	case f.Buffered(), r.byItself() && missing == Note && t.State != wire.EventTaskDone: // that says it
+	case f.Buffered(), r.ByItself() && missing == Note && t.State != wire.EventTaskDone: // that says it
 	case t.ByExit && t.State == wire.EventTaskDone && terms.Demand:
 		f.add(Warn, "task", how, "its task ended with it: exit 0 counts as done, whatever it did about it")
 	case t.ByExit && t.State == wire.EventTaskDone:
@@ -169,7 +176,7 @@ func (f *Findings) cut(lines []string) {
 // stops judges how it ends when it is asked to.
 func (f *Findings) stops(r *Run, terms Terms) {
 	x, gone := r.exit()
-	if r.byItself() || r.Stopped == nil {
+	if r.ByItself() || r.Stopped == nil {
 		return
 	}
 	const loop = "End when stdin ends: leave the loop that reads it at end of file, and wait for no other thread"

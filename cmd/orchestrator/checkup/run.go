@@ -34,6 +34,7 @@ type Run struct {
 	Asks    []string
 
 	said   []time.Time // the first words on stdout
+	early  int         // lines before it was asked to end
 	lines  int         // that are log
 	errors int         // lines on stderr
 	last   []string    // of stderr, or of stdout where that is silent
@@ -68,6 +69,9 @@ type Task struct {
 	// ByExit says that it ended because the program did.
 	ByExit bool
 	Stamp  string // the timestamp of the message that ended it
+
+	begun bool // its agent was told of it
+	early bool // it was over before the program was asked to end
 }
 
 const (
@@ -91,6 +95,16 @@ func (r *Run) Follow(f *supervisor.Follower) {
 		close(r.changed)
 		r.changed = make(chan struct{})
 		r.mu.Unlock()
+	}
+}
+
+// Ends notes that the program is asked to end now.
+func (r *Run) Ends() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Asked, r.early = time.Now(), r.lines
+	for _, t := range r.Tasks {
+		t.early = t.State != ""
 	}
 }
 
@@ -154,8 +168,6 @@ func (r *Run) event(e *wire.Event, at time.Time) {
 		if r.Starts == 1 {
 			r.Started = at
 		}
-	case wire.EventStopAsked:
-		r.Asked = at
 	case wire.EventExited:
 		r.exits(e, at)
 	case wire.EventEnded:
@@ -208,6 +220,8 @@ func (r *Run) taskEvent(e *wire.Event, at time.Time) {
 		r.Tasks[e.Task] = t
 	}
 	switch e.Kind {
+	case wire.EventTaskStarted:
+		t.begun = true
 	case wire.EventTaskProgress, wire.EventTaskTrouble:
 		r.Working = true
 		r.Told++
@@ -234,6 +248,12 @@ func (r *Run) Over(task string) bool {
 	return t != nil && t.State != ""
 }
 
+// Begun says whether the program was told of a task.
+func (r *Run) Begun(task string) bool {
+	t := r.Tasks[task]
+	return t != nil && t.begun
+}
+
 // Done says whether a task was done by the program's own words.
 func (r *Run) Done(task string) bool {
 	t := r.Tasks[task]
@@ -248,8 +268,8 @@ func (r *Run) exit() (Exit, bool) {
 	return r.Exits[len(r.Exits)-1], true
 }
 
-// byItself says whether it ended before it was asked to.
-func (r *Run) byItself() bool {
+// ByItself says whether it ended before it was asked to.
+func (r *Run) ByItself() bool {
 	x, gone := r.exit()
-	return gone && (r.Asked.IsZero() || x.At.Before(r.Asked))
+	return gone && x.At.Before(r.Asked)
 }

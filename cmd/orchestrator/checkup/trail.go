@@ -18,6 +18,7 @@ import (
 // audit has it.
 type trail struct {
 	granted  int
+	at       []time.Time // of the first ones
 	refusals []Refusal
 }
 
@@ -87,6 +88,9 @@ func (r *Run) step(line []byte) {
 	}
 	at, _ := time.Parse(time.RFC3339Nano, e.At)
 	r.speaks(at)
+	if len(r.trail.at) < saidKept {
+		r.trail.at = append(r.trail.at, at)
+	}
 	r.Working = r.Working || aboutTasks[e.Type]
 	if e.Outcome == "granted" {
 		r.trail.granted++
@@ -131,12 +135,6 @@ func (r *Refusal) ofCancelled() bool {
 // Refusals are those that are a fault of the program.
 func (r *Run) Refusals() []Refusal {
 	return slices.DeleteFunc(slices.Clone(r.trail.refusals), func(one Refusal) bool { return one.ofCancelled() })
-}
-
-// Hurt says whether the program was refused something because its task had been
-// taken away.
-func (r *Run) Hurt() bool {
-	return slices.ContainsFunc(r.trail.refusals, func(one Refusal) bool { return one.ofCancelled() })
 }
 
 // stampOf is the timestamp of the request that a fact came of.
