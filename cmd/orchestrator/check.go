@@ -126,8 +126,7 @@ func (c *checking) first(ctx context.Context) (*trial, checkup.Findings, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	answering, enough := context.WithCancel(ctx)
-	go t.answerAll(answering) // ends with enough
+	enough := t.answering(ctx)
 	task := ""
 	if t.started(ctx) {
 		task, err = t.give(ctx, "Say hello")

@@ -267,7 +267,7 @@ func TestCheckOtherAgents(t *testing.T) {
 		"one that ends":      "echo done",
 		"one that asks":      `echo '{"type":"request:query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z"}'; read -r answer; cat >/dev/null`,
 		"one that asks you":  `echo '{"type":"request:ask-user","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{"question":"Which?","options":[{"value":"a"}]}}'; cat >/dev/null`,
-		"one that hands out": `echo '{"type":"request:submit-task","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{"type":"x","name":"y","requiredRole":"reviewer"}}'; cat >/dev/null`,
+		"one that hands out": `echo '{"type":"request:submit-task","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{"type":"x","name":"y","requiredRole":"reviewer"}}'; cat >/dev/null; exit 1`,
 		"an echo":            "cat",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,8 +55,7 @@ func (c *checking) life(ctx context.Context, steps []checkup.Step, works bool, f
 	if err != nil {
 		return 0, err
 	}
-	answering, enough := context.WithCancel(ctx)
-	go t.answerAll(answering) // ends with enough
+	enough := t.answering(ctx)
 	outcome, last := checkup.WentOn, checkup.Step{}
 	if t.started(ctx) {
 		for taken < len(steps) && outcome == checkup.WentOn && ctx.Err() == nil {

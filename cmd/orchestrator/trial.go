@@ -153,18 +153,31 @@ func (t *trial) finish(ctx context.Context, task string) {
 	t.await(ctx, func() bool { return t.run.Over(task) || t.run.Gone() && t.run.Ended })
 }
 
-// answerAll answers what the program asks people, with whatever fits, until ctx is
-// over.
-func (t *trial) answerAll(ctx context.Context) {
-	for answered := 0; t.run.Await(ctx, func() bool { return len(t.run.Asks) > answered }); answered++ {
-		questions, _ := t.ask.open(ctx) // without an answer there is nobody to answer
-		for _, q := range questions {
-			text := "yes"
-			if len(q.Options) > 0 {
-				text = q.Options[0].Value
-			}
-			t.ask.answer(ctx, q, text)
+// answering answers what the program asks people, with whatever fits, until stop is
+// called.
+func (t *trial) answering(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for answered := 0; t.run.Await(ctx, func() bool { return len(t.run.Asks) > answered }); answered++ {
+			t.answerAll(ctx)
 		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+func (t *trial) answerAll(ctx context.Context) {
+	questions, _ := t.ask.open(ctx) // without an answer there is nobody to answer
+	for _, q := range questions {
+		text := "yes"
+		if len(q.Options) > 0 {
+			text = q.Options[0].Value
+		}
+		t.ask.answer(ctx, q, text)
 	}
 }
 

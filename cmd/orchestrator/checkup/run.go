@@ -24,9 +24,7 @@ type Run struct {
 	Stopped *wire.Event // how the ordered stop ended
 	Ended   bool        // nothing of the last life is left
 	Left    []wire.LeftOver
-	Held    string
 	Deaf    string // it takes no messages
-	Closed  bool   // it has closed its stdin
 	Tasks   map[string]*Task
 	Working bool  // it has said something about a task that it had
 	Told    int   // how often
@@ -70,7 +68,8 @@ type Task struct {
 	ByExit bool
 	Stamp  string // the timestamp of the message that ended it
 
-	begun bool // its agent was told of it
+	given bool // the program got it; it may have submitted others itself
+	begun bool // it was told of it
 	early bool // it was over before the program was asked to end
 }
 
@@ -183,14 +182,10 @@ func (r *Run) event(e *wire.Event, at time.Time) {
 		r.leave(e.Figures.LeftOver)
 	case wire.EventLeftOver:
 		r.leave(e.Figures.LeftOver)
-	case wire.EventHeldOpen:
-		r.Held = e.Text
 	case wire.EventLineCut:
 		r.cut = append(r.cut, e.Text)
 	case wire.EventStalled:
 		r.Deaf = e.Text
-	case wire.EventStdinClosed:
-		r.Closed = true
 	case wire.EventQuestionAsked:
 		r.Asks = append(r.Asks, clip([]byte(e.Text)))
 	}
@@ -220,6 +215,8 @@ func (r *Run) taskEvent(e *wire.Event, at time.Time) {
 		r.Tasks[e.Task] = t
 	}
 	switch e.Kind {
+	case wire.EventTaskAssigned:
+		t.given = t.given || e.Agent == r.Agent
 	case wire.EventTaskStarted:
 		t.begun = true
 	case wire.EventTaskProgress, wire.EventTaskTrouble:
@@ -252,6 +249,16 @@ func (r *Run) Over(task string) bool {
 func (r *Run) Begun(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.begun
+}
+
+// waits says whether it has submitted what nobody does here.
+func (r *Run) waits() bool {
+	for _, t := range r.Tasks {
+		if !t.given && t.State == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Done says whether a task was done by the program's own words.
