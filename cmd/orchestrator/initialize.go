@@ -38,14 +38,18 @@ type createdFile struct {
 }
 
 func (a *app) initCommand() *cobra.Command {
-	lang := choice{value: "sh", of: []string{"sh", "go", "ts", "py"}}
-	var force bool
+	lang := choice{value: "sh", of: languageNames()}
+	var force, list, unit bool
 	verb := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a first orchestrator.hcl and an agent",
 		Long: `Writes the smallest orchestrator.hcl that runs, and one small agent for it. Files
-that exist are never overwritten without --force.`,
-		Example: "  orchestrator init\n  orchestrator init --lang py shop",
+that exist are never overwritten without --force. The agent does tasks, and needs
+nothing but the language that it is written in.
+
+With --systemd it writes nothing, and prints a unit that runs the team as a service
+of yours.`,
+		Example: "  orchestrator init\n  orchestrator init --lang py shop\n  orchestrator init --systemd >~/.config/systemd/user/shop.service",
 		Args:    words(0, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
@@ -55,17 +59,27 @@ that exist are never overwritten without --force.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			return a.initialize(dir, lang.value, force)
+			switch {
+			case list && unit:
+				return misused("--list and --systemd print different things", "Write: orchestrator init --list")
+			case list:
+				return a.listLanguages()
+			case unit:
+				return a.printUnit(dir)
+			}
+			return a.initialize(dir, languages[slices.Index(lang.of, lang.value)], force)
 		},
 	}
 	verb.Flags().Var(&lang, "lang", "language of the agent: sh, go, ts or py")
 	verb.Flags().BoolVar(&force, "force", false, "overwrite files that exist")
+	verb.Flags().BoolVar(&list, "list", false, "list the languages")
+	verb.Flags().BoolVar(&unit, "systemd", false, "print a unit for systemd, and write nothing")
 	_ = verb.RegisterFlagCompletionFunc("lang", lang.complete)
 	return verb
 }
 
-func (a *app) initialize(dir, lang string, force bool) error {
-	files, err := starter(lang)
+func (a *app) initialize(dir string, lang language, force bool) error {
+	files, err := starter(lang.name)
 	if err != nil {
 		return err
 	}
@@ -77,7 +91,7 @@ func (a *app) initialize(dir, lang string, force bool) error {
 					exit: exitConflict, code: wire.CodeConflict,
 					message: filepath.Join(dir, file.File) + " already exists",
 					because: []string{"Nothing was written."},
-					hint:    "Overwrite it: orchestrator init --force",
+					hint:    "Run what is there: " + strings.Join(nextSteps(dir, "orchestrator up -d"), " && ") + "     Overwrite it: " + overwriting(dir, lang),
 				}
 			}
 		}
@@ -87,7 +101,20 @@ func (a *app) initialize(dir, lang string, force bool) error {
 			return &failure{exit: exitNo, code: codeFailed, message: "Cannot write " + filepath.Join(dir, file.File), because: []string{rootOf(err)}}
 		}
 	}
-	return a.showCreated(dir, files)
+	return a.showCreated(dir, lang, files)
+}
+
+// overwriting is the command that writes what is there already.
+func overwriting(dir string, lang language) string {
+	return strings.TrimSpace("orchestrator init --force --lang " + lang.name + " " + dirWord(dir))
+}
+
+// nextSteps are commands for a folder.
+func nextSteps(dir string, commands ...string) []string {
+	if dir != "" && filepath.Clean(dir) != "." {
+		return append([]string{"cd " + shellWord(dir)}, commands...)
+	}
+	return commands
 }
 
 // starter reads the files of one language.
@@ -123,14 +150,10 @@ func writeNew(file string, text []byte) error {
 	return os.WriteFile(file, text, 0o666)
 }
 
-func (a *app) showCreated(dir string, files []createdFile) error {
-	next := []string{"orchestrator up"}
-	if dir != "" && filepath.Clean(dir) != "." {
-		next = []string{"cd " + shellWord(dir), "orchestrator up"}
-	}
-	then := []string{"orchestrator status", "orchestrator logs -f", "orchestrator down"}
+func (a *app) showCreated(dir string, lang language, files []createdFile) error {
+	next := nextSteps(dir, "orchestrator up -d", `orchestrator task add "Say hello" --wait`, "orchestrator check -- "+strings.Join(lang.command, " "))
 	if a.flags.json {
-		return a.document(created{FormatVersion: wire.FormatVersion, Files: files, Next: append(next, then...)})
+		return a.document(created{FormatVersion: wire.FormatVersion, Files: files, Next: next})
 	}
 	rows := make([][]cell, 0, len(files))
 	for _, file := range files {
@@ -139,7 +162,10 @@ func (a *app) showCreated(dir string, files []createdFile) error {
 	if err := a.print("%s", table(rows)); err != nil || a.flags.quiet {
 		return err
 	}
-	return a.print("Next:  %s\nThen, elsewhere:  %s\n", strings.Join(next, " && "), strings.Join(then, "     "))
+	if a.program(lang.command[0]) == "" {
+		a.talk("%s is not on your PATH, and runs this agent. Get it: %s     Or take another language: orchestrator init --list", lang.command[0], lang.get)
+	}
+	return a.print("Next:  %s\n", strings.Join(next, "\n       "))
 }
 
 // shellWord is a word that can be pasted into a shell.

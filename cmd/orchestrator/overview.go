@@ -19,7 +19,7 @@ func overview(root *cobra.Command, p paint) string {
 		{"Run", []string{"up", "run", "pipe", "reload", "down"}},
 		{"Look", []string{"status", "logs", "events", "why", "graph"}},
 		{"Work", []string{"task", "inbox", "bus", "session", "review"}},
-		{"Agents", []string{"agent", "ps"}},
+		{"Agents", []string{"agent", "ps", "check"}},
 		{"Access", []string{"key", "token"}},
 		{"", []string{"version", "completion", "help"}},
 	}

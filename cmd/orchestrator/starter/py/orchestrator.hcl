@@ -1,4 +1,4 @@
 # The team: one agent. Everything else has a default: orchestrator help config
 agent "hello" {
-  command = ["python3", "-u", "agents/hello.py"]
+  command = ["python3", "agents/hello.py"]
 }

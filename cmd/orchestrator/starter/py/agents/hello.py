@@ -1,16 +1,14 @@
-# An agent is any program. What it prints is its log.
-import json
-import os
-import sys
+# An agent is any program. It reads messages on stdin and prints messages on stdout,
+# each of them a JSON object in a line of its own. What else it prints is its log.
+import json, os, sys, time
 
-print("hello, I am", os.environ.get("ORC_AGENT_ID"))
+print("hello, I am", os.environ.get("ORC_AGENT_ID"), flush=True)
 
-# What arrives on stdin are messages, one JSON object a line. The last one is
-# notify:shutdown; then stdin ends, and so should the agent.
-for line in sys.stdin:
+for line in sys.stdin:  # it ends when the agent is to end
     message = json.loads(line)
-    if message["type"] == "notify:shutdown":
-        print("asked to stop:", message["payload"]["reason"])
-    else:
-        print("told:", message["type"])
-print("goodbye")
+    if message["type"] == "notify:task-assigned":
+        task = message["payload"]["taskId"]
+        result = {"greeting": "hello, world"}  # the work is done here
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        done = {"type": "request:complete-task", "id": "done-" + task, "timestamp": now, "payload": {"taskId": task, "result": result}}
+        print(json.dumps(done), flush=True)

@@ -1,18 +1,20 @@
-// An agent is any program. What it prints is its log. The types stand in
-// comments, so that every Node.js runs it as it is: no packages, no build.
+// An agent is any program. It reads messages on stdin and prints messages on stdout,
+// each of them a JSON object in a line of its own. What else it prints is its log.
+// The types stand in comments, so that every Node.js runs it as it is.
 console.log("hello, I am", process.env.ORC_AGENT_ID);
 
-/** @param {{ type: string, payload: { reason?: string } }} message */
+/** @param {{ type: string, payload: { taskId: string } }} message */
 function hear(message) {
-  if (message.type === "notify:shutdown") console.log("asked to stop:", message.payload.reason);
-  else console.log("told:", message.type);
+  if (message.type !== "notify:task-assigned") return;
+  const taskId = message.payload.taskId;
+  const result = { greeting: "hello, world" }; // the work is done here
+  const timestamp = new Date().toISOString();
+  console.log(JSON.stringify({ type: "request:complete-task", id: "done-" + taskId, timestamp, payload: { taskId, result } }));
 }
 
-// What arrives on stdin are messages, one JSON object a line. The last one is
-// notify:shutdown; then stdin ends, and so should the agent.
-let rest = "";
+let rest = ""; // of a line that has not come to its end
 process.stdin.setEncoding("utf8").on("data", (chunk) => {
   const lines = (rest + chunk).split("\n");
   rest = lines.pop() ?? "";
   for (const line of lines) hear(JSON.parse(line));
-}).on("end", () => console.log("goodbye"));
+}); // stdin ends when the agent is to end

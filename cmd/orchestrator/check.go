@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/checkup"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// checkFlags are how a program is checked.
+type checkFlags struct {
+	as    choice
+	full  bool
+	wait  duration
+	grace duration
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	f := checkFlags{
+		as:    choice{of: wire.Roles},
+		wait:  duration{10 * time.Second},
+		grace: duration{5 * time.Second},
+	}
+	verb := &cobra.Command{
+		Use:   "check -- CMD…",
+		Short: "Is this program a good agent? Run it and see",
+		Long: `Runs a program as an agent, a few times and in a place of its own, and says how it
+behaves: whether it starts, does a task that it is given, is understood, goes on
+after what it does not know, and ends with its stdin, leaving nothing behind. It is
+really run: what it does to files and to others, it does.
+
+Each line is a finding: ok, FAIL, warn or note, and below it the cure. A program that
+does no tasks is a good agent too; with --as it is a fault. The exit code is 0 when
+nothing failed, and 1 when something did; 126 or 127 when the program could not be
+started.`,
+		Example: `  orchestrator check -- python3 agents/hello.py
+  orchestrator check --as worker --full -- ./agent
+  orchestrator check --json -- node agent.ts`,
+		Args:              words(1, -1),
+		ValidArgsFunction: nil,
+		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args, &f) },
+	}
+	set := verb.Flags()
+	set.SetInterspersed(false)
+	set.Var(&f.as, "as", "the role in which it must do a task: worker, planner or reviewer")
+	set.BoolVar(&f.full, "full", false, "also what takes longer: runs it again, kills it, gives it ten tasks")
+	set.Var(&f.wait, "wait", "how long it may say nothing about a task: `DUR`")
+	set.Var(&f.grace, "grace", "how long it may run on after the end of its stdin: `DUR`")
+	_ = verb.RegisterFlagCompletionFunc("as", f.as.complete)
+	return verb
+}
+
+// checking is one check.
+type checking struct {
+	app     *app
+	command []string
+	terms   checkup.Terms
+	full    bool
+	found   checkup.Findings
+}
+
+// checkReport is the answer for programs.
+type checkReport struct {
+	FormatVersion string           `json:"format_version"`
+	Command       []string         `json:"command"`
+	Role          string           `json:"role"`
+	OK            int              `json:"ok"`
+	Failed        int              `json:"failed"`
+	Warnings      int              `json:"warnings"`
+	Notes         int              `json:"notes"`
+	Findings      checkup.Findings `json:"findings"`
+}
+
+func (a *app) check(command []string, f *checkFlags) error {
+	c := &checking{app: a, command: command, full: f.full}
+	c.terms = checkup.Terms{Demand: f.as.value != "", Role: f.as.value, Wait: f.wait.Duration, Grace: f.grace.Duration}
+	if c.terms.Role == "" {
+		c.terms.Role = wire.RoleWorker
+	}
+	if c.terms.Wait <= 0 || c.terms.Grace <= 0 {
+		return misused("--wait and --grace want some time", "Write: orchestrator check --wait 10s --grace 5s -- CMD…")
+	}
+	ctx, stop := a.begin()
+	defer stop()
+	if err := c.all(ctx); err != nil {
+		return err
+	}
+	if err := a.ended(ctx); err != nil {
+		return err
+	}
+	return c.report()
+}
+
+// all looks at everything, one life after the other: two at once could be in each
+// other's way.
+func (c *checking) all(ctx context.Context) error {
+	done := c.app.patience(c.command[0])
+	defer done()
+	t, first, err := c.first(ctx)
+	c.found = first
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	if t.run.ByItself() || t.run.Unread > 0 {
+		return nil // nobody is there who could hear what comes
+	}
+	if err := c.steps(ctx, t.works, first); err != nil || !c.full || ctx.Err() != nil {
+		return err
+	}
+	_, second, err := c.first(ctx)
+	if err == nil && ctx.Err() == nil {
+		c.found = append(c.found, checkup.Unsteady(first, second))
+	}
+	return err
+}
+
+// first gives the program a task, and then asks it to end.
+func (c *checking) first(ctx context.Context) (*trial, checkup.Findings, error) {
+	t, err := c.app.beginTrial(c.command, c.terms, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	enough := t.answering(ctx)
+	task := ""
+	if t.started(ctx) {
+		task, err = t.give(ctx, "Say hello")
+		if err == nil {
+			t.finish(ctx, task)
+			if !t.read(ctx) { // also what it was answered
+				view, _ := t.look(ctx)
+				t.run.Unread = view.Mailbox.Unread
+			}
+		}
+	}
+	enough()
+	if failed := t.end(ctx); err == nil {
+		err = failed
+	}
+	if refused := t.run.Refused; refused != nil {
+		return nil, nil, &failure{
+			exit: refused.Exit, code: codeFailed, message: "Cannot run " + c.command[0] + ": " + refused.Text,
+			because: []string{"Nothing was checked."}, hint: c.likely(refused.Exit),
+		}
+	}
+	if err != nil || ctx.Err() != nil {
+		return nil, nil, err
+	}
+	found := checkup.First(t.run, task, c.terms)
+	t.works = t.run.Done(task) && !found.Buffered()
+	return t, found, nil
+}
+
+// likely is what the program may be called that was not found.
+func (c *checking) likely(exit int) string {
+	word := c.command[0]
+	if exit != 127 || strings.Contains(word, "/") {
+		return ""
+	}
+	if name := nearest(word, c.app.programs()); name != "" {
+		return "Did you mean " + name + "?  orchestrator check -- " + strings.Join(append([]string{name}, c.command[1:]...), " ")
+	}
+	return ""
+}
+
+// report prints what was found.
+func (c *checking) report() error {
+	failed := c.found.Count(checkup.Fail)
+	err := c.print()
+	if err == nil && failed > 0 {
+		return answered(exitNo)
+	}
+	return err
+}
+
+func (c *checking) print() error {
+	a := c.app
+	counts := checkReport{
+		FormatVersion: wire.FormatVersion, Command: c.command, Role: c.terms.Role, Findings: c.found,
+		OK: c.found.Count(checkup.OK), Failed: c.found.Count(checkup.Fail),
+		Warnings: c.found.Count(checkup.Warn), Notes: c.found.Count(checkup.Note),
+	}
+	if a.flags.json {
+		return a.document(counts)
+	}
+	p := a.paint(a.stdout)
+	var b strings.Builder
+	for _, one := range c.found {
+		if a.flags.quiet && (one.Verdict == checkup.OK || one.Verdict == checkup.Note) {
+			continue
+		}
+		fmt.Fprintf(&b, "%s  %s\n", findingWord(p, one.Verdict), wire.Visible(one.Text))
+		if one.Cure != "" {
+			fmt.Fprintf(&b, "      %s %s\n", p.dim("="), wire.Visible(one.Cure))
+		}
+	}
+	if !a.flags.quiet {
+		fmt.Fprintf(&b, "%d ok, %d failed, %s\n", counts.OK, counts.Failed, plain.Count(counts.Warnings, "warning"))
+	}
+	return a.print("%s", b.String())
+}
+
+// findingWord is a verdict at the beginning of a line.
+func findingWord(p paint, v checkup.Verdict) string {
+	switch v {
+	case checkup.Fail:
+		return p.bad("FAIL")
+	case checkup.Warn:
+		return p.warn("warn")
+	case checkup.Note:
+		return p.dim("note")
+	}
+	return p.good("ok") + "  "
+}

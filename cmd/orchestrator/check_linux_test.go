@@ -1,0 +1,325 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/checkup"
+)
+
+// patient is how long the checks of programs wait that do what is waited for.
+var patient = []string{"--wait", "2m", "--grace", "2m"}
+
+// needs says whether a runtime is there. Where CI is set, it must be.
+func needs(t *testing.T, program string) bool {
+	t.Helper()
+	_, err := exec.LookPath(program)
+	if err != nil && os.Getenv("CI") == "" {
+		t.Logf("WHAT IS WRITTEN FOR %s IS NOT TESTED: %v (with $CI set this fails)", program, err)
+		return false
+	}
+	require.NoError(t, err)
+	return true
+}
+
+// checkup runs check and returns what it found.
+func (s *stage) checkup(flags []string, command ...string) (report checkReport, exit int) {
+	s.t.Helper()
+	args := append([]string{"-u", "PYTHONUNBUFFERED", s.program, "check", "--json"}, flags...)
+	s.start(exec.Command("env", append(append(args, "--"), command...)...))
+	select {
+	case <-s.ended:
+	case <-time.After(5 * time.Minute):
+		require.Fail(s.t, "the check does not end")
+	}
+	require.Empty(s.t, s.cried.all())
+	require.NoError(s.t, json.Unmarshal([]byte(s.said.all()), &report), "%s", s.said.all())
+	require.Empty(s.t, s.processes(), "left running")
+	return report, s.process.ProcessState.ExitCode()
+}
+
+// faults are the findings that are not as they should be, as "VERDICT CHECK".
+func faults(found checkup.Findings) []string {
+	list := []string{}
+	for _, one := range found {
+		if one.Verdict == checkup.Fail || one.Verdict == checkup.Warn {
+			list = append(list, string(one.Verdict)+" "+one.Check)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// worker is an agent in Python, with something put into it: before it says that its task
+// is done, after that, for what is no task, and when stdin has ended.
+func worker(begin, before, after, other, end string) string {
+	return strings.NewReplacer("BEGIN", begin, "BEFORE", before, "AFTER", after, "OTHER", other, "END", end).Replace(`
+import json, os, sys, time
+def raw(data): sys.stdout.buffer.write(data); sys.stdout.buffer.flush()
+def say(kind, id, payload, **more):
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    raw(json.dumps({"type": kind, "id": id, "timestamp": now, "payload": payload, **more}).encode() + b"\n")
+first = True
+BEGIN
+for line in sys.stdin:
+    m = json.loads(line)
+    if m["type"] != "notify:task-assigned":
+        OTHER
+        continue
+    task = m["payload"]["taskId"]
+    BEFORE
+    say("request:complete-task", "done " + task, {"taskId": task})
+    AFTER
+    first = False
+END
+`)
+}
+
+// bad is an agent with one fault, and what check says of it.
+type bad struct {
+	name    string
+	program string // in Python, unless it begins with #!
+	flags   []string
+	faults  []string
+	text    string // of one of them
+	cure    string
+}
+
+var badAgents = []bad{
+	{
+		name:    "buffers its output",
+		program: "import json, sys\nfor line in sys.stdin:\n    m = json.loads(line)\n    if m['type'] == 'notify:task-assigned':\n        print('at work')\n        print(json.dumps({'type': 'request:complete-task', 'id': '1', 'timestamp': m['timestamp'], 'payload': {'taskId': m['payload']['taskId']}}))\n",
+		flags:   []string{"--wait", "1s", "--grace", "2m"},
+		faults:  []string{"fail buffering"}, text: "came in one piece after the end of its stdin", cure: "PYTHONUNBUFFERED=1",
+	},
+	{
+		name:    "says nothing and does nothing",
+		program: "#!\ncat >/dev/null",
+		flags:   []string{"--wait", "1s", "--grace", "2m", "--as", "planner"},
+		faults:  []string{"fail task", "warn prints"}, text: "as a planner", cure: "request:complete-task",
+	},
+	{
+		name:    "does not end with its stdin",
+		program: worker("", "", "", "", "while True: time.sleep(1)"),
+		flags:   []string{"--wait", "2m", "--grace", "500ms"},
+		faults:  []string{"fail stop"}, text: "still running", cure: "End when stdin ends",
+	},
+	{
+		name:    "does not end at all",
+		program: worker("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)", "", "", "", "while True: time.sleep(1)"),
+		flags:   []string{"--wait", "2m", "--grace", "500ms"},
+		faults:  []string{"fail stop"}, text: "had to be killed", cure: "SIGTERM",
+	},
+	{
+		name:    "reads nothing",
+		program: "#!\nwhile :; do sleep 0.1; done",
+		flags:   []string{"--wait", "1s", "--grace", "500ms"},
+		faults:  []string{"warn prints", "warn stop"}, text: "never reads its stdin", cure: `stdin = "null"`,
+	},
+	{
+		name: "ends badly", program: worker("", "", "", "", "sys.exit('the database is gone')"),
+		faults: []string{"fail exit-code"}, text: "the database is gone", cure: "Exit with 0",
+	},
+	{
+		name: "crashes at once", program: "#!\necho no such model >&2; exit 3",
+		faults: []string{"fail starts"}, text: "exit 3 after", cure: "Run it by hand",
+	},
+	{
+		name: "leaves a process behind", program: worker("", "if first: os.spawnlp(os.P_NOWAIT, 'setsid', 'setsid', 'sleep', '600')", "", "", ""),
+		faults: []string{"fail left-overs"}, text: "leaves 1 process behind", cure: "wait for it",
+	},
+	{
+		name: "does one task alone", program: worker("", "if not first: continue", "", "", ""),
+		flags:  []string{"--wait", "3s", "--grace", "2m"},
+		faults: []string{"fail again"}, text: "no other after it", cure: "Go on reading",
+	},
+	{
+		name: "dies of an answer", program: worker("", "", "", "if m['type'] == 'response:success': sys.exit(4)", ""),
+		faults: []string{"fail again", "fail starts"}, text: "exit 4", cure: "",
+	},
+	{
+		name: "dies of what it does not know", program: worker("", "", "", "if m['type'] == 'notify:weather' and len(line) < 1000: sys.exit(5)", ""),
+		faults: []string{"fail unknown"}, text: "exit 5", cure: "Pass over each type",
+	},
+	{
+		name: "dies of a long line", program: worker("", "", "", "if len(line) > 100000: sys.exit(6)", ""),
+		faults: []string{"fail long-input"}, text: "exit 6", cure: "bufio.Reader",
+	},
+	{
+		name: "dies of a refusal", program: worker("", "", "", "if m['type'] == 'response:error': sys.exit(7)", ""),
+		faults: []string{"fail cancelled"}, text: "exit 7", cure: "Take a response:error for an answer",
+	},
+	{
+		name: "says twice how a task ends", program: worker("", "", "say('request:fail-task', 'and ' + task, {'taskId': task, 'error': 'x'})", "", ""),
+		faults: []string{"fail task-once"}, text: "is done and cannot be failed", cure: "Say once",
+	},
+	{
+		name: "names another task", program: worker("", "say('request:complete-task', 'no ' + task, {'taskId': 'no-task'})", "", "", ""),
+		faults: []string{"fail task-ids"}, text: "there is no task", cure: "payload.taskId",
+	},
+	{
+		name: "takes an id twice", program: worker("", "say('request:add-note', 'n', {'taskId': task, 'content': 'a'}); say('request:add-note', 'n', {'taskId': task, 'content': 'b'})", "", "", ""),
+		faults: []string{"fail ids"}, text: "used for another request", cure: "a new id for every message",
+	},
+	{
+		name: "has no clock", program: worker("", "raw(b'{\"type\":\"request:query-tasks\",\"id\":\"q\",\"timestamp\":\"today\"}\\n')", "", "", ""),
+		faults: []string{"fail timestamps"}, text: `"today" is not an ISO 8601 time`, cure: "date -u",
+	},
+	{
+		name: "has a wrong clock", program: worker("time.gmtime = lambda: time.localtime(1e9)", "", "", "", ""),
+		faults: []string{"warn timestamps"}, text: "wrong by", cure: "UTC",
+	},
+	{
+		name: "asks for nonsense", program: worker("", "say('request:submit-task', 's' + task, {'type': 'x'})", "", "", ""),
+		faults: []string{"fail messages"}, text: "name is missing", cure: "orchestrator schema request:submit-task",
+	},
+	{
+		name: "tells nonsense", program: worker("", "say('event:progress', 'p', {'progress': 0.5})", "", "", ""),
+		faults: []string{"warn messages"}, text: "taskId is missing", cure: "orchestrator schema event:progress",
+	},
+	{
+		name: "is somebody else", program: worker("", "say('request:query-tasks', 'q' + task, {}, agentId='somebody')", "", "", ""),
+		faults: []string{"fail names"}, text: "somebody", cure: "$ORC_AGENT_ID",
+	},
+	{
+		name: "has a word of its own", program: worker("", "say('cook', 'c', {})", "", "", ""),
+		faults: []string{"fail types"}, text: `"cook"`, cure: "orchestrator schema",
+	},
+	{
+		name: "floods", program: worker("", "", "", "", "for i in range(2000): say('event:progress', str(i), {'taskId': 'x', 'progress': 0.5})"),
+		faults: []string{"fail rate", "warn task-ids"}, text: "over the limit", cure: "once a second",
+	},
+	{
+		name: "prints what is almost a message",
+		program: worker(strings.Join([]string{
+			`raw(b"{'type': 'request:get-task', 'id': '1'}\n")`,
+			`raw(b'{"type":"request:query-tasks","id":"1","type":"request:query-agents","timestamp":"2026-01-01T00:00:00Z"}\n')`,
+			`raw(b'{"type":"ready"}\n{"type":"ready"}\n')`,
+			`raw(b'{"type":"event:log","id":"1","pay{"type":"event:log","id":"2","payload":{}}\n')`,
+			`raw(b'50 %{"type":"event:log","id":"2","payload":{"level":"info","message":"x"}}\n')`,
+			`raw(b'{\n  "type": "request:query-tasks",\n  "id": "1"\n}\n')`,
+			`raw(b'caf\xe9\n')`,
+			`raw(b'\x1b[0m{"type":"request:query-tasks","id":"9","timestamp":"2026-01-01T00:00:00Z"}\n')`,
+			`raw(b'x' * (17 << 20) + b'\n')`,
+			`print('{"type":"request:query-tasks","id":"1","timestamp":"2026-01-01T00:00:00Z"}', file=sys.stderr, flush=True)`,
+		}, "\n"), "", "", "", ""),
+		faults: []string{
+			"fail keys", "fail long-lines", "fail marks", "fail one-line", "fail stderr", "fail torn-lines",
+			"warn json", "warn own-line", "warn types", "warn utf-8",
+		},
+		text: `no message: treated as log (2 lines): {"type":"ready"}`, cure: "json.dumps",
+	},
+}
+
+func TestCheckBadAgents(t *testing.T) {
+	t.Parallel()
+	if !needs(t, "python3") {
+		return
+	}
+	for _, agent := range badAgents {
+		t.Run(agent.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "").ship()
+			s.write("agent", agent.program)
+			command := []string{"python3", "agent"}
+			if strings.HasPrefix(agent.program, "#!") {
+				command[0] = "sh"
+			}
+			flags := agent.flags
+			if flags == nil {
+				flags = patient
+			}
+			report, exit := s.checkup(flags, command...)
+			got := faults(report.Findings)
+			if agent.name == "dies of an answer" { // before or after it is asked to end
+				require.Contains(t, got, "fail again", "%+v", report.Findings)
+			} else {
+				require.Equal(t, agent.faults, got, "%+v", report.Findings)
+			}
+			require.Equal(t, report.Failed > 0, exit == exitNo)
+			var texts, cures []string
+			for _, one := range report.Findings {
+				texts, cures = append(texts, one.Text), append(cures, one.Cure)
+				if one.Verdict == checkup.Fail || one.Verdict == checkup.Warn {
+					require.NotEmpty(t, one.Cure, one.Text)
+				}
+			}
+			require.Contains(t, strings.Join(texts, "\n"), agent.text)
+			require.Contains(t, strings.Join(cures, "\n"), agent.cure)
+		})
+	}
+}
+
+// Programs that do no tasks are no bad agents: those of the demo, and others.
+func TestCheckOtherAgents(t *testing.T) {
+	t.Parallel()
+	brief := []string{"--wait", "1s", "--grace", "2m"}
+	for name, program := range map[string]string{
+		"a log":              "echo one; cat >/dev/null",
+		"one that ends":      "echo done",
+		"one that asks":      `echo '{"type":"request:query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z"}'; read -r answer; cat >/dev/null`,
+		"one that asks you":  `echo '{"type":"request:ask-user","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{"question":"Which?","options":[{"value":"a"}]}}'; cat >/dev/null`,
+		"one that hands out": `echo '{"type":"request:submit-task","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{"type":"x","name":"y","requiredRole":"reviewer"}}'; cat >/dev/null; exit 1`,
+		"an echo":            "cat",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "").ship()
+			s.write("agent.sh", program)
+			report, exit := s.checkup(brief, "sh", "agent.sh")
+			require.Empty(t, faults(report.Findings), "%+v", report.Findings)
+			require.Equal(t, exitOK, exit)
+			require.Equal(t, []string{"sh", "agent.sh"}, report.Command)
+			require.NotEmpty(t, report.Notes)
+		})
+	}
+}
+
+// Everything that --full looks at is fine with a good agent.
+func TestCheckFull(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "").ship()
+	files, err := starter("sh")
+	require.NoError(t, err)
+	s.write("agent.sh", string(files[1].text))
+	report, exit := s.checkup(append([]string{"--full", "--as", "reviewer"}, patient...), "sh", "agent.sh")
+	require.Empty(t, faults(report.Findings), "%+v", report.Findings)
+	require.Equal(t, exitOK, exit)
+	require.Equal(t, "reviewer", report.Role)
+	var seen []string
+	for _, one := range report.Findings {
+		seen = append(seen, one.Check)
+	}
+	require.Equal(t, []string{
+		"starts", "task", "messages", "stop", "left-overs",
+		"again", "unknown", "long-input", "cancelled", "pieces", "many", "killed", "repeats",
+	}, seen)
+}
+
+// Ctrl-C in the middle of a check leaves nothing behind.
+func TestCheckInterrupted(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "").ship()
+	s.write("agent.sh", "trap '' TERM INT; setsid sleep 600 & : >here; while :; do sleep 600; done")
+	s.start(exec.Command(s.program, "check", "--wait", "10m", "--grace", "10m", "--", "sh", "agent.sh"))
+	waitForThat(t, "the agent to run", func() bool {
+		_, err := os.Stat(s.path("here"))
+		return err == nil
+	})
+	s.signal(syscall.SIGINT)
+	require.Equal(t, exitInterrupted, s.await())
+	require.Empty(t, s.processes(), "left running")
+	left, err := os.ReadDir(s.dir)
+	require.NoError(t, err)
+	for _, entry := range left {
+		require.NotContains(t, entry.Name(), "orchestrator-check-")
+	}
+}

@@ -1,0 +1,112 @@
+package checkup
+
+import (
+	"strings"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// refused judges messages that were refused.
+func (f *Findings) refused(refusals []Refusal) {
+	for i := range refusals {
+		r := &refusals[i]
+		check, cure := cureOf(r)
+		verdict, what := Fail, "refused"
+		if strings.HasPrefix(r.Type, "event:") {
+			verdict, what = Warn, "not heeded" // nobody tells it so
+		}
+		if check == "rate" {
+			f.add(Fail, check, cure, "floods: %s over the limit of messages a second, %s the first", plain.Count(r.Count, "message"), r.Type)
+			continue
+		}
+		times := ""
+		if r.Count > 1 {
+			times = ", " + plain.Count(r.Count, "time")
+		}
+		id := ""
+		if r.ID != "" && r.ID != "null" {
+			id = ", id " + r.ID
+		}
+		f.add(verdict, check, cure, "%s: %s%s: %s%s", what, wire.Visible(r.Type), id, plain.OneLine(r.Why), times)
+	}
+}
+
+// cureOf is what kind of mistake a refusal tells of, and what helps.
+func cureOf(r *Refusal) (check, cure string) {
+	why := r.Why
+	ofTask := aboutTasks[r.Type] || r.Type == "request:get-task" || strings.HasPrefix(r.Type, "event:")
+	switch {
+	case r.Code == wire.CodeLimited:
+		return "rate", "Say progress once a second at most, and print what is for people as plain lines; or raise protocol.rate"
+	case strings.HasPrefix(why, "this id was used"):
+		return "ids", "Take a new id for every message: a UUID, or a counter"
+	case strings.Contains(why, "ISO 8601") || strings.HasPrefix(why, "timestamp "):
+		return "timestamps", "Say the time in UTC, such as 2026-11-20T14:33:00Z: date -u +%FT%TZ, new Date().toISOString()"
+	case r.Code == wire.CodeUnknownType:
+		return "types", "Use one of the types that orchestrator schema lists; as log, print it without an id"
+	case r.Code == wire.CodeConflict && ofTask && ended(why):
+		return "task-once", "Say once how a task ends, and nothing about it afterwards"
+	case r.Code == wire.CodeNotFound && ofTask:
+		return "task-ids", "Use the payload.taskId of notify:task-assigned, letter for letter"
+	case strings.Contains(why, "nests too deeply"):
+		return oddNested, remedies[oddNested].cure
+	case r.Code == wire.CodeDenied:
+		return "names", "Leave agentId out, or say $ORC_AGENT_ID"
+	case r.Code == wire.CodeInvalid && (strings.HasPrefix(r.Type, "request:") || strings.HasPrefix(r.Type, "event:")):
+		return "messages", "What it looks like: orchestrator schema " + r.Type + "     Try yours: orchestrator schema --check FILE"
+	}
+	return "messages", "What is said when: orchestrator help protocol"
+}
+
+// ended says whether a refusal is for a task that is over.
+func ended(why string) bool {
+	for _, state := range []string{"done", "failed", "completed"} {
+		if strings.Contains(why, " is "+state) {
+			return true
+		}
+	}
+	return false
+}
+
+// remedy is what is said about an oddity.
+type remedy struct {
+	verdict Verdict
+	text    string
+	cure    string
+}
+
+var remedies = map[string]remedy{
+	oddType: {Warn, `prints JSON with a "type" that is no message: treated as log`,
+		"Messages begin with request: or event:, see orchestrator schema. Log needs another key, such as level"},
+	oddJSON: {Warn, "prints lines that are almost JSON: treated as log",
+		"Let a library spell it (json.dumps, JSON.stringify, jq -c), without a comma at its end"},
+	oddKeys: {Fail, "says a key twice in one object: treated as log",
+		"Say each key once: two readers would see two messages"},
+	oddNested: {Fail, "prints an object that nests too deeply: treated as log",
+		"Say it flatter, as a text, or raise protocol.max_depth"},
+	oddTorn: {Fail, "tears lines: a message begins in the middle of another, and both are lost",
+		"Let one writer at a time print whole lines, in one write each, and end each with \\n"},
+	oddBehind: {Warn, "prints a message behind other words in a line: treated as log",
+		"Give each message a line of its own, with one writer at a time; tell people on stderr what is sent"},
+	oddSpread: {Fail, "spreads a message over several lines: none of them is one",
+		"Print each object in one line: no indent"},
+	oddUTF8: {Warn, "prints what is no UTF-8: such a line is never a message",
+		"Write UTF-8: PYTHONIOENCODING=utf-8, LC_ALL=C.UTF-8"},
+	oddMark: {Fail, "prints something invisible before an object, which keeps it from being a message",
+		"No byte order mark, no colours: NO_COLOR=1, TERM=dumb"},
+	oddStderr: {Fail, "says messages on stderr, where everything is log",
+		"Print messages to stdout, and only those who read along to stderr"},
+}
+
+// lines judges lines that are log, and that may have been meant otherwise.
+func (f *Findings) lines(list []oddity) {
+	for _, one := range list {
+		r := remedies[one.check]
+		why := ""
+		if one.why != "" {
+			why = " (" + wire.Visible(one.why) + ")"
+		}
+		f.add(r.verdict, one.check, r.cure, "%s%s (%s): %s", r.text, why, plain.Count(one.count, "line"), one.first)
+	}
+}

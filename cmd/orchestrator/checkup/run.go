@@ -1,0 +1,282 @@
+package checkup
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// Run is what was heard of a program in one life. Its fields may be read by
+// whoever has been let in by Await, and by anybody when the life is over.
+type Run struct {
+	Agent string
+
+	Refused *Refused // why it could not be started; nil when it was
+	PID     int
+	Starts  int
+	Started time.Time
+	Asked   time.Time // when it was asked to end
+	Exits   []Exit
+	Stopped *wire.Event // how the ordered stop ended
+	Ended   bool        // nothing of the last life is left
+	Left    []wire.LeftOver
+	Deaf    string // it takes no messages
+	Tasks   map[string]*Task
+	Working bool  // it has said something about a task that it had
+	Told    int   // how often
+	Unread  int64 // bytes that it had not read when it was asked to end
+	Asks    []string
+
+	said   []time.Time // the first words on stdout
+	early  int         // lines before it was asked to end
+	lines  int         // that are log
+	errors int         // lines on stderr
+	last   []string    // of stderr, or of stdout where that is silent
+	cut    []string
+	odd    oddities
+	trail  trail
+
+	mu      sync.Mutex
+	changed chan struct{}
+}
+
+// Refused says why a program could not be run.
+type Refused struct {
+	Exit int
+	Text string
+}
+
+// Exit is the end of one process.
+type Exit struct {
+	Text   string
+	Code   *int // nil when a signal ended it
+	Signal string
+	Up     time.Duration
+	At     time.Time
+}
+
+// Task is one that the program was given.
+type Task struct {
+	State string // the kind of the event that told of its end; "" before
+	Text  string
+	At    time.Time
+	// ByExit says that it ended because the program did.
+	ByExit bool
+	Stamp  string // the timestamp of the message that ended it
+
+	given bool // the program got it; it may have submitted others itself
+	begun bool // it was told of it
+	early bool // it was over before the program was asked to end
+}
+
+const (
+	wordsKept = 4   // last lines
+	saidKept  = 256 // times
+)
+
+// NewRun makes the run of an agent that has not started.
+func NewRun(agent string, depth int) *Run {
+	return &Run{
+		Agent: agent, Tasks: make(map[string]*Task), changed: make(chan struct{}),
+		odd: oddities{reader: wire.Reader{Agent: agent, Depth: depth}},
+	}
+}
+
+// Follow hears all until the follower is closed.
+func (r *Run) Follow(f *supervisor.Follower) {
+	var spare supervisor.Backlog
+	for f.Next(context.Background(), &spare, r.hear) {
+		r.mu.Lock()
+		close(r.changed)
+		r.changed = make(chan struct{})
+		r.mu.Unlock()
+	}
+}
+
+// Ends notes that the program is asked to end now.
+func (r *Run) Ends() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Asked, r.early = time.Now(), r.lines
+	for _, t := range r.Tasks {
+		t.early = t.State != ""
+	}
+}
+
+// Await waits until something is so. It is asked again whenever something was
+// heard, and false when ctx is over before.
+func (r *Run) Await(ctx context.Context, so func() bool) bool {
+	for {
+		r.mu.Lock()
+		yes, changed := so(), r.changed
+		r.mu.Unlock()
+		if yes {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (r *Run) hear(l supervisor.Line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case l.Event != nil:
+		r.event(l.Event, l.At)
+	case l.Agent != r.Agent:
+	case l.Stream == wire.StreamErr:
+		r.errors++
+		r.odd.onStderr(l.Text)
+		r.remember(l.Text)
+	default:
+		r.lines++
+		r.speaks(l.At)
+		r.odd.onStdout(l.Text)
+		if r.errors == 0 {
+			r.remember(l.Text)
+		}
+	}
+}
+
+func (r *Run) speaks(at time.Time) {
+	if len(r.said) < saidKept {
+		r.said = append(r.said, at)
+	}
+}
+
+func (r *Run) remember(text []byte) {
+	r.last = append(r.last, clip(text))
+	r.last = r.last[max(0, len(r.last)-wordsKept):]
+}
+
+func (r *Run) event(e *wire.Event, at time.Time) {
+	if e.Task != "" {
+		r.taskEvent(e, at)
+	}
+	switch e.Kind {
+	case wire.EventStarted:
+		r.Starts, r.PID, r.Ended = r.Starts+1, e.Figures.PID, false
+		if r.Starts == 1 {
+			r.Started = at
+		}
+	case wire.EventExited:
+		r.exits(e, at)
+	case wire.EventEnded:
+		if r.Ended = true; r.running() { // by order: then this alone tells of it
+			r.exits(e, at)
+		}
+	case wire.EventGaveUp:
+		if r.Starts == 0 && e.Figures.ExitCode != nil {
+			r.Refused = &Refused{Exit: *e.Figures.ExitCode, Text: e.Text}
+		}
+	case wire.EventStopped:
+		r.Stopped = e
+		r.leave(e.Figures.LeftOver)
+	case wire.EventLeftOver:
+		r.leave(e.Figures.LeftOver)
+	case wire.EventLineCut:
+		r.cut = append(r.cut, e.Text)
+	case wire.EventStalled:
+		r.Deaf = e.Text
+	case wire.EventQuestionAsked:
+		r.Asks = append(r.Asks, clip([]byte(e.Text)))
+	}
+}
+
+func (r *Run) exits(e *wire.Event, at time.Time) {
+	r.Exits = append(r.Exits, Exit{
+		Text: e.Text, Code: e.Figures.ExitCode, Signal: e.Figures.Signal, At: at,
+		Up: time.Duration(e.Figures.UpMS) * time.Millisecond,
+	})
+}
+
+// leave notes processes that were left behind, each once.
+func (r *Run) leave(list []wire.LeftOver) {
+	for _, one := range list {
+		if !slices.ContainsFunc(r.Left, func(l wire.LeftOver) bool { return l.PID == one.PID }) {
+			r.Left = append(r.Left, one)
+		}
+	}
+}
+
+// taskEvent notes what became of a task.
+func (r *Run) taskEvent(e *wire.Event, at time.Time) {
+	t := r.Tasks[e.Task]
+	if t == nil {
+		t = new(Task)
+		r.Tasks[e.Task] = t
+	}
+	switch e.Kind {
+	case wire.EventTaskAssigned:
+		t.given = t.given || e.Agent == r.Agent
+	case wire.EventTaskStarted:
+		t.begun = true
+	case wire.EventTaskProgress, wire.EventTaskTrouble:
+		r.Working = true
+		r.Told++
+	case wire.EventTaskHelp:
+		r.Working = true
+		t.State, t.Text, t.At = e.Kind, e.Text, at
+	case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
+		t.State, t.Text, t.At = e.Kind, e.Text, at
+		t.Stamp = stampOf(e.Payload)
+		t.ByExit = t.Stamp == "" && !r.running()
+		r.Working = r.Working || e.Kind != wire.EventTaskCancelled && !t.ByExit
+	}
+}
+
+// running says whether the program runs, as far as has been heard.
+func (r *Run) running() bool { return len(r.Exits) < r.Starts }
+
+// Gone says whether its last life is over, and it has had one.
+func (r *Run) Gone() bool { return r.Refused != nil || r.Starts > 0 && !r.running() }
+
+// Over says whether a task has ended, or waits for a person.
+func (r *Run) Over(task string) bool {
+	t := r.Tasks[task]
+	return t != nil && t.State != ""
+}
+
+// Begun says whether the program was told of a task.
+func (r *Run) Begun(task string) bool {
+	t := r.Tasks[task]
+	return t != nil && t.begun
+}
+
+// waits says whether it has submitted what nobody does here.
+func (r *Run) waits() bool {
+	for _, t := range r.Tasks {
+		if !t.given && t.State == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Done says whether a task was done by the program's own words.
+func (r *Run) Done(task string) bool {
+	t := r.Tasks[task]
+	return t != nil && t.State == wire.EventTaskDone && !t.ByExit
+}
+
+// exit is how its only life ended, if it has.
+func (r *Run) exit() (Exit, bool) {
+	if len(r.Exits) == 0 {
+		return Exit{}, false
+	}
+	return r.Exits[len(r.Exits)-1], true
+}
+
+// ByItself says whether it ended before it was asked to.
+func (r *Run) ByItself() bool {
+	x, gone := r.exit()
+	return gone && x.At.Before(r.Asked)
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/checkup"
+)
+
+// What init writes works on the first try, in each language: it is a good agent, and
+// does the task that init proposes.
+func TestStarters(t *testing.T) {
+	t.Parallel()
+	for _, lang := range languages {
+		t.Run(lang.name, func(t *testing.T) {
+			t.Parallel()
+			if !needs(t, lang.command[0]) {
+				return
+			}
+			s := newStage(t, "").ship()
+			require.NoError(t, os.Remove(s.path("orchestrator.hcl")))
+			said := s.ask("init", "--lang", lang.name)
+			require.Contains(t, said, "Next:  orchestrator up -d\n")
+			require.Contains(t, said, `orchestrator task add "Say hello" --wait`)
+			require.Contains(t, said, "orchestrator check -- "+strings.Join(lang.command, " ")+"\n")
+			requireCommand(t, s.path("orchestrator.hcl"), lang.command)
+
+			report, exit := s.checkup(append([]string{"--as", "worker"}, patient...), lang.command...)
+			require.Equal(t, exitOK, exit)
+			require.Zero(t, report.Failed+report.Warnings+report.Notes, "%+v", report.Findings)
+			for _, one := range report.Findings {
+				require.Equal(t, checkup.OK, one.Verdict)
+			}
+
+			s.up("--json")
+			s.waitForEvents(1, "agent.started", "hello")
+			require.Contains(t, s.ask("task", "add", "Say hello", "--wait", "--timeout", "2m"), " done in ")
+			s.stop()
+			require.Contains(t, s.lines("hello", "stdout"), "hello, I am hello")
+		})
+	}
+}
+
+// What an agent needs, and what is missing, is said when it is written.
+func TestInitWithoutRuntime(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "")
+	for _, args := range [][]string{{"--lang", "py", "py"}, {"--lang", "ts", "ts"}} {
+		init := exec.Command(s.program, append([]string{"init"}, args...)...)
+		init.Dir, init.Env = s.dir, []string{"PATH=" + s.path("empty"), "HOME=" + s.dir}
+		said, err := init.CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		require.Regexp(t, `(?m)^(python3|node) is not on your PATH, and runs this agent\. Get it: https://.* orchestrator init --list$`, string(said))
+	}
+	list := exec.Command(s.program, "init", "--list")
+	list.Dir, list.Env = s.dir, []string{"PATH=" + s.path("empty"), "HOME=" + s.dir}
+	said, err := list.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(said), "not on your PATH: https://go.dev/dl")
+}
+
+// requireCommand sees that the list of languages and the files have the same command.
+func requireCommand(t *testing.T, file string, command []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var quoted []string
+	for _, word := range command {
+		quoted = append(quoted, strconv.Quote(word))
+	}
+	require.Contains(t, string(text), "command = ["+strings.Join(quoted, ", ")+"]\n")
+}
+
+// The unit is one that systemd understands, where there is one.
+func TestUnit(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `agent "a" { command = ["cat"] }`).ship()
+	text := s.ask("init", "--systemd")
+	for _, line := range []string{
+		"Type=notify-reload", "KillMode=mixed", "Delegate=yes", "Restart=on-failure", "RestartPreventExitStatus=1 2 6",
+		"WorkingDirectory=" + s.dir,
+		"ExecStart=" + s.program + " --config " + s.path("orchestrator.hcl") + " --color never up",
+	} {
+		require.Contains(t, text, line+"\n")
+	}
+	require.NotContains(t, text, "Watchdog", "nobody sends signs of life")
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		return
+	}
+	s.write("shop.service", text)
+	verify := exec.Command("systemd-analyze", "verify", "--user", s.path("shop.service"))
+	verify.Env = s.environ()
+	said, err := verify.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	for line := range strings.Lines(string(said)) { // before 253 there was no such type
+		require.Contains(t, line, "Failed to parse service type, ignoring: notify-reload")
+	}
+}
+
+func TestUnitWords(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"/usr/bin/orchestrator": "/usr/bin/orchestrator",
+		"/a b/c":                `"/a b/c"`,
+		"/100%/$x":              "/100%%/$$x",
+		`/say "hi"`:             `"/say \"hi\""`,
+	} {
+		require.Equal(t, want, unitWord(word))
+	}
+	require.Equal(t, "my-shop", unitName("my shop"))
+	require.Equal(t, "shop", unitName(filepath.Base("/home/ann/shop")))
+}
