@@ -93,6 +93,9 @@ func (a *app) up(f upFlags, names []string) error {
 	if f.detach && !a.isDetached() {
 		return a.detach(c)
 	}
+	if a.alive(f) {
+		a.standBeside()
+	}
 	log := a.logger(c)
 	if err := t.hold(c.Orchestrator.StateDir, a.socketPath(c.Orchestrator.StateDir), log); err != nil {
 		return cannotHold(err, c.Orchestrator.StateDir)
@@ -122,6 +125,8 @@ func (a *app) up(f upFlags, names []string) error {
 // work runs a team until its end, with its door open and its words shown.
 func (a *app) work(t *team, f upFlags) error {
 	show := a.console(t, f)
+	show.below(a.panorama(t, f))
+	defer show.panorama.close()
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -131,7 +136,7 @@ func (a *app) work(t *team, f upFlags) error {
 	signals := a.heed(t)
 	responding, enough := context.WithCancel(signals.ctx)
 	defer enough()
-	a.respond(responding, t, f.scripted)
+	a.respond(responding, t, f.scripted, show.panorama)
 	err := t.super.Run(signals.ctx)
 	if !signals.await(shown) {
 		t.log.Warn("the last lines are not shown: nobody takes them")

@@ -1,0 +1,9 @@
+package live
+
+import "golang.org/x/sys/unix"
+
+// How the mode of a terminal is read and set.
+const (
+	readMode = unix.TCGETS
+	setMode  = unix.TCSETS
+)
