@@ -240,9 +240,10 @@ func TestLiveStops(t *testing.T) {
 	w.types("echo still $((40+2))" + screen.Enter)
 	require.NotContains(t, w.until("still 42"), "──")
 	w.types("fg" + screen.Enter)
-	w.matches(`^>  [0-9a-f]{8} Write the spec +running `)
+	text := w.matches(`^>  [0-9a-f]{8} Write the spec +running `)
+	require.Equal(t, 1, strings.Count(text, "── 1 running"), text)
 	w.types(screen.CtrlC)
-	w.until("nothing left running")
+	w.until("nothing lost.\n$")
 	w.types("exit" + screen.Enter)
 	w.ends(exitOK)
 }

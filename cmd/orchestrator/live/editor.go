@@ -20,6 +20,7 @@ const (
 	keyEscape    = 0x1b
 	keyKillLine  = 'U' - '@'
 	keyKillWord  = 'W' - '@'
+	keySuspend   = 'Z' - '@'
 )
 
 // editor makes lines of what is typed.

@@ -1,8 +1,8 @@
 package live
 
 import (
+	"bytes"
 	"os"
-	"os/signal"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -58,8 +58,6 @@ func (r *Region) pause() bool {
 
 func (r *Region) signalled(s os.Signal) {
 	switch s {
-	case unix.SIGTSTP:
-		r.suspend()
 	case unix.SIGWINCH:
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -69,17 +67,18 @@ func (r *Region) signalled(s os.Signal) {
 	case unix.SIGCONT:
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if !r.suspended { // it was stopped without a word, and others have written since
+		if !r.mode.ours() { // others had the terminal, and have written since
 			r.mode.lost()
 			r.canvas.frame = frame{caret: -1}
 		}
-		r.suspended = false
 		r.redraw()
 	}
 }
 
-// suspend does what Ctrl-Z means: the rows go, the terminal is as it was, and the
-// program stops until somebody continues it.
+// suspend does what Ctrl-Z means: the rows go, the terminal is as it was, and this
+// program and those that were started with it stop until somebody continues them. It
+// does not catch the signal: one that has been caught once stops no Go program any
+// more.
 func (r *Region) suspend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,14 +86,11 @@ func (r *Region) suspend() {
 		_, _ = r.out.Write(b)
 	}
 	r.mode.restore()
-	r.suspended = true
-	signal.Reset(unix.SIGTSTP)
-	_ = unix.Kill(unix.Getpid(), unix.SIGTSTP)
+	_ = unix.Kill(0, unix.SIGTSTP)
 	select { // the kernel may take a moment
 	case <-r.quit:
 	case <-time.After(resumed):
 	}
-	signal.Notify(r.signals, unix.SIGTSTP)
 	r.redraw()
 }
 
@@ -117,18 +113,33 @@ func (r *Region) listen() {
 			}
 			continue
 		}
-		r.mu.Lock()
-		lines := r.edit.feed(chunk[:n])
-		r.redraw()
-		r.mu.Unlock()
-		for _, line := range lines {
-			select {
-			case r.typed <- line:
-			case <-r.quit:
+		for typed, stop := chunk[:n], true; stop; {
+			var keys []byte
+			if keys, typed, stop = bytes.Cut(typed, []byte{keySuspend}); !r.press(keys) {
 				return
+			}
+			if stop {
+				r.suspend()
 			}
 		}
 	}
+}
+
+// press takes keys, and passes on the lines that they complete. It says false at the
+// end.
+func (r *Region) press(keys []byte) bool {
+	r.mu.Lock()
+	lines := r.edit.feed(keys)
+	r.redraw()
+	r.mu.Unlock()
+	for _, line := range lines {
+		select {
+		case r.typed <- line:
+		case <-r.quit:
+			return false
+		}
+	}
+	return true
 }
 
 // read takes what there is, if it is for this program.

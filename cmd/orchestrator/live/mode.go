@@ -42,11 +42,20 @@ func (m *mode) take() bool {
 	keys.Lflag &^= unix.ICANON | unix.ECHO
 	keys.Lflag |= unix.ISIG
 	keys.Cc[unix.VMIN], keys.Cc[unix.VTIME] = 1, 0
+	keys.Cc[unix.VSUSP] = disabled // a key like others: there is something to do before the stop
 	if unix.IoctlSetTermios(m.fd, setMode, &keys) != nil {
 		return false
 	}
 	m.before = now
 	return true
+}
+
+// ours says whether the terminal still is as it was set here.
+func (m *mode) ours() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, err := unix.IoctlGetTermios(m.fd, readMode)
+	return m.before != nil && err == nil && now.Lflag&(unix.ICANON|unix.ECHO) == 0 && now.Cc[unix.VSUSP] == disabled
 }
 
 // lost notes that another program has the terminal, and has set it as it likes.

@@ -7,3 +7,6 @@ const (
 	readMode = unix.TIOCGETA
 	setMode  = unix.TIOCSETA
 )
+
+// disabled is a key that there is not.
+const disabled = 0xff

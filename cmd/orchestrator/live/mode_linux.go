@@ -7,3 +7,6 @@ const (
 	readMode = unix.TCGETS
 	setMode  = unix.TCSETS
 )
+
+// disabled is a key that there is not.
+const disabled = 0

@@ -59,8 +59,6 @@ type Region struct {
 	drawn   time.Time
 	over    bool
 	buffer  []byte
-
-	suspended bool // by Ctrl-Z, and what follows from its end is not yet heard of
 }
 
 // Open begins to keep the bottom of a terminal. The goroutines that it starts end
@@ -75,9 +73,6 @@ func Open(in, out *os.File) (*Region, error) {
 		return nil, err
 	}
 	signal.Notify(r.signals, unix.SIGWINCH, unix.SIGCONT)
-	if !signal.Ignored(unix.SIGTSTP) {
-		signal.Notify(r.signals, unix.SIGTSTP)
-	}
 	r.mode.take()
 	r.group.Go(func() { r.guarded(r.keep) })
 	r.group.Go(func() { r.guarded(r.listen) })
