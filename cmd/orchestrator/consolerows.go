@@ -95,6 +95,9 @@ func (v *vista) question(q *wire.Question, columns int, now time.Time) string {
 	if rest, ok := between(wire.Timestamp(now), q.Deadline); ok {
 		left = "  " + plain.Duration(max(0, rest).Round(time.Second)) + " left"
 	}
+	if plain.Width(left) > columns/2 {
+		left = ""
+	}
 	head := "?  " + wire.Visible(q.ID) + " " + plain.OneLine(q.Agent) + ": "
 	text := plain.OneLine(q.Question)
 	var options strings.Builder
