@@ -43,8 +43,10 @@ Ctrl-C (or SIGTERM) stops everything in order; a second one kills. SIGHUP reads
 the file again, as "orchestrator reload" does. The exit code is 0 after an
 ordered stop, 130 or 143 when it had to be forced.
 
-In a terminal the questions of agents are shown, and answered by typing: the
-question's id and the answer, or the answer alone while there is one question.`,
+In a terminal the last rows show what is being done and what waits. The questions
+of agents are shown there, and answered by typing: the question's id and the
+answer, or the answer alone while there is one question. At the end it is summed
+up what was done, and what was lost.`,
 		Example: `  orchestrator up
   orchestrator up web worker         only these, and what they depend on
   orchestrator up -d                 in the background, once all have started
