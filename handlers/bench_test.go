@@ -14,7 +14,7 @@ import (
 // bench is a State and those who speak to it, without anything that would be
 // measured with it.
 type bench struct {
-	b     *testing.B
+	b     testing.TB
 	state *State
 	n     uint64
 	since time.Duration // the beginning
@@ -22,7 +22,7 @@ type bench struct {
 }
 
 // newBench is a State with a planner and many workers, all of which run.
-func newBench(b *testing.B, workers int) *bench {
+func newBench(b testing.TB, workers int) *bench {
 	z := &bench{b: b, state: New(Rules{})}
 	roster := &wire.Roster{Agents: []wire.Member{{ID: "planner", Role: wire.RolePlanner, Capacity: 1 << 30, OnExit: "auto"}}}
 	for i := range workers {
@@ -57,7 +57,7 @@ func (z *bench) ask(from Actor, r *wire.Request) {
 	}
 }
 
-func request(b *testing.B, operation, payload string) *wire.Request {
+func request(b testing.TB, operation, payload string) *wire.Request {
 	r := &wire.Request{Operation: operation, Timestamp: "2026-11-21T14:00:00.000Z", Payload: []byte(payload)}
 	require.Nil(b, Prepare(r, 64))
 	return r

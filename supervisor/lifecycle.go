@@ -358,8 +358,12 @@ func (s *Supervisor) checkIdle() {
 	}
 	if s.workDone() {
 		s.idle = true
-		s.event(nil, wire.Event{Kind: wire.EventIdle, Text: "all tasks have ended"})
-		s.stop("all tasks have ended")
+		text := "all tasks have ended"
+		if _, open := s.Left(0); open > 0 {
+			text = "no task can be done any more"
+		}
+		s.event(nil, wire.Event{Kind: wire.EventIdle, Text: text})
+		s.stop(text)
 		return
 	}
 	for _, a := range s.order {

@@ -68,14 +68,17 @@ func (y *tally) allDone() bool {
 	return y.undone == 0
 }
 
-// workDone says whether all work has ended: there was some, none is open,
-// nobody asks, and the agents that still run only wait for more.
+// workDone says whether all work has ended: there was some, none is open that could
+// still be done, nobody asks, and the agents that still run only wait for more.
 func (s *Supervisor) workDone() bool {
 	if !s.options.ExitWhenIdle || !s.tally.some() {
 		return false
 	}
 	open := 0
-	s.dispatcher.look(func(state *handlers.State) { open = state.Open() + state.Questions() })
+	s.dispatcher.look(func(state *handlers.State) {
+		// Where everything waits for something else, it waits for what came to nothing.
+		open = state.Open() - state.Counts().Blocked + state.Questions()
+	})
 	if open > 0 {
 		return false
 	}

@@ -23,6 +23,54 @@ func (s *Supervisor) Glance(ctx context.Context) (wire.Status, error) {
 	return got.status, nil
 }
 
+// Scene is what those see who look at a team without asking for anything.
+type Scene struct {
+	Status    wire.Status
+	Tasks     []wire.Task     // the first that are open
+	Questions []wire.Question // the first that wait for a person
+}
+
+// Scene is Glance with what there is to do and to answer, a little of each, and with
+// what each agent works on. The audit does not hear of it.
+func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Scene, error) {
+	got, err := s.seen(ctx)
+	if err != nil {
+		return Scene{}, err
+	}
+	v := Scene{Status: got.status}
+	s.dispatcher.look(func(state *handlers.State) {
+		v.Status.Tasks, v.Status.Questions = state.Counts(), state.Questions()
+		v.Tasks, v.Questions = state.Foremost(tasks), state.Asked(questions)
+		for i := range v.Status.Agents {
+			v.Status.Agents[i].Tasks = state.Holds(v.Status.Agents[i].Name)
+		}
+	})
+	return v, nil
+}
+
+// Left are the first of the tasks that are open, and how many are in all. It may be
+// asked before Run and after it.
+func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
+	s.dispatcher.look(func(state *handlers.State) { tasks, open = state.Foremost(most), state.Open() })
+	return tasks, open
+}
+
+// Losses are what was lost of what agents said and of what they were told.
+type Losses struct {
+	Cut      int64 // lines that were longer than the limit
+	Unlogged int64 // lines that the log files did not take
+	Refused  int64 // messages that no mailbox took
+}
+
+// Losses sums up the agents that there are when Run has ended.
+func (s *Supervisor) Losses() (l Losses) {
+	for _, a := range s.order {
+		said := a.voice.view()
+		l.Cut, l.Unlogged, l.Refused = l.Cut+said.Cut, l.Unlogged+said.Unlogged, l.Refused+a.refused
+	}
+	return l
+}
+
 // seen is what Run knows of everything.
 type seen struct {
 	status   wire.Status

@@ -24,8 +24,10 @@ type console struct {
 	json     bool
 	quiet    bool
 	tty      bool
-	width    int    // of the widest name so far
-	unknown  string // the last topic that nobody knows
+	width    int       // of the widest name so far
+	unknown  string    // the last topic that nobody knows
+	panorama *panorama // what is below the lines; nil: nothing
+	account  *account  // of what happens; nil: nobody wants one
 }
 
 // widest is how wide the column of names may become.
@@ -39,6 +41,9 @@ func (a *app) console(t *team, f upFlags) *console {
 		json:     a.flags.json || f.logFormat.value == "json",
 		quiet:    a.flags.quiet,
 		tty:      isTerminal(a.stdout),
+	}
+	if !c.json && !c.quiet {
+		c.account = newAccount(t)
 	}
 	c.out = outlet{
 		to:   a.stdout,
@@ -56,14 +61,46 @@ func (a *app) console(t *team, f upFlags) *console {
 	return c
 }
 
+// below has lines written above the bottom of the terminal, if that is kept.
+func (c *console) below(p *panorama) {
+	if c.panorama = p; p != nil {
+		c.out.to = p.region
+	}
+}
+
+// gathering is how long lines are gathered that are written above others: each time
+// those have to be drawn again.
+const gathering = 20 * time.Millisecond
+
 // run shows lines until the team has ended.
 func (c *console) run() {
+	defer c.panorama.close() // also when a bug ends it
 	var spare supervisor.Backlog
 	for c.follower.Next(context.Background(), &spare, c.show) {
+		if c.panorama != nil {
+			c.gather(&spare)
+		}
 		c.out.flush()
 	}
+	c.panorama.close()
+	c.summary()
 	if missing := c.out.close(); missing > 0 {
 		c.log.Warn("not everything could be written to stdout", "missing_lines", missing)
+	}
+}
+
+// gather takes what else comes within a moment.
+func (c *console) gather(spare *supervisor.Backlog) {
+	ctx, enough := context.WithTimeout(context.Background(), gathering)
+	defer enough()
+	for ctx.Err() == nil && c.follower.Next(ctx, spare, c.show) {
+	}
+}
+
+// summary says at the end what was done, and what was not.
+func (c *console) summary() {
+	if c.account != nil {
+		_, _ = c.out.WriteString(c.account.text(c.paint))
 	}
 }
 
@@ -80,6 +117,10 @@ func (c *console) note(missing int64) []byte {
 func (c *console) show(l supervisor.Line) {
 	if c.out.Len() >= outletFull {
 		c.out.flush()
+	}
+	c.account.see(l)
+	if l.Event != nil {
+		c.panorama.happened()
 	}
 	switch {
 	case c.quiet && l.Event != nil && calm(l.Event):

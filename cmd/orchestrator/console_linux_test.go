@@ -1,13 +1,11 @@
 package main
 
 import (
-	"io"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 )
 
@@ -28,17 +26,11 @@ agent "longer-name" {
 }
 `
 
-// onTerminal runs up on a terminal of its own and returns what was on it.
-func onTerminal(t *testing.T, environ ...string) string {
-	s := newStage(t, crowd)
-	cmd := exec.Command(s.program, "up", "--exit-when-idle", "--state-dir", s.state())
-	cmd.Dir, cmd.Env = s.dir, append(append(s.environ(), "TERM=xterm", "NO_COLOR="), environ...)
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
-	require.NoError(t, err)
-	defer terminal.Close()
-	screen, _ := io.ReadAll(terminal) // a terminal ends with an error
-	require.Error(t, cmd.Wait(), "an agent failed for good")
-	return strings.ReplaceAll(string(screen), "\r\n", "\n")
+// onTerminal runs up on a terminal of its own and returns what is on it at the end,
+// and all that was written to it.
+func onTerminal(t *testing.T, environ ...string) (text, written string) {
+	w := inTerminal(t, crowd, "$UP --exit-when-idle", 120, 60, environ...)
+	return w.ends(exitNo), w.Written()
 }
 
 var (
@@ -66,18 +58,21 @@ func requireCrowd(t *testing.T, screen string) {
 }
 
 func TestConsoleOnATerminal(t *testing.T) {
-	screen := onTerminal(t)
-	require.Regexp(t, colour, screen)
-	plain := colour.ReplaceAllString(screen, "")
-	require.NotContains(t, plain, "\x1b", "colours are the only sequences")
-	requireCrowd(t, plain)
+	t.Parallel()
+	text, written := onTerminal(t)
+	require.Regexp(t, colour, written)
+	requireCrowd(t, text)
 }
 
+// Without colour the rows below the lines are still there. A terminal that is said to
+// be dumb is sent lines, and nothing else.
 func TestConsoleWithoutColour(t *testing.T) {
+	t.Parallel()
 	for _, environ := range []string{"NO_COLOR=1", "TERM=dumb"} {
-		screen := onTerminal(t, environ)
-		require.NotContains(t, screen, "\x1b", environ)
-		requireCrowd(t, screen)
+		text, written := onTerminal(t, environ)
+		require.NotRegexp(t, colour, written, environ)
+		require.Equal(t, environ != "TERM=dumb", strings.Contains(written, "\x1b"), environ)
+		requireCrowd(t, text)
 	}
 }
 

@@ -73,7 +73,7 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
 				if stops++; stops == 1 {
 					// Whatever holds this program up by then, such as a screen that
 					// takes nothing, the agents have been ended.
-					time.AfterFunc(t.shutdown+lateEnd, func() { os.Exit(exitNo) })
+					time.AfterFunc(t.shutdown+lateEnd, func() { a.leave(exitNo) })
 					h.cancel(errors.New(unix.SignalName(s.(syscall.Signal))))
 					notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
 					continue
@@ -83,7 +83,7 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
 				}
 				h.forced = 128 + int(s.(syscall.Signal))
 				forced := h.forced
-				time.AfterFunc(forcedEnd, func() { os.Exit(forced) })
+				time.AfterFunc(forcedEnd, func() { a.leave(forced) })
 				t.super.Kill("a second signal")
 			}
 		}

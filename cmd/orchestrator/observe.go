@@ -22,13 +22,27 @@ func (t *team) observe() supervisor.Watch {
 		Env:        os.Getenv,
 		Warn:       t.log.Warn,
 	})
-	w := supervisor.Watch{Judged: t.watch.Judged, Recorded: t.watch.Recorded}
+	w := supervisor.Watch{Judged: t.judged, Recorded: t.watch.Recorded}
 	if t.watch.Tracing() {
 		w.Asked = func(a supervisor.Asked) { t.watch.Asked(telemetry.Asked(a)) }
 		w.Answered = func(a supervisor.Answered) { t.watch.Answered(telemetry.Answered(a)) }
 	}
 	return w
 }
+
+// judged counts what agents say, and tells of it.
+func (t *team) judged(door, kind string, code wire.Code, messages int) {
+	if door == doorOfAgents {
+		t.heard.Add(int64(messages))
+		if code != "" {
+			t.refusals.Add(int64(messages))
+		}
+	}
+	t.watch.Judged(door, kind, code, messages)
+}
+
+// doorOfAgents is the door by which agents speak: their stdout.
+const doorOfAgents = "stdio"
 
 func (t *team) glance(ctx context.Context) (wire.Status, error) { return t.super.Glance(ctx) }
 

@@ -79,7 +79,7 @@ func (a *app) paint(w io.Writer) paint {
 
 // isTerminal says whether a stream is a terminal.
 func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
+	file, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 

@@ -28,9 +28,13 @@ type respondent struct {
 
 // respond begins to answer questions. The goroutines that it starts end with
 // ctx, or with the team; nobody waits for them, for they hold nothing.
-func (a *app) respond(ctx context.Context, t *team, rules []scripted) {
+func (a *app) respond(ctx context.Context, t *team, rules []scripted, p *panorama) {
 	r := &respondent{app: a, team: t, scripted: rules}
 	r.begin(ctx)
+	if p != nil {
+		go r.take(ctx, p.region.Typed())
+		return
+	}
 	if file, ok := a.stdin.(*os.File); ok && isTerminal(a.stdin) && isTerminal(a.stdout) && !a.json() {
 		go r.listen(ctx, file)
 	}
@@ -106,6 +110,15 @@ func (r *respondent) listen(ctx context.Context, terminal *os.File) {
 		if err != nil {
 			return
 		}
+		if line = strings.TrimSpace(line); line != "" {
+			r.heard(ctx, line)
+		}
+	}
+}
+
+// take is listen where lines are typed below everything else.
+func (r *respondent) take(ctx context.Context, typed <-chan string) {
+	for line := range typed {
 		if line = strings.TrimSpace(line); line != "" {
 			r.heard(ctx, line)
 		}

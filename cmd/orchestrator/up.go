@@ -43,8 +43,10 @@ Ctrl-C (or SIGTERM) stops everything in order; a second one kills. SIGHUP reads
 the file again, as "orchestrator reload" does. The exit code is 0 after an
 ordered stop, 130 or 143 when it had to be forced.
 
-In a terminal the questions of agents are shown, and answered by typing: the
-question's id and the answer, or the answer alone while there is one question.`,
+In a terminal the last rows show what is being done and what waits. The questions
+of agents are shown there, and answered by typing: the question's id and the
+answer, or the answer alone while there is one question. At the end it is summed
+up what was done, and what was lost.`,
 		Example: `  orchestrator up
   orchestrator up web worker         only these, and what they depend on
   orchestrator up -d                 in the background, once all have started
@@ -93,6 +95,9 @@ func (a *app) up(f upFlags, names []string) error {
 	if f.detach && !a.isDetached() {
 		return a.detach(c)
 	}
+	if a.alive(f) {
+		a.standBeside()
+	}
 	log := a.logger(c)
 	if err := t.hold(c.Orchestrator.StateDir, a.socketPath(c.Orchestrator.StateDir), log); err != nil {
 		return cannotHold(err, c.Orchestrator.StateDir)
@@ -122,6 +127,8 @@ func (a *app) up(f upFlags, names []string) error {
 // work runs a team until its end, with its door open and its words shown.
 func (a *app) work(t *team, f upFlags) error {
 	show := a.console(t, f)
+	show.below(a.panorama(t, f))
+	defer show.panorama.close()
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -131,7 +138,7 @@ func (a *app) work(t *team, f upFlags) error {
 	signals := a.heed(t)
 	responding, enough := context.WithCancel(signals.ctx)
 	defer enough()
-	a.respond(responding, t, f.scripted)
+	a.respond(responding, t, f.scripted, show.panorama)
 	err := t.super.Run(signals.ctx)
 	if !signals.await(shown) {
 		t.log.Warn("the last lines are not shown: nobody takes them")

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,6 +44,8 @@ type team struct {
 	signer   *api.Signer
 	http     config.HTTP
 	depth    int // how deep what is said may nest
+
+	heard, refusals atomic.Int64 // messages of agents, and those of them that were refused
 
 	// Of a team that has a file.
 	turn   chan struct{} // holds one while somebody reloads

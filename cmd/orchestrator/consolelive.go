@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"orchestrator/cmd/orchestrator/live"
+	"orchestrator/supervisor"
+)
+
+const (
+	// lookAgain is how long at least lies between two looks at a team.
+	lookAgain = 200 * time.Millisecond
+	// mostAtOnce bounds the tasks and the questions that are asked for: no terminal
+	// shows more.
+	mostAtOnce = 40
+)
+
+// panorama is the bottom of the terminal of up: what everybody does now, and what
+// waits for a person. It looks when something has happened, and asks for little.
+type panorama struct {
+	region *live.Region
+	beside *beside
+	super  *supervisor.Supervisor
+	paint  paint
+	news   chan struct{}
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+}
+
+// alive says whether up may keep rows at the bottom of the terminal.
+func (a *app) alive(f upFlags) bool {
+	return isTerminal(a.stdin) && isTerminal(a.stdout) && !a.flags.quiet && !a.flags.json &&
+		f.logFormat.value != "json" && a.env("TERM") != "dumb"
+}
+
+// panorama opens the bottom of the terminal; nil where there is none. What it starts
+// ends with close.
+func (a *app) panorama(t *team, f upFlags) *panorama {
+	in, isFile := a.stdin.(*os.File)
+	out, isToo := a.stdout.(*os.File)
+	if !isFile || !isToo || !a.alive(f) {
+		return nil
+	}
+	region, err := live.Open(in, out)
+	if err != nil {
+		t.log.Warn("the bottom of the terminal shows nothing", "error", err)
+		return nil
+	}
+	p := &panorama{region: region, super: t.super, paint: a.paint(a.stdout), news: make(chan struct{}, 1)}
+	if p.beside, _ = a.stderr.(*beside); p.beside != nil {
+		p.beside.region.Store(region)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	p.group.Go(func() { p.follow(ctx) })
+	a.leaving = p.close
+	return p
+}
+
+// close takes the rows away and gives the terminal back. A nil panorama has none.
+func (p *panorama) close() {
+	if p == nil {
+		return
+	}
+	p.cancel()
+	p.region.Close()
+	if p.beside != nil {
+		p.beside.region.Store(nil)
+	}
+	p.group.Wait()
+}
+
+// happened says that there may be something else to see. It never waits.
+func (p *panorama) happened() {
+	if p == nil {
+		return
+	}
+	select {
+	case p.news <- struct{}{}:
+	default:
+	}
+}
+
+// follow looks at the team after something has happened, but not all the time.
+func (p *panorama) follow(ctx context.Context) {
+	for {
+		if scene, err := p.super.Scene(ctx, mostAtOnce, mostAtOnce); err == nil {
+			p.show(vista{Scene: scene, at: time.Now(), paint: p.paint})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookAgain):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.news:
+		}
+	}
+}
+
+func (p *panorama) show(v vista) {
+	p.region.Show(live.Picture{
+		Rows:  func(columns, most int) []string { return v.rows(columns, most, time.Now()) },
+		Asked: len(v.Questions) > 0,
+		Hint:  v.hint(),
+	})
+}
+
+// beside is stderr on the terminal whose bottom is kept: what is written to it goes
+// above the rows.
+type beside struct {
+	*os.File
+	region atomic.Pointer[live.Region]
+}
+
+func (b *beside) Write(text []byte) (int, error) {
+	if region := b.region.Load(); region != nil {
+		return region.Write(text)
+	}
+	return b.File.Write(text)
+}
+
+// standBeside has stderr make way for what is below it, if both are on one terminal.
+func (a *app) standBeside() {
+	out, isFile := a.stdout.(*os.File)
+	err, isToo := a.stderr.(*os.File)
+	if !isFile || !isToo || !isTerminal(err) {
+		return
+	}
+	one, failed := out.Stat()
+	other, failedToo := err.Stat()
+	if failed == nil && failedToo == nil && os.SameFile(one, other) {
+		a.stderr = &beside{File: err}
+	}
+}
+
+// leave ends the program at once, but not without giving the terminal back.
+func (a *app) leave(code int) {
+	if a.leaving != nil {
+		a.leaving()
+	}
+	os.Exit(code)
+}

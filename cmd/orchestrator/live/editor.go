@@ -1,0 +1,100 @@
+package live
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+
+	"orchestrator/cmd/orchestrator/plain"
+)
+
+// longest is how many bytes of a line are taken; what is typed beyond is not.
+const longest = 16 << 10
+
+// Keys, as a terminal gives them.
+const (
+	keyEnter     = '\r'
+	keyLine      = '\n'
+	keyBackspace = '\b'
+	keyDelete    = 0x7f
+	keyEscape    = 0x1b
+	keyKillLine  = 'U' - '@'
+	keyKillWord  = 'W' - '@'
+	keySuspend   = 'Z' - '@'
+)
+
+// editor makes lines of what is typed.
+type editor struct {
+	line   []byte
+	part   []byte // the beginning of a sign
+	escape int    // how much of a sequence has been seen that a key sends
+}
+
+// feed takes bytes and returns the lines that they complete.
+func (e *editor) feed(typed []byte) (lines []string) {
+	for _, b := range typed {
+		switch {
+		case e.escape > 0:
+			e.follow(b)
+		case b == keyEnter || b == keyLine:
+			lines = append(lines, string(e.line))
+			e.line, e.part = e.line[:0], e.part[:0]
+		default:
+			e.key(b)
+		}
+	}
+	return lines
+}
+
+// follow passes over the sequence of a key that means nothing here, such as an
+// arrow.
+func (e *editor) follow(b byte) {
+	switch {
+	case e.escape == 1 && (b == '[' || b == 'O'):
+		e.escape = 2
+	case e.escape == 2 && (b < '@' || b > '~'): // its parameters
+	default:
+		e.escape = 0
+	}
+}
+
+func (e *editor) key(b byte) {
+	switch b {
+	case keyEscape:
+		e.escape = 1
+	case keyBackspace, keyDelete:
+		_, size := utf8.DecodeLastRune(e.line)
+		e.line = e.line[:len(e.line)-size]
+	case keyKillLine:
+		e.line = e.line[:0]
+	case keyKillWord:
+		kept := bytes.TrimRightFunc(e.line, unicode.IsSpace)
+		e.line = bytes.TrimRightFunc(kept, func(r rune) bool { return !unicode.IsSpace(r) })
+	default:
+		e.sign(b)
+	}
+}
+
+// sign takes a byte of a sign. What is not UTF-8, and what cannot be printed, is not
+// taken.
+func (e *editor) sign(b byte) {
+	e.part = append(e.part, b)
+	if !utf8.FullRune(e.part) {
+		return
+	}
+	r, _ := utf8.DecodeRune(e.part)
+	if r != utf8.RuneError && unicode.IsPrint(r) && len(e.line)+len(e.part) <= longest {
+		e.line = append(e.line, e.part...)
+	}
+	e.part = e.part[:0]
+}
+
+// shown is the end of the line, as far as there is room for it.
+func (e *editor) shown(size int) string {
+	text := string(e.line)
+	for plain.Width(text) > size {
+		_, first := utf8.DecodeRuneInString(text)
+		text = text[first:]
+	}
+	return text
+}

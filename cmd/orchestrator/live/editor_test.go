@@ -1,0 +1,43 @@
+package live
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A line is what a person meant to type.
+func TestEditor(t *testing.T) {
+	for typed, want := range map[string]string{
+		"oauth\r":                          "oauth",
+		"oauth\n":                          "oauth",
+		"oauht\x7f\x7fth\r":                "oauth",
+		"größe 写手\x7f\r":                   "größe 写",
+		"one two  \x17three\r":             "one three",
+		"wrong\x15right\r":                 "right",
+		"\x7f\x15\x17a\r":                  "a",
+		"a\x1b[A\x1b[1;5Cb\x1bOPc\x1bxd\r": "abcd",
+		"tab\there\x01\x04\r":              "tabhere",
+		"not \xff\xc3( UTF-8\r":            "not  UTF-8",
+	} {
+		require.Equal(t, []string{want}, new(editor).feed([]byte(typed)), "%q", typed)
+		var slow editor
+		var lines []string
+		for i := range len(typed) {
+			lines = append(lines, slow.feed([]byte{typed[i]})...)
+		}
+		require.Equal(t, []string{want}, lines, "%q, a byte at a time", typed)
+	}
+}
+
+// What is pasted is as many lines as it has, and what has no end waits for it.
+func TestEditorTakesLines(t *testing.T) {
+	var e editor
+	require.Equal(t, []string{"one", "", "two"}, e.feed([]byte("one\r\rtwo\nthr")))
+	require.Equal(t, "thr", e.shown(10))
+	require.Equal(t, "hr", e.shown(2))
+	require.Equal(t, []string{"three"}, e.feed([]byte("ee\r")))
+	require.Empty(t, e.feed([]byte(strings.Repeat("long", longest))))
+	require.Len(t, e.feed([]byte("\r"))[0], longest)
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/fixtures/screen"
+)
+
+// fixture builds one of the programs in fixtures, once.
+func fixture(t *testing.T, name string) string {
+	t.Helper()
+	build, _ := fixturesBuilt.LoadOrStore(name, sync.OnceValues(func() (string, error) {
+		this, err := shipped()
+		if err != nil {
+			return "", err
+		}
+		program := filepath.Join(filepath.Dir(this), name)
+		return program, exec.Command("go", "build", "-o", program, "../../fixtures/"+name).Run()
+	}))
+	program, err := build.(func() (string, error))()
+	require.NoError(t, err)
+	return program
+}
+
+var fixturesBuilt sync.Map
+
+// watched is a team in a terminal.
+type watched struct {
+	*screen.Terminal
+	*stage
+	ctx context.Context
+}
+
+// inTerminal runs a shell command in a terminal of its own, in which $UP starts the
+// team.
+func inTerminal(t *testing.T, hcl, script string, columns, rows int, environ ...string) *watched {
+	t.Helper()
+	s := newStage(t, hcl).ship()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
+	cmd.Dir = s.dir
+	cmd.Env = append(append(s.environ(), "TERM=xterm-256color", "NO_COLOR=", "UP="+s.program+" up --timeout 2m --state-dir "+s.state()), environ...)
+	terminal, err := screen.Start(cmd, columns, rows)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		cancel()
+		<-terminal.Ended()
+	})
+	return &watched{Terminal: terminal, stage: s, ctx: ctx}
+}
+
+// until waits for a screen with texts on it.
+func (w *watched) until(texts ...string) string {
+	w.t.Helper()
+	text, err := w.Until(w.ctx, screen.Shows(texts...))
+	require.NoError(w.t, err)
+	return text
+}
+
+// matches waits for a screen that an expression fits.
+func (w *watched) matches(expression string) string {
+	w.t.Helper()
+	fits := regexp.MustCompile("(?m)" + expression)
+	text, err := w.Until(w.ctx, fits.MatchString)
+	require.NoError(w.t, err, expression)
+	return text
+}
+
+func (w *watched) types(text string) {
+	w.t.Helper()
+	require.NoError(w.t, w.Type(text))
+}
+
+func (w *watched) ends(code int) string {
+	w.t.Helper()
+	got, err := w.Wait(w.ctx)
+	require.NoError(w.t, err)
+	require.Equal(w.t, code, got, w.Text())
+	return w.Text()
+}
+
+// crew is a planner with tasks and a worker that does them.
+func crew(t *testing.T, payload string, tasks ...string) string {
+	return `
+agent "planner" {
+  command = ["` + fixture(t, "planner") + `", "-payload", "` + strings.ReplaceAll(payload, `"`, `\"`) + `", "` + strings.Join(tasks, `", "`) + `"]
+  role    = "planner"
+  restart { 
+    policy = "never" 
+  }
+}
+agent "worker" {
+  command = ["` + fixture(t, "worker") + `"]
+}
+`
+}
+
+// What is done and what waits is below the lines as long as there is some of it, and
+// what was done is told at the end.
+func TestLiveShowsWork(t *testing.T) {
+	t.Parallel()
+	w := inTerminal(t, crew(t, `{"ms":2000}`, "Write the spec", "Build it"), "exec $UP --exit-when-idle", 100, 24)
+	text := w.matches(`^>  [0-9a-f]{8} Write the spec +running +\[#####-----\]  50%  worker$`)
+	require.Regexp(t, `(?m)^── 1 running 1 pending ─+$`, text)
+	require.Regexp(t, `(?m)^\.  [0-9a-f]{8} Build it +pending +waits for [0-9a-f]{8}$`, text)
+	require.Regexp(t, `(?m)^   worker +running +[0-9a-f]{8} Write the spec 50%$`, text)
+	text = w.ends(exitOK)
+	require.NotContains(t, text, "──")
+	require.Regexp(t, `(?m)ok [0-9a-f]{8} "Write the spec" done in 2\.\ds$`, text)
+	require.Regexp(t, `(?m)^Done in \d\.\ds: 2 of 2 tasks\n  worker  2 tasks  4\.\ds at work\n\d+ messages, nothing refused, nothing lost\.$`, text)
+}
+
+// inquisitive is a team in which somebody asks, and somebody talks all the time.
+func inquisitive(t *testing.T, words string) string {
+	return `
+agent "asker" {
+  command = ["` + fixture(t, "asker") + `", ` + words + `]
+  restart {
+    policy = "never"
+  }
+}
+agent "talker" {
+  command = ["sh", "-c", "while :; do echo blah; sleep 0.05; done"]
+}
+`
+}
+
+// What is typed stays while lines arrive, and answers the question.
+func TestLiveAnswers(t *testing.T) {
+	t.Parallel()
+	w := inTerminal(t, inquisitive(t, `"Which login?", "oauth", "jwt"`), "exec $UP", 80, 24)
+	w.matches(`^\?  q1 asker: Which login\?  1 oauth  2 jwt +\d+s left$`)
+	w.until("> answer here: a number, or the word")
+	w.types("o")
+	for _, typed := range []string{"a", "x" + screen.Backspace, "uth wrong\x17"} { // Ctrl-W
+		before := strings.Count(w.Written(), "blah")
+		_, err := w.Until(w.ctx, func(string) bool { return strings.Count(w.Written(), "blah") > before+2 })
+		require.NoError(t, err)
+		w.until("\n> o")
+		w.types(typed)
+	}
+	w.until("\n> oauth")
+	require.Equal(t, len("> oauth "), w.Picture().CursorX)
+	w.types(screen.Enter)
+	text := w.until("the answer is oauth")
+	require.NotContains(t, text, "> oauth")
+	w.types("to nobody" + screen.CtrlU + "lost" + screen.Enter)
+	w.until(`Nobody asks anything: "lost" goes nowhere.`)
+	w.types(screen.CtrlC)
+	text = w.ends(exitOK)
+	require.Contains(t, text, "1 question: 1 answered. ")
+}
+
+// Nobody answers: that is told too.
+func TestLiveNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	w := inTerminal(t, inquisitive(t, `"-timeout", "1s", "Which login?"`), "exec $UP", 80, 24)
+	w.until("> answer here")
+	w.until("asker   failed")
+	w.types(screen.CtrlC)
+	require.Regexp(t, `1 question: nobody answered within 1s\. \d+ message`, strings.ReplaceAll(w.ends(exitOK), "1.0s", "1s"))
+}
+
+// The rows fit the terminal, whatever size it gets, and go where there is no room.
+func TestLiveResize(t *testing.T) {
+	t.Parallel()
+	w := inTerminal(t, crew(t, `{"ms":60000}`, "Write the whole spec again"), "exec $UP", 100, 24)
+	w.matches(`^>  [0-9a-f]{8} Write the whole spec again +running `)
+	require.NoError(t, w.Resize(48, 24))
+	w.matches(`^>  [0-9a-f]{8} \S+.*… +running +0%  worker$`)
+	require.NoError(t, w.Resize(40, 4))
+	_, err := w.Until(w.ctx, func(text string) bool { return !strings.Contains(text, "──") })
+	require.NoError(t, err)
+	require.NoError(t, w.Resize(29, 24))
+	require.NoError(t, w.Resize(100, 30))
+	w.matches(`^>  [0-9a-f]{8} Write the whole spec again +running `)
+	w.types(screen.CtrlC)
+	text := w.ends(exitOK)
+	require.Regexp(t, `(?m)^1 task in \S+: 1 `, text)
+}
+
+// Whatever way it ends, the terminal is as it was.
+func TestLiveRestores(t *testing.T) {
+	t.Parallel()
+	stubborn := `
+agent "stubborn" {
+  command = ["sh", "-c", "trap '' TERM; read -r go <fifo; kill -TERM $PPID; while :; do sleep 0.1; done"]
+}
+`
+	ends := map[string]struct {
+		code int
+		end  func(w *watched)
+	}{
+		"second": {130, func(w *watched) {
+			w.types(screen.CtrlC)
+			w.until("is stopping")
+			w.types(screen.CtrlC)
+		}},
+		"term": {0, func(w *watched) { w.write("fifo", "go\n") }},
+	}
+	for name, test := range ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := inTerminal(t, quick+stubborn, "trap : INT; mkfifo fifo; stty -a >before; $UP; echo code $?; stty -a >after; cmp before after && echo the same", 80, 24)
+			w.matches(`^── 1 agent ─+\n   stubborn  running`)
+			test.end(w)
+			text := w.until("the same")
+			require.NotContains(t, text, "──")
+			require.Contains(t, w.Written()[strings.LastIndex(w.Written(), "\x1b[?25"):], "\x1b[?25h", "the cursor is seen")
+			require.Contains(t, text, fmt.Sprintf("code %d\n", test.code))
+		})
+	}
+}
+
+// Ctrl-Z gives the terminal back, and fg brings the rows again.
+func TestLiveStops(t *testing.T) {
+	t.Parallel()
+	w := inTerminal(t, crew(t, `{"ms":60000}`, "Write the spec"), "PS1='$ ' exec sh -i", 100, 24)
+	w.until("$")
+	w.types("$UP" + screen.Enter)
+	w.matches(`^>  [0-9a-f]{8} Write the spec +running `)
+	w.types(screen.CtrlZ)
+	_, err := w.Until(w.ctx, func(text string) bool { return strings.Contains(text, "Stopped") && !strings.Contains(text, "──") })
+	require.NoError(t, err)
+	w.types("stty -a | grep -o ' icanon\\| echo '; bg" + screen.Enter)
+	w.until("icanon", "echo")
+	w.types("echo still $((40+2))" + screen.Enter)
+	require.NotContains(t, w.until("still 42"), "──")
+	w.types("fg" + screen.Enter)
+	text := w.matches(`^>  [0-9a-f]{8} Write the spec +running `)
+	require.Equal(t, 1, strings.Count(text, "── 1 running"), text)
+	w.types(screen.CtrlC)
+	w.until("nothing lost.\n$")
+	w.types("exit" + screen.Enter)
+	w.ends(exitOK)
+}
+
+// A flood goes past above the rows.
+func TestLiveFlood(t *testing.T) {
+	t.Parallel()
+	w := inTerminal(t, crew(t, `{"ms":4000}`, "Write the spec")+`
+agent "flood" {
+  command = ["sh", "-c", "yes | head -n 20000; exec cat"]
+}
+`, "exec $UP --exit-when-idle", 100, 24, "NO_COLOR=1")
+	w.matches(`^>  [0-9a-f]{8} Write the spec +running +\[####`)
+	text := w.ends(exitOK)
+	require.NotContains(t, text, "──")
+	require.Contains(t, text, "Done in")
+	require.NotRegexp(t, colour, w.Written())
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// idles runs a team until it is idle, and returns its exit code and what it printed.
+func idles(t *testing.T, hcl string, flags ...string) (code int, text string) {
+	t.Helper()
+	s := newStage(t, hcl)
+	cmd := exec.CommandContext(t.Context(), s.program, append([]string{"up", "--exit-when-idle", "--timeout", "20s", "--state-dir", s.state()}, flags...)...)
+	cmd.Dir, cmd.Env = s.dir, s.environ()
+	said, err := cmd.Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return failed.ExitCode(), string(said)
+	}
+	require.NoError(t, err)
+	return 0, string(said)
+}
+
+// submitter asks for tasks, hears the answers, and ends.
+func submitter(payloads ...string) string {
+	words := []string{"sh", "-c", `printf '%s\n' "$@"; for said; do read -r heard; done`, "boss"}
+	for i, payload := range payloads {
+		words = append(words, asking(fmt.Sprint("boss-", i), "submit-task", payload))
+	}
+	for i := range words {
+		words[i] = strconv.Quote(words[i])
+	}
+	return "agent \"boss\" {\n  command = [" + strings.Join(words, ", ") + "]\n  role = \"planner\"\n}\n"
+}
+
+func workers(t *testing.T, more string) string {
+	return "\nagent \"worker\" {\n  command = [\"" + fixture(t, "worker") + "\"]\n" + more + "}\n"
+}
+
+// It ends well only when everything was done; else the last lines say what was not.
+func TestIdleEnds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hcl  string
+		code int
+		says []string
+	}{
+		"done": {
+			submitter(`{"type":"x","requiredRole":"worker","name":"Write"}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), exitOK,
+			[]string{`^Done in \d\.\ds: 2 of 2 tasks$`, `^  worker  2 tasks`, `nothing refused, nothing lost\.$`},
+		},
+		"failed": {
+			submitter(`{"type":"x","requiredRole":"worker","name":"Write","payload":{"fail":"no ink"}}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), exitNo,
+			[]string{`^2 tasks in \d\.\ds: 1 done, 1 failed$`, `^  worker  2 tasks .*1 failed$`, `^  x [0-9a-f]{8} "Write" failed: no ink$`, `orchestrator why [0-9a-f]{8}$`},
+		},
+		"crashed": {
+			submitter(`{"type":"x","requiredRole":"worker","name":"Write","payload":{"crash":true}}`) + workers(t, "  restart {\n    delay = \"10ms\"\n    jitter = 0\n  }\n"), exitNo,
+			[]string{`^1 task in \d+\.\ds: 1 failed$`, `^  worker  1 task .*1 failed, \d crash`, `^  x [0-9a-f]{8} "Write" failed: `},
+		},
+		"gave up": {
+			"agent \"a\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n}\n", exitNo, []string{`^  a +1 crash, gave up$`},
+		},
+		"nothing": {"agent \"a\" {\n  command = [\"true\"]\n}\n", exitOK, []string{`nothing left running\n\z`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, text := idles(t, test.hcl)
+			require.Equal(t, test.code, code, text)
+			for _, says := range test.says {
+				require.Regexp(t, "(?m)"+says, text)
+			}
+		})
+	}
+}
+
+// A task that waits for one that came to nothing will never be done: nobody waits for
+// that, and it is no good end.
+func TestIdleBlockedForEver(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, "protocol {\n  on_dependency_failure = \"block\"\n}\n"+puppets("boss", "hand"), "boss", "hand")
+	h.up("--exit-when-idle")
+	boss, hand := h.enter("boss"), h.enter("hand")
+	first := boss.submit(`{"type":"x","requiredRole":"worker","name":"Write"}`)
+	boss.submit(`{"type":"x","requiredRole":"worker","name":"Read","dependencies":["` + first.ID + `"]}`)
+	boss.exit(0)
+	hand.assigned(first.ID)
+	hand.request("fail-task", `{"taskId":"`+first.ID+`","error":"no ink"}`)
+	require.Equal(t, exitNo, h.await())
+	require.Regexp(t, `(?m)no task can be done any more\n(?s:.*)^2 tasks in \S+: 1 failed, 1 not done$`, h.said.all())
+	require.Regexp(t, `(?m)^  \. [0-9a-f]{8} Read, waits for `+first.ID[:8]+`$`, h.said.all())
+}
+
+// Those who asked for quiet, and programs, are spared.
+func TestNoSummary(t *testing.T) {
+	t.Parallel()
+	hcl := submitter(`{"type":"x","requiredRole":"worker","name":"Write"}`) + workers(t, "")
+	for _, flag := range []string{"--quiet", "--json", "--log-format=json"} {
+		code, text := idles(t, hcl, flag)
+		require.Equal(t, exitOK, code)
+		require.NotContains(t, text, "Done in", flag)
+		require.NotContains(t, text, "nothing lost", flag)
+	}
+}

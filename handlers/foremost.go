@@ -1,0 +1,55 @@
+package handlers
+
+import (
+	"cmp"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// Foremost are the first of the tasks that have not ended, at most so many and in
+// short: those that agents work on, those that agents have, and those that wait, each
+// in the order in which they were created. It is for those who look often.
+func (s *State) Foremost(most int) []wire.Task {
+	var found line
+	for _, a := range s.order {
+		found = append(found, a.holds...)
+	}
+	rank := func(k *task) int {
+		if k.view.State == wire.TaskAssigned {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(found, func(a, b *task) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.created, b.created))
+	})
+	if held := len(found); held < most && s.Open() > held {
+		for _, k := range s.list {
+			if len(found) == most {
+				break
+			}
+			if !k.view.State.Final() && !slices.Contains(found[:held], k) {
+				found = append(found, k)
+			}
+		}
+	}
+	tasks := make([]wire.Task, 0, min(most, len(found)))
+	for _, k := range found[:min(most, len(found))] {
+		v := &k.view
+		tasks = append(tasks, wire.Task{
+			ID: v.ID, Name: v.Name, State: v.State, Status: v.Status, RequiredRole: v.RequiredRole, AssignedTo: v.AssignedTo,
+			Progress: v.Progress, WaitsFor: s.waitsFor(k),
+		})
+	}
+	return tasks
+}
+
+// Asked are the questions that wait for a person, the oldest first, at most so many.
+func (s *State) Asked(most int) []wire.Question {
+	questions := make([]wire.Question, 0, min(most, len(s.asked)))
+	for _, q := range s.asked[:min(most, len(s.asked))] {
+		questions = append(questions, q.view)
+	}
+	return questions
+}
