@@ -134,8 +134,8 @@ func (a *app) work(t *team, f upFlags) error {
 		defer close(shown)
 		show.run()
 	}()
+	signals := a.heed(t) // before anybody can see that it runs
 	shut := t.serve()
-	signals := a.heed(t)
 	responding, enough := context.WithCancel(signals.ctx)
 	defer enough()
 	a.respond(responding, t, f.scripted, show.panorama)

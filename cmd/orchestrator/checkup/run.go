@@ -57,6 +57,8 @@ type Exit struct {
 	Signal string
 	Up     time.Duration
 	At     time.Time
+
+	unasked bool // it was not in the course of an ordered end
 }
 
 // Task is one that the program was given.
@@ -194,7 +196,7 @@ func (r *Run) event(e *wire.Event, at time.Time) {
 func (r *Run) exits(e *wire.Event, at time.Time) {
 	r.Exits = append(r.Exits, Exit{
 		Text: e.Text, Code: e.Figures.ExitCode, Signal: e.Figures.Signal, At: at,
-		Up: time.Duration(e.Figures.UpMS) * time.Millisecond,
+		Up: time.Duration(e.Figures.UpMS) * time.Millisecond, unasked: e.Kind == wire.EventExited,
 	})
 }
 
@@ -278,5 +280,5 @@ func (r *Run) exit() (Exit, bool) {
 // ByItself says whether it ended before it was asked to.
 func (r *Run) ByItself() bool {
 	x, gone := r.exit()
-	return gone && x.At.Before(r.Asked)
+	return gone && x.unasked
 }
