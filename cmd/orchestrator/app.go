@@ -18,6 +18,7 @@ type app struct {
 	args           []string
 	parsed         bool // the flags are known; until then the arguments are looked at
 	flags          flags
+	over           <-chan struct{} // closed when whoever runs this has left; nil: never
 
 	// socketPath says where the orchestrator of a state directory listens.
 	socketPath func(stateDir string) string

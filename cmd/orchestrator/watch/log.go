@@ -1,0 +1,205 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// logView is the output of all. It follows what comes, or stands still at the line
+// that has the number at.
+type logView struct {
+	lines  ring[wire.LogLine]
+	follow bool
+	at     int // the last line that is seen
+	wrap   bool
+	room   int
+	name   int    // how wide names are
+	end    func() // nil: nobody follows yet
+}
+
+// tailView is the last lines of the agent that is picked.
+type tailView struct {
+	agent string
+	lines []wire.LogLine
+	end   func()
+}
+
+// tailKept is how many of them are kept.
+const tailKept = 60
+
+// followTail follows the output of the agent that is picked.
+func (m *model) followTail() {
+	v := m.agents.picked()
+	if v == nil || m.tab != tabOverview && m.tab != tabAgents || m.tail.agent == v.Name || m.width == 0 {
+		return
+	}
+	if m.tail.end != nil {
+		m.tail.end()
+	}
+	m.tail = tailView{agent: v.Name, end: m.feed.logs(v.Name, tailKept)}
+}
+
+func (m *model) hearLog(news logNews) {
+	if news.agent != "" {
+		if news.agent != m.tail.agent {
+			return
+		}
+		if news.fresh {
+			m.tail.lines = nil
+		}
+		lines := append(m.tail.lines, news.lines...)
+		m.tail.lines = append(lines[:0:0], lines[max(0, len(lines)-tailKept):]...)
+		return
+	}
+	m.log.lines.add(news.lines, news.fresh)
+	for i := range news.lines {
+		m.log.name = max(m.log.name, min(20, m.pen.width.StringWidth(plain.OneLine(news.lines[i].Agent))))
+	}
+	if m.log.follow {
+		m.log.at = m.log.lines.end() - 1
+	}
+	m.log.at = max(m.log.at, m.log.lines.first)
+}
+
+func (m *model) logKey(name string) {
+	l := &m.log
+	page := max(1, l.room-1)
+	switch name {
+	case "f":
+		if l.follow = !l.follow; l.follow {
+			l.at = l.lines.end() - 1
+		}
+	case "w":
+		l.wrap = !l.wrap
+	case "up", "k":
+		m.step(-1)
+	case "down", "j":
+		m.step(1)
+	case "pgup", "ctrl+b":
+		m.step(-page)
+	case "pgdown", "ctrl+f":
+		m.step(page)
+	case "home", "g":
+		m.step(-kept * 2)
+	case "end", "G":
+		l.follow, l.at = true, l.lines.end()-1
+	}
+}
+
+// step moves by so many lines that are seen. Whoever goes back stands still there;
+// whoever comes to the end follows again.
+func (m *model) step(by int) {
+	l := &m.log
+	keep := m.lineFilter()
+	direction := 1
+	if by < 0 {
+		direction, by = -1, -by
+	}
+	first := l.lines.first + m.shownAbove(keep)
+	for at := l.at + direction; by > 0 && at >= first && at < l.lines.end(); at += direction {
+		if keep(l.lines.at(at)) {
+			l.at = at
+			by--
+		}
+	}
+	l.follow = direction > 0 && by > 0
+	if l.follow {
+		l.at = l.lines.end() - 1
+	}
+}
+
+// shownAbove is how many lines at the beginning stay above the last that is seen, so
+// that the first page is full.
+func (m *model) shownAbove(keep func(*wire.LogLine) bool) int {
+	need := m.log.room
+	for i := range m.log.lines.all {
+		if keep(&m.log.lines.all[i]) {
+			need--
+		}
+		if need <= 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// lineFilter says which lines are seen. @NAME is those of an agent.
+func (m *model) lineFilter() func(*wire.LogLine) bool {
+	filter := m.filter[tabLog]
+	if name, ok := strings.CutPrefix(filter, "@"); ok {
+		return func(l *wire.LogLine) bool { return l.Agent == name }
+	}
+	filter = strings.ToLower(filter)
+	return func(l *wire.LogLine) bool {
+		return filter == "" || strings.Contains(strings.ToLower(l.Agent), filter) || strings.Contains(strings.ToLower(l.Text), filter)
+	}
+}
+
+func (m *model) drawLog(width, height int) []string {
+	l := &m.log
+	l.room = height - 2
+	keep := m.lineFilter()
+	var rows []string // the last first
+	for at := min(l.at, l.lines.end()-1); at >= l.lines.first && len(rows) < l.room; at-- {
+		one := l.lines.at(at)
+		if !keep(one) {
+			continue
+		}
+		text := m.pen.logWords(one, m.now, l.name)
+		parts := []string{text}
+		if l.wrap {
+			parts = m.pen.wrap(text, width-3)
+		}
+		for i := len(parts) - 1; i >= 0 && len(rows) < l.room; i-- {
+			rows = append(rows, " "+parts[i])
+		}
+	}
+	for i, j := 0, len(rows)-1; i < j; i, j = i+1, j-1 {
+		rows[i], rows[j] = rows[j], rows[i]
+	}
+	if len(rows) == 0 {
+		rows = []string{" No lines."}
+	}
+	title := "Log"
+	if !l.follow {
+		title += fmt.Sprintf(", frozen, %d more", l.lines.end()-1-l.at)
+	}
+	return m.pen.draw(pane{title: title, focused: true}, width, height, rows)
+}
+
+// logWords is a line of output as a row; name is how wide the agent's name is, 0
+// without it.
+func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
+	mark, ink := "|", inkDim
+	switch l.Stream {
+	case wire.StreamErr:
+		mark, ink = ":", inkWarn
+	case wire.StreamOwn:
+		mark, ink = "!", inkBad
+	}
+	text := visible(longest(l.Text))
+	switch l.Level {
+	case "warn":
+		text = p.ink(inkWarn, "warn:") + " " + text
+	case "error":
+		text = p.ink(inkBad, "error:") + " " + text
+	}
+	whose := ""
+	if name > 0 {
+		whose = p.fit(plain.OneLine(l.Agent), name) + " "
+	}
+	return p.ink(inkDim, plain.OneLine(plain.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
+}
+
+// longest is as much of a line as anybody reads on a screen; one may have megabytes.
+func longest(text string) string {
+	const most = 4 << 10
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
