@@ -31,7 +31,7 @@ func taskWords(v *wire.AgentView) string {
 	if t == nil {
 		return ""
 	}
-	words := plain.ID(t.ID) + " " + plain.OneLine(t.Name)
+	words := plain.ID(t.ID) + " " + oneLine(t.Name)
 	if progress := plain.Percent(t.Progress); progress != "" {
 		words += " " + progress
 	}
@@ -45,7 +45,7 @@ func taskWords(v *wire.AgentView) string {
 func doing(v *wire.AgentView) string {
 	words := []string{taskWords(v)}
 	if v.State != wire.StateRunning {
-		words = append(words, plain.OneLine(v.Reason))
+		words = append(words, oneLine(v.Reason))
 	}
 	if v.State == wire.StateBackoff && v.NextStartMS > 0 {
 		words = append(words, "starts in "+plain.MS(v.NextStartMS))
@@ -60,7 +60,7 @@ func (m *model) agentRows(width, room int) []string {
 	from, to := m.agents.window(room)
 	name, state := 8, 7
 	for _, v := range m.agents.seen[from:to] {
-		name = max(name, min(20, p.width.StringWidth(plain.OneLine(v.Name))))
+		name = max(name, min(20, p.width.StringWidth(oneLine(v.Name))))
 		state = max(state, len(v.State))
 	}
 	spark := 8
@@ -75,7 +75,7 @@ func (m *model) agentRows(width, room int) []string {
 			rest -= 8 + 1 + spark + 1 + 5 + 1
 		}
 		cells := []cell{
-			{text: plain.OneLine(v.Name), size: name},
+			{text: oneLine(v.Name), size: name},
 			{text: wire.Visible(string(v.State)), size: state, ink: agentInk(v.State)},
 			{text: doing(v), size: rest},
 		}
@@ -147,7 +147,7 @@ func (m *model) agentDetail(width, height int, focused bool) []string {
 		fmt.Sprintf(" unread %s  mailbox %d  cpu %s", plain.Bytes(v.Mailbox.Unread), v.Mailbox.Messages, plain.MS(v.CPUMS)),
 	}
 	if v.LastExit != "" {
-		lines = append(lines, " last "+plain.OneLine(v.LastExit))
+		lines = append(lines, " last "+oneLine(v.LastExit))
 	}
 	if words := doing(v); words != "" {
 		lines = append(lines, " "+words)
@@ -160,14 +160,14 @@ func (m *model) agentDetail(width, height int, focused bool) []string {
 	for _, l := range last[max(0, len(last)-room):] {
 		lines = append(lines, " "+p.logWords(&l, m.now, 0))
 	}
-	return p.draw(pane{title: plain.OneLine(v.Name), focused: focused}, width, height, lines)
+	return p.draw(pane{title: oneLine(v.Name), focused: focused}, width, height, lines)
 }
 
 func (m *model) drawAgents(width, height int) []string {
 	switch {
-	case width < narrow && m.focus[tabAgents]%2 == 1:
+	case m.single() && m.focus[tabAgents]%2 == 1:
 		return m.agentDetail(width, height, true)
-	case width < narrow:
+	case m.single():
 		return m.agentsPane(width, height, true)
 	}
 	lower := max(6, height*2/5)

@@ -130,9 +130,9 @@ func (m *model) busKey(name string) {
 
 func (m *model) drawBus(width, height int) []string {
 	switch {
-	case width < narrow && m.focus[tabBus] == 1:
+	case m.single() && m.focus[tabBus] == 1:
 		return m.topicsPane(width, height)
-	case width < narrow:
+	case m.single():
 		return m.mailPane(width, height)
 	}
 	left := min(36, width*3/10)
@@ -149,7 +149,7 @@ func (m *model) topicsPane(width, height int) []string {
 			name, n = b.topics[i-1].name, b.topics[i-1].n
 		}
 		rows = append(rows, p.row(i == b.pick.at, width-2,
-			cell{text: plain.OneLine(name), size: width - 2 - 1 - 1 - 5}, cell{text: fmt.Sprint(n), size: 5, right: true}))
+			cell{text: oneLine(name), size: width - 2 - 1 - 1 - 5}, cell{text: fmt.Sprint(n), size: 5, right: true}))
 	}
 	return p.draw(pane{title: "Topics", focused: m.focus[tabBus] == 1}, width, height, rows)
 }
@@ -160,7 +160,7 @@ func (m *model) mailPane(width, height int) []string {
 	whom, topic := 16, 12
 	for _, one := range b.seen[from:to] {
 		whom = max(whom, min(width/3, p.width.StringWidth(whomWords(one))))
-		topic = max(topic, min(18, p.width.StringWidth(plain.OneLine(one.Topic))))
+		topic = max(topic, min(18, p.width.StringWidth(oneLine(one.Topic))))
 	}
 	var rows []string
 	for i, one := range b.seen[from:to] {
@@ -172,10 +172,10 @@ func (m *model) mailPane(width, height int) []string {
 			ink = inkGood
 		}
 		rows = append(rows, p.row(from+i == b.rows.at, width-2,
-			cell{text: plain.OneLine(plain.Clock(one.CreatedAt, m.now, time.TimeOnly)), size: 8, ink: inkDim},
+			cell{text: oneLine(plain.Clock(one.CreatedAt, m.now, time.TimeOnly)), size: 8, ink: inkDim},
 			cell{text: whomWords(one), size: whom},
-			cell{text: plain.OneLine(one.Topic), size: topic, ink: ink},
-			cell{text: plain.OneLine(string(one.Payload)), size: width},
+			cell{text: oneLine(one.Topic), size: topic, ink: ink},
+			cell{text: oneLine(string(one.Payload)), size: width},
 		))
 	}
 	if len(rows) == 0 {
@@ -188,4 +188,4 @@ func (m *model) mailPane(width, height int) []string {
 	return p.draw(pane{title: title, focused: m.focus[tabBus] == 0}, width, height, rows)
 }
 
-func whomWords(m *wire.Mail) string { return plain.OneLine(m.From) + " -> " + plain.OneLine(m.To) }
+func whomWords(m *wire.Mail) string { return oneLine(m.From) + " -> " + oneLine(m.To) }

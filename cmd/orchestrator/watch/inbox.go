@@ -29,9 +29,9 @@ func optionWords(q *wire.Question) string {
 }
 
 func optionWord(o *wire.Option) string {
-	word := plain.OneLine(o.Value)
+	word := oneLine(o.Value)
 	if o.Label != "" && o.Label != o.Value {
-		word += ": " + plain.OneLine(o.Label)
+		word += ": " + oneLine(o.Label)
 	}
 	return word
 }
@@ -72,7 +72,7 @@ func (m *model) answerPicked() {
 		return
 	}
 	id := q.ID
-	m.line = &line{prompt: "answer " + plain.OneLine(q.Agent) + ": ", done: func(text string) {
+	m.line = &line{prompt: "answer " + oneLine(q.Agent) + ": ", done: func(text string) {
 		if text != "" {
 			m.answer(id, text)
 		}
@@ -139,7 +139,7 @@ func (m *model) drawInbox(width, height int) []string {
 		return p.draw(pane{title: "Inbox", focused: true}, width, height, []string{words})
 	}
 	switch {
-	case width >= narrow:
+	case !m.single():
 		left := width / 2
 		return beside(m.questionList(left, height), m.questionDetail(width-left, height, m.choice != nil))
 	case m.choice != nil || m.line != nil || m.focus[tabInbox]%2 == 1:
@@ -154,9 +154,9 @@ func (m *model) questionList(width, height int) []string {
 	var rows []string
 	for i, q := range m.questions.seen[from:to] {
 		rows = append(rows, p.row(from+i == m.questions.at, width-2,
-			cell{text: plain.OneLine(q.ID), size: min(10, max(4, len(q.ID)))},
-			cell{text: plain.OneLine(q.Agent), size: min(14, max(8, len(q.Agent)))},
-			cell{text: plain.OneLine(q.Question), size: width},
+			cell{text: oneLine(q.ID), size: min(10, max(4, len(q.ID)))},
+			cell{text: oneLine(q.Agent), size: min(14, max(8, len(q.Agent)))},
+			cell{text: oneLine(q.Question), size: width},
 		))
 	}
 	return p.draw(pane{title: "Inbox" + m.questions.place(height-2), focused: m.choice == nil}, width, height, rows)
@@ -177,7 +177,7 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 			lines = append(lines, " "+part)
 		}
 	}
-	add(plain.OneLine(q.Question))
+	add(oneLine(q.Question))
 	lines = append(lines, "")
 	for i := range q.Options {
 		picked := m.choice != nil && m.choice.at == i
@@ -194,10 +194,10 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 		add(left + " left")
 	}
 	if len(q.Context) > 0 {
-		add("context " + plain.OneLine(string(q.Context)))
+		add("context " + oneLine(string(q.Context)))
 	}
 	if over := len(lines) - (height - 2); over > 0 && m.choice != nil { // the options are what matters
 		lines = lines[min(over, m.choice.at+len(lines)-len(q.Options)-1):]
 	}
-	return p.draw(pane{title: plain.OneLine(q.ID) + "  " + plain.OneLine(q.Agent), focused: focused}, width, height, lines)
+	return p.draw(pane{title: oneLine(q.ID) + "  " + oneLine(q.Agent), focused: focused}, width, height, lines)
 }

@@ -12,6 +12,10 @@ import (
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if name == "ctrl+z" {
+		if !shellBehind() {
+			m.say(noteNews{text: "There is no shell to go back to. q quits", bad: true})
+			return nil
+		}
 		return tea.Suspend
 	}
 	if m.line != nil {
@@ -103,12 +107,12 @@ func (m *model) show(tab int) {
 func (m *model) panes() int {
 	switch m.tab {
 	case tabOverview:
-		if m.width < narrow {
+		if m.single() {
 			return 3
 		}
 		return 2
 	case tabTasks, tabAgents, tabInbox:
-		if m.width < narrow {
+		if m.single() {
 			return 2
 		}
 	case tabBus:

@@ -25,11 +25,16 @@ type logView struct {
 type tailView struct {
 	agent string
 	lines []wire.LogLine
+	since time.Time
 	end   func()
 }
 
 // tailKept is how many of them are kept.
 const tailKept = 60
+
+// tailSettles is how long one agent is followed at least: whoever runs through a list
+// does not ask for everybody's lines on the way.
+const tailSettles = 300 * time.Millisecond
 
 // followTail follows the output of the agent that is picked.
 func (m *model) followTail() {
@@ -37,10 +42,13 @@ func (m *model) followTail() {
 	if v == nil || m.tab != tabOverview && m.tab != tabAgents || m.tail.agent == v.Name || m.width == 0 {
 		return
 	}
+	if time.Since(m.tail.since) < tailSettles {
+		return // the next news come soon
+	}
 	if m.tail.end != nil {
 		m.tail.end()
 	}
-	m.tail = tailView{agent: v.Name, end: m.feed.logs(v.Name, tailKept)}
+	m.tail = tailView{agent: v.Name, since: time.Now(), end: m.feed.logs(v.Name, tailKept)}
 }
 
 func (m *model) hearLog(news logNews) {
@@ -57,7 +65,7 @@ func (m *model) hearLog(news logNews) {
 	}
 	m.log.lines.add(news.lines, news.fresh)
 	for i := range news.lines {
-		m.log.name = max(m.log.name, min(20, m.pen.width.StringWidth(plain.OneLine(news.lines[i].Agent))))
+		m.log.name = max(m.log.name, min(20, m.pen.width.StringWidth(oneLine(news.lines[i].Agent))))
 	}
 	if m.log.follow {
 		m.log.at = m.log.lines.end() - 1
@@ -188,11 +196,17 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 	case "error":
 		text = p.ink(inkBad, "error:") + " " + text
 	}
+	if len(l.Context) > 0 {
+		text += " " + p.ink(inkDim, visible(longest(string(l.Context))))
+	}
+	if l.Missed > 0 {
+		text = p.ink(inkWarn, fmt.Sprintf("(%s missed)", plain.Count(int(l.Missed), "line"))) + " " + text
+	}
 	whose := ""
 	if name > 0 {
-		whose = p.fit(plain.OneLine(l.Agent), name) + " "
+		whose = p.fit(oneLine(l.Agent), name) + " "
 	}
-	return p.ink(inkDim, plain.OneLine(plain.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
+	return p.ink(inkDim, oneLine(plain.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
 }
 
 // longest is as much of a line as anybody reads on a screen; one may have megabytes.

@@ -2,7 +2,7 @@ package watch
 
 func (m *model) drawOverview(width, height int) []string {
 	focus := m.focus[tabOverview]
-	if width < narrow {
+	if m.single() {
 		switch focus {
 		case 1:
 			return m.tasksPane(width, height, true)

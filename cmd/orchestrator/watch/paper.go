@@ -42,11 +42,11 @@ func (m *model) hearPaper(news paperNews) {
 }
 
 // plain1 is a command line in a title.
-func plain1(text string) string { return plain.Clip(plain.OneLine(text), 200) }
+func plain1(text string) string { return plain.Clip(oneLine(text), 200) }
 
 // unroll covers the panes with a text.
 func (m *model) unroll(title, text string) {
-	m.paper = &paper{title: title}
+	m.paper = &paper{title: oneLine(title)}
 	for one := range strings.SplitSeq(text, "\n") {
 		m.paper.text = append(m.paper.text, visible(strings.TrimRight(one, "\r")))
 	}

@@ -2,9 +2,11 @@ package watch
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -93,7 +95,35 @@ func (p pen) wrap(text string, size int) []string {
 // visible is a line that others wrote, fit for a row of a screen. Its indentation
 // stays; a tab would be as wide as the terminal likes.
 func visible(line string) string {
-	return strings.ReplaceAll(wire.Visible(line), "\t", "    ")
+	return steady(strings.ReplaceAll(wire.Visible(line), "\t", "    "))
+}
+
+// oneLine is text that others wrote in one line, fit for a row of a screen.
+func oneLine(text string) string { return steady(plain.OneLine(text)) }
+
+// mostMarks is how many marks a sign may bear: more cover its neighbours.
+const mostMarks = 2
+
+// steady is text that is as wide on every terminal. Some draw signs that are joined
+// as one and some do not, and a pane whose border depends on that has none: so they
+// are not joined.
+func steady(text string) string {
+	marks := 0
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < 0x300:
+			marks = 0
+		case r == 0x200c, r == 0x200d, r >= 0xfe00 && r <= 0xfe0f, r >= 0x1f3fb && r <= 0x1f3ff, r >= 0xe0000 && r <= 0xe0fff:
+			return -1
+		case unicode.In(r, unicode.Mn, unicode.Me):
+			if marks++; marks > mostMarks {
+				return -1
+			}
+		default:
+			marks = 0
+		}
+		return r
+	}, text)
 }
 
 // bars draws figures, the latest at the right: how each is to the largest.

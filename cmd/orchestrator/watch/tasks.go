@@ -23,7 +23,7 @@ func (m *model) taskRows(width, room int) []string {
 		rows = append(rows, p.row(from+i == m.tasks.at, width,
 			cell{text: plain.Mark(t.State), size: 2, ink: taskInk(t.State)},
 			cell{text: plain.ID(t.ID), size: 8},
-			cell{text: plain.OneLine(t.Name), size: width - 1 - 2 - 1 - 8 - 1 - 1 - state - 1 - who},
+			cell{text: oneLine(t.Name), size: width - 1 - 2 - 1 - 8 - 1 - 1 - state - 1 - who},
 			cell{text: wire.Visible(string(t.State)), size: state, ink: taskInk(t.State)},
 			cell{text: whoWords(t), size: who},
 		))
@@ -40,7 +40,7 @@ func whoWords(t *wire.Task) string {
 		}
 		return words
 	}
-	words := plain.OneLine(t.AssignedTo)
+	words := oneLine(t.AssignedTo)
 	if progress := plain.Percent(t.Progress); progress != "" && !t.State.Final() {
 		words += " " + progress
 	}
@@ -72,7 +72,7 @@ func (m *model) taskDetail(width, height int, focused bool) []string {
 	if t == nil {
 		return p.draw(pane{focused: focused}, width, height, nil)
 	}
-	at := func(stamp string) string { return plain.OneLine(plain.Clock(stamp, m.now, time.TimeOnly)) }
+	at := func(stamp string) string { return oneLine(plain.Clock(stamp, m.now, time.TimeOnly)) }
 	var lines []string
 	row := func(name, text string) {
 		if text == "" {
@@ -85,12 +85,12 @@ func (m *model) taskDetail(width, height int, focused bool) []string {
 			lines = append(lines, " "+p.ink(inkDim, p.fit(name, 9))+" "+part)
 		}
 	}
-	row("name", plain.OneLine(t.Name))
+	row("name", oneLine(t.Name))
 	row("state", wire.Visible(string(t.State)))
-	row("progress", strings.TrimSpace(plain.Percent(t.Progress)+"  "+plain.OneLine(t.Message)))
-	row("agent", plain.OneLine(t.AssignedTo))
-	row("role", plain.OneLine(t.RequiredRole))
-	row("created", at(t.CreatedAt)+" by "+plain.OneLine(strings.TrimPrefix(t.SubmittedBy, "agent:")))
+	row("progress", strings.TrimSpace(plain.Percent(t.Progress)+"  "+oneLine(t.Message)))
+	row("agent", oneLine(t.AssignedTo))
+	row("role", oneLine(t.RequiredRole))
+	row("created", at(t.CreatedAt)+" by "+oneLine(strings.TrimPrefix(t.SubmittedBy, "agent:")))
 	row("started", at(t.StartedAt))
 	row("ended", at(t.EndedAt))
 	if t.Attempts > 1 {
@@ -101,16 +101,16 @@ func (m *model) taskDetail(width, height int, focused bool) []string {
 		needs = append(needs, plain.ID(id))
 	}
 	row("needs", strings.Join(needs, " "))
-	row("error", plain.OneLine(t.Error))
-	row("reason", plain.OneLine(t.Reason))
+	row("error", oneLine(t.Error))
+	row("reason", oneLine(t.Reason))
 	return p.draw(pane{title: plain.ID(t.ID), focused: focused}, width, height, lines)
 }
 
 func (m *model) drawTasks(width, height int) []string {
 	switch {
-	case width < narrow && m.focus[tabTasks]%2 == 1:
+	case m.single() && m.focus[tabTasks]%2 == 1:
 		return m.taskDetail(width, height, true)
-	case width < narrow:
+	case m.single():
 		return m.tasksPane(width, height, true)
 	case width >= 110:
 		left := width * 3 / 5

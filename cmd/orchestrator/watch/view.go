@@ -13,9 +13,12 @@ import (
 const (
 	// smallest is the smallest screen on which anything can be seen.
 	smallestWidth, smallestHeight = 30, 8
-	// narrow is below what there is room for one pane alone.
-	narrow = 60
+	// narrow and low are below what there is room for one pane alone.
+	narrow, low = 60, 16
 )
+
+// single says whether there is room for one pane alone: that which has the keys.
+func (m *model) single() bool { return m.width < narrow || m.height < low }
 
 // View implements tea.Model.
 func (m *model) View() tea.View {
@@ -91,7 +94,7 @@ func (m *model) body(width, height int) []string {
 // header says what is watched, whether it answers, and how its tasks are.
 func (m *model) header() string {
 	p := m.pen
-	left := " orchestrator  " + plain.OneLine(m.status.Name)
+	left := " orchestrator  " + oneLine(m.status.Name)
 	doing, ink := "up "+plain.MS(m.status.UpMS+max(0, m.now.Sub(m.tried).Milliseconds())), ""
 	switch {
 	case !m.lost.IsZero():
@@ -148,6 +151,9 @@ func (m *model) tabs() string {
 			mark = ">"
 		}
 		text := fmt.Sprintf("%s[%d]%s", mark, i+1, name)
+		if short && i > m.tab && used+len(text) > m.width || i < m.tab && m.width < 4*tabCount+8 {
+			continue // there is no room for all of them
+		}
 		used += len(text)
 		switch {
 		case i == m.tab:
@@ -168,6 +174,8 @@ func (m *model) tabs() string {
 func (m *model) strip() string {
 	p := m.pen
 	switch {
+	case m.busy != "":
+		return p.ink(inkDim, p.fit(" "+m.busy+" …   esc gives it up", m.width))
 	case !m.lost.IsZero() && m.why != "":
 		return p.ink(inkBad, p.fit(" "+m.why, m.width))
 	case m.note.text != "":
@@ -175,11 +183,9 @@ func (m *model) strip() string {
 		if m.note.bad {
 			ink = inkBad
 		}
-		return p.ink(ink, p.fit(" "+plain.OneLine(m.note.text), m.width))
-	case m.busy != "":
-		return p.ink(inkDim, p.fit(" "+m.busy+" …   esc gives it up", m.width))
+		return p.ink(ink, p.fit(" "+oneLine(m.note.text), m.width))
 	case m.filter[m.tab] != "":
-		return p.ink(inkStrong, p.fit(" / "+plain.OneLine(m.filter[m.tab])+"   esc shows all again", m.width))
+		return p.ink(inkStrong, p.fit(" / "+oneLine(m.filter[m.tab])+"   esc shows all again", m.width))
 	case m.tab == tabInbox:
 		return p.fit("", m.width)
 	}
@@ -200,7 +206,7 @@ func (m *model) oldest() string {
 	if left := m.left(q); left != "" {
 		rest += "   " + left + " left"
 	}
-	asks := " ? " + plain.OneLine(q.Agent) + " asks: " + plain.OneLine(q.Question)
+	asks := " ? " + oneLine(q.Agent) + " asks: " + oneLine(q.Question)
 	if words := optionWords(q); words != "" {
 		asks += "  " + words
 	}
