@@ -234,7 +234,7 @@ func TestWatchCommands(t *testing.T) {
 	v := h.watching(80, 24)
 	v.sees("No tasks yet.")
 	v.types(`:task add "Say hello" --capability nobody`, screen.Enter)
-	v.sees("created", "Say hello", "pending")
+	v.sees("created", "│>.  ", "1 pending")
 	v.types(screen.Tab, "y")
 	v.sees("is pending since")
 	v.backs("is pending since")

@@ -1,15 +1,43 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/fixtures/screen"
 )
+
+// Who goes back to the shell finds the screen again; where there is no shell nobody
+// is put to sleep for ever.
+func TestWatchSleeps(t *testing.T) {
+	t.Parallel()
+	h, _ := busyStage(t)
+	v := h.watching(80, 24)
+	v.sees("coder")
+	v.types(screen.CtrlZ)
+	v.sees("There is no shell to go back to.")
+	v.leaves("q")
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", `set -m; orchestrator watch --state-dir "$0"; echo asleep; read -r said; fg`, h.state())
+	cmd.Dir, cmd.Env = h.dir, append(h.environ(), "TERM=xterm")
+	terminal, err := screen.Start(cmd, 80, 24)
+	require.NoError(t, err)
+	behind := &viewer{t: t, ctx: ctx, Terminal: terminal}
+	behind.sees("coder", "writer")
+	behind.types(screen.CtrlZ)
+	behind.sees("asleep")
+	behind.types(screen.Enter)
+	behind.sees(">[1]Overview", "writer")
+	behind.leaves("q")
+}
 
 // An orchestrator that answers nothing any more holds up no key.
 func TestWatchStuck(t *testing.T) {

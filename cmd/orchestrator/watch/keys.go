@@ -78,8 +78,8 @@ func (m *model) back() {
 		m.paper = nil
 	case m.busy != "":
 		m.giveUp()
-	case m.filter[m.tab] != "":
-		m.filter[m.tab] = ""
+	case *m.filtered() != "":
+		*m.filtered() = ""
 		m.refilter()
 	case m.note.text != "":
 		m.note = noteNews{}
@@ -183,9 +183,10 @@ func (m *model) taskKey(name string) {
 
 // look begins a filter. What is seen changes with every letter.
 func (m *model) look() {
-	before := m.filter[m.tab]
+	filter := m.filtered()
+	before := *filter
 	set := func(text string) {
-		m.filter[m.tab] = text
+		*filter = text
 		m.refilter()
 	}
 	m.line = &line{

@@ -9,16 +9,35 @@ import (
 	"orchestrator/wire"
 )
 
-// logView is the output of all. It follows what comes, or stands still at the line
-// that has the number at.
+// logView is the output of all. It follows what comes, or stands still: then it has
+// the lines that there were when it began to.
 type logView struct {
 	lines  ring[wire.LogLine]
+	still  ring[wire.LogLine]
 	follow bool
-	at     int // the last line that is seen
+	at     int // the number of the last line that is seen
 	wrap   bool
 	room   int
 	name   int    // how wide names are
 	end    func() // nil: nobody follows yet
+}
+
+// seen are the lines that can be seen.
+func (l *logView) seen() *ring[wire.LogLine] {
+	if l.follow {
+		return &l.lines
+	}
+	return &l.still
+}
+
+// turn follows, or stands still.
+func (l *logView) turn(follow bool) {
+	if l.follow && !follow {
+		l.still = l.lines
+	}
+	if l.follow = follow; follow {
+		l.still, l.at = ring[wire.LogLine]{}, l.lines.end()-1
+	}
 }
 
 // tailView is the last lines of the agent that is picked.
@@ -70,7 +89,6 @@ func (m *model) hearLog(news logNews) {
 	if m.log.follow {
 		m.log.at = m.log.lines.end() - 1
 	}
-	m.log.at = max(m.log.at, m.log.lines.first)
 }
 
 func (m *model) logKey(name string) {
@@ -78,9 +96,7 @@ func (m *model) logKey(name string) {
 	page := max(1, l.room-1)
 	switch name {
 	case "f":
-		if l.follow = !l.follow; l.follow {
-			l.at = l.lines.end() - 1
-		}
+		l.turn(!l.follow)
 	case "w":
 		l.wrap = !l.wrap
 	case "up", "k":
@@ -94,7 +110,7 @@ func (m *model) logKey(name string) {
 	case "home", "g":
 		m.step(-kept * 2)
 	case "end", "G":
-		l.follow, l.at = true, l.lines.end()-1
+		l.turn(true)
 	}
 }
 
@@ -106,26 +122,27 @@ func (m *model) step(by int) {
 	direction := 1
 	if by < 0 {
 		direction, by = -1, -by
+		l.turn(false)
 	}
-	first := l.lines.first + m.shownAbove(keep)
-	for at := l.at + direction; by > 0 && at >= first && at < l.lines.end(); at += direction {
-		if keep(l.lines.at(at)) {
+	lines := l.seen()
+	first := lines.first + l.shownAbove(keep)
+	for at := l.at + direction; by > 0 && at >= first && at < lines.end(); at += direction {
+		if keep(lines.at(at)) {
 			l.at = at
 			by--
 		}
 	}
-	l.follow = direction > 0 && by > 0
-	if l.follow {
-		l.at = l.lines.end() - 1
+	if direction > 0 && by > 0 {
+		l.turn(true)
 	}
 }
 
 // shownAbove is how many lines at the beginning stay above the last that is seen, so
 // that the first page is full.
-func (m *model) shownAbove(keep func(*wire.LogLine) bool) int {
-	need := m.log.room
-	for i := range m.log.lines.all {
-		if keep(&m.log.lines.all[i]) {
+func (l *logView) shownAbove(keep func(*wire.LogLine) bool) int {
+	need, lines := l.room, l.seen()
+	for i := range lines.all {
+		if keep(&lines.all[i]) {
 			need--
 		}
 		if need <= 0 {
@@ -152,8 +169,9 @@ func (m *model) drawLog(width, height int) []string {
 	l.room = height - 2
 	keep := m.lineFilter()
 	var rows []string // the last first
-	for at := min(l.at, l.lines.end()-1); at >= l.lines.first && len(rows) < l.room; at-- {
-		one := l.lines.at(at)
+	lines := l.seen()
+	for at := min(l.at, lines.end()-1); at >= lines.first && len(rows) < l.room; at-- {
+		one := lines.at(at)
 		if !keep(one) {
 			continue
 		}

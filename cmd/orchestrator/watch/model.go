@@ -254,7 +254,7 @@ func (m *model) hearStatus(news statusNews) {
 		known[v.Name] = p
 	}
 	m.paces = known
-	m.agents.set(news.status.Agents, m.agentFilter())
+	m.agents.set(news.status.Agents, m.filter[tabAgents])
 }
 
 func (m *model) hearTasks(news tasksNews) {
@@ -263,7 +263,7 @@ func (m *model) hearTasks(news tasksNews) {
 		m.drawGraph(news.tasks)
 	}
 	slices.SortStableFunc(news.tasks, byUrgency)
-	m.tasks.set(news.tasks, m.taskFilter())
+	m.tasks.set(news.tasks, m.filter[tabTasks])
 }
 
 // byUrgency puts what waits for people first, then what moves, then what waits, and
@@ -290,29 +290,25 @@ func urgency(s wire.TaskState) int {
 	return 3
 }
 
-// agentFilter and taskFilter are what is looked for where somebody is.
-func (m *model) agentFilter() string {
-	if m.tab == tabAgents {
-		return m.filter[tabAgents]
+// filtered is the filter of what has the keys. The overview has none of its own: its
+// panes are filtered as their tabs are.
+func (m *model) filtered() *string {
+	tab := m.tab
+	if tab == tabOverview {
+		if tab = tabAgents; m.focus[tabOverview] == 1 {
+			tab = tabTasks
+		}
 	}
-	return m.filter[tabOverview]
+	return &m.filter[tab]
 }
 
-func (m *model) taskFilter() string {
-	if m.tab == tabTasks {
-		return m.filter[tabTasks]
-	}
-	return m.filter[tabOverview]
-}
-
-// refilter chooses again after a filter, or the tab, has changed.
+// refilter chooses again after a filter has changed.
 func (m *model) refilter() {
-	m.agents.choose(m.agentFilter())
-	m.tasks.choose(m.taskFilter())
+	m.agents.choose(m.filter[tabAgents])
+	m.tasks.choose(m.filter[tabTasks])
 	m.questions.choose(m.filter[tabInbox])
 	m.graph.rows.choose(m.filter[tabGraph])
 	m.bus.count(m.filter[tabBus])
-	m.log.at = m.log.lines.end() - 1
 }
 
 // noteLasts is how long a note is seen.

@@ -184,8 +184,8 @@ func (m *model) strip() string {
 			ink = inkBad
 		}
 		return p.ink(ink, p.fit(" "+oneLine(m.note.text), m.width))
-	case m.filter[m.tab] != "":
-		return p.ink(inkStrong, p.fit(" / "+oneLine(m.filter[m.tab])+"   esc shows all again", m.width))
+	case *m.filtered() != "":
+		return p.ink(inkStrong, p.fit(" / "+oneLine(*m.filtered())+"   esc shows all again", m.width))
 	case m.tab == tabInbox:
 		return p.fit("", m.width)
 	}
