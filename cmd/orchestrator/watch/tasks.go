@@ -13,28 +13,37 @@ import (
 func (m *model) taskRows(width, room int) []string {
 	p := m.pen
 	from, to := m.tasks.window(room)
-	state, who := 4, 0
+	state, who, id := 4, 0, 8
+	if width < narrow {
+		id = 4 // enough to tell a few apart
+	}
 	for _, t := range m.tasks.seen[from:to] {
 		state = max(state, min(12, len(t.State)))
-		who = max(who, min(24, width/3, p.width.StringWidth(whoWords(t))))
+		who = max(who, min(24, width/3, p.width.StringWidth(whoWords(t, id))))
 	}
 	var rows []string
 	for i, t := range m.tasks.seen[from:to] {
 		rows = append(rows, p.row(from+i == m.tasks.at, width,
 			cell{text: plain.Mark(t.State), size: 2, ink: taskInk(t.State)},
-			cell{text: plain.ID(t.ID), size: 8},
-			cell{text: oneLine(t.Name), size: width - 1 - 2 - 1 - 8 - 1 - 1 - state - 1 - who},
+			cell{text: shortID(t.ID, id), size: id},
+			cell{text: oneLine(t.Name), size: width - 1 - 2 - 1 - id - 1 - 1 - state - 1 - who},
 			cell{text: wire.Visible(string(t.State)), size: state, ink: taskInk(t.State)},
-			cell{text: whoWords(t), size: who},
+			cell{text: whoWords(t, id), size: who},
 		))
 	}
 	return rows
 }
 
+// shortID is the beginning of an id.
+func shortID(id string, size int) string {
+	short := []rune(plain.ID(id))
+	return steady(string(short[:min(size, len(short))]))
+}
+
 // whoWords are who has a task and how far it is, or what it waits for.
-func whoWords(t *wire.Task) string {
+func whoWords(t *wire.Task, id int) string {
 	if len(t.WaitsFor) > 0 && !t.State.Final() {
-		words := "needs " + plain.ID(t.WaitsFor[0])
+		words := "needs " + shortID(t.WaitsFor[0], id)
 		if len(t.WaitsFor) > 1 {
 			words += fmt.Sprintf(" +%d", len(t.WaitsFor)-1)
 		}
