@@ -18,7 +18,8 @@ type app struct {
 	args           []string
 	parsed         bool // the flags are known; until then the arguments are looked at
 	flags          flags
-	leaving        func() // nil, or what gives a terminal back that was taken
+	leaving        func()          // nil, or what gives a terminal back that was taken
+	over           <-chan struct{} // closed when whoever runs this has left; nil: never
 
 	// socketPath says where the orchestrator of a state directory listens.
 	socketPath func(stateDir string) string

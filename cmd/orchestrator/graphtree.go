@@ -13,6 +13,7 @@ type tree struct {
 	most  int
 	paint paint
 	rows  [][]cell
+	of    []int  // the task of each row
 	drawn []bool // in full
 	drew  int
 }
@@ -66,6 +67,7 @@ func (t *tree) draw(n int, by *edge, lead, below string, depth int) {
 		return
 	}
 	task := &t.graph.tasks[n]
+	t.of = append(t.of, n)
 	if t.drawn[n] {
 		t.rows = append(t.rows, []cell{text(t.name(n, lead)), text("(above)"), text(""), text(edgeWords(by))})
 		return

@@ -17,7 +17,7 @@ func overview(root *cobra.Command, p paint) string {
 	}{
 		{"Start", []string{"init", "validate", "fmt", "schema"}},
 		{"Run", []string{"up", "run", "pipe", "reload", "down"}},
-		{"Look", []string{"status", "logs", "events", "why", "graph"}},
+		{"Look", []string{"status", "watch", "logs", "events", "why", "graph"}},
 		{"Work", []string{"task", "inbox", "bus", "session", "review"}},
 		{"Agents", []string{"agent", "ps", "check"}},
 		{"Access", []string{"key", "token"}},

@@ -85,6 +85,9 @@ func isTerminal(stream any) bool {
 
 // columns returns the width of the terminal behind a stream, or fallback.
 func columns(stream any, fallback int) int {
+	if known, ok := stream.(interface{ columns() int }); ok {
+		return known.columns()
+	}
 	file, ok := stream.(*os.File)
 	if !ok {
 		return fallback

@@ -39,7 +39,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.initCommand(), a.validateCommand(), a.fmtCommand(), a.schemaCommand(),
 		a.upCommand(), a.runCommand(), a.pipeCommand(), a.reloadCommand(), a.downCommand(),
-		a.statusCommand(), a.logsCommand(), a.eventsCommand(), a.whyCommand(), a.graphCommand("orchestrator graph"),
+		a.statusCommand(), a.watchCommand(), a.logsCommand(), a.eventsCommand(), a.whyCommand(), a.graphCommand("orchestrator graph"),
 		a.taskCommand(), a.inboxCommand(), a.busCommand(), a.sessionCommand(), a.reviewCommand(),
 		a.agentCommand(), a.psCommand(), a.checkCommand(), a.keyCommand(), a.tokenCommand(),
 		a.versionCommand(), a.completionCommand(),

@@ -31,7 +31,8 @@ one the questions and the plans that wait for you.
 In a team of more than 50 agents those that simply run are counted, not listed.`,
 		Example: `  orchestrator status            once
   orchestrator status -w         again every second, until Ctrl-C
-  orchestrator status --json     everything, for a program`,
+  orchestrator status --json     everything, for a program
+  orchestrator watch             and tasks, questions and output, on the full screen`,
 		Args:              words(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {

@@ -33,6 +33,9 @@ func (a *app) begin() (context.Context, func()) {
 		case s := <-signals:
 			signal.Stop(signals)
 			cancel(&interrupted{signal: s})
+		case <-a.over:
+			signal.Stop(signals)
+			cancel(&interrupted{signal: os.Interrupt})
 		case <-ctx.Done():
 			signal.Stop(signals)
 		}

@@ -1,0 +1,175 @@
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// taskOf is the task that an agent is furthest with, nil if it has none.
+func taskOf(v *wire.AgentView) *wire.TaskLabel {
+	if len(v.Tasks) == 0 {
+		return nil
+	}
+	begun := func(t wire.TaskLabel) float64 {
+		if t.State == wire.TaskAssigned {
+			return -1
+		}
+		return t.Progress
+	}
+	first := slices.MaxFunc(v.Tasks, func(a, b wire.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
+	return &first
+}
+
+// taskWords are what an agent works on.
+func taskWords(v *wire.AgentView) string {
+	t := taskOf(v)
+	if t == nil {
+		return ""
+	}
+	words := plain.ID(t.ID) + " " + oneLine(t.Name)
+	if progress := plain.Percent(t.Progress); progress != "" {
+		words += " " + progress
+	}
+	if len(v.Tasks) > 1 {
+		words += fmt.Sprintf(" +%d", len(v.Tasks)-1)
+	}
+	return words
+}
+
+// doing is what an agent does: its task, or why it has none.
+func doing(v *wire.AgentView) string {
+	words := []string{taskWords(v)}
+	if v.State != wire.StateRunning {
+		words = append(words, oneLine(v.Reason))
+	}
+	if v.State == wire.StateBackoff && v.NextStartMS > 0 {
+		words = append(words, "starts in "+plain.MS(v.NextStartMS))
+	}
+	words = slices.DeleteFunc(words, func(s string) bool { return s == "" })
+	return strings.Join(words, "  ")
+}
+
+// agentRows are the agents for which there is room, in so many columns.
+func (m *model) agentRows(width, room int) []string {
+	p := m.pen
+	from, to := m.agents.window(room)
+	name, state := 8, 7
+	for _, v := range m.agents.seen[from:to] {
+		name = max(name, min(20, p.width.StringWidth(oneLine(v.Name))))
+		state = max(state, len(v.State))
+	}
+	spark := 8
+	if width > 110 {
+		spark = 20
+	}
+	figures := width >= 56
+	var rows []string
+	for i, v := range m.agents.seen[from:to] {
+		rest := width - 1 - name - 1 - state - 1
+		if figures {
+			rest -= 8 + 1 + spark + 1 + 5 + 1
+		}
+		cells := []cell{
+			{text: oneLine(v.Name), size: name},
+			{text: wire.Visible(string(v.State)), size: state, ink: agentInk(v.State)},
+			{text: doing(v), size: rest},
+		}
+		if figures {
+			cells = append(cells, m.figures(v, spark)...)
+		}
+		rows = append(rows, p.row(from+i == m.agents.at, width, cells...))
+	}
+	return rows
+}
+
+// figures are how much an agent says, and how much memory it has.
+func (m *model) figures(v *wire.AgentView, spark int) []cell {
+	said, memory := "-", "-"
+	pace := m.paces[v.Name]
+	var past []float64
+	if figure, known := pace.latest(); known {
+		past = pace.past
+		if said = fmt.Sprintf("%.1f/s", figure); figure >= 1000 {
+			said = fmt.Sprintf("%.0f/s", figure)
+		}
+	}
+	if v.RSSBytes > 0 {
+		memory = plain.Bytes(v.RSSBytes)
+	}
+	return []cell{{text: said, size: 8, right: true}, {text: bars(past, spark), size: spark}, {text: memory, size: 5, right: true}}
+}
+
+func (m *model) agentsPane(width, height int, focused bool) []string {
+	rows := m.agentRows(width-2, height-2)
+	if len(rows) == 0 {
+		rows = []string{" No agent is like that."}
+		if len(m.agents.all) == 0 {
+			rows = []string{" No agents: the file has none."}
+		}
+	}
+	return m.pen.draw(pane{title: "Agents" + m.agents.place(height-2), focused: focused}, width, height, rows)
+}
+
+// place says which rows are seen, if not all are.
+func (r *roster[T]) place(room int) string {
+	words := ""
+	if len(r.seen) < len(r.all) {
+		words = fmt.Sprintf(" %d of %d", len(r.seen), len(r.all))
+	}
+	if len(r.seen) > room && room > 0 {
+		words += fmt.Sprintf("  %d-%d", r.top+1, min(len(r.seen), r.top+room))
+		if len(r.seen) == len(r.all) {
+			words += fmt.Sprintf(" of %d", len(r.all))
+		}
+	}
+	return words
+}
+
+// agentDetail is what there is to say about the agent that is picked: figures, and
+// its last lines.
+func (m *model) agentDetail(width, height int, focused bool) []string {
+	p := m.pen
+	v := m.agents.picked()
+	if v == nil {
+		return p.draw(pane{focused: focused}, width, height, nil)
+	}
+	pid := "no process"
+	if v.PID != 0 {
+		pid = fmt.Sprintf("pid %d  up %s", v.PID, plain.MS(v.UpMS))
+	}
+	lines := []string{
+		fmt.Sprintf(" %s  restarts %d", pid, v.Restarts),
+		fmt.Sprintf(" unread %s  mailbox %d  cpu %s", plain.Bytes(v.Mailbox.Unread), v.Mailbox.Messages, plain.MS(v.CPUMS)),
+	}
+	if v.LastExit != "" {
+		lines = append(lines, " last "+oneLine(v.LastExit))
+	}
+	if words := doing(v); words != "" {
+		lines = append(lines, " "+words)
+	}
+	room := max(0, height-2-len(lines))
+	last := m.tail.lines
+	if m.tail.agent != v.Name {
+		last = nil
+	}
+	for _, l := range last[max(0, len(last)-room):] {
+		lines = append(lines, " "+p.logWords(&l, m.now, 0))
+	}
+	return p.draw(pane{title: oneLine(v.Name), focused: focused}, width, height, lines)
+}
+
+func (m *model) drawAgents(width, height int) []string {
+	switch {
+	case m.single() && m.focus[tabAgents]%2 == 1:
+		return m.agentDetail(width, height, true)
+	case m.single():
+		return m.agentsPane(width, height, true)
+	}
+	lower := max(6, height*2/5)
+	return append(m.agentsPane(width, height-lower, true), m.agentDetail(width, lower, false)...)
+}

@@ -1,0 +1,191 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// busView is the messages, and the topics that they are on.
+type busView struct {
+	mail   ring[wire.Mail]
+	known  []wire.TopicView
+	topics []topic
+	pick   list // of topics; the first is all
+	seen   []*wire.Mail
+	rows   list
+	follow bool
+	end    func() // nil: nobody follows yet
+}
+
+type topic struct {
+	name string
+	n    int
+}
+
+func (b *busView) hear(news mailNews, filter string) {
+	b.mail.add(news.mail, news.fresh)
+	b.count(filter)
+}
+
+// count counts the messages on each topic, and chooses those that are seen.
+func (b *busView) count(filter string) {
+	on := make(map[string]int, len(b.known))
+	for _, t := range b.known {
+		on[t.Topic] = 0
+	}
+	for i := range b.mail.all {
+		on[b.mail.all[i].Topic]++
+	}
+	before := b.chosen()
+	b.topics = b.topics[:0]
+	for name, n := range on {
+		b.topics = append(b.topics, topic{name: name, n: n})
+	}
+	slices.SortFunc(b.topics, func(x, y topic) int { return cmp.Or(y.n-x.n, strings.Compare(x.name, y.name)) })
+	b.pick.resize(len(b.topics) + 1)
+	if at := slices.IndexFunc(b.topics, func(t topic) bool { return t.name == before }); at >= 0 {
+		b.pick.at = at + 1
+	}
+	b.choose(filter)
+}
+
+// chosen is the topic that is picked, "" for all.
+func (b *busView) chosen() string {
+	if b.pick.at == 0 || b.pick.at > len(b.topics) {
+		return ""
+	}
+	return b.topics[b.pick.at-1].name
+}
+
+func (b *busView) choose(filter string) {
+	var before int64
+	if b.rows.at < len(b.seen) {
+		before = b.seen[b.rows.at].Seq
+	}
+	on := b.chosen()
+	filter = strings.ToLower(filter)
+	b.seen = b.seen[:0:0]
+	at := -1
+	for i := range b.mail.all {
+		m := &b.mail.all[i]
+		if on != "" && m.Topic != on || filter != "" && !strings.Contains(strings.ToLower(m.From+" "+m.To+" "+m.Topic+" "+string(m.Payload)), filter) {
+			continue
+		}
+		if m.Seq <= before {
+			at = len(b.seen)
+		}
+		b.seen = append(b.seen, m)
+	}
+	if b.follow {
+		at = len(b.seen) - 1
+	}
+	b.rows.at = max(0, at)
+	b.rows.resize(len(b.seen))
+}
+
+func (m *model) askTopics() {
+	m.feed.do(func(ctx context.Context) tea.Msg {
+		list, err := answer[wire.TopicList](ctx, m.of, "list-topics", struct{}{})
+		if err != nil {
+			return noteNews{text: firstLine(err), bad: true}
+		}
+		return topicsNews{topics: list.Topics}
+	})
+}
+
+func (m *model) busKey(name string) {
+	b := &m.bus
+	if m.focus[tabBus] == 1 {
+		if b.pick.move(name) {
+			b.choose(m.filter[tabBus])
+		}
+		return
+	}
+	switch {
+	case name == "f":
+		b.follow = !b.follow
+		b.choose(m.filter[tabBus])
+	case name == "enter" && b.rows.at < len(b.seen):
+		one := b.seen[b.rows.at]
+		head := fmt.Sprintf("%d  %s\nfrom   %s\nto     %s\ntopic  %s\n", one.Seq, one.CreatedAt, one.From, one.To, one.Topic)
+		if one.ReplyTo != nil {
+			head += fmt.Sprintf("answers %d\n", *one.ReplyTo)
+		}
+		m.unroll(fmt.Sprintf("Message %d", one.Seq), head+"\n"+string(one.Payload))
+	default:
+		if b.rows.move(name) {
+			b.follow = b.rows.at == len(b.seen)-1
+		}
+	}
+}
+
+func (m *model) drawBus(width, height int) []string {
+	switch {
+	case m.single() && m.focus[tabBus] == 1:
+		return m.topicsPane(width, height)
+	case m.single():
+		return m.mailPane(width, height)
+	}
+	left := min(36, width*3/10)
+	return beside(m.topicsPane(left, height), m.mailPane(width-left, height))
+}
+
+func (m *model) topicsPane(width, height int) []string {
+	p, b := m.pen, &m.bus
+	from, to := b.pick.window(height - 2)
+	var rows []string
+	for i := from; i < to; i++ {
+		name, n := "all", len(b.mail.all)
+		if i > 0 {
+			name, n = b.topics[i-1].name, b.topics[i-1].n
+		}
+		rows = append(rows, p.row(i == b.pick.at, width-2,
+			cell{text: oneLine(name), size: width - 2 - 1 - 1 - 5}, cell{text: fmt.Sprint(n), size: 5, right: true}))
+	}
+	return p.draw(pane{title: "Topics", focused: m.focus[tabBus] == 1}, width, height, rows)
+}
+
+func (m *model) mailPane(width, height int) []string {
+	p, b := m.pen, &m.bus
+	from, to := b.rows.window(height - 2)
+	whom, topic := 16, 12
+	for _, one := range b.seen[from:to] {
+		whom = max(whom, min(width/3, p.width.StringWidth(whomWords(one))))
+		topic = max(topic, min(18, p.width.StringWidth(oneLine(one.Topic))))
+	}
+	var rows []string
+	for i, one := range b.seen[from:to] {
+		ink := ""
+		switch one.Topic {
+		case wire.TopicAlertFired:
+			ink = inkWarn
+		case wire.TopicAlertResolved:
+			ink = inkGood
+		}
+		rows = append(rows, p.row(from+i == b.rows.at, width-2,
+			cell{text: oneLine(plain.Clock(one.CreatedAt, m.now, time.TimeOnly)), size: 8, ink: inkDim},
+			cell{text: whomWords(one), size: whom},
+			cell{text: oneLine(one.Topic), size: topic, ink: ink},
+			cell{text: oneLine(string(one.Payload)), size: width},
+		))
+	}
+	if len(rows) == 0 {
+		rows = []string{" No messages."}
+	}
+	title := "Messages"
+	if !b.follow {
+		title += ", frozen"
+	}
+	return p.draw(pane{title: title, focused: m.focus[tabBus] == 0}, width, height, rows)
+}
+
+func whomWords(m *wire.Mail) string { return oneLine(m.From) + " -> " + oneLine(m.To) }

@@ -1,0 +1,81 @@
+package watch
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// Whoever leaves leaves nothing behind, also when nothing was ever answered.
+func TestFeedEnds(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	asked := make(chan string, 10)
+	f := newFeed(Orchestrator{
+		Ask: func(ctx context.Context, operation string, _ any) ([]byte, error) {
+			asked <- operation
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+		Follow: func(ctx context.Context, list string, _ url.Values) iter.Seq2[[]byte, error] {
+			return func(yield func([]byte, error) bool) {
+				asked <- list
+				<-ctx.Done()
+				yield(nil, ctx.Err())
+			}
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	f.begin(ctx)
+	f.logs("", 10)
+	end := f.mail()
+	f.do(func(ctx context.Context) tea.Msg { <-ctx.Done(); return noteNews{} })
+	heard := map[string]bool{}
+	for range 3 {
+		heard[<-asked] = true
+	}
+	require.Equal(t, map[string]bool{"status": true, "logs": true, "messages": true}, heard)
+	end()
+	end()
+	cancel()
+	f.group.Wait()
+}
+
+// What events are about is asked again soon, and what takes long is asked seldom.
+func TestInquiryIsDue(t *testing.T) {
+	at := time.Unix(1000, 0)
+	q := inquiry{every: time.Second, asked: at}
+	require.Equal(t, at.Add(time.Second), q.due())
+	q.stale = true
+	require.Equal(t, at.Add(soonest), q.due())
+	q.took = 2 * time.Second
+	require.Equal(t, at.Add(20*time.Second), q.due())
+	require.Equal(t, aboutTasks, subjectOf("task.done"))
+	require.Equal(t, aboutQuestions, subjectOf("question.asked")&aboutQuestions)
+	require.Zero(t, subjectOf("message.sent"))
+	require.Equal(t, aboutAll, subjectOf("orchestrator.stopping"))
+}
+
+// Of a flood the latest is told, some of it at a time.
+func TestGather(t *testing.T) {
+	lines := make(chan int)
+	go func() { // ends with the lines
+		defer close(lines)
+		for i := range 4 * kept {
+			lines <- i
+		}
+	}()
+	last, batches := -1, 0
+	gather(t.Context(), lines, func(batch []int, fresh bool) {
+		require.Equal(t, batches == 0, fresh)
+		require.LessOrEqual(t, len(batch), 2*kept)
+		require.Greater(t, batch[0], last)
+		last, batches = batch[len(batch)-1], batches+1
+	})
+	require.Equal(t, 4*kept-1, last)
+}

@@ -1,0 +1,153 @@
+package watch
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"orchestrator/wire"
+)
+
+// kept is how many lines, and how many messages, are kept.
+const kept = 5000
+
+// do has something done that may take time, and the model told what came of it. It
+// can be given up.
+func (f *feed) do(work func(ctx context.Context) tea.Msg) (giveUp func()) {
+	cancel := make(chan struct{})
+	f.begun(func(ctx context.Context) {
+		within, end := context.WithCancel(ctx)
+		defer end()
+		stop := make(chan struct{})
+		defer close(stop)
+		f.group.Go(func() {
+			select {
+			case <-cancel:
+				end()
+			case <-stop:
+			}
+		})
+		if news := work(within); news != nil {
+			f.tell(ctx, news)
+		}
+	})
+	return sync.OnceFunc(func() { close(cancel) })
+}
+
+// logs follows the output of an agent, "" for all, from its last lines on.
+func (f *feed) logs(agent string, last int) (end func()) {
+	query := url.Values{"follow": {"true"}, "n": {strconv.Itoa(last)}}
+	if agent != "" {
+		query.Set("agent", agent)
+	}
+	return followed(f, "logs", query, func(lines []wire.LogLine, fresh bool) tea.Msg {
+		return logNews{agent: agent, lines: lines, fresh: fresh}
+	})
+}
+
+// mail follows the messages of all.
+func (f *feed) mail() (end func()) {
+	query := url.Values{"follow": {"true"}, "n": {"500"}}
+	return followed(f, "messages", query, func(mail []wire.Mail, fresh bool) tea.Msg {
+		return mailNews{mail: mail, fresh: fresh}
+	})
+}
+
+// followed follows a list until it is ended, and opens it again when it was cut off.
+// What comes is told a few times a second at most, and of more than is kept the
+// latest.
+func followed[T any](f *feed, list string, query url.Values, news func(batch []T, fresh bool) tea.Msg) (end func()) {
+	return f.do(func(ctx context.Context) tea.Msg {
+		for ctx.Err() == nil {
+			once(ctx, f, list, query, news)
+			select {
+			case <-time.After(latest / 2):
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	})
+}
+
+// once follows a list until it ends.
+func once[T any](ctx context.Context, f *feed, list string, query url.Values, news func(batch []T, fresh bool) tea.Msg) {
+	within, end := context.WithCancel(ctx)
+	defer end()
+	lines := make(chan T, 256)
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer end()
+	reader.Go(func() {
+		defer close(lines)
+		for text, err := range f.of.Follow(within, list, query) {
+			if err != nil {
+				return
+			}
+			document, err := decode[T](text)
+			if err != nil {
+				return
+			}
+			select {
+			case lines <- document:
+			case <-within.Done():
+				return
+			}
+		}
+	})
+	gather(within, lines, func(batch []T, fresh bool) { f.tell(within, news(batch, fresh)) })
+}
+
+// gather tells of what comes, some of it at a time.
+func gather[T any](ctx context.Context, lines <-chan T, tell func(batch []T, fresh bool)) {
+	var batch []T
+	fresh := true
+	var soon <-chan time.Time
+	for {
+		select {
+		case one, ok := <-lines:
+			if !ok {
+				if len(batch) > 0 {
+					tell(batch, fresh)
+				}
+				return
+			}
+			if batch = append(batch, one); len(batch) > 2*kept {
+				batch = append(batch[:0], batch[len(batch)-kept:]...)
+			}
+			if soon == nil {
+				soon = time.After(time.Second / redraws)
+			}
+		case <-soon:
+			tell(batch, fresh)
+			batch, fresh, soon = nil, false, nil
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ring keeps the latest of many, each with a number that only grows.
+type ring[T any] struct {
+	all   []T
+	first int // the number of all[0]
+}
+
+func (r *ring[T]) add(more []T, fresh bool) {
+	if fresh {
+		r.first += len(r.all)
+		r.all = nil
+	}
+	r.all = append(r.all, more...)
+	if over := len(r.all) - kept; over > kept/4 { // moved seldom
+		r.all = append(r.all[:0:0], r.all[over:]...)
+		r.first += over
+	}
+}
+
+func (r *ring[T]) end() int { return r.first + len(r.all) }
+
+func (r *ring[T]) at(number int) *T { return &r.all[number-r.first] }

@@ -1,0 +1,203 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// choice is a question whose options somebody chooses from.
+type choice struct {
+	list
+	question wire.Question
+}
+
+// optionWords are the answers that a question allows.
+func optionWords(q *wire.Question) string {
+	var words []string
+	for i := range q.Options {
+		words = append(words, "["+optionWord(&q.Options[i])+"]")
+	}
+	return strings.Join(words, " ")
+}
+
+func optionWord(o *wire.Option) string {
+	word := oneLine(o.Value)
+	if o.Label != "" && o.Label != o.Value {
+		word += ": " + oneLine(o.Label)
+	}
+	return word
+}
+
+// left is how much time there is for an answer; "" when nobody says.
+func (m *model) left(q *wire.Question) string {
+	until, err := time.Parse(time.RFC3339Nano, q.Deadline)
+	if err != nil {
+		return ""
+	}
+	return plain.Duration(max(0, until.Sub(m.now)))
+}
+
+// answerFirst goes to the question that is picked, or to the oldest, and begins to
+// answer it.
+func (m *model) answerFirst() {
+	if len(m.questions.all) == 0 {
+		m.say(noteNews{text: "Nobody asks anything."})
+		return
+	}
+	if m.tab != tabInbox {
+		m.show(tabInbox)
+		m.questions.pick(m.questions.all[0].ID)
+	}
+	m.answerPicked()
+}
+
+// answerPicked begins to answer the question that is picked: by choosing where it has
+// options, else by a line.
+func (m *model) answerPicked() {
+	q := m.questions.picked()
+	if q == nil {
+		return
+	}
+	if len(q.Options) > 0 {
+		m.choice = &choice{question: *q}
+		m.choice.resize(len(q.Options))
+		return
+	}
+	id := q.ID
+	m.line = &line{prompt: "answer " + oneLine(q.Agent) + ": ", done: func(text string) {
+		if text != "" {
+			m.answer(id, text)
+		}
+	}}
+}
+
+// choiceKey heeds a key while an answer is chosen.
+func (m *model) choiceKey(name string) bool {
+	c := m.choice
+	switch {
+	case name == "esc":
+		m.choice = nil
+	case name == "enter":
+		m.choose(c.at)
+	case len(name) == 1 && name[0] >= '1' && name[0] <= '9':
+		if n := int(name[0] - '1'); n < len(c.question.Options) {
+			m.choose(n)
+		}
+	default:
+		return c.move(name)
+	}
+	return true
+}
+
+func (m *model) choose(n int) {
+	q := m.choice.question
+	m.choice = nil
+	m.answer(q.ID, q.Options[n].Value)
+}
+
+// choiceGone ends a choice when its question is not open any more.
+func (m *model) choiceGone() {
+	if m.choice == nil {
+		return
+	}
+	open := slices.ContainsFunc(m.questions.all, func(q wire.Question) bool { return q.ID == m.choice.question.ID })
+	if !open {
+		m.choice = nil
+		m.say(noteNews{text: "The question does not wait any more."})
+	}
+}
+
+// answer gives an answer.
+func (m *model) answer(id, text string) {
+	m.feed.do(func(ctx context.Context) tea.Msg {
+		within, end := context.WithTimeout(ctx, patience)
+		defer end()
+		said, err := m.of.Answer(within, id, text)
+		m.feed.note(aboutQuestions)
+		if err != nil {
+			return noteNews{text: "Not answered: " + firstLine(err), bad: true}
+		}
+		return noteNews{text: said}
+	})
+}
+
+func (m *model) drawInbox(width, height int) []string {
+	p := m.pen
+	if len(m.questions.seen) == 0 {
+		words := " Nobody asks anything."
+		if len(m.questions.all) > 0 {
+			words = " No question is like that."
+		}
+		return p.draw(pane{title: "Inbox", focused: true}, width, height, []string{words})
+	}
+	switch {
+	case !m.single():
+		left := width / 2
+		return beside(m.questionList(left, height), m.questionDetail(width-left, height, m.choice != nil))
+	case m.choice != nil || m.line != nil || m.focus[tabInbox]%2 == 1:
+		return m.questionDetail(width, height, true)
+	}
+	return m.questionList(width, height)
+}
+
+func (m *model) questionList(width, height int) []string {
+	p := m.pen
+	from, to := m.questions.window(height - 2)
+	var rows []string
+	for i, q := range m.questions.seen[from:to] {
+		rows = append(rows, p.row(from+i == m.questions.at, width-2,
+			cell{text: oneLine(q.ID), size: min(10, max(4, len(q.ID)))},
+			cell{text: oneLine(q.Agent), size: min(14, max(8, len(q.Agent)))},
+			cell{text: oneLine(q.Question), size: width},
+		))
+	}
+	return p.draw(pane{title: "Inbox" + m.questions.place(height-2), focused: m.choice == nil}, width, height, rows)
+}
+
+func (m *model) questionDetail(width, height int, focused bool) []string {
+	p := m.pen
+	q := m.questions.picked()
+	if m.choice != nil {
+		q = &m.choice.question
+	}
+	if q == nil {
+		return p.draw(pane{focused: focused}, width, height, nil)
+	}
+	var lines []string
+	add := func(text string) {
+		for _, part := range p.wrap(text, width-4) {
+			lines = append(lines, " "+part)
+		}
+	}
+	add(oneLine(q.Question))
+	lines = append(lines, "")
+	for i := range q.Options {
+		picked := m.choice != nil && m.choice.at == i
+		lines = append(lines, p.row(picked, width-2, cell{text: fmt.Sprintf("%d  %s", i+1, optionWord(&q.Options[i])), size: width}))
+	}
+	if len(q.Options) == 0 {
+		lines = append(lines, " Any text will do: a")
+	}
+	lines = append(lines, "")
+	if q.Task != "" {
+		add("task " + plain.ID(q.Task))
+	}
+	if left := m.left(q); left != "" {
+		add(left + " left")
+	}
+	if len(q.Context) > 0 {
+		add("context " + oneLine(string(q.Context)))
+	}
+	if over := len(lines) - (height - 2); over > 0 && m.choice != nil { // the options are what matters
+		lines = lines[min(over, m.choice.at+len(lines)-len(q.Options)-1):]
+	}
+	return p.draw(pane{title: oneLine(q.ID) + "  " + oneLine(q.Agent), focused: focused}, width, height, lines)
+}

@@ -1,0 +1,237 @@
+package watch
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// key heeds a key. Whoever types a line has all of them but the end of the program.
+func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
+	name := k.String()
+	if name == "ctrl+z" {
+		if !shellBehind() {
+			m.say(noteNews{text: "There is no shell to go back to. q quits", bad: true})
+			return nil
+		}
+		return tea.Suspend
+	}
+	if m.line != nil {
+		typing := m.line
+		if typing.key(k) && m.line == typing {
+			m.line = nil
+		}
+		return nil
+	}
+	switch name {
+	case "q", "ctrl+c":
+		return tea.Quit
+	}
+	switch {
+	case m.width < smallestWidth || m.height < smallestHeight: // nobody sees what they do
+	case m.help:
+		m.help = false
+	case m.choice != nil && m.choiceKey(name):
+	case m.paper != nil && m.paperKey(name):
+	case m.globalKey(name):
+	default:
+		m.tabKey(name)
+	}
+	return nil
+}
+
+// globalKey heeds the keys that mean the same everywhere.
+func (m *model) globalKey(name string) bool {
+	switch name {
+	case "?":
+		m.help = true
+	case ":":
+		m.command("")
+	case "/":
+		m.look()
+	case "esc":
+		m.back()
+	case "tab":
+		m.focus[m.tab] = (m.focus[m.tab] + 1) % m.panes()
+	case "shift+tab":
+		m.focus[m.tab] = (m.focus[m.tab] + m.panes() - 1) % m.panes()
+	case "1", "2", "3", "4", "5", "6", "7":
+		m.show(int(name[0] - '1'))
+	case "right":
+		m.show((m.tab + 1) % tabCount)
+	case "left":
+		m.show((m.tab + tabCount - 1) % tabCount)
+	case "a":
+		m.answerFirst()
+	default:
+		return false
+	}
+	return true
+}
+
+// back takes away the last thing that is in the way.
+func (m *model) back() {
+	switch {
+	case m.paper != nil:
+		m.paper = nil
+	case m.busy != "":
+		m.giveUp()
+	case *m.filtered() != "":
+		*m.filtered() = ""
+		m.refilter()
+	case m.note.text != "":
+		m.note = noteNews{}
+	case m.tab != tabOverview:
+		m.show(tabOverview)
+	}
+}
+
+// show goes to a tab. What it needs besides is followed from then on.
+func (m *model) show(tab int) {
+	m.tab, m.paper, m.choice = tab, nil, nil
+	switch {
+	case tab == tabLog && m.log.end == nil:
+		m.log.end = m.feed.logs("", max(1, min(200, 2*kept/max(1, len(m.status.Agents)))))
+	case tab == tabBus && m.bus.end == nil:
+		m.bus.end = m.feed.mail()
+		m.askTopics()
+	case tab == tabGraph:
+		m.drawGraph(nil)
+	}
+	m.refilter()
+}
+
+// panes is how many panes of a tab can have the keys.
+func (m *model) panes() int {
+	switch m.tab {
+	case tabOverview:
+		if m.single() {
+			return 3
+		}
+		return 2
+	case tabTasks, tabAgents, tabInbox:
+		if m.single() {
+			return 2
+		}
+	case tabBus:
+		return 2
+	}
+	return 1
+}
+
+// tabKey heeds a key where somebody is.
+func (m *model) tabKey(name string) {
+	switch m.tab {
+	case tabOverview:
+		if m.focus[tabOverview] == 1 {
+			m.taskKey(name)
+		} else {
+			m.agentKey(name)
+		}
+	case tabTasks:
+		m.taskKey(name)
+	case tabAgents:
+		m.agentKey(name)
+	case tabGraph:
+		m.graphKey(name)
+	case tabInbox:
+		if name == "enter" {
+			m.answerPicked()
+		}
+		m.questions.move(name)
+	case tabBus:
+		m.busKey(name)
+	case tabLog:
+		m.logKey(name)
+	}
+}
+
+func (m *model) agentKey(name string) {
+	v := m.agents.picked()
+	if m.agents.move(name) || v == nil {
+		return
+	}
+	switch name {
+	case "enter":
+		m.do("agent", "show", v.Name)
+	case "y":
+		m.do("why", v.Name)
+	case "l":
+		m.filter[tabLog] = "@" + v.Name
+		m.show(tabLog)
+	case "r":
+		m.command("agent restart " + quoted(v.Name))
+	case "s":
+		m.command("agent stop " + quoted(v.Name))
+	}
+}
+
+func (m *model) taskKey(name string) {
+	t := m.tasks.picked()
+	if m.tasks.move(name) || t == nil {
+		return
+	}
+	switch name {
+	case "enter":
+		m.do("task", "show", t.ID)
+	case "y":
+		m.do("why", t.ID)
+	}
+}
+
+// look begins a filter. What is seen changes with every letter.
+func (m *model) look() {
+	filter := m.filtered()
+	before := *filter
+	set := func(text string) {
+		*filter = text
+		m.refilter()
+	}
+	m.line = &line{
+		prompt: "/", text: []rune(before), at: len([]rune(before)),
+		typed: set, done: set, left: func() { set(before) },
+	}
+}
+
+// command begins a command line.
+func (m *model) command(text string) {
+	m.line = &line{
+		prompt: ":", text: []rune(text), at: len([]rune(text)), past: m.past,
+		done: func(text string) {
+			words, err := wordsOf(text)
+			switch {
+			case err != nil:
+				m.say(noteNews{text: "Not done: " + err.Error(), bad: true})
+			case len(words) == 1 && (words[0] == "q" || words[0] == "quit"):
+				m.say(noteNews{text: "q alone quits: the agents go on"})
+			case len(words) > 0:
+				m.past = append(slices.DeleteFunc(m.past, func(s string) bool { return s == text }), text)
+				m.do(words...)
+			}
+		},
+	}
+}
+
+// do has a verb do something. The last one that is not over yet is given up.
+func (m *model) do(words ...string) {
+	if m.giveUp != nil {
+		m.giveUp()
+	}
+	m.run++
+	number, columns := m.run, max(40, m.width-4)
+	m.busy = plain1(strings.Join(words, " "))
+	m.giveUp = m.feed.do(func(ctx context.Context) tea.Msg {
+		text, exit := m.of.Run(ctx, words, columns)
+		return paperNews{number: number, words: words, text: text, exit: exit}
+	})
+}
+
+// quoted is a word as a command line takes it.
+func quoted(word string) string {
+	if strings.ContainsAny(word, " \t'\"\\") {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}

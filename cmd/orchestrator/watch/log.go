@@ -1,0 +1,237 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// logView is the output of all. It follows what comes, or stands still: then it has
+// the lines that there were when it began to.
+type logView struct {
+	lines  ring[wire.LogLine]
+	still  ring[wire.LogLine]
+	follow bool
+	at     int // the number of the last line that is seen
+	wrap   bool
+	room   int
+	name   int    // how wide names are
+	end    func() // nil: nobody follows yet
+}
+
+// seen are the lines that can be seen.
+func (l *logView) seen() *ring[wire.LogLine] {
+	if l.follow {
+		return &l.lines
+	}
+	return &l.still
+}
+
+// turn follows, or stands still.
+func (l *logView) turn(follow bool) {
+	if l.follow && !follow {
+		l.still = l.lines
+	}
+	if l.follow = follow; follow {
+		l.still, l.at = ring[wire.LogLine]{}, l.lines.end()-1
+	}
+}
+
+// tailView is the last lines of the agent that is picked.
+type tailView struct {
+	agent string
+	lines []wire.LogLine
+	since time.Time
+	end   func()
+}
+
+// tailKept is how many of them are kept.
+const tailKept = 60
+
+// tailSettles is how long one agent is followed at least: whoever runs through a list
+// does not ask for everybody's lines on the way.
+const tailSettles = 300 * time.Millisecond
+
+// followTail follows the output of the agent that is picked.
+func (m *model) followTail() {
+	v := m.agents.picked()
+	if v == nil || m.tab != tabOverview && m.tab != tabAgents || m.tail.agent == v.Name || m.width == 0 {
+		return
+	}
+	if time.Since(m.tail.since) < tailSettles {
+		return // the next news come soon
+	}
+	if m.tail.end != nil {
+		m.tail.end()
+	}
+	m.tail = tailView{agent: v.Name, since: time.Now(), end: m.feed.logs(v.Name, tailKept)}
+}
+
+func (m *model) hearLog(news logNews) {
+	if news.agent != "" {
+		if news.agent != m.tail.agent {
+			return
+		}
+		if news.fresh {
+			m.tail.lines = nil
+		}
+		lines := append(m.tail.lines, news.lines...)
+		m.tail.lines = append(lines[:0:0], lines[max(0, len(lines)-tailKept):]...)
+		return
+	}
+	m.log.lines.add(news.lines, news.fresh)
+	for i := range news.lines {
+		m.log.name = max(m.log.name, min(20, m.pen.width.StringWidth(oneLine(news.lines[i].Agent))))
+	}
+	if m.log.follow {
+		m.log.at = m.log.lines.end() - 1
+	}
+}
+
+func (m *model) logKey(name string) {
+	l := &m.log
+	page := max(1, l.room-1)
+	switch name {
+	case "f":
+		l.turn(!l.follow)
+	case "w":
+		l.wrap = !l.wrap
+	case "up", "k":
+		m.step(-1)
+	case "down", "j":
+		m.step(1)
+	case "pgup", "ctrl+b":
+		m.step(-page)
+	case "pgdown", "ctrl+f":
+		m.step(page)
+	case "home", "g":
+		m.step(-kept * 2)
+	case "end", "G":
+		l.turn(true)
+	}
+}
+
+// step moves by so many lines that are seen. Whoever goes back stands still there;
+// whoever comes to the end follows again.
+func (m *model) step(by int) {
+	l := &m.log
+	keep := m.lineFilter()
+	direction := 1
+	if by < 0 {
+		direction, by = -1, -by
+		l.turn(false)
+	}
+	lines := l.seen()
+	first := lines.first + l.shownAbove(keep)
+	for at := l.at + direction; by > 0 && at >= first && at < lines.end(); at += direction {
+		if keep(lines.at(at)) {
+			l.at = at
+			by--
+		}
+	}
+	if direction > 0 && by > 0 {
+		l.turn(true)
+	}
+}
+
+// shownAbove is how many lines at the beginning stay above the last that is seen, so
+// that the first page is full.
+func (l *logView) shownAbove(keep func(*wire.LogLine) bool) int {
+	need, lines := l.room, l.seen()
+	for i := range lines.all {
+		if keep(&lines.all[i]) {
+			need--
+		}
+		if need <= 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// lineFilter says which lines are seen. @NAME is those of an agent.
+func (m *model) lineFilter() func(*wire.LogLine) bool {
+	filter := m.filter[tabLog]
+	if name, ok := strings.CutPrefix(filter, "@"); ok {
+		return func(l *wire.LogLine) bool { return l.Agent == name }
+	}
+	filter = strings.ToLower(filter)
+	return func(l *wire.LogLine) bool {
+		return filter == "" || strings.Contains(strings.ToLower(l.Agent), filter) || strings.Contains(strings.ToLower(l.Text), filter)
+	}
+}
+
+func (m *model) drawLog(width, height int) []string {
+	l := &m.log
+	l.room = height - 2
+	keep := m.lineFilter()
+	var rows []string // the last first
+	lines := l.seen()
+	for at := min(l.at, lines.end()-1); at >= lines.first && len(rows) < l.room; at-- {
+		one := lines.at(at)
+		if !keep(one) {
+			continue
+		}
+		text := m.pen.logWords(one, m.now, l.name)
+		parts := []string{text}
+		if l.wrap {
+			parts = m.pen.wrap(text, width-3)
+		}
+		for i := len(parts) - 1; i >= 0 && len(rows) < l.room; i-- {
+			rows = append(rows, " "+parts[i])
+		}
+	}
+	for i, j := 0, len(rows)-1; i < j; i, j = i+1, j-1 {
+		rows[i], rows[j] = rows[j], rows[i]
+	}
+	if len(rows) == 0 {
+		rows = []string{" No lines."}
+	}
+	title := "Log"
+	if !l.follow {
+		title += fmt.Sprintf(", frozen, %d more", l.lines.end()-1-l.at)
+	}
+	return m.pen.draw(pane{title: title, focused: true}, width, height, rows)
+}
+
+// logWords is a line of output as a row; name is how wide the agent's name is, 0
+// without it.
+func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
+	mark, ink := "|", inkDim
+	switch l.Stream {
+	case wire.StreamErr:
+		mark, ink = ":", inkWarn
+	case wire.StreamOwn:
+		mark, ink = "!", inkBad
+	}
+	text := visible(longest(l.Text))
+	switch l.Level {
+	case "warn":
+		text = p.ink(inkWarn, "warn:") + " " + text
+	case "error":
+		text = p.ink(inkBad, "error:") + " " + text
+	}
+	if len(l.Context) > 0 {
+		text += " " + p.ink(inkDim, visible(longest(string(l.Context))))
+	}
+	if l.Missed > 0 {
+		text = p.ink(inkWarn, fmt.Sprintf("(%s missed)", plain.Count(int(l.Missed), "line"))) + " " + text
+	}
+	whose := ""
+	if name > 0 {
+		whose = p.fit(oneLine(l.Agent), name) + " "
+	}
+	return p.ink(inkDim, oneLine(plain.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
+}
+
+// longest is as much of a line as anybody reads on a screen; one may have megabytes.
+func longest(text string) string {
+	const most = 4 << 10
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,309 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// nowhere is an orchestrator that is never asked: these tests are about what is drawn
+// of what was heard.
+func nowhere() Orchestrator {
+	return Orchestrator{Tree: func(tasks []wire.Task, all bool) ([]Row, int) {
+		var rows []Row
+		for i := range tasks {
+			if all || !tasks[i].State.Final() {
+				rows = append(rows, Row{Task: tasks[i].ID, State: tasks[i].State, Text: "└─ " + visible(tasks[i].Name)})
+			}
+		}
+		return rows, 3
+	}}
+}
+
+// still is a model whose feed starts nothing.
+func still(color bool) *model {
+	f := newFeed(nowhere())
+	f.begun = func(func(context.Context)) {}
+	m := newModel(nowhere(), f, nil, color)
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	return m
+}
+
+const nasty = "写手\x1b[2J\u202e\x00 👩‍👩‍👧 e\u0301\ttab\nline \x1b]0;t\x07 ｆｕｌｌ 🇨🇭"
+
+func team(agents, tasks int) (statusNews, tasksNews) {
+	status := wire.Status{Name: "shop" + nasty, State: "running", StartedAt: "2026-11-21T14:00:00.000Z", UpMS: 720_000}
+	for i := range agents {
+		v := wire.AgentView{Name: fmt.Sprintf("coder-%d", i), State: wire.StateRunning, PID: 41000 + i, RSSBytes: 32 << 20, Reason: nasty}
+		if i%3 == 1 {
+			v.State, v.NextStartMS = wire.StateBackoff, 3000
+		}
+		if i%4 == 0 {
+			v.Tasks = []wire.TaskLabel{{ID: "91c0aa42-0000-4000-8000-000000000002", Name: nasty, State: wire.TaskRunning, Progress: 0.64}}
+		}
+		status.Agents = append(status.Agents, v)
+	}
+	list := tasksNews{left: 7}
+	for i := range tasks {
+		state := wire.TaskStates[i%len(wire.TaskStates)]
+		list.tasks = append(list.tasks, wire.Task{
+			ID: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Name: fmt.Sprintf("task %d %s", i, nasty), State: state,
+			CreatedAt: fmt.Sprintf("2026-11-21T14:%02d:00.000Z", i%60), AssignedTo: "coder-1", Error: nasty,
+		})
+	}
+	status.Tasks = wire.TaskCounts{Running: tasks, PlanReview: 2, Failed: 3}
+	return statusNews{status: status}, list
+}
+
+// full is a model that has heard of everything.
+func full(color bool) *model {
+	m := still(color)
+	status, tasks := team(9, 40)
+	m.hear(status)
+	m.hear(tasks)
+	m.hear(questionsNews{questions: []wire.Question{
+		{ID: "q1", Agent: "coder-0", Question: "Which " + nasty + "?", Options: []wire.Option{{Label: nasty, Value: "a"}, {Label: "b", Value: "b"}}, Context: wire.Raw(`{"long":"` + strings.Repeat("x", 300) + `"}`)},
+		{ID: "q2", Agent: nasty, Question: strings.Repeat("why ", 100)},
+	}})
+	m.hear(topicsNews{topics: []wire.TopicView{{Topic: "message.direct"}}})
+	m.hear(mailNews{fresh: true, mail: []wire.Mail{{Seq: 1, From: "PO:shop", To: "GO", Topic: "message.direct", Payload: wire.Raw(`{"text":"` + nasty + `"}`)}}})
+	var lines []wire.LogLine
+	for i := range 50 {
+		lines = append(lines, wire.LogLine{At: "2026-11-21T14:00:00.000Z", Agent: fmt.Sprintf("coder-%d", i%2), Stream: wire.StreamOut, Text: fmt.Sprintf("line %d %s", i, nasty), Level: "warn", Missed: int64(i % 2)})
+	}
+	m.hear(logNews{lines: lines, fresh: true})
+	m.tail = tailView{agent: "coder-0", lines: lines}
+	return m
+}
+
+// requireWhole checks that the screen has every row, each as wide as it, and nothing in
+// it that a terminal would obey but colours.
+func requireWhole(t *testing.T, m *model, what string) []string {
+	t.Helper()
+	lines, _ := m.screen()
+	require.Len(t, lines, m.height, what)
+	for i, line := range lines {
+		require.Equal(t, m.width, m.pen.width.StringWidth(line), "%s, row %d: %q", what, i, line)
+		bare := ansi.Strip(line)
+		for _, r := range bare {
+			require.False(t, r < ' ' || r == 0x7f || r == 0x202e, "%s, row %d: %q", what, i, line)
+		}
+		if !m.pen.color {
+			require.Equal(t, bare, line, what)
+		}
+	}
+	return lines
+}
+
+// Whatever is to be seen, and however large the screen is, everything is in its place.
+func TestEverySize(t *testing.T) {
+	t.Parallel()
+	for _, color := range []bool{true, false} {
+		for _, width := range []int{1, 29, 30, 45, 59, 60, 80, 110, 200} {
+			for _, height := range []int{1, 8, 9, 16, 24, 70} {
+				m := full(color)
+				m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+				for tab := range tabCount {
+					m.show(tab)
+					for range 3 {
+						requireWhole(t, m, fmt.Sprintf("%dx%d tab %d", width, height, tab+1))
+						m.focus[m.tab] = (m.focus[m.tab] + 1) % m.panes()
+					}
+				}
+				m.log.wrap = true
+				requireWhole(t, m, "wrapped")
+				m.show(tabInbox)
+				m.answerFirst()
+				requireWhole(t, m, "choice")
+				m.choice = nil
+				m.unroll(nasty, nasty+"\n"+strings.Repeat("long ", 100))
+				requireWhole(t, m, "paper")
+				m.paper, m.help = nil, true
+				m.say(noteNews{text: nasty})
+				requireWhole(t, m, "help")
+				m.hear(lostNews{why: fmt.Errorf("gone %s", nasty)})
+				m.command(strings.Repeat("写", 300))
+				requireWhole(t, m, "lost")
+			}
+		}
+	}
+}
+
+func screenOf(m *model) string {
+	lines, _ := m.screen()
+	return strings.Join(lines, "\n")
+}
+
+func press(m *model, keys ...string) {
+	for _, key := range keys {
+		switch key {
+		case "enter":
+			m.key(tea.KeyPressMsg{Code: tea.KeyEnter})
+		case "esc":
+			m.key(tea.KeyPressMsg{Code: tea.KeyEscape})
+		case "tab":
+			m.key(tea.KeyPressMsg{Code: tea.KeyTab})
+		case "up":
+			m.key(tea.KeyPressMsg{Code: tea.KeyUp})
+		case "end":
+			m.key(tea.KeyPressMsg{Code: tea.KeyEnd})
+		default:
+			for _, r := range key {
+				m.key(tea.KeyPressMsg{Code: r, Text: string(r)})
+			}
+		}
+	}
+}
+
+// Whoever picked a row goes on with it, also when others come before it.
+func TestPickedStays(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	press(m, "jjj")
+	require.Equal(t, "coder-3", m.agents.picked().Name)
+	status, _ := team(9, 0)
+	status.status.Agents = append([]wire.AgentView{{Name: "another"}}, status.status.Agents...)
+	m.hear(status)
+	require.Equal(t, "coder-3", m.agents.picked().Name)
+	status.status.Agents = status.status.Agents[:2]
+	m.hear(status)
+	require.Equal(t, "coder-0", m.agents.picked().Name, "the last that there is")
+}
+
+// A filter shows what has it, where it was typed, and esc shows all again.
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	press(m, "2", "/TASK 17 ")
+	require.Contains(t, screenOf(m), "Tasks 1 of 40")
+	require.Contains(t, screenOf(m), "task 17")
+	require.NotContains(t, screenOf(m), "task 18")
+	press(m, "enter", "1")
+	require.Contains(t, screenOf(m), "Tasks 1 of 40")
+	require.Contains(t, screenOf(m), "Agents  1-6 of 9 ", "agents have a filter of their own")
+	press(m, "2", "esc")
+	require.Contains(t, screenOf(m), "Tasks  21-32 of 40", "and the one that was picked is still seen")
+	require.Contains(t, screenOf(m), "task 17")
+	require.Contains(t, screenOf(m), "7 not shown")
+	press(m, "/zzz")
+	require.Contains(t, screenOf(m), "No task is like that.")
+	press(m, "esc")
+	require.Empty(t, m.filter[tabTasks])
+}
+
+// What waits for people comes first, what has ended last.
+func TestOrderOfTasks(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	before := 0
+	for _, one := range m.tasks.seen {
+		require.GreaterOrEqual(t, urgency(one.State), before)
+		before = urgency(one.State)
+	}
+	require.Equal(t, 3, before)
+}
+
+// Lines are bounded, whoever looks back stands still, and who comes to the end follows.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	press(m, "7")
+	require.Contains(t, screenOf(m), "line 49")
+	press(m, "k")
+	require.NotContains(t, screenOf(m), "line 49")
+	require.Contains(t, screenOf(m), "frozen, 1 more")
+	m.hear(logNews{lines: []wire.LogLine{{Text: "late"}}})
+	require.NotContains(t, screenOf(m), "late")
+	press(m, "j", "j", "j")
+	require.Contains(t, screenOf(m), "late")
+	require.True(t, m.log.follow)
+	press(m, "g")
+	for range 30 {
+		m.hear(logNews{lines: make([]wire.LogLine, 1000)})
+	}
+	require.Contains(t, screenOf(m), "line 0 ", "what was there when it stood still")
+	require.Contains(t, screenOf(m), "line 17 ", "the page is full")
+	press(m, "G", "/@coder-1", "enter")
+	require.NotContains(t, screenOf(m), "coder-0")
+	require.LessOrEqual(t, len(m.log.lines.all), kept+kept/4)
+	require.Equal(t, 30_051, m.log.lines.end())
+	m.hear(logNews{lines: []wire.LogLine{{Agent: "coder-1", Text: "new life"}}, fresh: true})
+	require.Contains(t, screenOf(m), "new life")
+	require.Len(t, m.log.lines.all, 1)
+}
+
+// What is over is folded away, until it is asked for.
+func TestGraphFolds(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	press(m, "4")
+	require.Contains(t, screenOf(m), "task 0 ")
+	require.NotContains(t, screenOf(m), "task 7 ", "it is done")
+	require.Contains(t, screenOf(m), "3 not shown")
+	press(m, "+")
+	require.Contains(t, screenOf(m), "task 7 ")
+}
+
+// How much an agent says is told by the lines it has said.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	var p pace
+	at := time.Unix(1000, 0)
+	for i, lines := range []int64{100, 110, 110, 150, 5} {
+		p.heard(lines, at.Add(time.Duration(i)*2*time.Second))
+	}
+	require.Equal(t, []float64{5, 0, 20, 0}, p.past, "an agent that counts anew has said nothing")
+	require.Equal(t, "  ▁▃▇█", bars([]float64{0, 2, 7, 8}, 6))
+	require.Equal(t, "▁▁", bars([]float64{9, 0, 0}, 2)[0:6])
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	press(m, ":", "task add x")
+	require.Contains(t, screenOf(m), ":task add x")
+	m.Update(tea.PasteMsg{Content: "a\nb\x1b[2J"})
+	require.Contains(t, screenOf(m), ":task add xa b[2J")
+	press(m, "esc")
+	require.Nil(t, m.line)
+	for text, want := range map[string][]string{
+		`task add "Say hello"  --x`: {"task", "add", "Say hello", "--x"},
+		`a 'b "c' d\ e "" `:         {"a", `b "c`, "d e", ""},
+	} {
+		words, err := wordsOf(text)
+		require.NoError(t, err)
+		require.Equal(t, want, words)
+	}
+	for _, text := range []string{`a "b`, `a \`, `'`} {
+		_, err := wordsOf(text)
+		require.ErrorIs(t, err, errQuote, text)
+	}
+	words, err := wordsOf(quoted(`it's "a" \ b`))
+	require.NoError(t, err)
+	require.Equal(t, []string{`it's "a" \ b`}, words)
+}
+
+// A large team is drawn as quickly as a small one: what is not seen is not touched.
+func BenchmarkLargeTeam(b *testing.B) {
+	m := still(true)
+	status, tasks := team(1000, 10_000)
+	b.Run("hear", func(b *testing.B) {
+		for b.Loop() {
+			m.hear(status)
+			m.hear(tasksNews{tasks: append([]wire.Task(nil), tasks.tasks...)})
+		}
+	})
+	b.Run("draw", func(b *testing.B) {
+		for b.Loop() {
+			m.screen()
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package watch
+
+import (
+	"strings"
+)
+
+// pane is a part of the screen with a border.
+type pane struct {
+	title   string
+	focused bool
+}
+
+// draw draws a pane of that size around its lines. What is missing is empty, and
+// what is too much is left out.
+func (p pen) draw(of pane, width, height int, lines []string) []string {
+	if width < 4 || height < 2 {
+		return blank(p, width, height)
+	}
+	inner := width - 2
+	title := p.width.Truncate(of.title, max(0, inner-3), "…")
+	head := ""
+	if title != "" {
+		head = " " + title + " "
+	}
+	rule := strings.Repeat("─", max(0, inner-p.width.StringWidth(head)))
+	mark, edge := head, inkDim
+	if of.focused {
+		mark, edge = p.ink(inkStrong, head), inkStrong
+	}
+	all := make([]string, 0, height)
+	all = append(all, p.ink(edge, "┌")+mark+p.ink(edge, rule+"┐"))
+	side := p.ink(edge, "│")
+	for i := range height - 2 {
+		line := strings.Repeat(" ", inner)
+		if i < len(lines) {
+			line = p.fit(lines[i], inner)
+		}
+		all = append(all, side+line+side)
+	}
+	return append(all, p.ink(edge, "└"+strings.Repeat("─", inner)+"┘"))
+}
+
+func blank(p pen, width, height int) []string {
+	lines := make([]string, max(0, height))
+	for i := range lines {
+		lines[i] = p.fit("", width)
+	}
+	return lines
+}
+
+// beside puts two blocks of as many lines next to each other.
+func beside(left, right []string) []string {
+	lines := make([]string, len(left))
+	for i := range left {
+		lines[i] = left[i] + right[i]
+	}
+	return lines
+}
+
+// list is where somebody is in a list of rows.
+type list struct {
+	at  int // the row that is picked
+	top int // the first that is seen
+	of  int // how many there are
+	fit int // how many there is room for, as of the last time
+}
+
+// resize says how many rows there are. The one that is picked stays within them.
+func (l *list) resize(n int) {
+	l.of = n
+	l.at = max(0, min(l.at, n-1))
+}
+
+// window is which rows are seen when there is room for so many.
+func (l *list) window(room int) (from, to int) {
+	l.fit = max(1, room)
+	l.top = max(0, min(l.top, l.of-l.fit))
+	switch {
+	case l.at < l.top:
+		l.top = l.at
+	case l.at >= l.top+l.fit:
+		l.top = l.at - l.fit + 1
+	}
+	return l.top, min(l.of, l.top+max(0, room))
+}
+
+// move heeds the keys that move in lists.
+func (l *list) move(key string) bool {
+	page := max(1, l.fit-1)
+	switch key {
+	case "up", "k":
+		l.at--
+	case "down", "j":
+		l.at++
+	case "pgup", "ctrl+b":
+		l.at -= page
+	case "pgdown", "ctrl+f":
+		l.at += page
+	case "home", "g":
+		l.at = 0
+	case "end", "G":
+		l.at = l.of - 1
+	default:
+		return false
+	}
+	l.resize(l.of)
+	return true
+}

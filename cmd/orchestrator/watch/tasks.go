@@ -1,0 +1,130 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// taskRows are the tasks for which there is room, in so many columns.
+func (m *model) taskRows(width, room int) []string {
+	p := m.pen
+	from, to := m.tasks.window(room)
+	state, who, id := 4, 0, 8
+	if width < narrow {
+		id = 4 // enough to tell a few apart
+	}
+	for _, t := range m.tasks.seen[from:to] {
+		state = max(state, min(12, len(t.State)))
+		who = max(who, min(24, width/3, p.width.StringWidth(whoWords(t, id))))
+	}
+	var rows []string
+	for i, t := range m.tasks.seen[from:to] {
+		rows = append(rows, p.row(from+i == m.tasks.at, width,
+			cell{text: plain.Mark(t.State), size: 2, ink: taskInk(t.State)},
+			cell{text: shortID(t.ID, id), size: id},
+			cell{text: oneLine(t.Name), size: width - 1 - 2 - 1 - id - 1 - 1 - state - 1 - who},
+			cell{text: wire.Visible(string(t.State)), size: state, ink: taskInk(t.State)},
+			cell{text: whoWords(t, id), size: who},
+		))
+	}
+	return rows
+}
+
+// shortID is the beginning of an id.
+func shortID(id string, size int) string {
+	short := []rune(plain.ID(id))
+	return steady(string(short[:min(size, len(short))]))
+}
+
+// whoWords are who has a task and how far it is, or what it waits for.
+func whoWords(t *wire.Task, id int) string {
+	if len(t.WaitsFor) > 0 && !t.State.Final() {
+		words := "needs " + shortID(t.WaitsFor[0], id)
+		if len(t.WaitsFor) > 1 {
+			words += fmt.Sprintf(" +%d", len(t.WaitsFor)-1)
+		}
+		return words
+	}
+	words := oneLine(t.AssignedTo)
+	if progress := plain.Percent(t.Progress); progress != "" && !t.State.Final() {
+		words += " " + progress
+	}
+	return words
+}
+
+func (m *model) tasksPane(width, height int, focused bool) []string {
+	rows := m.taskRows(width-2, height-2)
+	switch {
+	case len(rows) > 0:
+	case !m.heard:
+		rows = []string{" …"}
+	case len(m.tasks.all) == 0:
+		rows = []string{" No tasks yet.", ` :task add "Say hello"`}
+	default:
+		rows = []string{" No task is like that."}
+	}
+	title := "Tasks" + m.tasks.place(height-2)
+	if m.unlisted > 0 {
+		title += fmt.Sprintf(", %d not shown", m.unlisted)
+	}
+	return m.pen.draw(pane{title: title, focused: focused}, width, height, rows)
+}
+
+// taskDetail is what the list knows about the task that is picked.
+func (m *model) taskDetail(width, height int, focused bool) []string {
+	p := m.pen
+	t := m.tasks.picked()
+	if t == nil {
+		return p.draw(pane{focused: focused}, width, height, nil)
+	}
+	at := func(stamp string) string { return oneLine(plain.Clock(stamp, m.now, time.TimeOnly)) }
+	var lines []string
+	row := func(name, text string) {
+		if text == "" {
+			return
+		}
+		for i, part := range p.wrap(text, width-2-11) {
+			if i > 0 {
+				name = ""
+			}
+			lines = append(lines, " "+p.ink(inkDim, p.fit(name, 9))+" "+part)
+		}
+	}
+	row("name", oneLine(t.Name))
+	row("state", wire.Visible(string(t.State)))
+	row("progress", strings.TrimSpace(plain.Percent(t.Progress)+"  "+oneLine(t.Message)))
+	row("agent", oneLine(t.AssignedTo))
+	row("role", oneLine(t.RequiredRole))
+	row("created", at(t.CreatedAt)+" by "+oneLine(strings.TrimPrefix(t.SubmittedBy, "agent:")))
+	row("started", at(t.StartedAt))
+	row("ended", at(t.EndedAt))
+	if t.Attempts > 1 {
+		row("attempts", fmt.Sprint(t.Attempts))
+	}
+	var needs []string
+	for _, id := range t.WaitsFor {
+		needs = append(needs, plain.ID(id))
+	}
+	row("needs", strings.Join(needs, " "))
+	row("error", oneLine(t.Error))
+	row("reason", oneLine(t.Reason))
+	return p.draw(pane{title: plain.ID(t.ID), focused: focused}, width, height, lines)
+}
+
+func (m *model) drawTasks(width, height int) []string {
+	switch {
+	case m.single() && m.focus[tabTasks]%2 == 1:
+		return m.taskDetail(width, height, true)
+	case m.single():
+		return m.tasksPane(width, height, true)
+	case width >= 110:
+		left := width * 3 / 5
+		return beside(m.tasksPane(left, height, true), m.taskDetail(width-left, height, false))
+	}
+	lower := max(6, height/3)
+	return append(m.tasksPane(width, height-lower, true), m.taskDetail(width, lower, false)...)
+}

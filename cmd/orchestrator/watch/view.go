@@ -1,0 +1,243 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+const (
+	// smallest is the smallest screen on which anything can be seen.
+	smallestWidth, smallestHeight = 30, 8
+	// narrow and low are below what there is room for one pane alone.
+	narrow, low = 60, 16
+)
+
+// single says whether there is room for one pane alone: that which has the keys.
+func (m *model) single() bool { return m.width < narrow || m.height < low }
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	lines, cursor := m.screen()
+	view := tea.NewView(strings.Join(lines, "\n"))
+	view.AltScreen = true
+	view.Cursor = cursor
+	return view
+}
+
+// screen is every line of the screen, each as wide as it.
+func (m *model) screen() (lines []string, cursor *tea.Cursor) {
+	if m.width == 0 || m.height == 0 {
+		return nil, nil
+	}
+	if m.width < smallestWidth || m.height < smallestHeight {
+		lines = blank(m.pen, m.width, m.height)
+		lines[0] = m.pen.fit(fmt.Sprintf("%dx%d is too small, %dx%d is enough. q quits", m.width, m.height, smallestWidth, smallestHeight), m.width)
+		return lines, nil
+	}
+	lines = append(lines, m.header(), m.tabs())
+	lines = append(lines, m.faded(m.body)...)
+	lines = append(lines, m.strip())
+	last := m.keys()
+	if m.line != nil {
+		text, at := m.line.show(m.pen, m.width)
+		last, cursor = text, tea.NewCursor(min(at, m.width-1), m.height-1)
+	}
+	return append(lines, last), cursor
+}
+
+// faded draws the body, dim while nobody answers: it is an old picture.
+func (m *model) faded(draw func(width, height int) []string) []string {
+	height := m.height - 4
+	if m.lost.IsZero() {
+		return draw(m.width, height)
+	}
+	before := m.pen
+	m.pen.color = false
+	lines := draw(m.width, height)
+	m.pen = before
+	for i := range lines {
+		lines[i] = m.pen.ink(inkDim, lines[i])
+	}
+	return lines
+}
+
+// body is what is between the tabs and the strip.
+func (m *model) body(width, height int) []string {
+	switch {
+	case m.help:
+		return m.drawHelp(width, height)
+	case m.paper != nil:
+		return m.paper.draw(m.pen, width, height)
+	}
+	switch m.tab {
+	case tabTasks:
+		return m.drawTasks(width, height)
+	case tabAgents:
+		return m.drawAgents(width, height)
+	case tabGraph:
+		return m.drawGraphTab(width, height)
+	case tabInbox:
+		return m.drawInbox(width, height)
+	case tabBus:
+		return m.drawBus(width, height)
+	case tabLog:
+		return m.drawLog(width, height)
+	}
+	return m.drawOverview(width, height)
+}
+
+// header says what is watched, whether it answers, and how its tasks are.
+func (m *model) header() string {
+	p := m.pen
+	left := " orchestrator  " + oneLine(m.status.Name)
+	doing, ink := "up "+plain.MS(m.status.UpMS+max(0, m.now.Sub(m.tried).Milliseconds())), ""
+	switch {
+	case !m.lost.IsZero():
+		doing, ink = "reconnecting… "+plain.Duration(max(0, m.now.Sub(m.lost))), inkBad
+	case m.status.State != "running":
+		doing, ink = wire.Visible(m.status.State), inkWarn
+	}
+	left = p.width.Truncate(left, max(12, m.width-p.width.StringWidth(doing)-3), "…")
+	room := m.width - p.width.StringWidth(left) - 2 - p.width.StringWidth(doing)
+	if room < 0 {
+		return p.fit(left+"  "+doing, m.width)
+	}
+	tally, wide := m.tally(room - 2)
+	return p.ink(inkStrong, left) + "  " + p.ink(ink, doing) + strings.Repeat(" ", max(0, room-wide)) + tally
+}
+
+// tally counts the tasks in each state, as far as there is room: what is urgent
+// first.
+func (m *model) tally(room int) (text string, wide int) {
+	for _, c := range counted(m.status.Tasks) {
+		words := fmt.Sprintf("%d %s", c.n, c.state)
+		if size := len(words) + 2; c.n > 0 && wide+size <= room {
+			text += "  " + m.pen.ink(taskInk(c.state), words)
+			wide += size
+		}
+	}
+	return text, wide
+}
+
+func (m *model) tabNames() [tabCount]string {
+	names := [tabCount]string{"Overview", "Tasks", "Agents", "Graph", "Inbox", "Bus", "Log"}
+	if n := max(len(m.questions.all), m.status.Questions); n > 0 {
+		names[tabInbox] = fmt.Sprintf("Inbox(%d)", n)
+	}
+	return names
+}
+
+// tabs names the tabs. Where there is no room only that one which is seen is.
+func (m *model) tabs() string {
+	names := m.tabNames()
+	wide := 0
+	for _, name := range names {
+		wide += len(name) + 4
+	}
+	short := wide > m.width
+	var b strings.Builder
+	used := 0
+	for i, name := range names {
+		if short && i != m.tab {
+			name = ""
+		}
+		mark := " "
+		if i == m.tab {
+			mark = ">"
+		}
+		text := fmt.Sprintf("%s[%d]%s", mark, i+1, name)
+		if short && i > m.tab && used+len(text) > m.width || i < m.tab && m.width < 4*tabCount+8 {
+			continue // there is no room for all of them
+		}
+		used += len(text)
+		switch {
+		case i == m.tab:
+			text = m.pen.ink(inkPicked, text)
+		case i == tabInbox && len(m.questions.all) > 0:
+			text = m.pen.ink(inkWarn, text)
+		}
+		b.WriteString(text)
+	}
+	if more := "? help q quit"; used+1+len(more) <= m.width {
+		b.WriteString(strings.Repeat(" ", m.width-used-len(more)) + more)
+		used = m.width
+	}
+	return b.String() + strings.Repeat(" ", max(0, m.width-used))
+}
+
+// strip is the line above the keys: what was just done, or who waits for a person.
+func (m *model) strip() string {
+	p := m.pen
+	switch {
+	case m.busy != "":
+		return p.ink(inkDim, p.fit(" "+m.busy+" …   esc gives it up", m.width))
+	case !m.lost.IsZero() && m.why != "":
+		return p.ink(inkBad, p.fit(" "+m.why, m.width))
+	case m.note.text != "":
+		ink := inkStrong
+		if m.note.bad {
+			ink = inkBad
+		}
+		return p.ink(ink, p.fit(" "+oneLine(m.note.text), m.width))
+	case *m.filtered() != "":
+		return p.ink(inkStrong, p.fit(" / "+oneLine(*m.filtered())+"   esc shows all again", m.width))
+	case m.tab == tabInbox:
+		return p.fit("", m.width)
+	}
+	return m.oldest()
+}
+
+// oldest is the oldest question, and how it is answered.
+func (m *model) oldest() string {
+	p := m.pen
+	if len(m.questions.all) == 0 {
+		if n := m.status.Tasks.PlanReview; n > 0 {
+			return p.ink(inkWarn, p.fit(fmt.Sprintf(" ? %s to approve  :task approve-plan ID", plain.Count(n, "plan")), m.width))
+		}
+		return p.fit("", m.width)
+	}
+	q := &m.questions.all[0]
+	rest := "  a answers"
+	if left := m.left(q); left != "" {
+		rest += "   " + left + " left"
+	}
+	asks := " ? " + oneLine(q.Agent) + " asks: " + oneLine(q.Question)
+	if words := optionWords(q); words != "" {
+		asks += "  " + words
+	}
+	return p.ink(inkWarn, p.fit(asks, m.width-p.width.StringWidth(rest)-1)+rest+" ")
+}
+
+// keys are those that mean something here.
+func (m *model) keys() string {
+	words := "enter open  / filter  : command  tab pane"
+	switch {
+	case m.help:
+		words = "esc back"
+	case m.paper != nil:
+		words = "esc back  ↑↓ move"
+	case m.choice != nil:
+		words = "1-9 answer  ↑↓ choose  enter answer  esc back"
+	case m.tab == tabOverview && m.focus[tabOverview] == 0, m.tab == tabAgents:
+		words = "enter open  l logs  r restart  s stop  y why  / filter  : command  tab pane"
+	case m.tab == tabOverview, m.tab == tabTasks:
+		words = "enter open  y why  / filter  : command  tab pane"
+	case m.tab == tabGraph:
+		words = "enter open  + all or open  y why  / filter  : command"
+	case m.tab == tabInbox:
+		words = "a answer  enter answer  / filter  : command"
+	case m.tab == tabBus:
+		words = "enter open  f freeze  / filter  : command  tab pane"
+	case m.tab == tabLog:
+		words = "f freeze  w wrap  / filter  ↑↓ move  : command"
+		if !m.log.follow {
+			words = "f follow  w wrap  / filter  ↑↓ move  : command"
+		}
+	}
+	return m.pen.ink(inkDim, m.pen.fit(" "+words, m.width))
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/fixtures/screen"
+)
+
+// The full screen, in a terminal, at a real orchestrator.
+
+// viewer is somebody who watches a stage.
+type viewer struct {
+	t   *testing.T
+	ctx context.Context
+	*screen.Terminal
+}
+
+// watching watches the stage on a screen of that size.
+func (s *stage) watching(columns, rows int, environ ...string) *viewer {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	cmd := exec.CommandContext(ctx, s.program, "watch", "--state-dir", s.state())
+	cmd.Dir, cmd.Env = s.dir, append(append(s.environ(), "TERM=xterm-256color", "NO_COLOR="), environ...)
+	terminal, err := screen.Start(cmd, columns, rows)
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() {
+		cancel()
+		<-terminal.Ended()
+	})
+	return &viewer{t: s.t, ctx: ctx, Terminal: terminal}
+}
+
+// sees waits until all of this is on the screen.
+func (v *viewer) sees(texts ...string) string {
+	v.t.Helper()
+	text, err := v.Until(v.ctx, screen.Shows(texts...))
+	require.NoError(v.t, err, "%q", texts)
+	return text
+}
+
+// misses waits until something is not there any more.
+func (v *viewer) misses(text string) {
+	v.t.Helper()
+	_, err := v.Until(v.ctx, func(screen string) bool { return !strings.Contains(screen, text) })
+	require.NoError(v.t, err)
+}
+
+func (v *viewer) types(keys ...string) {
+	v.t.Helper()
+	for _, key := range keys {
+		require.NoError(v.t, v.Type(key))
+	}
+}
+
+// backs presses escape and waits until something is gone: what follows an escape at
+// once would belong to it.
+func (v *viewer) backs(gone string) {
+	v.t.Helper()
+	v.types(screen.Escape)
+	v.misses(gone)
+}
+
+// leaves quits, and the terminal is as it was.
+func (v *viewer) leaves(key string) {
+	v.t.Helper()
+	v.types(key)
+	code, err := v.Wait(v.ctx)
+	require.NoError(v.t, err)
+	require.Equal(v.t, exitOK, code)
+	require.Contains(v.t, v.Text(), "its agents were not touched")
+	require.Contains(v.t, v.Written(), "\x1b[?1049l")
+}
+
+// framed says whether every pane is whole: whatever stands in it, its right border is
+// at the right edge.
+func framed(text string, columns, rows int) bool {
+	lines := strings.Split(text, "\n")
+	if len(lines) != rows {
+		return false
+	}
+	for _, line := range lines[2 : rows-2] {
+		if !strings.HasSuffix(line, "│") && !strings.HasSuffix(line, "┐") && !strings.HasSuffix(line, "┘") || plain.Width(line) != columns {
+			return false
+		}
+	}
+	return true
+}
+
+// seesFramed waits until all of this is on a screen of that size, and all is in its
+// place.
+func (v *viewer) seesFramed(columns, rows int, texts ...string) {
+	v.t.Helper()
+	_, err := v.Until(v.ctx, func(text string) bool { return framed(text, columns, rows) && screen.Shows(texts...)(text) })
+	require.NoError(v.t, err, "%q", texts)
+}
+
+// A team with one of everything: two that work, one asks, one has said much.
+func busyStage(t *testing.T) (*theatre, []*actor) {
+	t.Helper()
+	h := troupe(t, puppets("coder", "writer"), "coder", "writer")
+	cast := h.cast("coder", "writer")
+	return h, cast
+}
+
+func TestWatchOverview(t *testing.T) {
+	t.Parallel()
+	h, cast := busyStage(t)
+	id := strings.TrimSpace(h.ask("task", "add", "API handlers", "--assign", "coder", "-q"))
+	cast[0].assigned(id)
+	cast[0].granted(nil, "start-task", `{"taskId":"`+id+`"}`)
+	cast[0].say(telling("p1", "progress", `{"taskId":"`+id+`","progress":0.64,"message":"half"}`) + "\n")
+	cast[0].say("go test ./api\n")
+	v := h.watching(80, 24)
+	v.seesFramed(80, 24, "coder", "writer", "running", id[:8]+" API handlers 64%", "1 running", ">[1]Overview", "[7]Log", "? help q quit", "go test ./api", "up ", "pid ")
+	require.NoError(t, v.Resize(120, 40))
+	v.seesFramed(120, 40, "API handlers")
+	require.NoError(t, v.Resize(50, 15))
+	v.misses("Tasks ─")
+	v.seesFramed(50, 15, ">[1]Overview", "┌ Agents", "coder")
+	v.types(screen.Tab)
+	v.sees("┌ Tasks", "API handlers")
+	v.types(screen.Tab)
+	v.sees("┌ coder", "go test ./api")
+	require.NoError(t, v.Resize(20, 5))
+	v.sees("20x5 is too small")
+	require.NoError(t, v.Resize(80, 24))
+	v.sees("┌ Agents", "go test ./api")
+	v.leaves("q")
+	require.Equal(t, "running", string(h.agent("coder").State))
+}
+
+var colourOnly = regexp.MustCompile(`\x1b\[[0-9;]*[1-9][0-9;]*m`)
+
+// Without colours the row that is picked has its mark.
+func TestWatchWithoutColour(t *testing.T) {
+	t.Parallel()
+	h, _ := busyStage(t)
+	v := h.watching(80, 24, "NO_COLOR=1")
+	v.sees("│>coder", "│ writer")
+	v.types("j")
+	v.sees("│ coder", "│>writer")
+	v.leaves(screen.CtrlC)
+	require.Empty(t, colourOnly.FindString(v.Written()))
+	loud := h.watching(80, 24)
+	loud.sees("│>coder")
+	loud.leaves("q")
+	require.NotEmpty(t, colourOnly.FindString(loud.Written()))
+}
+
+// Each tab shows what it is for.
+func TestWatchTabs(t *testing.T) {
+	t.Parallel()
+	h, cast := busyStage(t)
+	first := strings.TrimSpace(h.ask("task", "add", "Foundation", "--assign", "coder", "-q"))
+	second := strings.TrimSpace(h.ask("task", "add", "Roof", "--needs", first, "-q"))
+	h.ask("bus", "send", "--to", "GO", "--topic", "message.direct", "--payload", `{"text":"hear hear"}`)
+	cast[1].say("a line of the writer\n")
+	v := h.watching(100, 30)
+	v.sees("Foundation", "Roof", "needs "+first[:4])
+	v.types("2")
+	v.sees(">[2]Tasks", "created", "by ")
+	v.types("/roof")
+	v.misses("Foundation")
+	v.types(screen.Enter)
+	v.sees("Tasks 1 of 2", second[:8])
+	v.backs("Tasks 1 of 2")
+	v.sees("Foundation")
+	v.types("3")
+	v.sees(">[3]Agents", "mailbox")
+	v.types("4")
+	v.sees(">[4]Graph", "└─ "+second[:8]+" Roof")
+	v.types("j", screen.Enter)
+	v.sees("task show", "Roof", "created")
+	v.backs("task show")
+	v.types("5")
+	v.sees(">[5]Inbox", "Nobody asks anything.")
+	v.types("6")
+	v.sees(">[6]Bus", "message.direct", "hear hear", "Topics")
+	v.types("7")
+	v.sees(">[7]Log", "writer", "| a line of the writer")
+	cast[1].say("another one\n")
+	v.sees("another one")
+	v.types("f")
+	v.sees("frozen")
+	cast[1].say("not to be seen\n")
+	v.sees("frozen, 1 more")
+	require.NotContains(t, v.Text(), "not to be seen")
+	v.types("f")
+	v.sees("not to be seen")
+	v.types("/another", screen.Enter)
+	v.misses("not to be seen")
+	v.types("?")
+	v.sees("Keys", "task add")
+	v.types("x")
+	v.leaves("q")
+}
+
+// What is answered on the screen is heard by whoever asked.
+func TestWatchAnswers(t *testing.T) {
+	t.Parallel()
+	h, cast := busyStage(t)
+	v := h.watching(80, 24)
+	v.sees("writer")
+	login := cast[0].request("ask-user", `{"question":"Which login?","options":[{"label":"OAuth","value":"oauth"},{"label":"Session","value":"session"}]}`)
+	v.sees("Inbox(1)", "? coder asks: Which login?", "a answers")
+	v.types("a")
+	v.sees(">[5]Inbox(1)", "1  oauth: OAuth", "2  session: Session")
+	v.types("2")
+	v.sees("Answered coder: session.")
+	require.Contains(t, string(cast[0].answer(login).Payload), `"answer":"session"`)
+	name := cast[1].request("ask-user", `{"question":"What is it called?"}`)
+	v.sees("writer", "What is it called?")
+	v.types("a")
+	v.sees("answer writer:")
+	v.types("a shop q", screen.Enter)
+	v.sees("Answered writer: a shop q.")
+	require.Contains(t, string(cast[1].answer(name).Payload), `"answer":"a shop q"`)
+	v.sees("Nobody asks anything.")
+	v.leaves("q")
+}
+
+// A colon takes what the command line takes.
+func TestWatchCommands(t *testing.T) {
+	t.Parallel()
+	h, _ := busyStage(t)
+	v := h.watching(80, 24)
+	v.sees("No tasks yet.")
+	v.types(`:task add "Say hello" --capability nobody`, screen.Enter)
+	v.sees("created", "│>.  ", "1 pending")
+	v.types(screen.Tab, "y")
+	v.sees("is pending since")
+	v.backs("is pending since")
+	v.types(":task shwo", screen.Enter)
+	v.sees("exit 2", "Did you mean")
+	v.backs("Did you mean")
+	v.types(":up", screen.Enter)
+	v.sees(`"up" wants a terminal of its own`)
+	v.types(":logs -f", screen.Enter)
+	v.sees(`"logs" never ends with --follow`)
+	v.types(screen.Tab, "j", "s")
+	v.sees(":agent stop writer")
+	v.types(screen.Enter)
+	v.sees("writer", "stopped")
+	waitForThat(t, "the writer to stop", func() bool { return h.agent("writer").State == "stopped" })
+	v.leaves("q")
+}
+
+// An orchestrator that goes leaves its picture, and one that comes is seen again.
+func TestWatchReconnects(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+"\nagent \"coder\" {\n  command = [\"sh\", \"-c\", \"echo life; exec sleep 600\"]\n}\n")
+	s.up("--json")
+	s.waitForLines(1, "coder")
+	v := s.watching(80, 24)
+	v.sees("coder", "| life")
+	s.stop()
+	v.sees("reconnecting…", "coder", "No orchestrator is running")
+	v.types("2")
+	v.sees(">[2]Tasks", "reconnecting…")
+	s.up("--json")
+	v.misses("reconnecting…")
+	s.ask("task", "add", "After", "--capability", "nobody")
+	v.sees("After")
+	s.stop()
+	v.sees("reconnecting…")
+	v.leaves("q")
+}
+
+// Whatever agents say is inert, and in its place.
+func TestWatchHostile(t *testing.T) {
+	t.Parallel()
+	h, cast := busyStage(t)
+	id := strings.TrimSpace(h.ask("task", "add", "写手 \x1b[2J\u202e 👩‍👩‍👧 e\u0301", "--capability", "nobody", "-q"))
+	v := h.watching(80, 24)
+	v.sees(">.  "+id[:4], `\u202e`)
+	cast[0].say("\x1b[2J\x1b[31mred\x1b[0m \x1b]0;title\x07 \u202eleft\x00\x08 \tend\n")
+	cast[0].say(strings.Repeat("写", 3000) + "\n")
+	v.seesFramed(80, 24, `\x1b[2J`, "写写写")
+	v.types("7")
+	v.seesFramed(80, 24, `\x1b]0;title\x07`, `\x00\x08`, "end")
+	v.types("w")
+	v.seesFramed(80, 24, strings.Repeat("写", 37))
+	v.leaves("q")
+	require.NotContains(t, v.Written(), "\x1b[2J\x1b[31mred")
+	require.NotContains(t, v.Written(), "\x1b]0;title")
+	require.NotContains(t, v.Written(), "\u202e")
+}
+
+// A signal ends it, and the terminal is given back.
+func TestWatchEnds(t *testing.T) {
+	t.Parallel()
+	h, _ := busyStage(t)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.Command(h.program, "watch", "--state-dir", h.state(), "--timeout", "2s")
+	cmd.Dir, cmd.Env = h.dir, append(h.environ(), "TERM=xterm")
+	terminal, err := screen.Start(cmd, 80, 24)
+	require.NoError(t, err)
+	_, err = terminal.Until(ctx, screen.Shows("coder"))
+	require.NoError(t, err)
+	code, err := terminal.Wait(ctx)
+	require.NoError(t, err)
+	require.Equal(t, exitTimeout, code)
+	require.Contains(t, terminal.Written(), "\x1b[?1049l")
+
+	_, stderr, code := h.call("watch")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, `use "status --watch" or "events -f --json"`)
+}
+
+// Where nothing runs it says so as every verb does.
+func TestWatchNobody(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick)
+	v := s.watching(80, 24)
+	code, err := v.Wait(v.ctx)
+	require.NoError(t, err)
+	require.Equal(t, exitNotRunning, code)
+	require.Contains(t, v.Text(), "No orchestrator is running")
+}
