@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -109,6 +110,7 @@ func (t *trial) next(ctx context.Context) checkup.Outcome {
 	if err == nil {
 		t.finish(ctx, task)
 	}
+	t.clear(ctx, task)
 	answered := false
 	t.run.Await(ctx, func() bool {
 		answered = err == nil && t.run.Over(task) && !t.run.Tasks[task].ByExit
@@ -118,6 +120,17 @@ func (t *trial) next(ctx context.Context) checkup.Outcome {
 		return checkup.WentOn
 	}
 	return t.fallen()
+}
+
+// heardBy is how long it takes at most to hear of the end of a program that has ended a
+// task.
+const heardBy = 2 * time.Second
+
+// clear waits for word of the program's end, where a task may have ended by that.
+func (t *trial) clear(ctx context.Context, task string) {
+	ctx, stop := context.WithTimeout(ctx, heardBy)
+	defer stop()
+	t.run.Await(ctx, func() bool { return !t.run.Unclear(task) || t.run.Gone() })
 }
 
 // fallen is how a program is that did not go on.

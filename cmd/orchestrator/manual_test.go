@@ -320,7 +320,7 @@ func configCodes(t *testing.T) map[string]string {
 func TestNoExitCodeIsMadeUp(t *testing.T) {
 	page, err := readTopic("exit-codes")
 	require.NoError(t, err)
-	known := []string{"126", "127"} // run: what env and shells say of a program that is not there
+	known := []string{"126"} // run: what env and shells say of a program that cannot be executed
 	for name, value := range constants(t) {
 		if strings.HasPrefix(name, "exit") {
 			known = append(known, value)

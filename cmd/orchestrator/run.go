@@ -94,7 +94,7 @@ func (a *app) runAlone(t *team, name string, rules []scripted) error {
 	feeding, enough := context.WithCancel(context.Background())
 	defer enough()
 	go feed(feeding, a.stdin, t, fate) // a read of a terminal cannot be called back: it ends with the program
-	signals := a.heed(t) // before anybody can see that it runs
+	signals := a.heed(t)               // before anybody can see that it runs
 	shut := t.serve()
 	(&respondent{app: a, team: t, scripted: rules}).begin(feeding)
 	err := t.super.Run(signals.ctx)

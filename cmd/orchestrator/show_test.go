@@ -52,15 +52,16 @@ func TestReadable(t *testing.T) {
 Some code and weight
 that goes on.
 
-  A      B
-  a | b  long text
-         here
+  a | b
+    B: long text
+      here
 
 - one two
 - three
 
       kept   as is
-`, readable(page, false, 20))
+`, readable(page, false, 20), "a table that is too wide is read row by row")
+	require.Contains(t, readable(page, false, 60), "\n  A      B\n  a | b  long text here\n")
 }
 
 // The tests may run as root, whom no socket refuses.

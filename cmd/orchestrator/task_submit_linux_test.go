@@ -163,7 +163,7 @@ func TestTaskSubmitRefused(t *testing.T) {
 		_, said, code = s.call(append([]string{"task", "submit"}, args...)...)
 		require.Equal(t, exitUsage, code, said)
 	}
-	refused(exitNotRunning, m.request, "No orchestrator is running for "+s.state(), "Start it: orchestrator up")
+	refused(exitNotRunning, m.request, "No orchestrator is running for "+s.state(), "Start it: orchestrator up --state-dir "+s.state())
 
 	s.up("--json")
 	s.serving()

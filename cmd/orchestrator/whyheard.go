@@ -48,7 +48,10 @@ func (h *heard) words(v *wire.AgentView, now time.Time) string {
 	case h.Last != "":
 		return fmt.Sprintf("%s%s; %s in all", plain.Clock(h.Last, now, time.TimeOnly), agoWords(h.Last, now), plain.Bytes(h.Bytes))
 	}
-	return fmt.Sprintf("no text in this run; %s in all, messages too", plain.Bytes(h.Bytes))
+	if v.Starts > 1 {
+		return fmt.Sprintf("no text in this run; %s in all, messages too", plain.Bytes(h.Bytes))
+	}
+	return fmt.Sprintf("%s of messages, and no other text", plain.Bytes(h.Bytes))
 }
 
 // agoWords is how long ago something was, in parentheses.

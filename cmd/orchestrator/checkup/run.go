@@ -194,6 +194,10 @@ func (r *Run) event(e *wire.Event, at time.Time) {
 }
 
 func (r *Run) exits(e *wire.Event, at time.Time) {
+	for _, t := range r.Tasks { // their ends may be heard before
+		ended := t.State == wire.EventTaskDone || t.State == wire.EventTaskFailed
+		t.ByExit = t.ByExit || ended && t.Stamp == "" && !t.At.Before(at)
+	}
 	r.Exits = append(r.Exits, Exit{
 		Text: e.Text, Code: e.Figures.ExitCode, Signal: e.Figures.Signal, At: at,
 		Up: time.Duration(e.Figures.UpMS) * time.Millisecond, unasked: e.Kind == wire.EventExited,
@@ -245,6 +249,13 @@ func (r *Run) Gone() bool { return r.Refused != nil || r.Starts > 0 && !r.runnin
 func (r *Run) Over(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.State != ""
+}
+
+// Unclear says whether a task has ended, and not by a message on stdout: by the end of
+// the program, or in another way.
+func (r *Run) Unclear(task string) bool {
+	t := r.Tasks[task]
+	return t != nil && t.State != "" && t.Stamp == ""
 }
 
 // Begun says whether the program was told of a task.
