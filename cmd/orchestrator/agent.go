@@ -201,14 +201,7 @@ func mailboxNote(m wire.MailboxView) string {
 func quoted(words []string) []string {
 	shown := make([]string, len(words))
 	for i, word := range words {
-		shown[i] = quoteWord(word)
+		shown[i] = plain.Word(word)
 	}
 	return shown
-}
-
-func quoteWord(word string) string {
-	if word == "" || strings.ContainsAny(word, " \t\n\"'\\$") {
-		return fmt.Sprintf("%q", word)
-	}
-	return word
 }

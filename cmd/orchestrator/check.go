@@ -28,7 +28,7 @@ func (a *app) checkCommand() *cobra.Command {
 		grace: duration{5 * time.Second},
 	}
 	verb := &cobra.Command{
-		Use:   "check -- CMD…",
+		Use: "check [flags] -- CMD…", DisableFlagsInUseLine: true,
 		Short: "Is this program a good agent? Run it and see",
 		Long: `Runs a program as an agent, a few times and in a place of its own, and says how it
 behaves: whether it starts, does a task that it is given, is understood, goes on

@@ -112,7 +112,7 @@ func overwriting(dir string, lang language) string {
 // nextSteps are commands for a folder.
 func nextSteps(dir string, commands ...string) []string {
 	if dir != "" && filepath.Clean(dir) != "." {
-		return append([]string{"cd " + shellWord(dir)}, commands...)
+		return append([]string{"cd " + plain.Word(dir)}, commands...)
 	}
 	return commands
 }
@@ -166,17 +166,6 @@ func (a *app) showCreated(dir string, lang language, files []createdFile) error 
 		a.talk("%s is not on your PATH, and runs this agent. Get it: %s     Or take another language: orchestrator init --list", lang.command[0], lang.get)
 	}
 	return a.print("Next:  %s\n", strings.Join(next, "\n       "))
-}
-
-// shellWord is a word that can be pasted into a shell.
-func shellWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./+,:@%", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // rootOf is what went wrong with a file, without the name that the message

@@ -26,7 +26,7 @@ type runFlags struct {
 func (a *app) runCommand() *cobra.Command {
 	var f runFlags
 	verb := &cobra.Command{
-		Use:   "run -- CMD…",
+		Use: "run [flags] -- CMD…", DisableFlagsInUseLine: true,
 		Short: "Run one command as an agent, without a file",
 		Long: `Runs one command as an agent: with its whole tree ended afterwards, its lines kept
 whole, and a stop in order at Ctrl-C. What is typed or piped in goes to its

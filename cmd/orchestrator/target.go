@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/supervisor/config"
 )
 
@@ -32,10 +33,10 @@ func (a *app) target() (target, error) {
 	case f.stateDir != "":
 		named := ""
 		if f.config != "" {
-			named = " -c " + quoteWord(f.config)
+			named = " -c " + plain.Word(f.config)
 		}
 		return target{
-			socket: a.socketPath(a.path(f.stateDir)), subject: f.stateDir, named: named + " --state-dir " + quoteWord(f.stateDir),
+			socket: a.socketPath(a.path(f.stateDir)), subject: f.stateDir, named: named + " --state-dir " + plain.Word(f.stateDir),
 		}, nil
 	case f.config != "":
 	case a.env("ORC_HOST") != "":
@@ -51,7 +52,7 @@ func (a *app) target() (target, error) {
 	}
 	t := target{socket: a.socketPath(a.stateDir(file)), subject: file}
 	if f.config != "" {
-		t.named = " -c " + quoteWord(f.config)
+		t.named = " -c " + plain.Word(f.config)
 	}
 	return t, nil
 }

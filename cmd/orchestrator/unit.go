@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"orchestrator/cmd/orchestrator/plain"
 )
 
 // unit is a service of systemd. What it says is what up does: it tells when it is
@@ -57,7 +59,7 @@ func dirWord(dir string) string {
 	if dir == "" {
 		return ""
 	}
-	return shellWord(dir)
+	return plain.Word(dir)
 }
 
 // unitName is what a service may be called.

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/handlers"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -374,7 +375,7 @@ func cannotHold(err error, stateDir string) error {
 		because: []string{"Nothing was started."}, hint: "Keep the state elsewhere: --state-dir DIR     or in the file: orchestrator { state_dir = … }",
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		f.hint = "Make room there: df -h " + quoteWord(stateDir) + "     Or keep the state elsewhere: --state-dir DIR"
+		f.hint = "Make room there: df -h " + plain.Word(stateDir) + "     Or keep the state elsewhere: --state-dir DIR"
 	}
 	return f
 }

@@ -33,7 +33,7 @@ func (r *reader) warnOfEmpty(body hcl.Body, name string) {
 	native, ok := body.(*hclsyntax.Body)
 	if ok && len(native.Attributes) == 0 && len(native.Blocks) == 0 {
 		r.report(hcl.Range{Filename: name}, Problem{
-			Severity: SeverityWarning, Code: "config/empty", Summary: "File is empty",
+			Severity: SeverityWarning, Code: "config/empty-file", Summary: "File is empty",
 			Detail: "It declares no agent, so there is nothing to start.",
 			Hint:   `An agent is written as: agent "coder" { command = ["python3", "coder.py"] }`,
 		})

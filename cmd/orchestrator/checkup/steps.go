@@ -96,7 +96,7 @@ func (r *Run) death() string {
 // another exit than the one that was asked for.
 func (r *Run) Crashed() bool {
 	x, gone := r.exit()
-	return gone && (r.ByItself() || x.Signal == "" && *x.Code != 0)
+	return gone && (r.ByItself() || x.Code != nil && *x.Code != 0)
 }
 
 // Unsteady judges a second life that should have been like the first.

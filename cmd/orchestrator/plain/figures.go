@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"orchestrator/wire"
 )
 
 // Duration shows a time as people say it: 12m, 0.4s, 1h02m.
@@ -29,7 +31,7 @@ func Duration(d time.Duration) string {
 // MS is Duration for the milliseconds of a document.
 func MS(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) }
 
-// Bytes shows a size in one or two digits and a letter: 31M, 1.2G.
+// Bytes shows a size in at most three digits and a letter: 31M, 1.2G.
 func Bytes(n int64) string {
 	size := float64(n)
 	for _, unit := range []string{"B", "K", "M", "G"} {
@@ -49,7 +51,7 @@ func Bytes(n int64) string {
 func Clock(stamp string, now time.Time, layout string) string {
 	at, err := time.Parse(time.RFC3339Nano, stamp)
 	if err != nil {
-		return stamp
+		return wire.Visible(stamp)
 	}
 	at, now = at.Local(), now.Local()
 	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {

@@ -31,6 +31,17 @@ func Clip(text string, size int) string {
 	return strings.TrimRight(b.String(), " ") + "…"
 }
 
+// Word is text as a word for a shell: it can be pasted, and nothing in it is expanded.
+func Word(text string) string {
+	bare := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./+,:@%=", r)
+	}
+	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !bare(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 // Pad is text filled up to a width with spaces.
 func Pad(s string, size int) string {
 	return s + strings.Repeat(" ", max(0, size-Width(s)))
