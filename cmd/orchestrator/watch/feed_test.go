@@ -2,14 +2,19 @@ package watch
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"iter"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"orchestrator/wire"
 )
 
 // Whoever leaves leaves nothing behind, also when nothing was ever answered.
@@ -78,4 +83,37 @@ func TestGather(t *testing.T) {
 		last, batches = batch[len(batch)-1], batches+1
 	})
 	require.Equal(t, 4*kept-1, last)
+}
+
+// Thousands of lines and messages are kept, and each may be as long as it likes: what
+// nobody reads on a screen is not kept.
+func TestFollowedIsShort(t *testing.T) {
+	long := strings.Repeat("写", 1<<20)
+	f := newFeed(Orchestrator{Follow: func(_ context.Context, list string, _ url.Values) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			document := any(wire.LogLine{Text: long, Context: wire.Raw(`"` + long + `"`)})
+			if list == "messages" {
+				document = wire.Mail{Payload: wire.Raw(`"` + long + `"`)}
+			}
+			text, err := json.Marshal(document)
+			if yield(text, err) {
+				yield(nil, io.EOF)
+			}
+		}
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	f.begun = func(work func(ctx context.Context)) { f.group.Go(func() { work(ctx) }) }
+	f.logs("", 10)
+	line := (<-f.news).(logNews).lines[0]
+	require.Regexp(t, "^写+…$", line.Text)
+	require.Less(t, len(line.Text)+len(line.Context), 3*mostOfLine)
+	cancel()
+	f.group.Wait()
+
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	f.mail()
+	require.Less(t, len((<-f.news).(mailNews).mail[0].Payload), 2*mostOfMail)
+	cancel()
+	f.group.Wait()
 }

@@ -207,7 +207,7 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 	case wire.StreamOwn:
 		mark, ink = "!", inkBad
 	}
-	text := visible(longest(l.Text))
+	text := visible(l.Text)
 	switch l.Level {
 	case "warn":
 		text = p.ink(inkWarn, "warn:") + " " + text
@@ -215,7 +215,7 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 		text = p.ink(inkBad, "error:") + " " + text
 	}
 	if len(l.Context) > 0 {
-		text += " " + p.ink(inkDim, visible(longest(string(l.Context))))
+		text += " " + p.ink(inkDim, visible(string(l.Context)))
 	}
 	if l.Missed > 0 {
 		text = p.ink(inkWarn, fmt.Sprintf("(%s missed)", plain.Count(int(l.Missed), "line"))) + " " + text
@@ -225,13 +225,4 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 		whose = p.fit(oneLine(l.Agent), name) + " "
 	}
 	return p.ink(inkDim, oneLine(plain.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
-}
-
-// longest is as much of a line as anybody reads on a screen; one may have megabytes.
-func longest(text string) string {
-	const most = 4 << 10
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
