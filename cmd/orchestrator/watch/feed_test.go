@@ -58,12 +58,24 @@ func TestInquiryIsDue(t *testing.T) {
 	require.Equal(t, at.Add(time.Second), q.due())
 	q.stale = true
 	require.Equal(t, at.Add(soonest), q.due())
-	q.took = 2 * time.Second
-	require.Equal(t, at.Add(20*time.Second), q.due())
+	q.took = time.Second
+	require.Equal(t, at.Add(10*time.Second), q.due())
+	q.took = time.Minute
+	require.Equal(t, at.Add(longest), q.due())
 	require.Equal(t, aboutTasks, subjectOf("task.done"))
 	require.Equal(t, aboutQuestions, subjectOf("question.asked")&aboutQuestions)
 	require.Zero(t, subjectOf("message.sent"))
 	require.Equal(t, aboutAll, subjectOf("orchestrator.stopping"))
+}
+
+// Whose stream of events ends is asked at once, even if it was slow to answer.
+func TestLostIsNoticed(t *testing.T) {
+	c := &conversation{feed: newFeed(Orchestrator{}), over: make(chan struct{}, 1), listening: true}
+	c.inquiries = []*inquiry{{every: time.Second, asked: time.Now(), took: time.Hour}}
+	c.over <- struct{}{}
+	require.NoError(t, c.rest(t.Context()))
+	require.False(t, c.listening)
+	require.Equal(t, c.inquiries[0].asked.Add(soonest), c.inquiries[0].due())
 }
 
 // Of a flood the latest is told, some of it at a time.

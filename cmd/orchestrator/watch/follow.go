@@ -135,18 +135,18 @@ func gather[T any](ctx context.Context, lines <-chan T, tell func(batch []T, fre
 // shortLine leaves of a line what is shown: thousands are kept, and each may have
 // megabytes.
 func shortLine(l *wire.LogLine) {
-	l.Text = longest(l.Text, mostOfLine)
-	l.Context = []byte(longest(string(l.Context), mostOfLine))
+	l.Text = inShort(l.Text, mostOfLine)
+	l.Context = []byte(inShort(string(l.Context), mostOfLine))
 }
 
 // shortMail leaves of a message what is worth reading on a screen.
-func shortMail(m *wire.Mail) { m.Payload = []byte(longest(string(m.Payload), mostOfMail)) }
+func shortMail(m *wire.Mail) { m.Payload = []byte(inShort(string(m.Payload), mostOfMail)) }
 
 // mostOfLine and mostOfMail are how much of each is kept.
 const mostOfLine, mostOfMail = 4 << 10, 16 << 10
 
-// longest is as much of a text as that. What is left out is not kept with it.
-func longest(text string, most int) string {
+// inShort is as much of a text as that. What is left out is not kept with it.
+func inShort(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
