@@ -10,14 +10,15 @@ import (
 
 // line is a line that somebody types, and what it is for.
 type line struct {
-	prompt string
-	text   []rune
-	at     int
-	past   []string // what was typed before, for up and down
-	back   int      // how far back one is in it
-	typed  func(text string)
-	done   func(text string)
-	left   func()
+	prompt   string
+	question string // that it answers, by id
+	text     []rune
+	at       int
+	past     []string // what was typed before, for up and down
+	back     int      // how far back one is in it
+	typed    func(text string)
+	done     func(text string)
+	left     func()
 }
 
 // longestTyped bounds what is pasted.

@@ -307,3 +307,27 @@ func BenchmarkLargeTeam(b *testing.B) {
 		}
 	})
 }
+
+// Whose question goes while somebody types an answer is told so. The line stays: the
+// rest of it would be keys.
+func TestQuestionGoesWhileTyping(t *testing.T) {
+	m := still(false)
+	m.hear(questionsNews{questions: []wire.Question{{ID: "q1", Agent: "coder", Question: "What?"}, {ID: "q2", Agent: "coder", Question: "Which?"}}})
+	press(m, "a", "so")
+	m.hear(questionsNews{questions: []wire.Question{{ID: "q2", Agent: "coder", Question: "Which?"}}})
+	require.Contains(t, screenOf(m), "The question does not wait any more.")
+	press(m, " q")
+	require.Contains(t, screenOf(m), "answer coder: so q")
+}
+
+// A sentence for which there is no room can be read all the same.
+func TestLongSentence(t *testing.T) {
+	m := still(false)
+	m.hear(paperNews{words: []string{"down"}, exit: 4, text: "Error: " + strings.Repeat("no ", 30) + "end\n"})
+	require.Contains(t, screenOf(m), "end")
+	require.Contains(t, screenOf(m), "down exit 4")
+	press(m, "esc")
+	m.hear(paperNews{words: []string{"down"}, exit: 4, text: "Error: no\n"})
+	require.Contains(t, screenOf(m), " Error: no ")
+	require.NotContains(t, screenOf(m), "exit 4")
+}
