@@ -37,7 +37,7 @@ func TestFeedEnds(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	f.begin(ctx)
-	f.logs("", 10)
+	f.logs("", 10, false)
 	end := f.mail()
 	f.do(func(ctx context.Context) tea.Msg { <-ctx.Done(); return noteNews{} })
 	heard := map[string]bool{}
@@ -115,7 +115,7 @@ func TestFollowedIsShort(t *testing.T) {
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	f.begun = func(work func(ctx context.Context)) { f.group.Go(func() { work(ctx) }) }
-	f.logs("", 10)
+	f.logs("", 10, false)
 	line := (<-f.news).(logNews).lines[0]
 	require.Regexp(t, "^写+…$", line.Text)
 	require.Less(t, len(line.Text)+len(line.Context), 3*mostOfLine)

@@ -39,14 +39,15 @@ func (f *feed) do(work func(ctx context.Context) tea.Msg) (giveUp func()) {
 	return sync.OnceFunc(func() { close(cancel) })
 }
 
-// logs follows the output of an agent, "" for all, from its last lines on.
-func (f *feed) logs(agent string, last int) (end func()) {
+// logs follows the output of an agent, "" for all, from its last lines on: for the log,
+// or for the tail.
+func (f *feed) logs(agent string, last int, tail bool) (end func()) {
 	query := url.Values{"follow": {"true"}, "n": {strconv.Itoa(last)}}
 	if agent != "" {
 		query.Set("agent", agent)
 	}
 	return followed(f, "logs", query, shortLine, func(lines []wire.LogLine, fresh bool) tea.Msg {
-		return logNews{agent: agent, lines: lines, fresh: fresh}
+		return logNews{agent: agent, tail: tail, lines: lines, fresh: fresh}
 	})
 }
 

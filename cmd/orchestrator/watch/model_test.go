@@ -231,7 +231,7 @@ func TestLog(t *testing.T) {
 	}
 	require.Contains(t, screenOf(m), "line 0 ", "what was there when it stood still")
 	require.Contains(t, screenOf(m), "line 17 ", "the page is full")
-	press(m, "G", "/@coder-1", "enter")
+	press(m, "G", "/coder-1", "enter")
 	require.NotContains(t, screenOf(m), "coder-0")
 	require.LessOrEqual(t, len(m.log.lines.all), kept+kept/4)
 	require.Equal(t, 30_051, m.log.lines.end())
@@ -330,4 +330,22 @@ func TestLongSentence(t *testing.T) {
 	m.hear(paperNews{words: []string{"down"}, exit: 4, text: "Error: no\n"})
 	require.Contains(t, screenOf(m), " Error: no ")
 	require.NotContains(t, screenOf(m), "exit 4")
+}
+
+// The log of one agent is its own, however much the others say.
+func TestLogOfOne(t *testing.T) {
+	m := still(false)
+	status, _ := team(3, 0)
+	m.hear(status)
+	m.show(tabLog)
+	m.hear(logNews{fresh: true, lines: []wire.LogLine{{Agent: "coder-1", Text: "of all"}}})
+	require.Contains(t, screenOf(m), "of all")
+	press(m, "/@coder-0")
+	m.hear(logNews{agent: "coder-0", fresh: true, lines: []wire.LogLine{{Agent: "coder-0", Text: "long ago"}}})
+	m.hear(logNews{lines: make([]wire.LogLine, 3*kept)})
+	require.Contains(t, screenOf(m), "long ago")
+	press(m, "esc")
+	require.NotContains(t, screenOf(m), "long ago")
+	m.hear(logNews{fresh: true, lines: []wire.LogLine{{Agent: "coder-1", Text: "of all"}}})
+	require.Contains(t, screenOf(m), "of all")
 }
