@@ -16,6 +16,7 @@ type line struct {
 	at       int
 	past     []string // what was typed before, for up and down
 	back     int      // how far back one is in it
+	draft    []rune   // what was typed before one went back
 	typed    func(text string)
 	done     func(text string)
 	left     func()
@@ -112,8 +113,10 @@ func (l *line) recall(back int) {
 	if back < 0 || back > len(l.past) {
 		return
 	}
-	l.back, l.text = back, nil
-	if back > 0 {
+	if l.back == 0 {
+		l.draft = l.text
+	}
+	if l.back, l.text = back, l.draft; back > 0 {
 		l.text = []rune(l.past[len(l.past)-back])
 	}
 	l.at = len(l.text)

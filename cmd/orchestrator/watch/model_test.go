@@ -349,3 +349,13 @@ func TestLogOfOne(t *testing.T) {
 	m.hear(logNews{fresh: true, lines: []wire.LogLine{{Agent: "coder-1", Text: "of all"}}})
 	require.Contains(t, screenOf(m), "of all")
 }
+
+// Whoever looks at what was typed before finds again what they had begun.
+func TestDraft(t *testing.T) {
+	l := line{past: []string{"ps"}}
+	l.insert("task")
+	l.recall(1)
+	require.Equal(t, "ps", string(l.text))
+	l.recall(0)
+	require.Equal(t, "task", string(l.text))
+}
