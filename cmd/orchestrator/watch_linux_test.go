@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -309,6 +310,18 @@ func TestWatchEnds(t *testing.T) {
 	code, err := terminal.Wait(ctx)
 	require.NoError(t, err)
 	require.Equal(t, exitTimeout, code)
+	require.Contains(t, terminal.Written(), "\x1b[?1049l")
+
+	cmd = exec.Command(h.program, "watch", "--state-dir", h.state())
+	cmd.Dir, cmd.Env = h.dir, append(h.environ(), "TERM=xterm")
+	terminal, err = screen.Start(cmd, 80, 24)
+	require.NoError(t, err)
+	_, err = terminal.Until(ctx, screen.Shows("coder"))
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+	code, err = terminal.Wait(ctx)
+	require.NoError(t, err)
+	require.Equal(t, exitOK, code)
 	require.Contains(t, terminal.Written(), "\x1b[?1049l")
 
 	_, stderr, code := h.call("watch")

@@ -4,7 +4,9 @@ import (
 	"context"
 	"iter"
 	"net/url"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +45,9 @@ func (a *app) watch() error {
 		if err != nil {
 			return err
 		}
-		err = watch.Run(ctx, a.watched(d), &status, watch.Terminal{
+		shown, given := signal.NotifyContext(ctx, syscall.SIGHUP) // whoever hangs up gets the terminal back, too
+		defer given()
+		err = watch.Run(shown, a.watched(d), &status, watch.Terminal{
 			In: a.stdin, Out: a.stdout, Environ: a.environ, Color: bool(a.paint(a.stdout)),
 		})
 		if err != nil {

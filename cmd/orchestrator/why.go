@@ -64,15 +64,24 @@ func (a *app) why(ctx context.Context, d *door, word string) error {
 	return a.whyTask(ctx, d, find, &status, id)
 }
 
-// neither adds to why there is no such task that no agent is called so.
+// neither adds to why there is no such task that no agent is called so, or that
+// several are.
 func neither(err error, word string, status *wire.Status) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok || f.details["fits"] != nil || f.code != wire.CodeNotFound {
 		return err
 	}
-	var names []string
+	var names, replicas []string
 	for i := range status.Agents {
 		names = append(names, status.Agents[i].Name)
+		if status.Agents[i].Block == word {
+			replicas = append(replicas, status.Agents[i].Name)
+		}
+	}
+	if n := len(replicas); n > 0 {
+		f.message = fmt.Sprintf("%q is %s, %s to %s", word, plain.Count(n, "agent"), replicas[0], replicas[n-1])
+		f.hint = "Say which: orchestrator why " + plain.OneLine(replicas[0])
+		return f
 	}
 	f.message = fmt.Sprintf("No agent is called %q, and no task has an id that begins so%s", word, didYouMean(word, names))
 	f.hint = "See which there are: orchestrator ps     orchestrator task ls"

@@ -58,7 +58,7 @@ func (a *app) whyTask(ctx context.Context, d *door, find *finder, status *wire.S
 	if err != nil {
 		return err
 	}
-	events, err := a.happenedTo(ctx, d, url.Values{"task": {id}}, func(*wire.Event) bool { return true })
+	events, err := a.happenedTo(ctx, d, url.Values{"task": {id}}, func(e *wire.Event) bool { return e.Kind != wire.EventTaskProgress })
 	if err != nil {
 		return err
 	}

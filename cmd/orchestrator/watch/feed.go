@@ -85,8 +85,9 @@ const (
 	// soonest is how soon something is asked again after events were about it.
 	soonest = 300 * time.Millisecond
 	// share is how much of the time may be spent on one question: one part of so
-	// many.
-	share = 10
+	// many. One long answer, as of an orchestrator that stood still for a while, is
+	// no reason to look away for minutes.
+	share, longest = 10, 15 * time.Second
 	// patience is how long an answer may take before the orchestrator counts as one
 	// that does not answer.
 	patience = 10 * time.Second
@@ -110,7 +111,7 @@ func (q *inquiry) due() time.Time {
 	if q.stale {
 		wait = soonest
 	}
-	return q.asked.Add(max(wait, share*q.took))
+	return q.asked.Add(max(wait, min(longest, share*q.took)))
 }
 
 // conversation is what is asked of one orchestrator, from when it was reached until
@@ -190,8 +191,8 @@ func (c *conversation) rest(ctx context.Context) error {
 		for _, q := range c.inquiries {
 			q.stale = q.stale || q.about&changed != 0
 		}
-	case <-c.over: // whether it is still there is what status says
-		c.listening, c.inquiries[0].stale = false, true
+	case <-c.over: // whether it is still there is what status says, however long it took last
+		c.listening, c.inquiries[0].stale, c.inquiries[0].took = false, true, 0
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -2,14 +2,19 @@ package watch
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"iter"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"orchestrator/wire"
 )
 
 // Whoever leaves leaves nothing behind, also when nothing was ever answered.
@@ -32,7 +37,7 @@ func TestFeedEnds(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	f.begin(ctx)
-	f.logs("", 10)
+	f.logs("", 10, false)
 	end := f.mail()
 	f.do(func(ctx context.Context) tea.Msg { <-ctx.Done(); return noteNews{} })
 	heard := map[string]bool{}
@@ -53,12 +58,24 @@ func TestInquiryIsDue(t *testing.T) {
 	require.Equal(t, at.Add(time.Second), q.due())
 	q.stale = true
 	require.Equal(t, at.Add(soonest), q.due())
-	q.took = 2 * time.Second
-	require.Equal(t, at.Add(20*time.Second), q.due())
+	q.took = time.Second
+	require.Equal(t, at.Add(10*time.Second), q.due())
+	q.took = time.Minute
+	require.Equal(t, at.Add(longest), q.due())
 	require.Equal(t, aboutTasks, subjectOf("task.done"))
 	require.Equal(t, aboutQuestions, subjectOf("question.asked")&aboutQuestions)
 	require.Zero(t, subjectOf("message.sent"))
 	require.Equal(t, aboutAll, subjectOf("orchestrator.stopping"))
+}
+
+// Whose stream of events ends is asked at once, even if it was slow to answer.
+func TestLostIsNoticed(t *testing.T) {
+	c := &conversation{feed: newFeed(Orchestrator{}), over: make(chan struct{}, 1), listening: true}
+	c.inquiries = []*inquiry{{every: time.Second, asked: time.Now(), took: time.Hour}}
+	c.over <- struct{}{}
+	require.NoError(t, c.rest(t.Context()))
+	require.False(t, c.listening)
+	require.Equal(t, c.inquiries[0].asked.Add(soonest), c.inquiries[0].due())
 }
 
 // Of a flood the latest is told, some of it at a time.
@@ -78,4 +95,37 @@ func TestGather(t *testing.T) {
 		last, batches = batch[len(batch)-1], batches+1
 	})
 	require.Equal(t, 4*kept-1, last)
+}
+
+// Thousands of lines and messages are kept, and each may be as long as it likes: what
+// nobody reads on a screen is not kept.
+func TestFollowedIsShort(t *testing.T) {
+	long := strings.Repeat("写", 1<<20)
+	f := newFeed(Orchestrator{Follow: func(_ context.Context, list string, _ url.Values) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			document := any(wire.LogLine{Text: long, Context: wire.Raw(`"` + long + `"`)})
+			if list == "messages" {
+				document = wire.Mail{Payload: wire.Raw(`"` + long + `"`)}
+			}
+			text, err := json.Marshal(document)
+			if yield(text, err) {
+				yield(nil, io.EOF)
+			}
+		}
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	f.begun = func(work func(ctx context.Context)) { f.group.Go(func() { work(ctx) }) }
+	f.logs("", 10, false)
+	line := (<-f.news).(logNews).lines[0]
+	require.Regexp(t, "^写+…$", line.Text)
+	require.Less(t, len(line.Text)+len(line.Context), 3*mostOfLine)
+	cancel()
+	f.group.Wait()
+
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	f.mail()
+	require.Less(t, len((<-f.news).(mailNews).mail[0].Payload), 2*mostOfMail)
+	cancel()
+	f.group.Wait()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,32 +39,33 @@ func (f *feed) do(work func(ctx context.Context) tea.Msg) (giveUp func()) {
 	return sync.OnceFunc(func() { close(cancel) })
 }
 
-// logs follows the output of an agent, "" for all, from its last lines on.
-func (f *feed) logs(agent string, last int) (end func()) {
+// logs follows the output of an agent, "" for all, from its last lines on: for the log,
+// or for the tail.
+func (f *feed) logs(agent string, last int, tail bool) (end func()) {
 	query := url.Values{"follow": {"true"}, "n": {strconv.Itoa(last)}}
 	if agent != "" {
 		query.Set("agent", agent)
 	}
-	return followed(f, "logs", query, func(lines []wire.LogLine, fresh bool) tea.Msg {
-		return logNews{agent: agent, lines: lines, fresh: fresh}
+	return followed(f, "logs", query, shortLine, func(lines []wire.LogLine, fresh bool) tea.Msg {
+		return logNews{agent: agent, tail: tail, lines: lines, fresh: fresh}
 	})
 }
 
 // mail follows the messages of all.
 func (f *feed) mail() (end func()) {
 	query := url.Values{"follow": {"true"}, "n": {"500"}}
-	return followed(f, "messages", query, func(mail []wire.Mail, fresh bool) tea.Msg {
+	return followed(f, "messages", query, shortMail, func(mail []wire.Mail, fresh bool) tea.Msg {
 		return mailNews{mail: mail, fresh: fresh}
 	})
 }
 
 // followed follows a list until it is ended, and opens it again when it was cut off.
 // What comes is told a few times a second at most, and of more than is kept the
-// latest.
-func followed[T any](f *feed, list string, query url.Values, news func(batch []T, fresh bool) tea.Msg) (end func()) {
+// latest. Each is made short before it is kept.
+func followed[T any](f *feed, list string, query url.Values, short func(*T), news func(batch []T, fresh bool) tea.Msg) (end func()) {
 	return f.do(func(ctx context.Context) tea.Msg {
 		for ctx.Err() == nil {
-			once(ctx, f, list, query, news)
+			once(ctx, f, list, query, short, news)
 			select {
 			case <-time.After(latest / 2):
 			case <-ctx.Done():
@@ -74,7 +76,7 @@ func followed[T any](f *feed, list string, query url.Values, news func(batch []T
 }
 
 // once follows a list until it ends.
-func once[T any](ctx context.Context, f *feed, list string, query url.Values, news func(batch []T, fresh bool) tea.Msg) {
+func once[T any](ctx context.Context, f *feed, list string, query url.Values, short func(*T), news func(batch []T, fresh bool) tea.Msg) {
 	within, end := context.WithCancel(ctx)
 	defer end()
 	lines := make(chan T, 256)
@@ -91,6 +93,7 @@ func once[T any](ctx context.Context, f *feed, list string, query url.Values, ne
 			if err != nil {
 				return
 			}
+			short(&document)
 			select {
 			case lines <- document:
 			case <-within.Done():
@@ -128,6 +131,27 @@ func gather[T any](ctx context.Context, lines <-chan T, tell func(batch []T, fre
 			return
 		}
 	}
+}
+
+// shortLine leaves of a line what is shown: thousands are kept, and each may have
+// megabytes.
+func shortLine(l *wire.LogLine) {
+	l.Text = inShort(l.Text, mostOfLine)
+	l.Context = []byte(inShort(string(l.Context), mostOfLine))
+}
+
+// shortMail leaves of a message what is worth reading on a screen.
+func shortMail(m *wire.Mail) { m.Payload = []byte(inShort(string(m.Payload), mostOfMail)) }
+
+// mostOfLine and mostOfMail are how much of each is kept.
+const mostOfLine, mostOfMail = 4 << 10, 16 << 10
+
+// inShort is as much of a text as that. What is left out is not kept with it.
+func inShort(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // ring keeps the latest of many, each with a number that only grows.

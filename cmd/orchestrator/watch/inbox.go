@@ -72,7 +72,7 @@ func (m *model) answerPicked() {
 		return
 	}
 	id := q.ID
-	m.line = &line{prompt: "answer " + oneLine(q.Agent) + ": ", done: func(text string) {
+	m.line = &line{question: id, prompt: "answer " + oneLine(q.Agent) + ": ", done: func(text string) {
 		if text != "" {
 			m.answer(id, text)
 		}
@@ -103,15 +103,18 @@ func (m *model) choose(n int) {
 	m.answer(q.ID, q.Options[n].Value)
 }
 
-// choiceGone ends a choice when its question is not open any more.
+// choiceGone ends a choice when its question is not open any more. A line goes on, or
+// the rest of it would be keys; it can be left.
 func (m *model) choiceGone() {
-	if m.choice == nil {
-		return
+	gone := func(id string) bool {
+		return !slices.ContainsFunc(m.questions.all, func(q wire.Question) bool { return q.ID == id })
 	}
-	open := slices.ContainsFunc(m.questions.all, func(q wire.Question) bool { return q.ID == m.choice.question.ID })
-	if !open {
+	switch {
+	case m.choice != nil && gone(m.choice.question.ID):
 		m.choice = nil
 		m.say(noteNews{text: "The question does not wait any more."})
+	case m.line != nil && m.line.question != "" && gone(m.line.question):
+		m.say(noteNews{text: "The question does not wait any more. esc leaves the answer", bad: true})
 	}
 }
 

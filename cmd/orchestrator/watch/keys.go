@@ -92,8 +92,6 @@ func (m *model) back() {
 func (m *model) show(tab int) {
 	m.tab, m.paper, m.choice = tab, nil, nil
 	switch {
-	case tab == tabLog && m.log.end == nil:
-		m.log.end = m.feed.logs("", max(1, min(200, 2*kept/max(1, len(m.status.Agents)))))
 	case tab == tabBus && m.bus.end == nil:
 		m.bus.end = m.feed.mail()
 		m.askTopics()

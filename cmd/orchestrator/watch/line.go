@@ -10,14 +10,16 @@ import (
 
 // line is a line that somebody types, and what it is for.
 type line struct {
-	prompt string
-	text   []rune
-	at     int
-	past   []string // what was typed before, for up and down
-	back   int      // how far back one is in it
-	typed  func(text string)
-	done   func(text string)
-	left   func()
+	prompt   string
+	question string // that it answers, by id
+	text     []rune
+	at       int
+	past     []string // what was typed before, for up and down
+	back     int      // how far back one is in it
+	draft    []rune   // what was typed before one went back
+	typed    func(text string)
+	done     func(text string)
+	left     func()
 }
 
 // longestTyped bounds what is pasted.
@@ -111,8 +113,10 @@ func (l *line) recall(back int) {
 	if back < 0 || back > len(l.past) {
 		return
 	}
-	l.back, l.text = back, nil
-	if back > 0 {
+	if l.back == 0 {
+		l.draft = l.text
+	}
+	if l.back, l.text = back, l.draft; back > 0 {
 		l.text = []rune(l.past[len(l.past)-back])
 	}
 	l.at = len(l.text)

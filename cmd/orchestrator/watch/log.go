@@ -19,6 +19,7 @@ type logView struct {
 	wrap   bool
 	room   int
 	name   int    // how wide names are
+	of     string // whose it is; "" is all
 	end    func() // nil: nobody follows yet
 }
 
@@ -38,6 +39,28 @@ func (l *logView) turn(follow bool) {
 	if l.follow = follow; follow {
 		l.still, l.at = ring[wire.LogLine]{}, l.lines.end()-1
 	}
+}
+
+// lastLines is how many lines of one agent the log begins with.
+const lastLines = 1000
+
+// followLog follows the output of all, or that of the agent that is asked for: among
+// what all say that of a quiet one is soon gone.
+func (m *model) followLog() {
+	l := &m.log
+	of, last := "", max(1, min(200, 2*kept/max(1, len(m.status.Agents))))
+	if name, ok := strings.CutPrefix(m.filter[tabLog], "@"); ok && m.paces[name] != nil {
+		of, last = name, lastLines
+	}
+	if l.end != nil {
+		if of == l.of {
+			return
+		}
+		l.end()
+		l.lines = ring[wire.LogLine]{}
+		l.turn(true)
+	}
+	l.of, l.end = of, m.feed.logs(of, last, false)
 }
 
 // tailView is the last lines of the agent that is picked.
@@ -67,11 +90,11 @@ func (m *model) followTail() {
 	if m.tail.end != nil {
 		m.tail.end()
 	}
-	m.tail = tailView{agent: v.Name, since: time.Now(), end: m.feed.logs(v.Name, tailKept)}
+	m.tail = tailView{agent: v.Name, since: time.Now(), end: m.feed.logs(v.Name, tailKept, true)}
 }
 
 func (m *model) hearLog(news logNews) {
-	if news.agent != "" {
+	if news.tail {
 		if news.agent != m.tail.agent {
 			return
 		}
@@ -81,6 +104,9 @@ func (m *model) hearLog(news logNews) {
 		lines := append(m.tail.lines, news.lines...)
 		m.tail.lines = append(lines[:0:0], lines[max(0, len(lines)-tailKept):]...)
 		return
+	}
+	if news.agent != m.log.of {
+		return // it was ended since
 	}
 	m.log.lines.add(news.lines, news.fresh)
 	for i := range news.lines {
@@ -207,7 +233,7 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 	case wire.StreamOwn:
 		mark, ink = "!", inkBad
 	}
-	text := visible(longest(l.Text))
+	text := visible(l.Text)
 	switch l.Level {
 	case "warn":
 		text = p.ink(inkWarn, "warn:") + " " + text
@@ -215,7 +241,7 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 		text = p.ink(inkBad, "error:") + " " + text
 	}
 	if len(l.Context) > 0 {
-		text += " " + p.ink(inkDim, visible(longest(string(l.Context))))
+		text += " " + p.ink(inkDim, visible(string(l.Context)))
 	}
 	if l.Missed > 0 {
 		text = p.ink(inkWarn, fmt.Sprintf("(%s missed)", plain.Count(int(l.Missed), "line"))) + " " + text
@@ -225,13 +251,4 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 		whose = p.fit(oneLine(l.Agent), name) + " "
 	}
 	return p.ink(inkDim, oneLine(plain.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
-}
-
-// longest is as much of a line as anybody reads on a screen; one may have megabytes.
-func longest(text string) string {
-	const most = 4 << 10
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -309,6 +309,9 @@ func (m *model) refilter() {
 	m.questions.choose(m.filter[tabInbox])
 	m.graph.rows.choose(m.filter[tabGraph])
 	m.bus.count(m.filter[tabBus])
+	if m.tab == tabLog {
+		m.followLog()
+	}
 }
 
 // noteLasts is how long a note is seen.

@@ -231,7 +231,7 @@ func TestLog(t *testing.T) {
 	}
 	require.Contains(t, screenOf(m), "line 0 ", "what was there when it stood still")
 	require.Contains(t, screenOf(m), "line 17 ", "the page is full")
-	press(m, "G", "/@coder-1", "enter")
+	press(m, "G", "/coder-1", "enter")
 	require.NotContains(t, screenOf(m), "coder-0")
 	require.LessOrEqual(t, len(m.log.lines.all), kept+kept/4)
 	require.Equal(t, 30_051, m.log.lines.end())
@@ -306,4 +306,56 @@ func BenchmarkLargeTeam(b *testing.B) {
 			m.screen()
 		}
 	})
+}
+
+// Whose question goes while somebody types an answer is told so. The line stays: the
+// rest of it would be keys.
+func TestQuestionGoesWhileTyping(t *testing.T) {
+	m := still(false)
+	m.hear(questionsNews{questions: []wire.Question{{ID: "q1", Agent: "coder", Question: "What?"}, {ID: "q2", Agent: "coder", Question: "Which?"}}})
+	press(m, "a", "so")
+	m.hear(questionsNews{questions: []wire.Question{{ID: "q2", Agent: "coder", Question: "Which?"}}})
+	require.Contains(t, screenOf(m), "The question does not wait any more.")
+	press(m, " q")
+	require.Contains(t, screenOf(m), "answer coder: so q")
+}
+
+// A sentence for which there is no room can be read all the same.
+func TestLongSentence(t *testing.T) {
+	m := still(false)
+	m.hear(paperNews{words: []string{"down"}, exit: 4, text: "Error: " + strings.Repeat("no ", 30) + "end\n"})
+	require.Contains(t, screenOf(m), "end")
+	require.Contains(t, screenOf(m), "down exit 4")
+	press(m, "esc")
+	m.hear(paperNews{words: []string{"down"}, exit: 4, text: "Error: no\n"})
+	require.Contains(t, screenOf(m), " Error: no ")
+	require.NotContains(t, screenOf(m), "exit 4")
+}
+
+// The log of one agent is its own, however much the others say.
+func TestLogOfOne(t *testing.T) {
+	m := still(false)
+	status, _ := team(3, 0)
+	m.hear(status)
+	m.show(tabLog)
+	m.hear(logNews{fresh: true, lines: []wire.LogLine{{Agent: "coder-1", Text: "of all"}}})
+	require.Contains(t, screenOf(m), "of all")
+	press(m, "/@coder-0")
+	m.hear(logNews{agent: "coder-0", fresh: true, lines: []wire.LogLine{{Agent: "coder-0", Text: "long ago"}}})
+	m.hear(logNews{lines: make([]wire.LogLine, 3*kept)})
+	require.Contains(t, screenOf(m), "long ago")
+	press(m, "esc")
+	require.NotContains(t, screenOf(m), "long ago")
+	m.hear(logNews{fresh: true, lines: []wire.LogLine{{Agent: "coder-1", Text: "of all"}}})
+	require.Contains(t, screenOf(m), "of all")
+}
+
+// Whoever looks at what was typed before finds again what they had begun.
+func TestDraft(t *testing.T) {
+	l := line{past: []string{"ps"}}
+	l.insert("task")
+	l.recall(1)
+	require.Equal(t, "ps", string(l.text))
+	l.recall(0)
+	require.Equal(t, "task", string(l.text))
 }

@@ -29,10 +29,11 @@ type questionsNews struct{ questions []wire.Question }
 // topicsNews are the topics that are registered.
 type topicsNews struct{ topics []wire.TopicView }
 
-// logNews are lines of output, whose is in agent: "" is all. Fresh ones replace what
-// was there.
+// logNews are lines of output, whose is in agent: "" is all. They are for the log, or
+// else for the tail of one agent. Fresh ones replace what was there.
 type logNews struct {
 	agent string
+	tail  bool
 	lines []wire.LogLine
 	fresh bool
 }

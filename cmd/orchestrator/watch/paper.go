@@ -17,7 +17,8 @@ type paper struct {
 	room  int      // how many are, at most
 }
 
-// hearPaper shows what a verb printed: a sentence as a note, more as a paper.
+// hearPaper shows what a verb printed: a sentence as a note, more, or one that
+// there is no room for, as a paper.
 func (m *model) hearPaper(news paperNews) {
 	if news.number != m.run {
 		return // another was begun since
@@ -30,7 +31,7 @@ func (m *model) hearPaper(news paperNews) {
 		m.say(noteNews{text: words + ": done"})
 	case text == "":
 		m.say(noteNews{text: fmt.Sprintf("%s: exit %d", words, news.exit), bad: true})
-	case !strings.Contains(text, "\n"):
+	case !strings.Contains(text, "\n") && m.pen.width.StringWidth(oneLine(text)) < m.width:
 		m.say(noteNews{text: text, bad: news.exit != 0})
 	default:
 		title := words
