@@ -28,6 +28,7 @@ type channel struct {
 	work     work
 
 	refusals complaints
+	warned   bool // that a line was nearly a message: once a run is enough
 }
 
 // complaints gathers what is said at most once a second.
@@ -79,6 +80,11 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 	case *wire.Session:
 		c.session(m, now)
 		return !line.Cut
+	case wire.Log:
+		if m.Nearly != "" && !c.warned {
+			c.warned = true
+			c.refusals.add("kept a line as log that is nearly a message: " + m.Nearly)
+		}
 	}
 	return false
 }

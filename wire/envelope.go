@@ -114,9 +114,13 @@ func invalid(pointer, message string) *Error {
 }
 
 func unknownType(kind string) *Error {
+	message := fmt.Sprintf("there is no message type %q", kind)
+	if meant := meantType(kind); meant != "" {
+		message += fmt.Sprintf(": did you mean %q?", meant)
+	}
 	return &Error{
 		Code:    CodeUnknownType,
-		Message: fmt.Sprintf("there is no message type %q", kind),
+		Message: message,
 		Details: map[string]any{"type": kind},
 	}
 }

@@ -6,8 +6,9 @@ package wire
 type Message interface{ message() }
 
 // Log is a line for people. Why says what kept it from being a message, if it
-// looked like one.
-type Log struct{ Why string }
+// looked like one. Nearly says why it is none, if whoever wrote it probably thinks
+// that it is one.
+type Log struct{ Why, Nearly string }
 
 // Request asks for an operation and is answered exactly once.
 type Request struct {

@@ -64,7 +64,7 @@ func (r *Reader) Parse(line []byte) Message {
 		if why == "" && isBatch(line) {
 			why = "several calls stand in it: say one a line"
 		}
-		return Log{Why: why}
+		return asLog(why, nearly(line))
 	}
 	r.room = members
 	k := r.note(members)
@@ -99,7 +99,15 @@ func (r *Reader) Parse(line []byte) Message {
 	case typed && k.id != nil:
 		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: unknownType(kind)}
 	}
-	return Log{}
+	return asLog("", k.nearly(kind, typed))
+}
+
+// asLog costs nothing for lines that have nothing of a message.
+func asLog(why, nearly string) Message {
+	if why == "" && nearly == "" {
+		return Log{}
+	}
+	return Log{Why: why, Nearly: nearly}
 }
 
 // ambiguous judges a line in which a key stands twice. It is log, but for a

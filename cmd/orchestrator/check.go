@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/checkup"
 	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
 
@@ -83,6 +85,9 @@ func (a *app) check(command []string, f *checkFlags) error {
 	if c.terms.Role == "" {
 		c.terms.Role = wire.RoleWorker
 	}
+	if command[0] == "" {
+		return misused("The program to check has no name", "Write: orchestrator check -- CMD…")
+	}
 	if c.terms.Wait <= 0 || c.terms.Grace <= 0 {
 		return misused("--wait and --grace want some time", "Write: orchestrator check --wait 10s --grace 5s -- CMD…")
 	}
@@ -142,11 +147,8 @@ func (c *checking) first(ctx context.Context) (*trial, checkup.Findings, error) 
 	if failed := t.end(ctx); err == nil {
 		err = failed
 	}
-	if refused := t.run.Refused; refused != nil {
-		return nil, nil, &failure{
-			exit: refused.Exit, code: codeFailed, message: "Cannot run " + c.command[0] + ": " + refused.Text,
-			because: []string{"Nothing was checked."}, hint: c.likely(refused.Exit),
-		}
+	if t.run.Refused != nil {
+		return nil, nil, c.notStarted(t.run.Refused)
 	}
 	if err != nil || ctx.Err() != nil {
 		return nil, nil, err
@@ -156,16 +158,73 @@ func (c *checking) first(ctx context.Context) (*trial, checkup.Findings, error) 
 	return t, found, nil
 }
 
-// likely is what the program may be called that was not found.
-func (c *checking) likely(exit int) string {
-	word := c.command[0]
-	if exit != 127 || strings.Contains(word, "/") {
+// notStarted is why nothing was checked.
+func (c *checking) notStarted(refused *checkup.Refused) *failure {
+	f := &failure{
+		exit: refused.Exit, code: codeFailed, message: "Cannot run " + c.command[0] + ": " + refused.Text,
+		because: []string{"Nothing was checked."},
+	}
+	if refused.Exit != exitNoProgram {
+		return f
+	}
+	if len(c.command) == 1 && strings.ContainsAny(c.command[0], " \t") {
+		f.message = "Cannot run " + c.command[0] + ": program not found: it is one word, and each word of a command stands for itself"
+	}
+	if line := c.likely(); line != "" {
+		f.hint = "Did you mean:  orchestrator check -- " + line
+	}
+	return f
+}
+
+// likely is the command that may have been meant by one that was not found: a line for a
+// shell, an agent's, a file in this folder, or a program with nearly that name.
+func (c *checking) likely() string {
+	word, rest := c.command[0], c.command[1:]
+	switch {
+	case len(rest) == 0 && strings.ContainsAny(word, "|&;<>$`()"):
+		return "sh -c " + shellWord(word)
+	case len(rest) == 0 && strings.ContainsAny(word, " \t"):
+		return word
+	case strings.Contains(word, "/") || strings.HasPrefix(word, "-"):
 		return ""
 	}
+	if command := c.app.commandOf(word); command != nil {
+		return quotedLine(command)
+	}
+	if info, err := os.Stat(c.app.path(word)); err == nil && info.Mode().IsRegular() {
+		return quotedLine(append([]string{"./" + word}, rest...))
+	}
 	if name := nearest(word, c.app.programs()); name != "" {
-		return "Did you mean " + name + "?  orchestrator check -- " + strings.Join(append([]string{name}, c.command[1:]...), " ")
+		return quotedLine(append([]string{name}, rest...))
 	}
 	return ""
+}
+
+// commandOf is how an agent of the file is started; nil when there is none of that name.
+func (a *app) commandOf(name string) []string {
+	file, err := config.Find(a.dir, a.flags.config, a.environ)
+	if err != nil {
+		return nil
+	}
+	c, _ := config.Load(file, a.options())
+	if c == nil {
+		return nil
+	}
+	for i := range c.Agents {
+		if agent := &c.Agents[i]; agent.Name == name || agent.Block == name {
+			return agent.Command
+		}
+	}
+	return nil
+}
+
+// quotedLine is a command that can be pasted into a shell.
+func quotedLine(command []string) string {
+	words := make([]string, len(command))
+	for i, word := range command {
+		words[i] = shellWord(word)
+	}
+	return strings.Join(words, " ")
 }
 
 // report prints what was found.

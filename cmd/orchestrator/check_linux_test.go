@@ -305,21 +305,33 @@ func TestCheckFull(t *testing.T) {
 }
 
 // Ctrl-C in the middle of a check leaves nothing behind.
+// A closed terminal ends it like Ctrl-C.
 func TestCheckInterrupted(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "").ship()
-	s.write("agent.sh", "trap '' TERM INT; setsid sleep 600 & : >here; while :; do sleep 600; done")
-	s.start(exec.Command(s.program, "check", "--wait", "10m", "--grace", "10m", "--", "sh", "agent.sh"))
-	waitForThat(t, "the agent to run", func() bool {
-		_, err := os.Stat(s.path("here"))
-		return err == nil
-	})
-	s.signal(syscall.SIGINT)
-	require.Equal(t, exitInterrupted, s.await())
-	require.Empty(t, s.processes(), "left running")
-	left, err := os.ReadDir(s.dir)
-	require.NoError(t, err)
-	for _, entry := range left {
-		require.NotContains(t, entry.Name(), "orchestrator-check-")
+	for name, c := range map[string]struct {
+		signal syscall.Signal
+		exit   int
+	}{
+		"Ctrl-C":          {syscall.SIGINT, exitInterrupted},
+		"closed terminal": {syscall.SIGHUP, exitHungUp},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "").ship()
+			s.write("agent.sh", "trap '' TERM INT; setsid sleep 600 & : >here; while :; do sleep 600; done")
+			s.start(exec.Command("env", "--default-signal=HUP", s.program, "check", "--wait", "10m", "--grace", "10m", "--", "sh", "agent.sh"))
+			waitForThat(t, "the agent to run", func() bool {
+				_, err := os.Stat(s.path("here"))
+				return err == nil
+			})
+			s.signal(c.signal)
+			require.Equal(t, c.exit, s.await())
+			require.Empty(t, s.processes(), "left running")
+			left, err := os.ReadDir(s.dir)
+			require.NoError(t, err)
+			for _, entry := range left {
+				require.NotContains(t, entry.Name(), "orchestrator-check-")
+			}
+		})
 	}
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -199,10 +199,42 @@ func (a *app) endedEarly(state *os.ProcessState, logName string, start int64) er
 	}
 	words := "It said nothing."
 	if text, err := os.ReadFile(logName); err == nil && int64(len(text)) > start {
-		lines := bytes.Split(bytes.TrimSpace(text[start:]), []byte("\n"))
-		words = string(bytes.Join(lines[max(0, len(lines)-20):], []byte("\n")))
+		lines := strings.Split(strings.TrimSpace(string(text[start:])), "\n")
+		if f := refusalIn(lines, code); f != nil {
+			return f
+		}
+		words = strings.Join(lines[max(0, len(lines)-20):], "\n")
 	} else if errors.Is(err, os.ErrNotExist) {
 		words = "Its log is gone."
 	}
 	return &failure{exit: code, code: codeFailed, message: "The orchestrator ended before it was up", because: []string{words}}
+}
+
+// refusalIn is the failure that the program in the background ended with, read from
+// what it said; nil where it ended otherwise.
+func refusalIn(lines []string, exit int) *failure {
+	if r, err := decode[wire.Refusal]([]byte(lines[len(lines)-1])); err == nil && r.Error != nil {
+		return &failure{exit: exit, code: r.Error.Code, message: r.Error.Message, details: r.Error.Details, hint: r.Error.Hint}
+	}
+	i := len(lines) - 1
+	for i > 0 && strings.HasPrefix(lines[i], "  ") {
+		i--
+	}
+	message, found := strings.CutPrefix(lines[i], "Error: ")
+	if !found {
+		return nil
+	}
+	f := &failure{exit: exit, code: codeFailed, message: message}
+	for _, line := range lines[i+1:] {
+		reason, begins := strings.CutPrefix(line, "  = ")
+		switch n := len(f.because); {
+		case begins:
+			f.because = append(f.because, reason)
+		case n > 0:
+			f.because[n-1] += "\n" + strings.TrimSpace(line)
+		default:
+			f.message += "\n" + strings.TrimSpace(line)
+		}
+	}
+	return f
 }

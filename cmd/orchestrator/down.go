@@ -108,7 +108,7 @@ func (a *app) afterDown(ctx context.Context, d *door, said bool) error {
 // stillStopping adds to an error that giving up waiting does not undo the stop.
 func (a *app) stillStopping(err error) error {
 	f, ok := errors.AsType[*failure](err)
-	if !ok || f.exit != exitTimeout && f.exit != exitInterrupted && f.exit != exitTerminated {
+	if !ok || f.exit != exitTimeout && f.exit != exitInterrupted && f.exit != exitTerminated && f.exit != exitHungUp {
 		return err
 	}
 	f.hint = "It goes on stopping. Look: orchestrator status     Kill it: orchestrator down --force"

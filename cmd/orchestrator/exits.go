@@ -13,6 +13,7 @@ const (
 	exitTimeout     = 124 // as timeout(1) says it
 	exitBug         = 125 // ours
 	exitNoProgram   = 127 // as shells say it, of the command of run
+	exitHungUp      = 129 // 128 + SIGHUP: the terminal was closed
 	exitInterrupted = 130 // 128 + SIGINT, as shells say it
 	exitBrokenPipe  = 141 // 128 + SIGPIPE: nobody reads the answer
 	exitTerminated  = 143 // 128 + SIGTERM

@@ -84,24 +84,40 @@ func (a *app) initialize(dir string, lang language, force bool) error {
 		return err
 	}
 	root := a.path(dir)
-	if !force {
-		for _, file := range files {
-			if _, err := os.Lstat(filepath.Join(root, file.File)); err == nil {
-				return &failure{
-					exit: exitConflict, code: wire.CodeConflict,
-					message: filepath.Join(dir, file.File) + " already exists",
-					because: []string{"Nothing was written."},
-					hint:    "Run what is there: " + strings.Join(nextSteps(dir, "orchestrator up -d"), " && ") + "     Overwrite it: " + overwriting(dir, lang),
-				}
-			}
+	for _, file := range files {
+		if _, err := os.Lstat(filepath.Join(root, file.File)); err == nil && !force {
+			return alreadyThere(dir, root, file.File, lang)
 		}
 	}
+	var made []string
 	for _, file := range files {
-		if err := writeNew(filepath.Join(root, file.File), file.text); err != nil {
-			return &failure{exit: exitNo, code: codeFailed, message: "Cannot write " + filepath.Join(dir, file.File), because: []string{rootOf(err)}}
+		more, err := writeNew(filepath.Join(root, file.File), file.text)
+		made = append(made, more...)
+		if err != nil {
+			f := &failure{exit: exitNo, code: codeFailed, message: "Cannot write " + filepath.Join(dir, file.File), because: []string{rootOf(err)}}
+			if !force {
+				unmake(made)
+				f.because = append(f.because, "Nothing was written.")
+			}
+			return f
 		}
 	}
 	return a.showCreated(dir, lang, files)
+}
+
+// alreadyThere refuses to overwrite a file. What is there can be run where there is a
+// file of a team.
+func alreadyThere(dir, root, file string, lang language) *failure {
+	hint := "Overwrite it: " + overwriting(dir, lang)
+	if _, err := os.Stat(filepath.Join(root, "orchestrator.hcl")); err == nil {
+		hint = "Run what is there: " + strings.Join(nextSteps(dir, "orchestrator up -d"), " && ") + "     " + hint
+	}
+	return &failure{
+		exit: exitConflict, code: wire.CodeConflict,
+		message: filepath.Join(dir, file) + " already exists",
+		because: []string{"Nothing was written."},
+		hint:    hint,
+	}
 }
 
 // overwriting is the command that writes what is there already.
@@ -143,11 +159,33 @@ func starter(lang string) ([]createdFile, error) {
 	return files, nil
 }
 
-func writeNew(file string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		return err
+// writeNew writes a file and the folders above it, and says which of them were not
+// there, also when it fails.
+func writeNew(file string, text []byte) (made []string, err error) {
+	for dir := filepath.Dir(file); !exists(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		made = append(made, dir)
 	}
-	return os.WriteFile(file, text, 0o666)
+	slices.Reverse(made)
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return made, err
+	}
+	if !exists(file) {
+		made = append(made, file)
+	}
+	return made, os.WriteFile(file, text, 0o666)
+}
+
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
+}
+
+// unmake removes what was made, the last first. A folder that has got something in it
+// meanwhile stays.
+func unmake(made []string) {
+	for _, name := range slices.Backward(made) {
+		_ = os.Remove(name)
+	}
 }
 
 func (a *app) showCreated(dir string, lang language, files []createdFile) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"orchestrator/supervisor/config"
 )
@@ -25,6 +26,9 @@ func (a *app) invalid(problems config.Problems, consequence string) error {
 // showProblems prints mistakes on stderr, ends the sentence of their number
 // with what follows from them, and answers with the exit code.
 func (a *app) showProblems(problems config.Problems, consequence string, exit int) error {
+	if a.flags.verbose {
+		problems = withCodes(problems)
+	}
 	if err := problems.Render(a.stderr, bool(a.paint(a.stderr))); err != nil {
 		return err
 	}
@@ -36,4 +40,13 @@ func (a *app) showProblems(problems config.Problems, consequence string, exit in
 		return nil
 	}
 	return answered(exit)
+}
+
+// withCodes adds to each mistake how to ask what it means.
+func withCodes(problems config.Problems) config.Problems {
+	told := slices.Clone(problems)
+	for i := range told {
+		told[i].Hint += "\nWhat it means: orchestrator help " + told[i].Code
+	}
+	return told
 }

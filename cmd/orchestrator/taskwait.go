@@ -256,7 +256,7 @@ func (v *vigil) explained(err error) error {
 		return err
 	}
 	switch f.exit {
-	case exitTimeout, exitInterrupted, exitTerminated:
+	case exitTimeout, exitInterrupted, exitTerminated, exitHungUp:
 		f.hint = "Nothing was stopped. Wait again: orchestrator task wait " + shortIDs(v.open())
 	case exitNotRunning:
 	default:

@@ -22,12 +22,16 @@ func (i *interrupted) Error() string { return "Stopped by " + i.signal.String() 
 var errTimeout = errors.New("the time ran out")
 
 // begin returns the context of a verb that speaks to an orchestrator: it ends
-// at the first Ctrl-C or SIGTERM and when --timeout is over. A second signal
-// kills the program, as without us. The goroutine it starts ends with stop.
+// at the first Ctrl-C or SIGTERM, when its terminal is closed, and when --timeout is
+// over. A second signal kills the program, as without us. The goroutine it starts ends
+// with stop.
 func (a *app) begin() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		select {
 		case s := <-signals:
@@ -55,8 +59,11 @@ func (a *app) ended(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if by, ok := errors.AsType[*interrupted](cause); ok {
 		exit := exitInterrupted
-		if by.signal == syscall.SIGTERM {
+		switch by.signal {
+		case syscall.SIGTERM:
 			exit = exitTerminated
+		case syscall.SIGHUP:
+			exit = exitHungUp
 		}
 		return &failure{exit: exit, code: codeStopped, message: by.Error()}
 	}

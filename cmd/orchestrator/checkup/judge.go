@@ -125,7 +125,8 @@ func (f *Findings) works(r *Run, task string, terms Terms) {
 	case t.State == wire.EventTaskDone:
 		f.ok("task", "does a task that it is given")
 	case t.State == wire.EventTaskFailed:
-		f.ok("task", "answers a task that it is given: it fails it")
+		_, why, _ := strings.Cut(t.Text, " failed: ")
+		f.ok("task", "answers a task that it is given: it fails it (%s)", plain.OneLine(why))
 	case t.State == wire.EventTaskHelp:
 		f.ok("task", "answers a task that it is given: it wants a person")
 	case r.Working:
@@ -189,7 +190,7 @@ func (f *Findings) stops(r *Run, terms Terms) {
 	case !gone, killed && took >= terms.Grace:
 		f.add(Fail, "stop", loop+"; or end at SIGTERM", "ignores the end of its stdin and SIGTERM: it had to be killed")
 	case ignored && (r.Deaf != "" || r.Unread > 0):
-		f.add(Warn, "stop", `Read stdin and end with it; or give it none, and it is ended by a signal at once: stdin = "null"`,
+		f.add(Warn, "stop", `Read stdin and end with it; or give it none, and it is ended by a signal at once: stdin = "null". If it only takes long to start: check --wait 1m`,
 			"never reads its stdin, so it does not hear its end: SIGTERM ended it after %s", grace)
 	case ignored:
 		f.add(Fail, "stop", loop, "ignores the end of its stdin: still running %s after it, and ended by SIGTERM", grace)
