@@ -182,7 +182,7 @@ func (c *checking) likely() string {
 	word, rest := c.command[0], c.command[1:]
 	switch {
 	case len(rest) == 0 && strings.ContainsAny(word, "|&;<>$`()"):
-		return "sh -c " + shellWord(word)
+		return "sh -c " + plain.Word(word)
 	case len(rest) == 0 && strings.ContainsAny(word, " \t"):
 		return word
 	case strings.Contains(word, "/") || strings.HasPrefix(word, "-"):
@@ -222,7 +222,7 @@ func (a *app) commandOf(name string) []string {
 func quotedLine(command []string) string {
 	words := make([]string, len(command))
 	for i, word := range command {
-		words[i] = shellWord(word)
+		words[i] = plain.Word(word)
 	}
 	return strings.Join(words, " ")
 }
