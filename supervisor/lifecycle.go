@@ -361,6 +361,8 @@ func (s *Supervisor) checkIdle() {
 		text := "all tasks have ended"
 		if _, open := s.Left(0); open > 0 {
 			text = "no task can be done any more"
+		} else if !s.tally.some() {
+			text = "nobody is left who would give tasks"
 		}
 		s.event(nil, wire.Event{Kind: wire.EventIdle, Text: text})
 		s.stop(text)

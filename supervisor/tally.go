@@ -68,10 +68,10 @@ func (y *tally) allDone() bool {
 	return y.undone == 0
 }
 
-// workDone says whether all work has ended: there was some, none is open that could
-// still be done, nobody asks, and the agents that still run only wait for more.
+// workDone says whether all work has ended: there was some, or nobody is left who
+// would bring any, none is open that could still be done, nobody asks, and the agents that still run only wait for more.
 func (s *Supervisor) workDone() bool {
-	if !s.options.ExitWhenIdle || !s.tally.some() {
+	if !s.options.ExitWhenIdle || !s.tally.some() && !s.planless() {
 		return false
 	}
 	open := 0
@@ -88,6 +88,35 @@ func (s *Supervisor) workDone() bool {
 		}
 	}
 	return true
+}
+
+// planless says whether there were agents that give tasks, as planners and the
+// architects of sessions do, all of them have ended for good, and one gave up. Where
+// all ended well, they may have said by other means what there is to do.
+func (s *Supervisor) planless() bool {
+	lost := false
+	for _, a := range s.order {
+		if a.Role != wire.RolePlanner && !s.designs(a.Name) {
+			continue
+		}
+		if a.wanted || a.state != wire.StateFailed && a.state != wire.StateExited {
+			return false
+		}
+		lost = lost || a.state == wire.StateFailed
+	}
+	return lost
+}
+
+// designs says whether an agent is the architect of a session of the configuration.
+func (s *Supervisor) designs(agent string) bool {
+	for i := range s.sessions {
+		for _, m := range s.sessions[i].Members {
+			if m.AgentID == agent && m.AgentType == wire.AgentArchitect {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // undone says whether a task of this life was not done.

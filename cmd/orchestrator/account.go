@@ -45,6 +45,7 @@ type job struct {
 type deeds struct {
 	done, failed      int
 	approved, changes int
+	rejected          int
 	crashes, returned int
 	gaveUp            bool
 	holds             int // tasks that it works on now
@@ -107,6 +108,8 @@ func (y *account) agent(e *wire.Event) {
 		case err != nil || decided.Verdict == "":
 		case decided.Verdict == wire.VerdictApproved:
 			y.of(e.Agent).approved++
+		case decided.Verdict == wire.VerdictRejected:
+			y.of(e.Agent).rejected++
 		default:
 			y.of(e.Agent).changes++
 		}
@@ -228,7 +231,7 @@ func (y *account) busiest() []string {
 
 // weight is how much there is to tell of an agent.
 func (d *deeds) weight() int {
-	n := d.done + d.failed + d.approved + d.changes + d.crashes + d.returned
+	n := d.done + d.failed + d.approved + d.changes + d.rejected + d.crashes + d.returned
 	if d.gaveUp {
 		n++
 	}

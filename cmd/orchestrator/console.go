@@ -47,6 +47,7 @@ func (a *app) console(t *team, f upFlags) *console {
 	}
 	c.out = outlet{
 		to:   a.stdout,
+		tty:  c.tty,
 		note: c.note,
 		trouble: func(err error) {
 			t.log.Warn("cannot write to stdout: lines are counted until it works again", "error", err)

@@ -26,6 +26,7 @@ type heeding struct {
 	hurry  chan struct{} // closed by the second signal
 	group  sync.WaitGroup
 	forced int // the exit code after a second signal, or a timeout
+	hangs  *hangups
 }
 
 // heed starts to listen for signals; its goroutine ends with end.
@@ -41,14 +42,23 @@ func (a *app) heed(t *team) *heeding {
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
 	notify(a.env("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
+	hungUp := make(chan struct{})
+	if h.hangs = a.hangups(); h.hangs != nil {
+		h.group.Go(func() {
+			if h.hangs.watch() {
+				close(hungUp)
+			}
+			_ = h.hangs.wake[0].Close()
+		})
+	}
 	h.group.Go(func() {
 		defer signal.Stop(signals)
-		h.listen(a, t, signals)
+		h.listen(a, t, signals, hungUp)
 	})
 	return h
 }
 
-func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
+func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal, hungUp <-chan struct{}) {
 	var timeout <-chan time.Time
 	if limit := a.flags.timeout.Duration; limit > 0 {
 		timeout = time.After(limit)
@@ -62,20 +72,24 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
 			h.forced = exitTimeout
 			h.cancel(errors.New("the time given by --timeout is over"))
 			notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
+		case <-hungUp:
+			hungUp = nil
+			h.leave(a, t, "its terminal was hung up")
 		case s := <-signals:
 			switch s {
 			case syscall.SIGHUP:
+				if h.hangs.happened() { // nobody asks for a reload by that
+					hungUp = nil
+					h.leave(a, t, "its terminal was hung up")
+					continue
+				}
 				h.group.Go(func() { a.reloadBySignal(h.ctx, t) })
 			case syscall.SIGUSR1:
 				t.report(h.ctx)
 			case syscall.SIGUSR2: // log files are turned by their size
 			default:
 				if stops++; stops == 1 {
-					// Whatever holds this program up by then, such as a screen that
-					// takes nothing, the agents have been ended.
-					time.AfterFunc(t.shutdown+lateEnd, func() { a.leave(exitNo) })
-					h.cancel(errors.New(unix.SignalName(s.(syscall.Signal))))
-					notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
+					h.leave(a, t, unix.SignalName(s.(syscall.Signal)))
 					continue
 				}
 				if stops == 2 {
@@ -88,6 +102,15 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal) {
 			}
 		}
 	}
+}
+
+// leave begins the ordered stop.
+func (h *heeding) leave(a *app, t *team, why string) {
+	// Whatever holds this program up by then, such as a screen that takes nothing, the
+	// agents have been ended.
+	time.AfterFunc(t.shutdown+lateEnd, func() { a.leave(exitNo) })
+	h.cancel(errors.New(why))
+	notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
 }
 
 const (
@@ -132,6 +155,7 @@ func (h *heeding) awaitReader(shown <-chan struct{}) bool {
 // end; 0 if it was not.
 func (h *heeding) end() int {
 	close(h.quit)
+	h.hangs.close()
 	h.group.Wait()
 	h.cancel(nil)
 	return h.forced

@@ -164,6 +164,30 @@ func TestLiveAnswers(t *testing.T) {
 	require.Contains(t, text, "1 question: 1 answered. ")
 }
 
+// What is typed for a question that somebody else has answered is not for the next.
+func TestLiveAnswersTheOneThatIsMeant(t *testing.T) {
+	t.Parallel()
+	asker := `
+agent "%s" {
+  command = ["` + fixture(t, "asker") + `", "Which one?"]
+  restart {
+    policy = "never"
+  }
+}
+`
+	w := inTerminal(t, fmt.Sprintf(asker, "first")+fmt.Sprintf(asker, "second"), "exec $UP", 100, 24)
+	w.until("> answer here: q1 ANSWER")
+	w.types("q1 one" + screen.Enter)
+	w.until("the answer is one")
+	w.types("q1 two" + screen.Enter)
+	w.until(`q1 is not open any more: "two" goes nowhere.`)
+	w.matches(`^\?  q2 `)
+	w.types("q" + screen.Enter)
+	w.until("the answer is q")
+	w.types(screen.CtrlC)
+	w.ends(exitOK)
+}
+
 // Nobody answers: that is told too.
 func TestLiveNobodyAnswers(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,7 @@ type outlet struct {
 	bytes.Buffer // whole lines, until they are flushed
 
 	to      io.Writer
+	tty     bool                       // to was a terminal: one that is hung up is none any more
 	note    func(missing int64) []byte // a line that says that lines are missing
 	trouble func(error)                // hears of the first write that fails
 	gone    func()                     // is called when nobody reads any more
@@ -98,7 +99,7 @@ func (o *outlet) write(text []byte) (lines int64, err error) {
 }
 
 func (o *outlet) failed(err error, lines int64) {
-	if nobodyReads(err, isTerminal(o.to)) {
+	if nobodyReads(err, o.tty) {
 		o.over = true
 		o.gone()
 		return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -125,6 +126,10 @@ func (r *respondent) take(ctx context.Context, typed <-chan string) {
 	}
 }
 
+// questionID is what the ids of questions look like.
+var questionID = regexp.MustCompile(`^q[0-9]+$`)
+
+// heard takes a line for the question that it names; without a name for the only one.
 func (r *respondent) heard(ctx context.Context, line string) {
 	questions, err := r.open(ctx)
 	if err != nil {
@@ -137,10 +142,12 @@ func (r *respondent) heard(ctx context.Context, line string) {
 			return
 		}
 	}
-	switch len(questions) {
-	case 0:
+	switch {
+	case questionID.MatchString(first) && rest != "": // not meant for another one
+		r.app.talk("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
+	case len(questions) == 0:
 		r.app.talk("Nobody asks anything: %q goes nowhere.", wire.Visible(line))
-	case 1:
+	case len(questions) == 1:
 		r.answer(ctx, questions[0], chosen(questions[0], line))
 	default:
 		r.app.talk("%d questions are open. Say which one you answer: %s %s", len(questions), questions[0].ID, wire.Visible(line))

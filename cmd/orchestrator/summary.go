@@ -76,7 +76,7 @@ func (d *deeds) count() string {
 	if n := d.done + d.failed; n > 0 {
 		parts = append(parts, plain.Count(n, "task"))
 	}
-	if n := d.approved + d.changes; n > 0 {
+	if n := d.approved + d.changes + d.rejected; n > 0 {
 		parts = append(parts, plain.Count(n, "review"))
 	}
 	return strings.Join(parts, ", ")
@@ -85,6 +85,9 @@ func (d *deeds) count() string {
 func (d *deeds) remarks() (said []string) {
 	if d.changes > 0 {
 		said = append(said, fmt.Sprintf("%d asked for changes", d.changes))
+	}
+	if d.rejected > 0 {
+		said = append(said, fmt.Sprintf("%d rejected", d.rejected))
 	}
 	if d.approved > 0 {
 		said = append(said, fmt.Sprintf("%d approved", d.approved))
@@ -133,7 +136,7 @@ func (y *account) unfinished(p paint) string {
 	case y.task != "" && len(y.wrong) > 0:
 		about, _, _ = strings.Cut(y.wrong[0], " ")
 	}
-	if about != "" {
+	if about != "" && y.team.config.Store.Kind != "memory" { // there it is gone
 		fmt.Fprintf(&b, "  Why, once it is up again: orchestrator why %s\n", wire.Visible(about))
 	}
 	return b.String()

@@ -39,9 +39,9 @@ func (a *app) upCommand() *cobra.Command {
 shows what they say until you stop it. Named agents start alone, with what they
 depend on. Nothing is started when anything in the file is wrong.
 
-Ctrl-C (or SIGTERM) stops everything in order; a second one kills. SIGHUP reads
-the file again, as "orchestrator reload" does. The exit code is 0 after an
-ordered stop, 130 or 143 when it had to be forced.
+Ctrl-C (or SIGTERM) stops everything in order; a second one kills. The end of its
+terminal is a first one; else SIGHUP reads the file again, as "orchestrator reload" does. The
+exit code is 0 after an ordered stop, 130 or 143 when it had to be forced.
 
 In a terminal the last rows show what is being done and what waits. The questions
 of agents are shown there, and answered by typing: the question's id and the

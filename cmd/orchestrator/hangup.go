@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// hangups are the terminals that this program was started in. When one is hung up,
+// nobody sees or says anything any more: its window was closed, or its connection
+// has ended.
+type hangups struct {
+	terminals []unix.PollFd
+	wake      [2]*os.File // the end of the second one ends watch
+}
+
+// hangups finds the terminals among stdin and stdout; nil where there is none.
+func (a *app) hangups() *hangups {
+	g := new(hangups)
+	for _, stream := range []any{a.stdin, a.stdout} {
+		if file, ok := stream.(*os.File); ok && isTerminal(file) {
+			g.terminals = append(g.terminals, unix.PollFd{Fd: int32(file.Fd())})
+		}
+	}
+	var err error
+	if len(g.terminals) == 0 {
+		return nil
+	}
+	if g.wake[0], g.wake[1], err = os.Pipe(); err != nil {
+		return nil
+	}
+	return g
+}
+
+// happened says whether one is hung up now.
+func (g *hangups) happened() bool {
+	if g == nil {
+		return false
+	}
+	now := append([]unix.PollFd(nil), g.terminals...)
+	n, err := unix.Poll(now, 0)
+	return err == nil && n > 0 && hungUp(now)
+}
+
+// watch waits until one is hung up, which is what it says, or until close. It asks
+// for nothing else of a terminal: what is typed is for others.
+func (g *hangups) watch() bool {
+	of := append([]unix.PollFd{{Fd: int32(g.wake[0].Fd()), Events: unix.POLLIN}}, g.terminals...)
+	for {
+		_, err := unix.Poll(of, -1)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil || of[0].Revents != 0:
+			return false
+		default: // systems that cannot wait for terminals say so here
+			return hungUp(of[1:])
+		}
+	}
+}
+
+func hungUp(terminals []unix.PollFd) bool {
+	for i := range terminals {
+		if terminals[i].Revents&unix.POLLHUP != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *hangups) close() {
+	if g != nil {
+		_ = g.wake[1].Close()
+	}
+}

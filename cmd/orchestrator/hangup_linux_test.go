@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+)
+
+// Who closes the window of a team means its end: everything is stopped in order,
+// also where nothing is written that could fail, and where there are no rows.
+func TestHangUp(t *testing.T) {
+	t.Parallel()
+	agent := `
+agent "tidy" {
+  command = ["sh", "-c", "trap 'echo yes >tidied; exit 0' TERM; %s echo >ready; while :; do sleep 0.1; done"]
+}
+`
+	for name, test := range map[string]struct{ talk, streams, terminal string }{
+		"silent":  {"", "", "xterm"},
+		"talking": {"(while echo blah; do sleep 0.1; done) &", "", "xterm"},
+		"no rows": {"", "", "dumb"},
+		"no keys": {"", "</dev/null", "xterm"},
+		"no text": {"", ">out 2>&1", "xterm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, quick+fmt.Sprintf(agent, test.talk)).ship()
+			ctx, enough := context.WithTimeout(t.Context(), time.Minute)
+			defer enough()
+			up := exec.CommandContext(ctx, "sh", "-c", "exec $UP --state-dir $STATE "+test.streams)
+			up.Dir = s.dir
+			up.Env = append(s.environ(), "TERM="+test.terminal, "UP="+s.program+" up", "STATE="+s.state())
+			terminal, err := pty.Start(up)
+			require.NoError(t, err)
+			waitForThat(t, "the agent runs", func() bool {
+				_, err := os.Stat(s.path("ready"))
+				return err == nil
+			})
+			require.NoError(t, terminal.Close())
+			require.NoError(t, up.Wait())
+			require.FileExists(t, s.path("tidied"), "the agent was told to end")
+		})
+	}
+}
