@@ -67,8 +67,9 @@ func (p *panorama) close() {
 		return
 	}
 	p.cancel()
-	p.region.Close()
+	taken := p.region.Close()
 	if p.beside != nil {
+		p.beside.lost.Store(!taken)
 		p.beside.region.Store(nil)
 	}
 	p.group.Wait()
@@ -117,9 +118,13 @@ func (p *panorama) show(v vista) {
 type beside struct {
 	*os.File
 	region atomic.Pointer[live.Region]
+	lost   atomic.Bool // the terminal takes nothing, and whoever writes would wait for ever
 }
 
 func (b *beside) Write(text []byte) (int, error) {
+	if b.lost.Load() {
+		return len(text), nil
+	}
 	if region := b.region.Load(); region != nil {
 		return region.Write(text)
 	}

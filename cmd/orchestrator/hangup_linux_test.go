@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,4 +48,30 @@ agent "tidy" {
 			require.FileExists(t, s.path("tidied"), "the agent was told to end")
 		})
 	}
+}
+
+// A terminal that is open and takes nothing, such as one that was stopped with Ctrl-S,
+// does not keep a team from its end.
+func TestTerminalTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "chatty" {
+  command = ["sh", "-c", "trap 'echo yes >tidied; exit 0' TERM; head -c 200000 /dev/zero | tr '\\0' 'x' | fold -w 60; echo >ready; while :; do sleep 0.1; done"]
+  stdin   = "null"
+}
+`).ship()
+	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
+	defer enough()
+	up := exec.CommandContext(ctx, s.program, "up", "--state-dir", s.state())
+	up.Dir, up.Env = s.dir, append(s.environ(), "TERM=xterm")
+	terminal, err := pty.StartWithSize(up, &pty.Winsize{Cols: 80, Rows: 24})
+	require.NoError(t, err)
+	defer terminal.Close()
+	waitForThat(t, "there is more than it takes", func() bool {
+		_, err := os.Stat(s.path("ready"))
+		return err == nil
+	})
+	require.NoError(t, up.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, up.Wait())
+	require.FileExists(t, s.path("tidied"), "the agent was told to end")
 }

@@ -141,6 +141,7 @@ func (a *app) work(t *team, f upFlags) error {
 	a.respond(responding, t, f.scripted, show.panorama)
 	err := t.super.Run(signals.ctx)
 	if !signals.await(shown) {
+		show.panorama.close() // what else there is to say may have no place any more
 		t.log.Warn("the last lines are not shown: nobody takes them")
 	}
 	forced := signals.end()

@@ -321,7 +321,7 @@ func TestWatchEnds(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	code, err = terminal.Wait(ctx)
 	require.NoError(t, err)
-	require.Equal(t, exitOK, code)
+	require.Equal(t, exitHungUp, code)
 	require.Contains(t, terminal.Written(), "\x1b[?1049l")
 
 	_, stderr, code := h.call("watch")

@@ -91,10 +91,13 @@ func (e *editor) sign(b byte) {
 
 // shown is the end of the line, as far as there is room for it.
 func (e *editor) shown(size int) string {
-	text := string(e.line)
-	for plain.Width(text) > size {
-		_, first := utf8.DecodeRuneInString(text)
-		text = text[first:]
+	first := len(e.line)
+	for first > 0 {
+		sign, n := utf8.DecodeLastRune(e.line[:first])
+		if size -= plain.Width(string(sign)); size < 0 {
+			break
+		}
+		first -= n
 	}
-	return text
+	return string(e.line[first:])
 }

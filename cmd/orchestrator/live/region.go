@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,17 +49,18 @@ type Region struct {
 	dirty   chan struct{}
 	signals chan os.Signal
 	quit    chan struct{}
+	picture atomic.Pointer[Picture]
 	wake    [2]*os.File // written to by Close, for who waits for a key
 	group   sync.WaitGroup
 	once    sync.Once
+	closed  bool // by once
 
-	mu      sync.Mutex
-	canvas  canvas
-	picture Picture
-	edit    editor
-	drawn   time.Time
-	over    bool
-	buffer  []byte
+	mu     sync.Mutex
+	canvas canvas
+	edit   editor
+	drawn  time.Time
+	over   bool
+	buffer []byte
 }
 
 // Open begins to keep the bottom of a terminal. The goroutines that it starts end
@@ -72,6 +74,7 @@ func Open(in, out *os.File) (*Region, error) {
 	if r.wake[0], r.wake[1], err = os.Pipe(); err != nil {
 		return nil, err
 	}
+	r.picture.Store(new(Picture))
 	signal.Notify(r.signals, unix.SIGWINCH, unix.SIGCONT)
 	r.mode.take()
 	r.group.Go(func() { r.guarded(r.keep) })
@@ -97,11 +100,10 @@ func (r *Region) Fd() uintptr { return r.out.Fd() }
 // Typed gives the lines that a person types. It is closed by Close.
 func (r *Region) Typed() <-chan string { return r.typed }
 
-// Show changes the picture. It does not wait for it to be drawn.
+// Show changes the picture. It does not wait for it to be drawn, nor for a terminal that
+// takes nothing.
 func (r *Region) Show(p Picture) {
-	r.mu.Lock()
-	r.picture = p
-	r.mu.Unlock()
+	r.picture.Store(&p)
 	select {
 	case r.dirty <- struct{}{}:
 	default:
@@ -163,6 +165,7 @@ func (r *Region) flush(b []byte) (int, error) {
 // compose makes the rows for the terminal as it is now.
 func (r *Region) compose() frame {
 	f := frame{caret: -1}
+	picture := r.picture.Load()
 	if r.over {
 		return f
 	}
@@ -172,35 +175,35 @@ func (r *Region) compose() frame {
 	}
 	columns-- // the last one makes terminals break the row
 	roomy := rows >= leastRows && columns >= leastColumns-1
-	typing := len(r.edit.line) > 0 || r.picture.Asked && roomy
+	typing := len(r.edit.line) > 0 || picture.Asked && roomy
 	most := max(1, rows/share)
 	if typing {
 		most--
 	}
-	if roomy && r.picture.Rows != nil && most > 0 {
-		f.rows = r.picture.Rows(columns, most)
+	if roomy && picture.Rows != nil && most > 0 {
+		f.rows = picture.Rows(columns, most)
 		f.rows = f.rows[:min(len(f.rows), most)]
 	}
 	if typing {
-		f.rows, f.caret = r.input(f.rows, columns)
+		f.rows, f.caret = r.input(f.rows, columns, picture.Hint)
 	}
 	return f
 }
 
 // input adds the row in which a person types.
-func (r *Region) input(rows []string, columns int) ([]string, int) {
+func (r *Region) input(rows []string, columns int, hint string) ([]string, int) {
 	room := max(0, columns-plain.Width(prompt)-1)
 	text := r.edit.shown(room)
 	caret := min(columns, plain.Width(prompt)+plain.Width(text))
 	if text == "" {
-		text = plain.Clip(r.picture.Hint, room)
+		text = plain.Clip(hint, room)
 	}
 	return append(rows, plain.Clip(prompt+text, columns)), caret
 }
 
 // Close takes the rows away, and gives the terminal back as it was. It does not wait
-// for a terminal that takes nothing.
-func (r *Region) Close() {
+// for a terminal that takes nothing, and says false then.
+func (r *Region) Close() bool {
 	r.once.Do(func() {
 		r.mode.restore()
 		signal.Stop(r.signals)
@@ -215,9 +218,11 @@ func (r *Region) Close() {
 		case <-erased:
 			r.group.Wait()
 			_ = r.wake[0].Close()
+			r.closed = true
 		case <-time.After(stuck):
 		}
 	})
+	return r.closed
 }
 
 func (r *Region) erase() {

@@ -182,6 +182,7 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 	}
 	add(oneLine(q.Question))
 	lines = append(lines, "")
+	first := len(lines)
 	for i := range q.Options {
 		picked := m.choice != nil && m.choice.at == i
 		lines = append(lines, p.row(picked, width-2, cell{text: fmt.Sprintf("%d  %s", i+1, optionWord(&q.Options[i])), size: width}))
@@ -200,7 +201,7 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 		add("context " + oneLine(string(q.Context)))
 	}
 	if over := len(lines) - (height - 2); over > 0 && m.choice != nil { // the options are what matters
-		lines = lines[min(over, m.choice.at+len(lines)-len(q.Options)-1):]
+		lines = lines[min(over, first+m.choice.at):]
 	}
 	return p.draw(pane{title: oneLine(q.ID) + "  " + oneLine(q.Agent), focused: focused}, width, height, lines)
 }
