@@ -58,11 +58,11 @@ func (p paint) task(s wire.TaskState, text string) string {
 // same colour every time.
 func (p paint) agent(name, text string) string {
 	hues := [...]string{"36", "35", "34", "32", "33", "96", "95", "94"}
-	sum := 0
+	sum := uint32(2166136261)
 	for _, c := range []byte(name) {
-		sum = (sum*31 + int(c)) & 0xffff
+		sum = (sum ^ uint32(c)) * 131
 	}
-	return p.ink(hues[sum%len(hues)], text)
+	return p.ink(hues[sum>>6%uint32(len(hues))], text) // the lowest bits are those of the last letter
 }
 
 // paint says whether a stream takes colour: --color, then NO_COLOR and TERM,

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,7 +17,7 @@ import (
 func idles(t *testing.T, hcl string, flags ...string) (code int, text string) {
 	t.Helper()
 	s := newStage(t, hcl)
-	cmd := exec.CommandContext(t.Context(), s.program, append([]string{"up", "--exit-when-idle", "--timeout", "20s", "--state-dir", s.state()}, flags...)...)
+	cmd := exec.CommandContext(t.Context(), s.program, append([]string{"up", "--exit-when-idle", "--timeout", "1m", "--state-dir", s.state()}, flags...)...)
 	cmd.Dir, cmd.Env = s.dir, s.environ()
 	said, err := cmd.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -51,15 +53,15 @@ func TestIdleEnds(t *testing.T) {
 	}{
 		"done": {
 			submitter(`{"type":"x","requiredRole":"worker","name":"Write"}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), exitOK,
-			[]string{`^Done in \d\.\ds: 2 of 2 tasks$`, `^  worker  2 tasks`, `nothing refused, nothing lost\.$`},
+			[]string{`^Done in [\d.ms]+: 2 of 2 tasks$`, `^  worker  2 tasks`, `nothing refused, nothing lost\.$`},
 		},
 		"failed": {
 			submitter(`{"type":"x","requiredRole":"worker","name":"Write","payload":{"fail":"no ink"}}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), exitNo,
-			[]string{`^2 tasks in \d\.\ds: 1 done, 1 failed$`, `^  worker  2 tasks .*1 failed$`, `^  x [0-9a-f]{8} "Write" failed: no ink$`, `orchestrator why [0-9a-f]{8}$`},
+			[]string{`^2 tasks in [\d.ms]+: 1 done, 1 failed$`, `^  worker  2 tasks .*1 failed$`, `^  x [0-9a-f]{8} "Write" failed: no ink$`, `orchestrator why [0-9a-f]{8}$`},
 		},
 		"crashed": {
 			submitter(`{"type":"x","requiredRole":"worker","name":"Write","payload":{"crash":true}}`) + workers(t, "  restart {\n    delay = \"10ms\"\n    jitter = 0\n  }\n"), exitNo,
-			[]string{`^1 task in \d+\.\ds: 1 failed$`, `^  worker  1 task .*1 failed, \d crash`, `^  x [0-9a-f]{8} "Write" failed: `},
+			[]string{`^1 task in [\d.ms]+: 1 failed$`, `^  worker  1 task .*1 failed, \d crash`, `^  x [0-9a-f]{8} "Write" failed: `},
 		},
 		"gave up": {
 			"agent \"a\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n}\n", exitNo, []string{`^  a +1 crash, gave up$`},
@@ -113,4 +115,15 @@ func TestNoSummary(t *testing.T) {
 		require.NotContains(t, text, "Done in", flag)
 		require.NotContains(t, text, "nothing lost", flag)
 	}
+}
+
+// What nobody can do is waited for, but not in silence.
+func TestIdleSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+submitter(`{"type":"x","requiredRole":"reviewer","name":"Carve it"}`)+workers(t, "")).up("--exit-when-idle")
+	waitForThat(t, "word of what is waited for", func() bool {
+		return regexp.MustCompile(`Waiting for [0-9a-f]{8} "Carve it", pending: orchestrator why [0-9a-f]{8}\n`).MatchString(s.cried.all())
+	})
+	s.signal(syscall.SIGTERM)
+	require.Equal(t, exitNo, s.await(), "it was not done")
 }

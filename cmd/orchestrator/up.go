@@ -139,6 +139,9 @@ func (a *app) work(t *team, f upFlags) error {
 	responding, enough := context.WithCancel(signals.ctx)
 	defer enough()
 	a.respond(responding, t, f.scripted, show.panorama)
+	if f.exitWhenIdle && show.panorama == nil && f.logFormat.value != "json" {
+		go a.standby(responding, t) // it holds nothing, and ends with what is waited for
+	}
 	err := t.super.Run(signals.ctx)
 	if !signals.await(shown) {
 		show.panorama.close() // what else there is to say may have no place any more

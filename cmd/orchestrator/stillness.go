@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// stillFor is how long nothing has happened when it is said what is waited for.
+const stillFor = 10 * time.Second
+
+// standby says what a team waits for that is to end with its work, while nothing
+// happens. It is for those who see no rows at the bottom of a terminal. It ends with ctx.
+func (a *app) standby(ctx context.Context, t *team) {
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	heard, since, said := t.super.Seq(), time.Now(), false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+		if seq := t.super.Seq(); seq != heard {
+			heard, since, said = seq, time.Now(), false
+		}
+		if said || time.Since(since) < stillFor {
+			continue
+		}
+		said = true
+		scene, err := t.super.Scene(ctx, 1, 1)
+		if err != nil {
+			return
+		}
+		if words := standbyWords(scene.Tasks, scene.Questions); words != "" {
+			a.talk("%s", words)
+		}
+	}
+}
+
+// standbyWords say what comes first of what is open; nothing when somebody works.
+func standbyWords(tasks []wire.Task, questions []wire.Question) string {
+	switch {
+	case len(questions) > 0:
+		return "Waiting for an answer: orchestrator inbox answer " + wire.Visible(questions[0].ID) + " VALUE"
+	case len(tasks) == 0:
+		return "Waiting for agents to end: orchestrator status"
+	case tasks[0].State == wire.TaskRunning:
+		return ""
+	}
+	first := &tasks[0]
+	return "Waiting for " + taskLabel(first.ID, first.Name) + ", " + wire.Visible(string(first.State)) +
+		": orchestrator why " + plain.ID(first.ID)
+}
