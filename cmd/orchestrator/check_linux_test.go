@@ -18,18 +18,6 @@ import (
 // patient is how long the checks of programs wait that do what is waited for.
 var patient = []string{"--wait", "2m", "--grace", "2m"}
 
-// needs says whether a runtime is there. Where CI is set, it must be.
-func needs(t *testing.T, program string) bool {
-	t.Helper()
-	_, err := exec.LookPath(program)
-	if err != nil && os.Getenv("CI") == "" {
-		t.Logf("WHAT IS WRITTEN FOR %s IS NOT TESTED: %v (with $CI set this fails)", program, err)
-		return false
-	}
-	require.NoError(t, err)
-	return true
-}
-
 // checkup runs check and returns what it found.
 func (s *stage) checkup(flags []string, command ...string) (report checkReport, exit int) {
 	s.t.Helper()

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,18 @@ func (r *reader) agent(source string) {
 			r.works("node", r.bundled(source))
 		}
 	}
+}
+
+// needs says whether a runtime is there. Where CI is set, it must be.
+func needs(t *testing.T, program string) bool {
+	t.Helper()
+	_, err := exec.LookPath(program)
+	if err != nil && os.Getenv("CI") == "" {
+		t.Logf("WHAT IS WRITTEN FOR %s IS NOT TESTED: %v (with $CI set this fails)", program, err)
+		return false
+	}
+	require.NoError(t, err)
+	return true
 }
 
 // works has an agent do a task, and looks at what came of it.
