@@ -11,7 +11,7 @@ import (
 func rounds(n int) int {
 	build, ok := debug.ReadBuildInfo()
 	if ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		return n / 8
+		return n / 16
 	}
 	return n
 }

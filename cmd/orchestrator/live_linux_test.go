@@ -277,7 +277,7 @@ func TestLiveFlood(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, crew(t, `{"ms":4000}`, "Write the spec")+`
 agent "flood" {
-  command = ["sh", "-c", "yes | head -n 20000; exec cat"]
+  command = ["sh", "-c", "yes | head -n 2000; exec cat"]
 }
 `, "exec $UP --exit-when-idle", 100, 24, "NO_COLOR=1")
 	w.matches(`^>  [0-9a-f]{8} Write the spec +running +\[####`)
