@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// rounds is how often something is tried by chance: n times, or an eighth of
+// rounds is how often something is tried by chance: n times, or a sixteenth of
 // that where the race detector makes each try several times as slow. Races show
 // early; what is rare is for the run without it.
 func rounds(n int) int {
