@@ -97,7 +97,7 @@ func TestFanOut(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{
 		wire.EventTaskDone: 1, wire.EventDependencyDone: (multitude + mostResolved - 1) / mostResolved, wire.EventTaskUnblocked: multitude,
-		wire.EventTaskAssigned: multitude / 4, wire.EventTaskAnnounced: 1,
+		wire.EventTaskAssigned: (multitude + 3) / 4, wire.EventTaskAnnounced: 1,
 	}, seen)
 	require.Zero(t, c.state.Counts().Blocked)
 	c.requireReplay()
