@@ -124,7 +124,7 @@ func (y *account) unfinished(p paint) string {
 	}
 	left, open := y.team.super.Left(wrongNamed)
 	for i := range left {
-		fmt.Fprintf(&b, "  %s %s\n", plain.Mark(left[i].State), plain.Clip(labelCell(&left[i])+", "+y.standing(&left[i]), 120))
+		fmt.Fprintf(&b, "  %s %s\n", plain.Mark(left[i].State), plain.Clip(labelCell(&left[i])+", "+openWords(&left[i]), 120))
 	}
 	if more := open - len(left); more > 0 {
 		fmt.Fprintf(&b, "    … %d more\n", more)
@@ -143,7 +143,7 @@ func (y *account) unfinished(p paint) string {
 }
 
 // standing is what an open task waits for, after the end.
-func (y *account) standing(t *wire.Task) string {
+func openWords(t *wire.Task) string {
 	if len(t.WaitsFor) > 0 {
 		return "waits for " + needsCell(t.WaitsFor)
 	}
@@ -197,7 +197,7 @@ func (y *account) questions() string {
 		parts = append(parts, fmt.Sprintf("%d still open", open))
 	}
 	asked := plain.Count(max(y.asks, y.said+y.vain), "question")
-	return strings.TrimSuffix(asked+": "+cmp.Or(strings.Join(parts, ", "), "not needed any more"), ": ")
+	return asked + ": " + cmp.Or(strings.Join(parts, ", "), "not needed any more")
 }
 
 // losses are what was lost, as those say who count.
