@@ -307,7 +307,7 @@ func (t *turn) enlist(r *wire.Roster) {
 func (t *turn) strip(a *agent, why string) {
 	for _, k := range slices.Clone(a.holds) {
 		if !k.view.State.Final() { // else it has come to nothing with another that the agent had
-			t.requeue(k, &taskRequeued{Why: why})
+			t.requeue(k, &taskRequeued{Why: why, Blameless: true})
 		}
 	}
 }
@@ -350,7 +350,7 @@ func (t *turn) told(m *wire.Told) {
 		return // it was faster, or is gone
 	}
 	if m.Lost {
-		t.requeue(k, &taskRequeued{Why: "its agent takes no messages", Deaf: true})
+		t.requeue(k, &taskRequeued{Why: "its agent takes no messages", Deaf: true, Blameless: true})
 		return
 	}
 	if t.graph.Open(k.node) == 0 {

@@ -12,8 +12,9 @@ import (
 // poison is how many agents may die with a task in their hands.
 const poison = 2
 
-// bereave decides about a task whose agent has ended. An agent that was told to
-// stop is not to blame, and neither is its task.
+// bereave decides about a task whose agent has ended. If the agent was told to stop,
+// or died with the orchestrator, the task is requeued, whatever on_exit is, and no
+// attempt and no death is counted.
 func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
 	switch {
 	case k.way == inSession: // see bereaveWorks
@@ -23,11 +24,11 @@ func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
 	case k.way != dispatched:
 		t.retry(k, a, how, code, ordered)
 	case k.view.State == wire.TaskAssigned:
-		t.requeue(k, &taskRequeued{Why: "its agent ended before it was told"})
-	case a.OnExit == "fail", !ordered && a.OnExit != "requeue" && code != 0:
-		t.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
+		t.requeue(k, &taskRequeued{Why: "its agent ended before it was told", Blameless: true})
 	case ordered:
-		t.requeue(k, &taskRequeued{Why: "its agent was stopped"})
+		t.requeue(k, &taskRequeued{Why: t.stopWhy(how), Blameless: true})
+	case a.OnExit == "fail", a.OnExit != "requeue" && code != 0:
+		t.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
 	case a.OnExit != "requeue":
 		t.resume(k)
 		t.complete(k, &succeeded, nil)
@@ -38,21 +39,33 @@ func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
 	}
 }
 
+// stopWhy is why a task is requeued whose agent was stopped, or lost with the
+// orchestrator.
+func (t *turn) stopWhy(how string) string {
+	if t.lost {
+		return "its agent ended: " + how
+	}
+	return "its agent was stopped"
+}
+
 // retry decides about a task that was matched with an agent, or given to it by
 // hand, and whose agent has ended or is not heard of any more. Nobody but the
 // agent says that such a task is done. What the agent had not begun waits for
 // it, unless only agents that are online are given anything.
 func (t *turn) retry(k *task, a *agent, how string, code int, ordered bool) {
 	begun := k.view.State == wire.TaskRunning || k.view.State == wire.TaskNeedsHuman || k.view.State == wire.TaskInReview
-	death := begun && !ordered && code != 0
+	counts := begun && !ordered
+	death := counts && code != 0
 	switch {
 	case !begun && a.remote == nil && !(t.rules.OnlineOnly && k.wants() != nil):
 		return
-	case begun && a.OnExit == "fail":
+	case !counts:
+		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
+	case a.OnExit == "fail":
 		t.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
 	case death && k.deaths+1 >= poison:
 		t.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how)))
-	case begun && k.view.Attempts >= t.rules.MaxAttempts:
+	case k.view.Attempts >= t.rules.MaxAttempts:
 		t.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, k.fates(a, how)))
 	default:
 		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: death})
@@ -64,7 +77,7 @@ func (t *turn) retry(k *task, a *agent, how string, code int, ordered bool) {
 func (t *turn) giveBack(a *agent) {
 	for _, k := range slices.Clone(a.holds) {
 		if k.way == matched && k.view.State == wire.TaskAssigned {
-			t.requeue(k, &taskRequeued{Why: "its agent does not run any more"})
+			t.requeue(k, &taskRequeued{Why: "its agent does not run any more", Blameless: true})
 		}
 	}
 	t.shift(a)

@@ -18,20 +18,23 @@ func (t *turn) loseHolder(k *task, a *agent, how string, ordered bool) {
 	switch {
 	case begun || a.remote == nil && d.out != "" && d.out == a.run:
 	case a.remote != nil && d.target == "": // it does not come for it
-		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how})
+		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
 		return
 	default:
 		return
 	}
-	death := !ordered && !t.lost
 	fault := &wire.TaskFault{Code: wire.FaultAgentUnavailable, Recoverable: true}
 	switch {
+	case ordered:
+		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
+		return
 	case a.OnExit == "fail":
 		fault.Message = fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how)
-	case death && k.deaths+1 >= poison:
+	case k.deaths+1 >= poison:
 		fault.Message = fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how))
+		fault.Recoverable = false // the next agent would die with it, too
 	default:
-		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: death})
+		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})
 		return
 	}
 	t.failHanded(k, fault)
@@ -68,7 +71,7 @@ func (t *turn) takeBack(a *agent, why string) {
 	t.departed[a] = why
 	for _, k := range slices.Clone(a.holds) {
 		if k.way == handed && !k.view.State.Final() {
-			t.requeue(k, &taskRequeued{Why: why})
+			t.requeue(k, &taskRequeued{Why: why, Blameless: true})
 		}
 	}
 }
@@ -100,7 +103,7 @@ func (t *turn) shift(a *agent) {
 			continue
 		}
 		if _, err := t.capable(k.view.Type, d.chain, ""); err == nil {
-			t.requeue(k, &taskRequeued{Why: "its agent does not run any more"})
+			t.requeue(k, &taskRequeued{Why: "its agent does not run any more", Blameless: true})
 		}
 	}
 }

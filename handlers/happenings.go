@@ -224,7 +224,7 @@ func (t *turn) lose() {
 			t.crashed(a, &wire.Event{Run: a.run, Text: lostWithUs})
 		}
 		for _, k := range slices.Clone(a.holds) {
-			t.bereave(k, a, lostWithUs, -1, false)
+			t.bereave(k, a, lostWithUs, -1, true)
 		}
 		t.bereaveWorks(a, lostWithUs, true)
 	}

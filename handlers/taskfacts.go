@@ -245,6 +245,10 @@ type taskRequeued struct {
 	Why   string `json:"why"`
 	Death bool   `json:"death,omitzero"` // it may be the task's fault
 	Deaf  bool   `json:"deaf,omitzero"`  // the agent could not be told, and takes nothing for now
+
+	// Blameless is set if the agent never began the task, was stopped by the
+	// orchestrator or died with it. The attempt is not counted.
+	Blameless bool `json:"blameless,omitzero"`
 }
 
 func (*taskRequeued) kind() string { return wire.EventTaskRequeued }
@@ -256,6 +260,9 @@ func (f *taskRequeued) apply(s *State, _ *wire.Record) {
 	k := s.tasks[f.ID]
 	if f.Death {
 		k.deaths++
+	}
+	if f.Blameless {
+		k.view.Attempts = max(0, k.view.Attempts-1)
 	}
 	if a := s.agents[f.Agent]; a != nil && f.Deaf {
 		s.market.withdraw(a)

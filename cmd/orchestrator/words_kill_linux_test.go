@@ -154,24 +154,13 @@ func (k *siege) check() {
 	waitForThat(k.t, "end of what was left over", func() bool { return len(k.processes()) == live+2 }) // two sleep
 }
 
-// checkGiven: what a dead agent had is lost or waits, as the file says.
+// checkGiven: a kill of the orchestrator fails no task that an agent had, and counts no
+// attempt.
 func (k *siege) checkGiven(task aTask) {
 	k.t.Helper()
-	require.NotEmpty(k.t, task.ID, "somebody works on a task that is not there")
-	require.Positive(k.t, task.Attempts)
-	if task.Status != "failed" {
-		return
-	}
-	if task.Error == "" { // an old one: the record has the rest
-		var reply struct{ Task aTask }
-		k.operated(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
-		task = reply.Task
-	}
-	if task.RequiredCapabilities[0] == "auto" {
-		require.Contains(k.t, task.Error, "lost")
-	} else {
-		require.Contains(k.t, task.Error, "poison")
-	}
+	require.NotEmpty(k.t, task.ID, "an agent works on a task that does not exist")
+	require.NotEqual(k.t, "failed", task.Status, task.Error)
+	require.LessOrEqual(k.t, task.Attempts, 1)
 }
 
 // checkPayloads looks at a few tasks whole.
