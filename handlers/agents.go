@@ -271,6 +271,9 @@ func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	s.market.withdraw(a)
 	s.unhear(a)
 	s.detach(a)
+	for _, m := range s.sessions.seats[f.ID] {
+		m.parcels = slices.DeleteFunc(m.parcels, (*parcel).told)
+	}
 	delete(s.agents, f.ID)
 	s.index.Remove(f.ID)
 	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })

@@ -87,6 +87,9 @@ type taskResponded struct {
 func (*taskResponded) kind() string { return wire.EventTaskResponded }
 
 func (f *taskResponded) apply(s *State, r *wire.Record) {
+	if !f.Own {
+		s.settleGiven(f.Agent, r.At)
+	}
 	d := s.tasks[f.ID].delegation()
 	if !f.Again {
 		d.said, d.latest = f.Status, r.Seq
@@ -104,7 +107,13 @@ type taskAnswered struct {
 
 func (*taskAnswered) kind() string { return wire.EventTaskAnswered }
 
-func (f *taskAnswered) apply(s *State, _ *wire.Record) { s.settleOwed(s.tasks[f.ID].delegation()) }
+func (f *taskAnswered) apply(s *State, r *wire.Record) {
+	d := s.tasks[f.ID].delegation()
+	d.given = r.At
+	if a := s.sourceAgent(d); a != nil && len(a.owed) > mostKept {
+		s.settleOwed(a.owed[0])
+	}
+}
 
 // taskUnanswered says that it could not be brought to it. It is when its source
 // reads its stdin.

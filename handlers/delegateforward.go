@@ -131,7 +131,7 @@ func (t *turn) carried(d *delegation, m *wire.Told) {
 		if m.Lost && current {
 			t.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: m.Agent, Run: m.Run, Acted: m.Said})
 		}
-	case m.Said == 0 || !d.owed || d.latest != m.Said || d.sent != m.Run:
+	case m.Said == 0 || !d.owed || !d.given.IsZero() || d.latest != m.Said || d.sent != m.Run:
 	case !m.Lost:
 		t.fact(agentPrefix+m.Agent, k.view.ID, &taskAnswered{ID: k.view.ID, Name: k.view.Name, Said: m.Said})
 	case current:
@@ -161,6 +161,8 @@ func LineOf(r wire.Record) (wire.Raw, error) {
 	case *taskResponded:
 		return f.Document, nil
 	case *taskActed:
+		return f.line(), nil
+	case *sessionSaid:
 		return f.line(), nil
 	}
 	return nil, fmt.Errorf("record %d, a %s, keeps no line", r.Seq, r.Kind)

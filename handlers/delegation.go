@@ -20,14 +20,15 @@ type delegation struct {
 
 	context wire.TaskContext // what it belongs to
 
-	retries   int     // after failures
-	forwarded string  // when it was
-	out       string  // the run that it was forwarded to; "": none
-	said      string  // the status of the latest response; "": there is none, or it counts for nothing now
-	latest    int64   // the record of that
-	owed      bool    // its source has not got it
-	sent      string  // the run of the source that it is on its way to
-	returned  []int64 // records of inputs that it could not be brought
+	retries   int       // after failures
+	forwarded string    // when it was
+	out       string    // the run that it was forwarded to; "": none
+	said      string    // the status of the latest response; "": there is none, or it counts for nothing now
+	latest    int64     // the record of that
+	owed      bool      // its source may not have read it
+	sent      string    // the run of the source that it is on its way to
+	given     time.Time // when it was written to that run's stdin; zero: it was not yet
+	returned  []int64   // records of inputs that it could not be brought
 
 	next    time.Time // it is tried again then
 	asked   time.Time // its source has asked how it stands, and is told then if its agent has not said
@@ -171,7 +172,7 @@ func (s *State) owe(d *delegation, line wire.Raw) {
 	if a == nil {
 		return
 	}
-	if d.sent = ""; !d.owed {
+	if d.sent, d.given = "", (time.Time{}); !d.owed {
 		d.owed = true
 		a.owed = append(a.owed, d)
 	}
@@ -193,7 +194,7 @@ func (s *State) sourceAgent(d *delegation) *agent {
 // bringTo sends the latest response on its way. The line is nil where it is in the
 // record alone.
 func (s *State) bringTo(a *agent, d *delegation, line wire.Raw) {
-	d.sent = a.run
+	d.sent, d.given = a.run, time.Time{}
 	s.delegations.fresh = append(s.delegations.fresh, reply{of: d, said: d.latest, line: line})
 }
 
@@ -210,12 +211,26 @@ func (s *State) bringOwed(a *agent) {
 	}
 }
 
+// settleGiven notes that an agent has read the responses that were written to it a
+// while before it says something.
+func (s *State) settleGiven(agent string, at time.Time) {
+	a := s.agents[agent]
+	if a == nil {
+		return
+	}
+	for _, d := range slices.Clone(a.owed) {
+		if !d.given.IsZero() && !d.given.Add(readWithin).After(at) {
+			s.settleOwed(d)
+		}
+	}
+}
+
 // settleOwed notes that nobody is owed a response any more.
 func (s *State) settleOwed(d *delegation) {
 	if !d.owed {
 		return
 	}
-	d.owed, d.sent = false, ""
+	d.owed, d.sent, d.given = false, "", time.Time{}
 	if a := s.agents[agentOf(d.task.view.SubmittedBy)]; a != nil {
 		a.owed = slices.DeleteFunc(a.owed, func(o *delegation) bool { return o == d })
 	}

@@ -46,7 +46,7 @@ func (w *world) settle() {
 	}
 	for _, e := range w.handovers.order {
 		w.must(e.state.Final() && e.final != 0, "%+v has not ended: %+v", e, w.state.agents[e.holder])
-		w.must(!e.owed || !w.reads(agentOf(e.source)), "the source of %+v does not know", e)
+		w.must(!e.owed || !e.given.IsZero() || !w.reads(agentOf(e.source)), "the source of %+v does not know", e)
 	}
 }
 

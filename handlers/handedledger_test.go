@@ -31,6 +31,7 @@ type handover struct {
 	status string // of that
 	final  int64  // the record of the final one
 	owed   bool   // its source is to have the latest
+	given  time.Time
 	sent   string // the run of the source that it is on its way to, or that has it
 	failed string // the run of the source that it could not be brought to
 }
@@ -79,8 +80,38 @@ func (*handovers) Find(wire.Search) iter.Seq2[wire.Record, error] {
 // afterHandovers are the kinds of record that there may be of a handover that has ended.
 var afterHandovers = []string{wire.EventTaskResponded, wire.EventTaskAnswered, wire.EventTaskUnanswered}
 
+// settle: a source that says something a while after a response was written to it has
+// read that.
+func (x *handovers) settle(r *wire.Record) {
+	var from string
+	f, err := decode(r)
+	x.w.must(err == nil, "%v", err)
+	switch f := f.(type) {
+	case *taskCreated:
+		from = agentOf(r.From)
+	case *taskDone:
+		if f.Request != nil {
+			from = agentOf(r.From)
+		}
+	case *taskResponded:
+		if !f.Own {
+			from = f.Agent
+		}
+	case *sessionSaid:
+		if f.By == "" {
+			from = f.From
+		}
+	}
+	for _, e := range x.owing {
+		if from != "" && agentOf(e.source) == from && !e.given.IsZero() && r.At.Sub(e.given) >= time.Second {
+			e.owed, e.given = false, time.Time{}
+		}
+	}
+}
+
 // hear follows one record. It says whether it is about a handover.
 func (x *handovers) hear(r *wire.Record) bool {
+	x.settle(r)
 	if r.Kind == wire.EventTaskCreated {
 		return x.hearCreated(r)
 	}
@@ -107,8 +138,8 @@ func (x *handovers) hear(r *wire.Record) bool {
 		x.hearResponded(e, f, r)
 	case *taskAnswered:
 		told := x.turn.told
-		x.w.must(e.owed && f.Said == e.latest && told != nil && !told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is answered: %+v", e, told)
-		e.owed = false
+		x.w.must(e.owed && e.given.IsZero() && f.Said == e.latest && told != nil && !told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is answered: %+v", e, told)
+		e.given = r.At
 	case *taskUnanswered:
 		told := x.turn.told
 		x.w.must(e.owed && f.Said == e.latest && told != nil && told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is unanswered: %+v", e, told)
@@ -122,6 +153,12 @@ func (x *handovers) hear(r *wire.Record) bool {
 		x.turn.acts = append(x.turn.acts, act{e, f, r.Seq})
 	case *taskAssigned:
 		x.hearAssigned(e, f, r)
+	case *taskRequeued:
+		x.w.must(f.Blameless != f.Death, "%+v has cost somebody: %+v", e, f)
+		if f.Blameless {
+			e.tries--
+		}
+		x.hearMove(e, f, r)
 	default:
 		x.hearMove(e, f, r)
 	}
@@ -266,7 +303,7 @@ func (x *handovers) hearResponded(e *handover, f *taskResponded, r *wire.Record)
 		x.w.saw["handed on: "+f.Status]++
 	}
 	v, a := x.w.bus.lives[agentOf(e.source)], x.w.state.agents[agentOf(e.source)]
-	e.owed, e.sent, e.failed = v != nil && !v.remote && (a == nil || !a.Deaf), "", ""
+	e.owed, e.sent, e.failed, e.given = v != nil && !v.remote && (a == nil || !a.Deaf), "", "", time.Time{}
 	if e.owed && !slices.Contains(x.owing, e) {
 		x.owing = append(x.owing, e)
 	}
@@ -291,7 +328,7 @@ func (x *handovers) hearMove(e *handover, f fact, r *wire.Record) {
 	}
 	x.move(e, next, r.Kind)
 	if next == wire.TaskPending {
-		e.holder, e.out, e.inputs, e.owed = "", "", nil, false // what was said of it does not hold any more
+		e.holder, e.out, e.inputs, e.owed, e.given = "", "", nil, false, time.Time{} // what was said of it does not hold any more
 	}
 	if next.Final() {
 		x.words[r.Seq] = *r

@@ -3,6 +3,7 @@ package handlers
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"orchestrator/wire"
 )
@@ -39,7 +40,7 @@ func (x *handovers) hearLine(in *Input, l *Letter) {
 	switch {
 	case l.Said != 0 && l.Said == e.latest:
 		x.w.must(l.To.Name == agentOf(e.source) && e.owed, "%+v is told to %v", e, l.To)
-		e.sent = l.To.Run
+		e.sent, e.given = l.To.Run, time.Time{}
 		x.w.saw["handed on: a response"]++
 	case acts >= 0 && isAct(l, wire.ActUpdate):
 		x.w.must(l.To.Name == e.holder && l.To.Run == e.out, "what is said of %+v is told to %v", e, l.To)

@@ -8,9 +8,11 @@ import (
 	"orchestrator/wire"
 )
 
-// parcel is a session message that is not in the hands of whom it is for. A task
-// assignment and a review request stay parcels until they are taken up: a run that
-// dies before that takes them with it, and the next one gets them again.
+// parcel is a session message that its addressee may not have read. It was written to
+// the stdin of a run, or it waits for one. A task assignment and a review request stay
+// parcels until they are taken up, any other message until its addressee says something
+// in a session after it. If the run ends before that, the next run is given it again;
+// receivers know duplicates by message_id.
 type parcel struct {
 	seq     int64 // of its record
 	to      *member
@@ -18,11 +20,13 @@ type parcel struct {
 	id      string // its message_id
 	kind    string
 	task    string
-	by      string // who said it for its sender, who has never heard of it then
-	line    wire.Raw
+	by      string    // who said it for its sender, who has never heard of it then
+	line    wire.Raw  // nil once it was written, unless it is lasting: the record has it
 	held    bool      // it is not to be delivered yet
 	out     string    // the run that it is on the way to; "": it waits
-	taken   bool      // that run has it
+	taken   bool      // it was written to that run's stdin
+	given   time.Time // when that was
+	repeat  bool      // it was written to a run that has ended: the next run is given it again
 	retries int       // so far
 	next    time.Time // it is tried again then, while it waits
 }
@@ -30,10 +34,14 @@ type parcel struct {
 // date implements dated.
 func (p *parcel) date() (time.Time, int64) { return p.next, p.seq }
 
-// lasting says whether a parcel stays one when it has been delivered.
+// lasting reports whether a parcel stays one until its task or review is taken up.
 func (p *parcel) lasting() bool {
 	return p.kind == wire.TypeTaskAssignment || p.kind == wire.TypeReviewRequest
 }
+
+// told reports whether a parcel was delivered to a run that may not have read it.
+// Its sender hears nothing more about it.
+func (p *parcel) told() bool { return p.repeat || p.taken && !p.lasting() }
 
 // pulls says whether an agent asks for its messages itself: it runs elsewhere, has
 // no stdin for messages, or nobody knows it yet.
@@ -65,8 +73,8 @@ func (s *State) post(p *parcel, at time.Time) {
 	}
 }
 
-// waits says whether a parcel is to be tried again.
-func (p *parcel) waits() bool { return p.out == "" && !p.held }
+// waits reports whether a parcel is to be tried again.
+func (p *parcel) waits() bool { return p.out == "" && !p.held && !p.repeat }
 
 // turnOf is when a parcel is tried again that could be at some time: not before those
 // that are before it.
@@ -135,17 +143,48 @@ func (s *session) unlodge(st *State, task, kind string) {
 	}
 }
 
-// Bounds of what may wait for a member.
+// Bounds of what may wait for a member, and of what is kept that was delivered to it.
 const (
 	mostParcels     = 1000
 	mostParcelBytes = 32 << 20
+	mostKept        = 1000
 )
+
+// trim drops the oldest message that was delivered to a member, if there are more than
+// are kept. A run that was written so many since has read it.
+func (s *State) trim(m *member) {
+	n := 0
+	for _, p := range m.parcels {
+		if p.told() {
+			n++
+		}
+	}
+	if n > mostKept {
+		s.unlodge(m.parcels[slices.IndexFunc(m.parcels, (*parcel).told)])
+	}
+}
+
+// settleParcels drops what was delivered to the run of an agent that has read it: the agent
+// answers it, or says something a while after it was written. What an agent prints
+// before it reads a line may be decided after that line was written.
+func (s *State) settleParcels(agent string, in *session, reply string, at time.Time) {
+	for _, m := range s.sessions.seats[agent] {
+		m.parcels = slices.DeleteFunc(m.parcels, func(p *parcel) bool {
+			read := m.of == in && reply != "" && p.id == reply || !p.given.Add(readWithin).After(at)
+			return p.taken && p.told() && read
+		})
+	}
+}
+
+// readWithin is how long after a line was written its reader may say something that it
+// has printed before.
+const readWithin = time.Second
 
 // crowded refuses a message to a member who does not take those before it.
 func (m *member) crowded() *wire.Error {
 	n, size := 0, 0
 	for _, p := range m.parcels {
-		if !p.taken && !p.held {
+		if !p.taken && !p.held && !p.repeat {
 			n, size = n+1, size+len(p.line)
 		}
 	}
@@ -161,9 +200,11 @@ func (m *member) crowded() *wire.Error {
 // bring writes the letters of the parcels that this turn has sent on their way.
 func (t *turn) bring() {
 	for _, p := range t.sessions.fresh {
-		t.out.Letters = append(t.out.Letters, Letter{
-			To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq,
-		})
+		l := Letter{To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq}
+		if p.line == nil {
+			l.Kept = p.seq
+		}
+		t.out.Letters = append(t.out.Letters, l)
 	}
 	clear(t.sessions.fresh)
 	t.sessions.fresh = t.sessions.fresh[:0]
@@ -180,11 +221,14 @@ func (s *State) meetRun(a *agent) {
 	}
 }
 
-// loseRun is the end of one: what it had not taken up waits for the next.
+// loseRun is the end of one: what it may not have read waits for the next.
 func (s *State) loseRun(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
 		for _, p := range m.parcels {
-			if p.out != "" {
+			switch {
+			case p.told():
+				p.out, p.taken, p.repeat = "", false, true
+			case p.out != "":
 				s.defers(p, at.Add(deliveryRetries[min(p.retries, len(deliveryRetries)-1)]))
 			}
 		}
@@ -196,7 +240,10 @@ func (s *State) loseRun(a *agent, at time.Time) {
 func (s *State) waitAgain(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
 		for _, p := range m.parcels {
-			if !p.held {
+			switch {
+			case p.told():
+				p.out, p.taken, p.repeat = "", false, true
+			case !p.held:
 				s.defers(p, at.Add(deliveryRetries[min(p.retries, len(deliveryRetries)-1)]))
 			}
 		}
@@ -213,7 +260,7 @@ func (t *turn) handed(m *wire.Told) {
 	switch a := t.agents[m.Agent]; {
 	case !m.Lost:
 		t.fact(agentPrefix+m.Agent, p.task, &sessionDelivered{Session: p.to.of.spec.ID, Agent: m.Agent, Message: m.Said})
-	case a != nil && a.runs(m.Run) && a.state == up: // else what it did not read waits for its next run
+	case a != nil && a.runs(m.Run) && a.state == up && !p.repeat: // else what it did not read waits for its next run
 		t.miss(p)
 	}
 }
@@ -311,7 +358,7 @@ func (t *turn) abandonParcel(p *parcel, retries int, why string) {
 func (t *turn) abandonParcels(name, why string) {
 	for _, m := range t.sessions.seats[name] {
 		for _, p := range slices.Clone(m.parcels) {
-			if !p.held && p.out == "" {
+			if p.waits() {
 				t.abandonParcel(p, p.retries, why)
 			}
 		}

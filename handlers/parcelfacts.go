@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// sessionDelivered says that a message is in the hands of whom it is for.
+// sessionDelivered says that a message was written to the stdin of its addressee.
 type sessionDelivered struct {
 	Session string `json:"session_id"`
 	Agent   string `json:"agent"`
@@ -15,13 +15,13 @@ type sessionDelivered struct {
 
 func (*sessionDelivered) kind() string { return wire.EventSessionDelivered }
 
-func (f *sessionDelivered) apply(s *State, _ *wire.Record) {
+func (f *sessionDelivered) apply(s *State, r *wire.Record) {
 	p := s.parcel(f.Agent, f.Message)
-	if p.lasting() {
-		p.taken = true
-		return
+	p.taken, p.given = true, r.At
+	if p.told() {
+		p.line = nil
+		s.trim(p.to)
 	}
-	s.unlodge(p)
 }
 
 // sessionDeferred says that a message could not be delivered and when it is tried

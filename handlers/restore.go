@@ -126,6 +126,7 @@ func (kept *snapshotHandedOn) restore(k *task) *delegation {
 		retries: kept.Retries, forwarded: kept.Forwarded, out: kept.Out, said: kept.Said, latest: kept.Latest, owed: kept.Owed, sent: kept.Sent, returned: kept.Returned,
 		context: kept.Context,
 	}
+	d.given, _ = wire.ParseTime(kept.Given)
 	d.next, _ = wire.ParseTime(kept.Next)
 	d.asked, _ = wire.ParseTime(kept.Asked)
 	return d

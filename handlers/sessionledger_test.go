@@ -121,7 +121,7 @@ func (m *minutes) hear(r *wire.Record) {
 		s.refused++
 		m.turn.refused = append(m.turn.refused, f)
 	case *sessionDelivered, *sessionDeferred, *sessionUndelivered, *happened, *agentForgotten:
-		m.hearPost(f)
+		m.hearPost(f, r.At)
 	default:
 		m.hearJob(f, r)
 	}

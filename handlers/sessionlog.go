@@ -21,6 +21,7 @@ type sessionSaid struct {
 	Given    bool     `json:"given,omitzero"` // its sender gave the sequence number
 	Chain    string   `json:"correlation_id,omitzero"`
 	Linked   bool     `json:"linked,omitzero"` // and the correlation_id
+	ReplyTo  string   `json:"reply_to,omitzero"`
 	Sum      uint64   `json:"sum"`
 	TookMS   float64  `json:"processing_duration_ms"`
 	Notes    []string `json:"notes,omitzero"`
@@ -55,6 +56,10 @@ func (f *sessionSaid) apply(st *State, r *wire.Record) {
 	}
 	if from := s.member(f.From); from != nil && f.Given {
 		from.number = f.Sequence
+	}
+	if f.By == "" {
+		st.settleParcels(f.From, s, f.ReplyTo, r.At)
+		st.settleGiven(f.From, r.At)
 	}
 	to := s.member(f.To)
 	if to == nil || f.Fate == fateKept || f.Fate == fatePulled {

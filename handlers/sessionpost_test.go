@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"time"
 
 	"orchestrator/wire"
 )
@@ -15,7 +16,9 @@ type missive struct {
 	seq     int64
 	held    bool
 	out     string // the run that it is on the way to, or that has it
-	taken   bool   // that run has it
+	taken   bool   // it was written to that run
+	given   time.Time
+	repeat  bool // it was written to a run that has ended
 	retries int
 	again   bool // it is not in order any more
 }
@@ -25,10 +28,24 @@ func (p *missive) lasting() bool {
 }
 
 // wait has a message not be on its way.
-func (p *missive) wait() { p.out, p.taken = "", false }
+func (p *missive) wait() {
+	p.repeat = p.repeat || p.taken && !p.lasting()
+	p.out, p.taken = "", false
+}
+
+// settle lets go of what was written to an agent that says something now.
+func (m *minutes) settle(f *sessionSaid, at time.Time) {
+	m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool {
+		answered := f.ReplyTo != "" && f.ReplyTo == p.ID && f.Session == p.Session
+		return p.To == f.From && p.taken && (p.repeat || !p.lasting()) && (answered || at.Sub(p.given) >= time.Second)
+	})
+}
 
 // lodge takes in what is to be delivered.
 func (m *minutes) lodge(f *sessionSaid, r *wire.Record) {
+	if f.By == "" {
+		m.settle(f, r.At)
+	}
 	switch f.Fate {
 	case fateKept:
 		return
@@ -64,14 +81,12 @@ func (m *minutes) post(seq int64) *missive {
 }
 
 // hearPost follows where messages are.
-func (m *minutes) hearPost(f fact) {
+func (m *minutes) hearPost(f fact, at time.Time) {
 	switch f := f.(type) {
 	case *sessionDelivered:
 		p := m.post(f.Message)
 		m.w.must(p != nil && p.To == f.Agent && p.out != "" && !p.taken, "%d is delivered: %+v", f.Message, p)
-		if p.taken = true; !p.lasting() {
-			m.forget(p)
-		}
+		p.taken, p.given = true, at
 	case *sessionDeferred:
 		p := m.post(f.Message)
 		m.w.must(p != nil && !p.held, "%d is deferred: %+v", f.Message, p)
@@ -92,6 +107,8 @@ func (m *minutes) hearPost(f fact) {
 		p.retries = f.Retries
 		m.announce(p, "")
 		m.forget(p)
+	case *agentForgotten:
+		m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool { return p.To == f.ID && (p.repeat || p.taken && !p.lasting()) })
 	case *happened:
 		m.hearRun(f)
 	}
@@ -154,7 +171,13 @@ func (m *minutes) hearLine(l *Letter) {
 		}
 	}
 	p.out = l.To.Run
-	m.lookAtLine(l.Line, p.sessionSaid)
+	line := l.Line
+	if l.Kept != 0 {
+		m.w.must(l.Kept == p.seq && p.repeat, "%+v is told from the record", p)
+		line = p.sessionSaid.line()
+	}
+	m.w.voice.Write(line)
+	m.lookAtLine(line, p.sessionSaid)
 	m.w.sessions.lines = append(m.w.sessions.lines, *l)
 	m.w.saw["a line"]++
 }
@@ -225,7 +248,7 @@ func (m *minutes) lookAtParcels() {
 	for i, p := range m.posts {
 		h := have[i]
 		same := p.seq == h.seq && p.To == h.to.AgentID && p.Session == h.to.of.spec.ID && p.held == h.held && p.out == h.out && p.taken == h.taken &&
-			p.retries == h.retries && p.Task == h.task
+			p.retries == h.retries && p.repeat == h.repeat && p.Task == h.task
 		m.w.must(same, "%+v is %+v", p, h)
 	}
 }

@@ -240,7 +240,7 @@ func (t *turn) say(x *saying, mk *mark) *wire.SessionSaid {
 	}
 	f := &sessionSaid{
 		Session: x.of.spec.ID, From: x.From.AgentID, To: x.To.AgentID, Type: x.MessageType, ID: x.MessageID, Task: x.task,
-		Sequence: x.SequenceNumber, Given: x.Sequenced, Chain: x.chain, Linked: x.CorrelationID != "", Sum: x.Sum,
+		Sequence: x.SequenceNumber, Given: x.Sequenced, Chain: x.chain, Linked: x.CorrelationID != "", ReplyTo: x.ReplyTo, Sum: x.Sum,
 		TookMS: milliseconds(t.took), Notes: x.notes, Fate: x.fate, Request: mk, Document: x.Document,
 	}
 	if f.By = (Actor{}).String(); x.said != nil {

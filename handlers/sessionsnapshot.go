@@ -62,10 +62,12 @@ type snapshotParcel struct {
 	Kind    string   `json:"kind"`
 	Task    string   `json:"task,omitzero"`
 	By      string   `json:"by,omitzero"`
-	Line    wire.Raw `json:"line"`
+	Line    wire.Raw `json:"line,omitzero"`
 	Held    bool     `json:"held,omitzero"`
 	Out     string   `json:"out,omitzero"`
 	Taken   bool     `json:"taken,omitzero"`
+	Repeat  bool     `json:"repeat,omitzero"`
+	Given   string   `json:"given,omitzero"`
 	Retries int      `json:"retries,omitzero"`
 	Next    string   `json:"next,omitzero"`
 }
@@ -92,9 +94,12 @@ func (s *session) snapshot() snapshotSession {
 func (p *parcel) snapshot() snapshotParcel {
 	kept := snapshotParcel{
 		Seq: p.seq, To: p.to.AgentID, From: p.from, ID: p.id, Kind: p.kind, Task: p.task, By: p.by, Line: p.line, Held: p.held, Out: p.out,
-		Taken: p.taken, Retries: p.retries,
+		Taken: p.taken, Repeat: p.repeat, Retries: p.retries,
 	}
-	if p.out == "" && !p.held {
+	if p.taken {
+		kept.Given = wire.Timestamp(p.given)
+	}
+	if p.waits() {
 		kept.Next = wire.Timestamp(p.next)
 	}
 	return kept
@@ -187,14 +192,17 @@ func (s *restoring) restoreReview(x *session, kept *snapshotReview) {
 func (s *restoring) restoreParcel(x *session, kept *snapshotParcel) {
 	p := &parcel{
 		seq: kept.Seq, to: x.member(kept.To), from: kept.From, id: kept.ID, kind: kept.Kind, task: kept.Task, by: kept.By, line: kept.Line,
-		held: kept.Held, out: kept.Out, taken: kept.Taken, retries: kept.Retries,
+		held: kept.Held, out: kept.Out, taken: kept.Taken, repeat: kept.Repeat, retries: kept.Retries,
 	}
 	if p.to == nil {
 		s.broken = true
 		return
 	}
 	p.to.parcels = append(p.to.parcels, p)
-	if p.out == "" && !p.held {
+	if p.taken {
+		p.given, _ = wire.ParseTime(kept.Given)
+	}
+	if p.waits() {
 		p.next, _ = wire.ParseTime(kept.Next)
 		s.sessions.posted.add(p)
 	}

@@ -121,7 +121,7 @@ func (t *turn) sessionView(s *session) *wire.SessionView {
 	for _, m := range s.members {
 		shown := wire.MemberView{SessionMember: m.SessionMember, Working: working[m.AgentID]}
 		for _, p := range m.parcels {
-			if !p.taken {
+			if !p.taken && !p.repeat {
 				shown.Waiting++
 			}
 		}

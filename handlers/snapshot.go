@@ -147,6 +147,7 @@ type snapshotHandedOn struct {
 	Latest    int64    `json:"latest,omitzero"`
 	Owed      bool     `json:"owed,omitzero"`
 	Sent      string   `json:"sent,omitzero"`
+	Given     string   `json:"given,omitzero"`
 	Returned  []int64  `json:"returned,omitzero"`
 	Next      string   `json:"next,omitzero"`
 	Asked     string   `json:"asked,omitzero"`
@@ -254,6 +255,7 @@ func (d *delegation) snapshot() *snapshotHandedOn {
 		Said: d.said, Latest: d.latest, Owed: d.owed, Sent: d.sent, Returned: d.returned,
 		Context: d.context,
 	}
+	kept.Given = stamped(d.given)
 	if !d.next.IsZero() {
 		kept.Next = wire.Timestamp(d.next)
 	}

@@ -40,6 +40,7 @@ type taskCreated struct {
 func (*taskCreated) kind() string { return wire.EventTaskCreated }
 
 func (f *taskCreated) apply(s *State, r *wire.Record) {
+	s.settleGiven(agentOf(r.From), r.At)
 	f.read()
 	k := &task{
 		view: wire.Task{
@@ -311,6 +312,9 @@ type taskDone struct {
 func (*taskDone) kind() string { return wire.EventTaskDone }
 
 func (f *taskDone) apply(s *State, r *wire.Record) {
+	if f.Request != nil {
+		s.settleGiven(agentOf(r.From), r.At)
+	}
 	k := s.tasks[f.ID]
 	if f.read == nil && !f.Plain {
 		f.read = wire.ReadResult(f.Result)

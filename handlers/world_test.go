@@ -244,11 +244,11 @@ var afterwards = []string{
 func (w *world) hearLetter(in Input, l *Letter) {
 	envelope := wire.Envelope{At: w.at}
 	switch {
-	case l.Kept != 0, l.Line != nil && (l.Task != "" || l.Said == 0):
+	case l.Line == nil && l.Kept == 0:
+	case l.Task != "" || l.Said == 0:
 		w.handovers.hearLine(&in, l)
 		return
-	case l.Line != nil:
-		w.voice.Write(l.Line)
+	default:
 		w.minutes.hearLine(l)
 		return
 	}

@@ -169,8 +169,8 @@ func (d *dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 		if err == nil {
 			line, err = handlers.LineOf(r)
 		}
-		if err != nil {
-			return nil, err
+		if err != nil || r.Kind == wire.EventSessionSaid {
+			return line, err
 		}
 	}
 	if wire.HasArtifactRefs(line) {

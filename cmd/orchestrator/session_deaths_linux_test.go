@@ -1,6 +1,7 @@
 package main
 
 import (
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -137,4 +138,35 @@ func TestSessionSaidTwice(t *testing.T) {
 	require.Len(t, s.tapped("lead.heard"), 6)
 	s.requireHeard(p, "lead", "ann", "rex")
 	s.stop()
+}
+
+// An architect that dies before it has read a completion is told of it in its next run,
+// whether it died by itself or with the orchestrator.
+//
+// Rows: C-02, C-91, T-57.
+func TestSessionArchitectDies(t *testing.T) {
+	t.Parallel()
+	for name, kill := range map[string]func(h *theatre, ada *actor){
+		"by itself": func(_ *theatre, ada *actor) { ada.die() },
+		"with the orchestrator": func(h *theatre, _ *actor) {
+			h.signal(syscall.SIGKILL)
+			<-h.ended
+			h.up("--json")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := troupeOf(t, puppetAgents("ada", "dev")+untapped(t, "rex", "reviewer")+checkout(""), "ada", "dev")
+			actors := h.cast("ada", "dev")
+			ada, dev := actors[0], actors[1]
+			ada.utter("msg-1", "dev", wire.TypeTaskAssignment, assigning("t"))
+			dev.nth(1, wire.TypeTaskAssignment)
+			dev.utter("msg-2", "ada", wire.TypeTaskCompletion, completing("t", "completed", "src/a"))
+			first := ada.nth(1, wire.TypeTaskCompletion)
+			kill(h, ada)
+			again := h.enter("ada").nth(1, wire.TypeTaskCompletion)
+			require.Equal(t, first.text, again.text, "letter for letter")
+			h.stop()
+		})
+	}
 }
