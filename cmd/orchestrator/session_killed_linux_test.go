@@ -142,6 +142,9 @@ func TestSessionKilled(t *testing.T) {
 	c.lead(1 << 30)
 	require.Len(t, c.approved, c.tasks)
 	c.quiet()
+	waitForThat(t, "receipts", func() bool {
+		return !slices.ContainsFunc(h.proceedings("checkout").Standing, func(m wire.MemberView) bool { return m.Waiting > 0 })
+	})
 	c.checkAll(h.proceedings("checkout"))
 	h.stop()
 	h.requireWholeRecord()
