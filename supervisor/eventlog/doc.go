@@ -39,8 +39,9 @@
 //
 // Opening verifies the newest rows and refuses to write behind a broken chain;
 // opening with ReadOnly shows what is there. The rows before are verified when
-// they are read: ranging over Records from 0 verifies all. Whoever finds a
-// break while reading or searching a log that is open for writing breaks it.
+// they are read: ranging over Records from 0 verifies all. A reader that finds a
+// break gets the error. Appending goes on, because new rows follow from the newest
+// one, which was verified.
 //
 // # Reading and writing at once
 //

@@ -194,6 +194,43 @@ func TestPanic(t *testing.T) {
 	require.Len(t, all(t, l, 0), 3)
 }
 
+// TestFolderIsSynced: the names of all files of a durable log are on disk before it is
+// served.
+func TestFolderIsSynced(t *testing.T) {
+	for _, durable := range []bool{true, false} {
+		path, synced := filepath.Join(t.TempDir(), "events.db"), 0
+		mustOpen(t, Options{Path: path, Durable: durable, sync: func(dir string) error {
+			require.Equal(t, filepath.Dir(path), dir)
+			for _, end := range []string{"", "-wal", "-tip"} {
+				require.FileExists(t, path+end)
+			}
+			synced++
+			return nil
+		}})
+		require.Equal(t, durable, synced == 1)
+	}
+	failed := errors.New("no sync")
+	_, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "events.db"), Durable: true, sync: func(string) error { return failed }})
+	require.ErrorIs(t, err, failed)
+}
+
+type refusing struct {
+	statement
+	err error
+}
+
+func (r refusing) run([]value) error { return r.err }
+
+// TestFullDiskIsNamed: a write that finds no room says so, and nothing of a transaction.
+func TestFullDiskIsNamed(t *testing.T) {
+	l := mustOpen(t, Options{Path: closedLog(t, 3)})
+	l.insert = refusing{l.insert, &sqlError{code: codeFull, cause: errors.New("database or disk is full")}}
+	err := l.Append(t.Context(), 3, facts(3, 1))
+	require.ErrorIs(t, err, ErrFull)
+	require.ErrorIs(t, err, ErrBroken)
+	require.NotContains(t, err.Error(), "rollback")
+}
+
 // TestDurable: each append of a durable log, however small, is one sync; of
 // another log none is.
 func TestDurable(t *testing.T) {

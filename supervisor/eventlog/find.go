@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -16,9 +15,6 @@ import (
 func (l *SQLite) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error] {
 	return func(yield func(wire.Record, error) bool) {
 		err := l.find(ctx, s, func(r wire.Record) bool { return yield(r, nil) })
-		if _, broken := errors.AsType[*ChainError](err); broken {
-			l.fail("searching", err)
-		}
 		if err != nil {
 			yield(wire.Record{}, err)
 		}

@@ -41,9 +41,7 @@ func TestFoundBreaks(t *testing.T) {
 			l := mustOpen(t, Options{Path: path})
 			require.NotEmpty(t, found(t, l, wire.Search{After: 2990}), "elsewhere nothing is wrong")
 			requireFoundBreak(t, l, s, damage.seq)
-			err := l.Append(t.Context(), 3000, facts(3000, 1))
-			require.ErrorIs(t, err, ErrBroken)
-			requireBreak(t, damage.seq, err)
+			require.NoError(t, l.Append(t.Context(), 3000, facts(3000, 1)))
 		}
 	}
 }
@@ -143,7 +141,6 @@ func (f failing) next() (bool, error) { return false, f.err }
 // TestIndexFails: an index that is malformed is a broken chain, and one that
 // the disk does not give is not.
 func TestIndexFails(t *testing.T) {
-	const codeIO = 10
 	for code, broken := range map[int]bool{codeCorrupt | 1<<8: true, codeNotADB: true, codeIO: false} {
 		path, kept := mailLog(t, 30)
 		l := mustOpen(t, Options{Path: path})
@@ -161,8 +158,7 @@ func TestIndexFails(t *testing.T) {
 			}
 			*at = sound
 		}
-		err := l.Append(t.Context(), 30, facts(30, 1))
-		require.Equal(t, broken, errors.Is(err, ErrBroken), "%v", err)
+		require.NoError(t, l.Append(t.Context(), 30, facts(30, 1)))
 	}
 }
 
@@ -186,7 +182,7 @@ func TestIndexAstray(t *testing.T) {
 			require.ErrorContains(t, err, "an index leads to it and should not")
 			requireBreak(t, c.want, err)
 		}
-		require.ErrorIs(t, l.Append(t.Context(), 30, nil), ErrBroken)
+		require.NoError(t, l.Append(t.Context(), 30, nil))
 	}
 }
 

@@ -1,6 +1,9 @@
 package eventlog
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // library opens connections of one SQLite for Go. The package links ncruces;
 // tests bring modernc as a second opinion. Both share every line of SQL and of
@@ -79,8 +82,12 @@ func (e *sqlError) Unwrap() error { return e.cause }
 
 // Result codes of SQLite that matter here: https://sqlite.org/rescode.html.
 const (
+	codeError      = 1
 	codeBusy       = 5
+	codeNoMemory   = 7
+	codeIO         = 10
 	codeCorrupt    = 11
+	codeFull       = 13
 	codeNotADB     = 26
 	codePrimaryKey = 19 | 6<<8
 	codeUnique     = 19 | 8<<8
@@ -93,6 +100,17 @@ func codeOf(err error) int {
 		return e.code
 	}
 	return 0
+}
+
+// ErrForeign reports that a file is not a database of SQLite.
+var ErrForeign = errors.New("the file is not a database")
+
+// foreign names the error of a file that is not a database.
+func foreign(err error) error {
+	if codeOf(err)&0xff == codeNotADB {
+		return fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	return err
 }
 
 // damaged tells whether SQLite found the file itself out of order.

@@ -3,7 +3,9 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
+	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -13,14 +15,36 @@ import (
 // times, and finds no room for it between older pieces now and then.
 const memory = 1 << 30
 
-// ncruces is the library of the program: SQLite as compiled Go, no cgo.
+// leastMemory is what a connection needs for the longest fact.
+const leastMemory = 128 << 20
+
+// ncruces is the library of the program: SQLite as compiled Go, no cgo. Where the
+// address space of the process is limited, a connection makes do with less.
 func ncruces(path string, readOnly bool) (connection, error) {
+	c, err := openWith(path, readOnly, memory)
+	for room := int64(memory / 2); errors.Is(err, syscall.ENOMEM) && room >= leastMemory; room /= 2 {
+		c, err = openWith(path, readOnly, room)
+	}
+	return c, err
+}
+
+// openWith opens a connection that may use so much memory.
+func openWith(path string, readOnly bool, room int64) (c connection, err error) {
+	defer func() {
+		if p := recover(); p != nil { // SQLite in Go panics where it finds no memory
+			cause, ok := p.(error)
+			if !ok {
+				cause = fmt.Errorf("panic: %v", p)
+			}
+			c, err = nil, &sqlError{code: codeNoMemory, cause: cause}
+		}
+	}()
 	mode := "rw"
 	if readOnly {
 		mode = "ro"
 	}
 	name := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
-	conn, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), memory), name.String())
+	conn, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), room), name.String())
 	if err != nil {
 		return nil, fromNcruces(err)
 	}

@@ -44,7 +44,10 @@ func Open(ctx context.Context, o Options) (*SQLite, error) {
 	if o.library == nil {
 		o.library = ncruces
 	}
-	l := &SQLite{}
+	if o.sync == nil {
+		o.sync = syncFolder
+	}
+	l := &SQLite{path: o.Path}
 	err := l.connect(ctx, o)
 	if err == nil {
 		return l, nil
@@ -68,7 +71,7 @@ func (l *SQLite) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	end, err := l.newest()
-	if err != nil {
+	if _, damaged := errors.AsType[*ChainError](err); err != nil && !(o.ReadOnly && damaged) {
 		return err
 	}
 	l.last.Store(end)
@@ -90,6 +93,16 @@ func (l *SQLite) continues(ctx context.Context, o Options) (err error) {
 	if err := l.complete(); err != nil {
 		return err
 	}
+	if !o.Durable {
+		// After a power failure the log may end before its tip, and nothing was promised.
+		if err := os.Remove(tipOf(o.Path)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	acked, sum := readTip(o.Path)
+	if err := l.reaches(end, acked, sum); err != nil {
+		return err
+	}
 	if err := l.upgrade(); err != nil {
 		return err
 	}
@@ -108,6 +121,9 @@ func (l *SQLite) complete() error {
 
 // connectWriter makes the file and the tables where they are missing.
 func (l *SQLite) connectWriter(o Options) (err error) {
+	if err := mayBegin(o.Path); err != nil {
+		return err
+	}
 	file, err := os.OpenFile(o.Path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
 		err = file.Close()
@@ -123,7 +139,7 @@ func (l *SQLite) connectWriter(o Options) (err error) {
 	}
 	state := recognize(l.writer)
 	if state != nil && !errors.Is(state, errNew) {
-		return state
+		return foreign(state)
 	}
 	pragmas := unsynced
 	if o.Durable {
@@ -168,7 +184,7 @@ func (l *SQLite) connectReader(o Options) (err error) {
 		return err
 	}
 	if err := recognize(l.reader); err != nil {
-		return err
+		return foreign(err)
 	}
 	return l.prepare(l.reader, map[string]*statement{
 		selectEvents: &l.events, selectSum: &l.sumOf, selectEnd: &l.end, selectTaker: &l.keyed,
@@ -198,14 +214,23 @@ func (l *SQLite) prepare(c connection, statements map[string]*statement) (err er
 // with it: SQLite syncs the folder when it makes a file, but ncruces does not.
 func (l *SQLite) settle(o Options) error {
 	if err := l.writer.exec(flush); err != nil {
-		return fmt.Errorf("moving the write-ahead log into the database: %w", err)
+		return fmt.Errorf("moving the write-ahead log into the database: %w", l.why(err))
+	}
+	var err error
+	if l.files, err = meet(o.Path); err != nil {
+		return err
+	}
+	for name := range l.files { // SQLite makes them readable for all
+		if err := os.Chmod(name, 0o600); err != nil {
+			return err
+		}
 	}
 	if !o.Durable {
 		return nil
 	}
-	folder, err := os.Open(filepath.Dir(o.Path))
-	if err != nil {
+	if l.tip, err = openTip(o.Path); err != nil {
 		return err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	l.tip.put(l.last.Load(), l.sum)
+	return o.sync(filepath.Dir(o.Path))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -23,12 +24,17 @@ type Options struct {
 	// ReadOnly opens a log that is there, however broken, and changes nothing.
 	ReadOnly bool
 
-	library library // nil: ncruces
+	library library                // nil: ncruces
+	sync    func(dir string) error // nil: syncFolder
 }
 
 // SQLite is a log in a file. It has two connections: one that appends, one
 // that reads, each with a lock of its own.
 type SQLite struct {
+	path  string
+	files map[string]os.FileInfo // what the log was opened as; nil when reading only
+	tip   *tip                   // nil unless the log is durable
+
 	last atomic.Int64 // the newest fact whose append has returned
 
 	appending sync.Mutex
@@ -80,6 +86,7 @@ func (l *SQLite) Append(ctx context.Context, last int64, batch []wire.Record) er
 	}
 	err := l.transact("appending", func() error { return l.put(last, batch) }, func() {
 		l.last.Store(last + int64(len(batch)))
+		l.tip.put(l.last.Load(), l.sum)
 	})
 	if errors.Is(err, ErrMoved) {
 		return l.catchUp(ctx, err)
@@ -147,10 +154,13 @@ func (l *SQLite) transact(doing string, write func() error, kept func()) (err er
 	}
 	l.sum = sum
 	undone := l.rollback.run(nil)
+	if codeOf(undone)&0xff == codeError {
+		undone = nil // SQLite has undone it already
+	}
 	if refusal := errors.Is(err, ErrTaken) || errors.Is(err, ErrMoved); refusal && undone == nil {
 		return err
 	}
-	return l.fail(doing, errors.Join(err, undone))
+	return l.fail(doing, l.why(errors.Join(err, undone)))
 }
 
 // put writes the rows of a batch and moves the chain on.
@@ -235,6 +245,7 @@ func (l *SQLite) release() error {
 			all = append(all, c.close())
 		}
 	}
-	l.open, l.reader, l.writer = nil, nil, nil
+	all = append(all, l.tip.close())
+	l.open, l.reader, l.writer, l.tip = nil, nil, nil, nil
 	return errors.Join(all...)
 }

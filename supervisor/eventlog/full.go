@@ -1,0 +1,35 @@
+//go:build unix
+
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"syscall"
+)
+
+// ErrFull reports that the disk, a quota or a limit of the process has no room left.
+var ErrFull = errors.New("no space left on the disk")
+
+// why adds to an error of SQLite what SQLite does not say: it reports a write that found
+// no room as an input/output error, so the file system is asked.
+func (l *SQLite) why(err error) error { return fullness(l.path, err) }
+
+func fullness(path string, err error) error {
+	full := codeOf(err)&0xff == codeFull || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+	if full || codeOf(err)&0xff == codeIO && NoRoom(filepath.Dir(path)) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}
+
+// NoRoom reports whether the file system of a folder has next to no room left.
+func NoRoom(dir string) bool {
+	const little = 1 << 20
+	var s syscall.Statfs_t
+	if syscall.Statfs(dir, &s) != nil {
+		return false
+	}
+	return uint64(s.Bavail)*uint64(s.Bsize) < little || s.Files > 0 && s.Ffree == 0
+}

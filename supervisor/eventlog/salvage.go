@@ -1,0 +1,162 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// Check reads a whole log. It returns the last fact of the part at its beginning that is
+// in order, and what is wrong behind that; nil if nothing is.
+func (l *SQLite) Check(ctx context.Context) (last int64, broken error) {
+	return l.check(ctx, func(wire.Record) bool { return true })
+}
+
+func (l *SQLite) check(ctx context.Context, show func(wire.Record) bool) (last int64, broken error) {
+	acked, sum := readTip(l.path) // first: the log may be growing
+	end, err := l.newest()
+	if err != nil {
+		end = math.MaxInt64 // it is found by reading
+	}
+	_, broken = l.read(ctx, 0, end, func(r wire.Record) bool {
+		last = r.Seq
+		return show(r)
+	})
+	if broken == nil && err == nil && last == end {
+		broken = l.reaches(last, acked, sum)
+	}
+	return last, broken
+}
+
+// salvageBatch is how many facts are copied at once.
+const salvageBatch = 512
+
+// Salvage copies the part at the beginning of a log that is in order into a new log,
+// which must not exist. It returns the last fact that was copied and what was wrong
+// behind it. The damaged log stays as it is.
+func Salvage(ctx context.Context, from, to string) (last int64, lost, err error) {
+	old, err := Open(ctx, Options{Path: from, ReadOnly: true})
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, old.Close()) }()
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return 0, nil, errors.Join(err, &fs.PathError{Op: "create", Path: to, Err: fs.ErrExist})
+	}
+	made, err := Open(ctx, Options{Path: to, Durable: true})
+	if err != nil {
+		return 0, nil, err
+	}
+	var batch []wire.Record
+	var failed error
+	flush := func() bool {
+		failed = made.Append(ctx, made.Last(), batch)
+		batch = batch[:0]
+		return failed == nil
+	}
+	last, lost = old.check(ctx, func(r wire.Record) bool {
+		batch = append(batch, r)
+		return len(batch) < salvageBatch || flush()
+	})
+	if failed == nil {
+		flush()
+	}
+	if failed == nil && ctx.Err() == nil {
+		seq, state, kept := old.Snapshot(ctx)
+		if kept == nil && seq > 0 && seq <= made.Last() {
+			failed = made.Keep(ctx, seq, state)
+		}
+	}
+	err = errors.Join(ctx.Err(), failed, made.Close())
+	if err != nil || last == 0 {
+		err = errors.Join(err, removeLog(to))
+	}
+	return last, lost, err
+}
+
+// removeLog removes the files of a log.
+func removeLog(path string) error {
+	var all []error
+	for _, name := range []string{path, path + "-wal", path + "-shm", tipOf(path)} {
+		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Copy writes a copy of a log into a new file, while the log may be growing. The copy is
+// read and compared with what was acknowledged when it began before it gets its name. It
+// returns the last fact that is in the copy.
+func Copy(ctx context.Context, from, to string) (last int64, err error) {
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return 0, errors.Join(err, &fs.PathError{Op: "create", Path: to, Err: fs.ErrExist})
+	}
+	if _, err := os.Stat(from); err != nil {
+		return 0, err
+	}
+	acked, _ := readTip(from)
+	part := to + ".part"
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // SQLite takes an empty file, and its mode
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close(), removeLog(part)) }()
+	if err := vacuum(from, part); err != nil {
+		return 0, err
+	}
+	if err := file.Sync(); err != nil {
+		return 0, err
+	}
+	if last, err = whole(ctx, part); err != nil {
+		return 0, fmt.Errorf("the copy is not whole: %w", err)
+	}
+	if last < acked {
+		return 0, &ChainError{Seq: last + 1, What: fmt.Sprintf("it is missing, and facts up to %d were acknowledged", acked)}
+	}
+	if err := os.Link(part, to); err != nil {
+		return 0, err
+	}
+	return last, syncFolder(filepath.Dir(to))
+}
+
+// vacuum has SQLite write a copy of a database.
+func vacuum(from, to string) error {
+	c, err := ncruces(from, true)
+	if err != nil {
+		return err
+	}
+	if err = c.exec(asAnybody); err == nil {
+		err = recognize(c)
+	}
+	if err == nil {
+		err = c.exec("VACUUM INTO '" + strings.ReplaceAll(to, "'", "''") + "'")
+	}
+	return errors.Join(err, c.close())
+}
+
+// whole reads a copy and returns its last fact.
+func whole(ctx context.Context, path string) (int64, error) {
+	l, err := Open(ctx, Options{Path: path, ReadOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	last, broken := l.Check(ctx)
+	return last, errors.Join(broken, l.Close())
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

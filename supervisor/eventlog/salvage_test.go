@@ -1,0 +1,142 @@
+package eventlog
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// TestSalvage: what is in order at the beginning of a damaged log makes a new one, and
+// the damaged log stays as it is.
+func TestSalvage(t *testing.T) {
+	t.Parallel()
+	whole := closedLog(t, 3000)
+	for sql, first := range map[string]int64{
+		"UPDATE events SET kind = 'early' WHERE seq = 2500": 2500,
+		"UPDATE events SET kind = 'early' WHERE seq = 2":    2,
+		"DELETE FROM events WHERE seq = 1700":               1700,
+		"SELECT 1":                                          3001,
+	} {
+		t.Run(sql, func(t *testing.T) {
+			path := copyLog(t, whole, t.TempDir())
+			edit(t, path, sql)
+			before, err := os.ReadFile(path)
+			require.NoError(t, err)
+			to := filepath.Join(t.TempDir(), "new.db")
+			last, lost, err := Salvage(t.Context(), path, to)
+			require.NoError(t, err)
+			require.Equal(t, first-1, last)
+			if first <= 3000 {
+				requireBreak(t, first, lost)
+			} else {
+				require.NoError(t, lost)
+			}
+			after, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(before, after))
+			l := mustOpen(t, Options{Path: to, Durable: true})
+			require.Equal(t, numbered(0, facts(0, int(last))), all(t, l, 0))
+			require.NoError(t, l.Append(t.Context(), last, facts(last, 3)))
+			_, _, err = Salvage(t.Context(), path, to)
+			require.ErrorIs(t, err, os.ErrExist)
+		})
+	}
+}
+
+// TestSalvageOfAnEndThatCannotBeFound: the pages at the end are gone, and those before
+// can still be read.
+func TestSalvageOfAnEndThatCannotBeFound(t *testing.T) {
+	t.Parallel()
+	path := copyLog(t, closedLog(t, 3000), t.TempDir())
+	require.NoError(t, os.Remove(path+"-wal")) // it has these pages as well
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	at := bytes.LastIndex(content, []byte(`{"task":3000}`))
+	page := at / 4096 * 4096
+	clear(content[page : page+4096])
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	_, err = Open(t.Context(), Options{Path: path})
+	require.Error(t, err)
+	to := filepath.Join(t.TempDir(), "new.db")
+	last, lost, err := Salvage(t.Context(), path, to)
+	require.NoError(t, err)
+	require.Error(t, lost)
+	require.Greater(t, last, int64(2000))
+	require.Len(t, all(t, mustOpen(t, Options{Path: to}), 0), int(last))
+}
+
+// TestCopy: a copy that is made while the log grows holds all that was acknowledged when
+// it was begun.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "events.db")
+	l := mustOpen(t, Options{Path: path, Durable: true})
+	require.NoError(t, l.Append(t.Context(), 0, facts(0, 100)))
+	var group sync.WaitGroup
+	over := make(chan struct{})
+	group.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				_ = l.Append(t.Context(), l.Last(), facts(l.Last(), 3))
+			}
+		}
+	})
+	dir := filepath.Join(t.TempDir(), "it's a folder")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	for n := range 5 {
+		acked := l.Last()
+		to := filepath.Join(dir, fmt.Sprint("copy ", n))
+		last, err := Copy(t.Context(), path, to)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, last, acked)
+		info, err := os.Stat(to)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		copied := mustOpen(t, Options{Path: to, Durable: true})
+		require.Equal(t, last, copied.Last())
+		require.NoError(t, copied.Close())
+	}
+	close(over)
+	group.Wait()
+
+	taken := filepath.Join(dir, "copy 0")
+	before, err := os.ReadFile(taken)
+	require.NoError(t, err)
+	_, err = Copy(t.Context(), path, taken)
+	require.ErrorIs(t, err, os.ErrExist)
+	after, err := os.ReadFile(taken)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+
+	damaged := copyLog(t, closedLog(t, 3000), t.TempDir())
+	edit(t, damaged, "UPDATE events SET kind = 'early' WHERE seq = 17")
+	_, err = Copy(t.Context(), damaged, filepath.Join(dir, "none"))
+	requireBreak(t, 17, err)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range left {
+		require.NotContains(t, e.Name(), "none")
+	}
+}
+
+// TestModeOfFiles: only the owner can read what SQLite makes beside the log.
+func TestModeOfFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	l := mustOpen(t, Options{Path: path, Durable: true})
+	require.NoError(t, l.Append(t.Context(), 0, []wire.Record{facts(0, 1)[0]}))
+	for _, end := range []string{"", "-wal", "-shm", "-tip"} {
+		info, err := os.Stat(path + end)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), end)
+	}
+}
