@@ -193,9 +193,12 @@ func TestFailedWithResult(t *testing.T) {
 //
 // Rows: K-04, T-44, T-57.
 func TestComesToNothingTogether(t *testing.T) {
-	for name, ends := range map[string][]string{
-		"its process ends":           {"exit dev 1"},
-		"its orchestrator is killed": {"restart", "up"},
+	for name, test := range map[string]struct {
+		ends     []string
+		one, two wire.TaskState
+	}{
+		"its process ends":           {[]string{"exit dev 1"}, wire.TaskFailed, wire.TaskCancelled},
+		"its orchestrator is killed": {[]string{"restart", "up"}, wire.TaskPending, wire.TaskPending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlayer(t)
@@ -210,11 +213,11 @@ func TestComesToNothingTogether(t *testing.T) {
 				`> operator 3 assign-task {"taskId":"$one","agent":"dev"}`,
 				`> dev 1 start-task {"taskId":"$one"}`,
 				`> operator 4 assign-task {"taskId":"$two","agent":"dev"}`,
-			}, ends...) {
+			}, test.ends...) {
 				p.play(line)
 			}
-			require.Equal(t, wire.TaskFailed, p.task("one").view.State)
-			require.Equal(t, wire.TaskCancelled, p.task("two").view.State)
+			require.Equal(t, test.one, p.task("one").view.State)
+			require.Equal(t, test.two, p.task("two").view.State)
 			p.requireReplay()
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
 )
 
 // TestMemoryIsLimited: the latest requests are remembered, older ones are not. A
@@ -65,5 +67,32 @@ func TestQuestionOutlivesMemory(t *testing.T) {
 	require.Empty(t, p.last.Records)
 	require.Len(t, p.last.Letters, 1)
 	require.Nil(t, p.last.Letters[0].Refusal)
+	p.requireReplay()
+}
+
+// The same id and payload at another time is a new request of a new run.
+//
+// Rows: B-30, T-23.
+func TestNewRunAsksTheSameLater(t *testing.T) {
+	p := atWork(t)
+	const request = `> planner 1 submit-task {"type":"t","name":"n"}`
+	p.play(request)
+	require.Len(t, p.last.Records, 1)
+	p.play("exit planner 1")
+	p.play("start planner")
+	p.play("resend planner 1")
+	require.Empty(t, p.last.Records, "the same line, timestamp and all")
+	p.play("at +1s")
+	for _, restart := range []func(){
+		func() { p.state = restored(t, p.rules, spelled(t, p.state)) },
+		func() { p.state = p.replayed() },
+	} {
+		restart()
+	}
+	answer := p.play(request)
+	require.Len(t, p.last.Records, 1, "a new run counts anew: %s", answer)
+	require.Equal(t, wire.EventTaskCreated, p.last.Records[0].Kind)
+	p.play("resend planner 1")
+	require.Empty(t, p.last.Records)
 	p.requireReplay()
 }

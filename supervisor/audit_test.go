@@ -173,3 +173,28 @@ func TestAuditAfterARecordHasFailed(t *testing.T) {
 		require.Equal(t, map[any]any{"before": "granted", "after": "internal", "read": "internal"}, outcomes)
 	})
 }
+
+// What the audit keeps is bounded, also what earlier lives have left.
+func TestAuditIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "audit")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	for run := range 20 {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, runPrefix(run+1)+"-01.jsonl"), nil, 0o600))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := newAudit(dir, hclog.NewNullLogger())
+		require.EqualValues(t, 16<<20, a.file.limits.MaxSize)
+		a.file.limits.MaxSize = 1 // a file a line; its goroutine looks only after the first line has come
+		for range 12 {
+			a.note(time.Now(), handlers.Actor{}, "request:x", nil, nil)
+			<-time.After(2 * auditPause)
+			synctest.Wait()
+			require.LessOrEqual(t, len(logNames(folder, ".jsonl")), 8)
+		}
+		a.close()
+	})
+	names := logNames(folder, ".jsonl")
+	require.Len(t, names, 8)
+	require.Equal(t, "000021-12.jsonl", names[7])
+}

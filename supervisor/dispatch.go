@@ -50,6 +50,7 @@ type dispatcher struct {
 	mail      postman
 	artifacts *artifacts    // nil: there is nowhere to put them
 	limit     time.Duration // how long the record may take before those who wait are told
+	sound     func() error  // why what is recorded would be lost; nil: nothing is asked
 
 	seat      sync.Mutex // whoever holds it owns what follows
 	state     *handlers.State
@@ -67,12 +68,16 @@ type dispatcher struct {
 	last atomic.Int64 // the last fact that was recorded
 
 	// Of the recorder alone.
-	kept     int64  // the last fact of the newest snapshot
-	room     []byte // for spelling
+	kept     int64     // the last fact of the newest snapshot
+	looked   time.Time // when sound was asked
+	room     []byte    // for spelling
 	snapshot struct {
 		seq   int64
 		state []byte
+		tasks int // that it has; of the newest one that was kept, too
 	}
+	every   int          // snapshotEvery
+	keeping atomic.Int64 // facts of the last snapshot, while it is made
 }
 
 // batch is what was decided together.
@@ -94,7 +99,7 @@ func (b *batch) clear() {
 
 func newDispatcher(o Options) *dispatcher {
 	d := &dispatcher{
-		record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout,
+		record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, sound: o.Sound, every: snapshotEvery,
 		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if d.limit == 0 {
@@ -120,7 +125,7 @@ func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
 		return fmt.Errorf("reading the kept state: %w", err)
 	}
 	if state, ok := handlers.Restore(rules, text); seq > 0 && ok && state.Seq() == seq {
-		d.state, d.kept = state, seq
+		d.state, d.kept, d.snapshot.tasks = state, seq, state.Tasks()
 	}
 	for r, err := range d.record.Records(ctx, d.state.Seq()) {
 		if err == nil {

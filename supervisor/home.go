@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,8 +18,10 @@ import (
 // only one; the kernel takes the lock back when its process is gone, however
 // that happened.
 type Home struct {
-	Dir  string
-	lock *os.File
+	Dir    string
+	lock   *os.File
+	inode  os.FileInfo // of the lock
+	beacon io.Closer   // nil where there is none
 }
 
 // BusyError says that another orchestrator holds the home.
@@ -32,36 +35,76 @@ func (e *BusyError) Error() string {
 	if e.PID == 0 { // between taking the lock and signing it
 		return "an orchestrator already runs here"
 	}
+	if e.Since.IsZero() {
+		return fmt.Sprintf("an orchestrator already runs here (pid %d)", e.PID)
+	}
 	return fmt.Sprintf("an orchestrator already runs here (pid %d, since %s)", e.PID, e.Since.Local().Format("15:04:05"))
 }
 
-// OpenHome makes the state directory if need be, closes it to others, and
-// takes its lock.
+// OpenHome makes the state directory if need be, closes it to others, and takes its
+// locks. What is there already is checked before anything is changed.
 func OpenHome(dir string) (*Home, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	dir = filepath.Clean(dir)
+	if err := makeStateDir(dir); err != nil {
 		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	if err := checkStateDir(dir); err != nil {
+		return nil, err
 	}
 	if err := os.Chmod(dir, 0o700); err != nil { // it may be older than we are
 		return nil, fmt.Errorf("closing the state directory to others: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening the lock: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer lock.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, busy(dir, lock)
+	h := &Home{Dir: dir}
+	err := h.take()
+	if err == nil {
+		if err = h.sign(); err != nil {
+			err = fmt.Errorf("writing the state directory: %w", err)
 		}
-		return nil, fmt.Errorf("locking the state directory: %w", err)
 	}
-	h := &Home{Dir: dir, lock: lock}
-	if err := h.sign(); err != nil {
+	if err != nil {
 		h.Close()
-		return nil, fmt.Errorf("writing the state directory: %w", err)
+		return nil, err
 	}
 	return h, nil
 }
+
+// makeStateDir makes the directory, and its name durable: the record in it is of no use
+// without.
+func makeStateDir(dir string) error {
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// take takes the locks of the directory.
+func (h *Home) take() (err error) {
+	if h.beacon, err = lightBeacon(h.Dir); err != nil {
+		return err
+	}
+	h.lock, err = os.OpenFile(filepath.Join(h.Dir, "lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the lock: %w", err)
+	}
+	if h.inode, err = h.lock.Stat(); err != nil {
+		return err
+	}
+	err = syscall.Flock(int(h.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return busy(h.Dir, h.lock)
+	case err != nil:
+		return fmt.Errorf("locking the state directory: %w", err)
+	}
+	return nil
+}
+
+// Lock returns the name of the lock and the file that is open. If the name leads to
+// another file, another orchestrator can take the directory.
+func (h *Home) Lock() (name string, open os.FileInfo) { return filepath.Join(h.Dir, "lock"), h.inode }
 
 // sign leaves the holder's name in the lock, and keeps the directory out of
 // version control.
@@ -74,7 +117,7 @@ func (h *Home) sign() error {
 	}
 	ignore := filepath.Join(h.Dir, ".gitignore")
 	if _, err := os.Stat(ignore); errors.Is(err, os.ErrNotExist) {
-		return os.WriteFile(ignore, []byte("*\n"), 0o600)
+		return os.WriteFile(ignore, []byte(ignoreAll), 0o600)
 	}
 	return nil
 }
@@ -93,7 +136,14 @@ func busy(dir string, lock *os.File) error {
 }
 
 // Close gives the home back.
-func (h *Home) Close() { _ = h.lock.Close() }
+func (h *Home) Close() {
+	if h.lock != nil {
+		_ = h.lock.Close()
+	}
+	if h.beacon != nil {
+		_ = h.beacon.Close()
+	}
+}
 
 // longestSocket is what a socket's path may be long, with room to spare: the
 // kernel's limit is 108 bytes, 104 on macOS.

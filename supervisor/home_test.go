@@ -3,7 +3,9 @@ package supervisor
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -87,4 +89,97 @@ func TestSocketDirIsTheStateDir(t *testing.T) {
 	require.NoError(t, MakeSocketDir(socket, stateDir))
 	RemoveSocketDir(socket, stateDir)
 	require.DirExists(t, stateDir)
+}
+
+// What is in the way of a state directory, or in it, is not touched if an orchestrator of
+// ours did not make it.
+func TestHomeOfAStranger(t *testing.T) {
+	index := append([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x01"), make([]byte, 62)...)
+	for name, test := range map[string]struct {
+		make func(t *testing.T, dir, precious string)
+		why  string
+	}{
+		"a link": {why: "is a link", make: func(t *testing.T, dir, _ string) {
+			require.NoError(t, os.Symlink(t.TempDir(), dir))
+		}},
+		"a lock that is a link": {why: "is a link", make: func(t *testing.T, dir, precious string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Symlink(precious, filepath.Join(dir, "lock")))
+		}},
+		"a log that is a link": {why: "is a link", make: func(t *testing.T, dir, precious string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Symlink(precious, filepath.Join(dir, "orchestrator.log")))
+		}},
+		"a lock with two names": {why: "has a second name", make: func(t *testing.T, dir, precious string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Link(precious, filepath.Join(dir, "lock")))
+		}},
+		"a lock that is a pipe": {why: "is not a regular file", make: func(t *testing.T, dir, _ string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "lock"), 0o600))
+		}},
+		"logs elsewhere": {why: "is a link", make: func(t *testing.T, dir, _ string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(dir, "logs")))
+		}},
+		"an open record": {why: "is open to other users", make: func(t *testing.T, dir, _ string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "events.db"), nil, 0o644))
+		}},
+		"a key that came with a repository": {why: "may have come with the repository", make: func(t *testing.T, dir, _ string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(dir), ".git"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(dir), ".git", "index"), index, 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "jwt.key"), nil, 0o600))
+		}},
+		"tracked": {why: "is tracked by git", make: func(t *testing.T, dir, _ string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(dir), ".git"), 0o755))
+			text := append(index[:len(index):len(index)], filepath.Base(dir)+"/jwt.key"...)
+			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(dir), ".git", "index"), text, 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "jwt.key"), nil, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, precious := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "precious")
+			require.NoError(t, os.WriteFile(precious, []byte("mine"), 0o640))
+			test.make(t, dir, precious)
+			before, err := os.Stat(dir)
+			require.NoError(t, err)
+			_, err = OpenHome(dir)
+			require.ErrorContains(t, err, test.why)
+			after, err := os.Stat(dir)
+			require.NoError(t, err)
+			require.Equal(t, before.Mode(), after.Mode())
+			text, err := os.ReadFile(precious)
+			require.NoError(t, err)
+			require.Equal(t, "mine", string(text))
+			names, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(names), 2, "nothing was made")
+		})
+	}
+}
+
+// A state directory that was deleted is held until its orchestrator has ended.
+func TestHomeThatVanishes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	h, err := OpenHome(dir)
+	require.NoError(t, err)
+	name, open := h.Lock()
+	now, err := os.Stat(name)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(open, now))
+	require.NoError(t, os.RemoveAll(dir))
+	_, err = OpenHome(dir)
+	if runtime.GOOS == "linux" {
+		var busy *BusyError
+		require.ErrorAs(t, err, &busy)
+		require.Equal(t, os.Getpid(), busy.PID)
+	}
+	h.Close()
+	h, err = OpenHome(dir)
+	require.NoError(t, err)
+	h.Close()
 }

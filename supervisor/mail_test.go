@@ -367,3 +367,23 @@ func TestUnreadMailStallsNobody(t *testing.T) {
 		require.NoError(t, p.stop())
 	})
 }
+
+// A bell is taken down when nobody listens any more, however the listening ended.
+func TestBellsAreTakenDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, named("one"))
+		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
+		synctest.Wait()
+		hung := func() int {
+			b := &p.dispatcher.bells
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return len(b.hung)
+		}
+		all[0].says(mailTo("1", "PO:one", 1))
+		synctest.Wait()
+		require.NoError(t, p.Messages(t.Context(), MailQuery{}, func(wire.Mail) error { return nil }))
+		require.Zero(t, hung())
+		require.NoError(t, p.stop())
+	})
+}

@@ -273,3 +273,32 @@ func TestEachLineIsSeen(t *testing.T) {
 		_ = theirs.Close()
 	})
 }
+
+// A line of which a part was taken before the deadline is gone on with where it stood,
+// and not begun again.
+//
+// Rows: B-73, T-58.
+func TestLateLinesAreGoneOnWith(t *testing.T) {
+	for name, patient := range map[string]bool{"what cannot wait": false, "mail": true} {
+		t.Run(name, func(t *testing.T) {
+			const first, second = "the first line\n", "the second\n"
+			for taken := 1; taken < len(first); taken++ {
+				synctest.Test(t, func(t *testing.T) {
+					m, theirs := boxOf(t, Bounds{Messages: 10, Bytes: 1 << 20})
+					_, err := m.put(entry{text: []byte(first), lines: 1, patient: patient})
+					require.NoError(t, err)
+					head := make([]byte, taken)
+					_, err = io.ReadFull(theirs, head)
+					require.NoError(t, err)
+					<-time.After(3 * m.timeout)
+					_, err = m.put(oneLine([]byte(second)))
+					require.NoError(t, err)
+					m.end()
+					rest, err := io.ReadAll(theirs)
+					require.NoError(t, err)
+					require.Equal(t, first+second, string(head)+string(rest))
+				})
+			}
+		})
+	}
+}

@@ -14,18 +14,32 @@ import (
 // next. A large State is spelled more seldom: spelling it holds the seat.
 const snapshotEvery = 100_000
 
+// soundEvery is how often the recorder asks whether the record is still in its place
+// while nothing is recorded. soundAfter is for how long a batch relies on the answer.
+const (
+	soundEvery = time.Second
+	soundAfter = 100 * time.Millisecond
+)
+
 // keepRecording records batches until the dispatcher closes and nothing is left.
 func (d *dispatcher) keepRecording() {
 	defer close(d.done)
 	var b batch
-	for d.next(&b) {
+	var look <-chan time.Time
+	if d.sound != nil {
+		ticker := time.NewTicker(soundEvery)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for d.next(&b, look) {
 		d.write(&b)
 		b.clear()
 	}
 }
 
-// next waits for a batch and swaps it for the empty one.
-func (d *dispatcher) next(empty *batch) bool {
+// next waits for a batch and swaps it for the empty one. Meanwhile it looks after the
+// record when look says so.
+func (d *dispatcher) next(empty *batch, look <-chan time.Time) bool {
 	for {
 		d.seat.Lock()
 		if !d.filling.empty() {
@@ -41,14 +55,43 @@ func (d *dispatcher) next(empty *batch) bool {
 		}
 		d.recording = false
 		if d.closing {
+			d.keeping.Store(d.state.Seq() - d.kept)
 			d.takeSnapshot(true)
 			d.broken = ErrOver // who comes now is refused: the door is still open
 			d.seat.Unlock()
 			return false
 		}
 		d.seat.Unlock()
-		<-d.wake
+		select {
+		case <-d.wake:
+		case <-look:
+			if err := d.inPlace(0); err != nil {
+				d.leave(err)
+			}
+		}
 	}
+}
+
+// inPlace returns an error if the record is not in its place any more. It relies on the
+// last answer for a while.
+func (d *dispatcher) inPlace(relies time.Duration) error {
+	now := time.Now()
+	if d.sound == nil || now.Sub(d.looked) < relies {
+		return nil
+	}
+	d.looked = now
+	return d.sound()
+}
+
+// leave follows a record that was lost while nothing was to be recorded.
+func (d *dispatcher) leave(cause error) {
+	if !d.intact() {
+		return
+	}
+	var b batch
+	d.breakOff(cause, &b)
+	d.deliver(b.letters, &d.room)
+	d.broke(fmt.Errorf("the record cannot be written: %w", cause))
 }
 
 // write makes a batch durable and then tells of it.
@@ -80,6 +123,9 @@ func (d *dispatcher) write(b *batch) {
 // append makes the records of a batch durable. When it returns, nobody is told
 // any more that this takes too long: an answer is given once.
 func (d *dispatcher) append(b *batch) error {
+	if err := d.inPlace(soundAfter); err != nil {
+		return err
+	}
 	said := make(chan struct{})
 	overdue := time.AfterFunc(d.limit, func() {
 		defer close(said)
@@ -166,18 +212,23 @@ func isAnswer(l handlers.Letter) bool { return l.Notice == "" && !isLine(&l) }
 // takeSnapshot spells the State when it is time to, or at the end. It includes
 // what is in the batch that is about to be recorded, and is kept after it. The
 // seat is held.
+//
+// How many facts there are between two snapshots follows the size of the earlier one.
+// The size that State has meanwhile would not do: a State that grows by a task with
+// each fact would never be spelled.
 func (d *dispatcher) takeSnapshot(end bool) {
 	seq := d.state.Seq()
-	enough := int64(max(snapshotEvery, 4*d.state.Tasks()))
+	enough := int64(max(d.every, 2*d.snapshot.tasks))
 	if d.broken != nil || d.snapshot.state != nil || seq-d.kept < enough && !end || seq == d.kept {
 		return
 	}
 	state, err := d.state.Snapshot()
 	if err != nil {
 		d.log.Error("the state cannot be spelled; the next start reads all facts", "error", err)
+		d.kept = seq // it is tried again when there are more facts
 		return
 	}
-	d.snapshot.seq, d.snapshot.state = seq, state
+	d.snapshot.seq, d.snapshot.state, d.snapshot.tasks = seq, state, d.state.Tasks()
 }
 
 // keepSnapshot keeps the snapshot that was taken, once its facts are recorded.
@@ -202,6 +253,7 @@ func (d *dispatcher) close() {
 		d.rouse()
 		<-d.done
 		d.keepSnapshot()
+		d.keeping.Store(0)
 	}
 	d.mail.close()
 	d.audit.close()

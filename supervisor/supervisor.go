@@ -28,6 +28,7 @@ type Options struct {
 	Log      hclog.Logger
 	Shutdown time.Duration // one budget for the whole ordered stop
 	Record   Record        // where facts are kept; nil: nowhere
+	Sound    func() error  // why what is recorded would be lost, such as a deleted file; nil: nothing is asked
 	Rules    handlers.Rules
 	Protocol Protocol
 	Sessions []wire.SessionSpec // those of the configuration, in its order
@@ -216,6 +217,9 @@ func reasonOf(ctx context.Context) string {
 	}
 	return "asked to"
 }
+
+// Keeping returns how many facts the last snapshot is being made of, 0 when none is.
+func (s *Supervisor) Keeping() int64 { return s.dispatcher.keeping.Load() }
 
 // end collects the goroutines that made children, says the last word, and
 // sums up.

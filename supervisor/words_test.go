@@ -26,6 +26,8 @@ type ledger struct {
 	batches [][]wire.Record                 // that were tried
 	keeps   []int64                         // the numbers of states that were to be kept
 	forgets bool                            // keeps no states
+
+	beforeKeep func() // what comes before a state is kept
 }
 
 func newLedger() *ledger { return &ledger{Memory: eventlog.NewMemory()} }
@@ -47,8 +49,16 @@ func (l *ledger) Append(ctx context.Context, last int64, batch []wire.Record) er
 // Keep implements Record.
 func (l *ledger) Keep(ctx context.Context, seq int64, state []byte) error {
 	l.mu.Lock()
+	forgets, before := l.forgets, l.beforeKeep
+	l.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	if last := l.Last(); seq > last {
+		panic(fmt.Sprintf("a state of fact %d is to be kept, and %d are recorded", seq, last))
+	}
+	l.mu.Lock()
 	l.keeps = append(l.keeps, seq)
-	forgets := l.forgets
 	l.mu.Unlock()
 	if forgets {
 		return nil
