@@ -83,7 +83,7 @@ func makeStateDir(dir string) error {
 // take takes the locks of the directory.
 func (h *Home) take() (err error) {
 	if h.beacon, err = lightBeacon(h.Dir); err != nil {
-		return err
+		return h.busySince(err)
 	}
 	h.lock, err = os.OpenFile(filepath.Join(h.Dir, "lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -100,6 +100,24 @@ func (h *Home) take() (err error) {
 		return fmt.Errorf("locking the state directory: %w", err)
 	}
 	return nil
+}
+
+// busySince adds to an error that names who holds the directory since when, if the lock
+// still says so.
+func (h *Home) busySince(err error) error {
+	known, ok := errors.AsType[*BusyError](err)
+	if !ok {
+		return err
+	}
+	lock, openErr := os.OpenFile(filepath.Join(h.Dir, "lock"), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if openErr != nil {
+		return err
+	}
+	defer lock.Close()
+	if signed, ok := errors.AsType[*BusyError](busy(h.Dir, lock)); ok && signed.PID == known.PID {
+		return signed
+	}
+	return err
 }
 
 // Lock returns the name of the lock and the file that is open. If the name leads to

@@ -17,6 +17,7 @@ import (
 // In the background it shows only what happens: what agents say is in their
 // files, and a second copy would fill the disk.
 type console struct {
+	hurry    <-chan struct{} // closed when the end is near: what agents say is not shown any more
 	follower *supervisor.Follower
 	out      outlet
 	log      hclog.Logger
@@ -120,6 +121,13 @@ func (c *console) show(l supervisor.Line) {
 		c.out.flush()
 	}
 	c.account.see(l)
+	select {
+	case <-c.hurry: // what agents still say is in their logs
+		if l.Event == nil {
+			return
+		}
+	default:
+	}
 	if l.Event != nil {
 		c.panorama.happened()
 	}

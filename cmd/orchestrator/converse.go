@@ -60,15 +60,19 @@ func (c *conversation) await(signals <-chan os.Signal) error {
 		timeout = time.After(limit)
 	}
 	fed, goodbye := c.fed, c.goodbye
-	leaving, over := false, false
+	leaving, over, first := false, false, time.Time{}
 	for {
 		select {
 		case s := <-signals:
-			if leaving {
+			now := time.Now()
+			switch {
+			case !first.IsZero() && now.Sub(first) < echo:
+				continue
+			case leaving:
 				return answered(128 + int(s.(syscall.Signal)))
 			}
 			c.link.leave()
-			leaving = true
+			leaving, first = true, now
 		case <-timeout:
 			return c.app.timedOut()
 		case <-slow:

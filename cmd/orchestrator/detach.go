@@ -14,6 +14,7 @@ import (
 	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 )
 
@@ -75,7 +76,7 @@ func (a *app) background(logName string) (*os.Process, int64, error) {
 	if err := turn(logName); err != nil {
 		return nil, 0, err
 	}
-	log, err := os.OpenFile(logName, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(logName, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -111,6 +112,52 @@ func turn(logName string) error {
 		return err
 	}
 	return os.Rename(logName, logName+".1")
+}
+
+// keepTurning puts the log of the program in the background aside whenever it has become
+// large, and makes it again when it was deleted. It ends with the context.
+func (a *app) keepTurning(ctx context.Context, logName string, report func(error)) {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		if err := turnNow(logName); err != nil {
+			report(err)
+			return
+		}
+	}
+}
+
+// turnNow is turn for a log that this program is writing: both its outputs go to the new
+// file. A log that another program has put in its place is left alone.
+func turnNow(logName string) error {
+	ours, err := os.Stdout.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(logName)
+	gone := errors.Is(err, os.ErrNotExist)
+	switch {
+	case gone:
+	case err != nil:
+		return err
+	case !os.SameFile(ours, there) || there.Size() <= ownLogSize:
+		return nil
+	default:
+		if err := os.Rename(logName, logName+".1"); err != nil {
+			return err
+		}
+	}
+	file, err := os.OpenFile(logName, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return errors.Join(dup(int(file.Fd()), 1), dup(int(file.Fd()), 2))
 }
 
 // upNow asks the orchestrator how it is, and says whether that is settled.
@@ -198,7 +245,11 @@ func (a *app) endedEarly(state *os.ProcessState, logName string, start int64) er
 		code = state.ExitCode()
 	}
 	words := "It said nothing."
-	if text, err := os.ReadFile(logName); err == nil && int64(len(text)) > start {
+	text, err := os.ReadFile(logName)
+	if int64(len(text)) < start { // it was put aside
+		start = 0
+	}
+	if err == nil && int64(len(text)) > start {
 		lines := strings.Split(strings.TrimSpace(string(text[start:])), "\n")
 		if f := refusalIn(lines, code); f != nil {
 			return f
@@ -206,6 +257,8 @@ func (a *app) endedEarly(state *os.ProcessState, logName string, start int64) er
 		words = strings.Join(lines[max(0, len(lines)-20):], "\n")
 	} else if errors.Is(err, os.ErrNotExist) {
 		words = "Its log is gone."
+	} else if eventlog.NoRoom(filepath.Dir(logName)) {
+		words = "The disk is full, so it could not say why: df -h " + plain.Word(filepath.Dir(logName))
 	}
 	return &failure{exit: code, code: codeFailed, message: "The orchestrator ended before it was up", because: []string{words}}
 }

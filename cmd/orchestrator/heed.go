@@ -63,7 +63,7 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal, hungUp <-cha
 	if limit := a.flags.timeout.Duration; limit > 0 {
 		timeout = time.After(limit)
 	}
-	stops := 0
+	stops, first := 0, time.Time{}
 	for {
 		select {
 		case <-h.quit:
@@ -88,16 +88,21 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal, hungUp <-cha
 				t.report(h.ctx)
 			case syscall.SIGUSR2: // log files are turned by their size
 			default:
-				if stops++; stops == 1 {
+				now := time.Now()
+				if stops == 0 {
+					stops, first = 1, now
 					h.leave(a, t, unix.SignalName(s.(syscall.Signal)))
 					continue
 				}
-				if stops == 2 {
+				if now.Sub(first) < echo {
+					continue
+				}
+				if stops++; stops == 2 {
 					close(h.hurry)
 				}
 				h.forced = 128 + int(s.(syscall.Signal))
 				forced := h.forced
-				time.AfterFunc(forcedEnd, func() { a.leave(forced) })
+				time.AfterFunc(forcedEnd, func() { a.late(t, forced, 0) })
 				t.super.Kill("a second signal")
 			}
 		}
@@ -108,12 +113,40 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal, hungUp <-cha
 func (h *heeding) leave(a *app, t *team, why string) {
 	// Whatever holds this program up by then, such as a screen that takes nothing, the
 	// agents have been ended.
-	time.AfterFunc(t.shutdown+lateEnd, func() { a.leave(exitNo) })
+	time.AfterFunc(t.shutdown+lateEnd, func() { a.late(t, exitNo, keepEnd) })
 	h.cancel(errors.New(why))
 	notify(a.env("NOTIFY_SOCKET"), "STOPPING=1")
 }
 
+// late ends the program, unless the last state is being kept. That takes as long as
+// there are tasks, and has a bound of its own.
+func (a *app) late(t *team, code int, more time.Duration) {
+	facts := t.super.Keeping()
+	if facts > 0 && more > 0 {
+		time.AfterFunc(time.Second, func() { a.late(t, code, more-time.Second) })
+		return
+	}
+	if facts > 0 {
+		said := make(chan struct{})
+		go func() { // nobody may take it
+			defer close(said)
+			t.log.Error("the program ends before its state is kept: the next start reads these facts again", "facts", facts)
+		}()
+		select {
+		case <-said:
+		case <-time.After(time.Second):
+		}
+	}
+	a.leave(code)
+}
+
+// echo is how long after a signal to stop another one counts as the same: a program such
+// as timeout signals its child, and then the group that the child is in.
+const echo = 500 * time.Millisecond
+
 const (
+	// keepEnd is how long the last state may take beyond lateEnd.
+	keepEnd = 5 * time.Minute
 	// lateEnd is how long after the budget of the ordered stop the program ends
 	// in any case: the killing has its own time, and the last state is kept.
 	lateEnd = 30 * time.Second
@@ -125,19 +158,27 @@ const (
 // should read them does not.
 const lastWords = 2 * time.Second
 
+// hurriedWords is how long they may take after a second signal.
+const hurriedWords = time.Second
+
 // await waits for the last lines of a team that has ended, but not for ever: a
-// reader that stands still must not keep the program, and a second signal ends
-// the wait at once. It says whether they were written.
+// reader that stands still must not keep the program. It reports whether they were
+// written.
 func (h *heeding) await(shown <-chan struct{}) bool {
 	enough := time.NewTimer(lastWords)
 	defer enough.Stop()
-	select {
-	case <-shown:
-		return true
-	case <-enough.C:
-	case <-h.hurry:
+	hurry := h.hurry
+	for {
+		select {
+		case <-shown:
+			return true
+		case <-enough.C:
+			return false
+		case <-hurry:
+			hurry = nil
+			enough.Reset(hurriedWords)
+		}
 	}
-	return false
 }
 
 // awaitReader is await for a team whose lines are the answer: they are read in

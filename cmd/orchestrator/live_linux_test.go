@@ -231,6 +231,8 @@ agent "stubborn" {
 		"second": {130, func(w *watched) {
 			w.types(screen.CtrlC)
 			w.until("is stopping")
+			first := time.Now()
+			waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > echo })
 			w.types(screen.CtrlC)
 		}},
 		"term": {0, func(w *watched) { w.write("fifo", "go\n") }},

@@ -21,6 +21,7 @@ func overview(root *cobra.Command, p paint) string {
 		{"Work", []string{"task", "inbox", "bus", "session", "review"}},
 		{"Agents", []string{"agent", "ps", "check"}},
 		{"Access", []string{"key", "token"}},
+		{"Record", []string{"backup", "store"}},
 		{"", []string{"version", "completion", "help"}},
 	}
 	var b strings.Builder

@@ -76,7 +76,7 @@ func (a *app) pipeAlone(f pipeFlags) error {
 	c.Agents = nil
 	c.Store.Kind = "memory" // it goes with the state directory
 	t := newTeam()
-	if err := t.hold(stateDir, a.socketPath(stateDir), a.logger(c)); err != nil {
+	if err := t.hold(stateDir, a.socketPath(stateDir), a.logger(c, a.flags.json)); err != nil {
 		return cannotHold(err, stateDir)
 	}
 	defer t.release()

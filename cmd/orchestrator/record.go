@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
+	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/handlers"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -56,14 +59,52 @@ func cannotRecord(err error, store config.Store) error {
 		f.hint = "Use the program that wrote it, or a newer one     Or begin beside it: --state-dir DIR"
 		return f
 	}
-	if chain, ok := errors.AsType[*eventlog.ChainError](err); ok {
+	chain, isDamaged := errors.AsType[*eventlog.ChainError](err)
+	empty, isEmpty := errors.AsType[*eventlog.EmptyError](err)
+	aside := "move " + plain.Word(store.Path) + "* away"
+	switch {
+	case isDamaged:
 		f.details["seq"] = chain.Seq
-		f.because = []string{
-			fmt.Sprintf("Everything before fact %d is intact. Nothing was started, and nothing is written to it.", chain.Seq),
-		}
-		f.hint = "Read it: sqlite3 -readonly " + store.Path + " 'select * from events'     Begin anew: move it away"
+		f.because = []string{"Nothing was started, and nothing was written to it."}
+		f.hint = "See what is lost: orchestrator store check     Go on without it: orchestrator store salvage NEW.db     Begin anew: " + aside
+	case isEmpty:
+		f.details["acknowledged"] = empty.Acked
+		f.message = "Cannot use the record " + store.Path + ": " + empty.Error()
+		f.hint = "Put it back from a backup, or begin anew: " + aside
+	case errors.Is(err, eventlog.ErrForeign):
+		f.message = store.Path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
+		f.because = []string{"Nothing was started, and nothing was changed."}
+		f.hint = "Put the record back from a backup, or begin anew: " + aside
+	case errors.Is(err, eventlog.ErrFull):
+		f.message = "There is no space left for the record " + store.Path
+		f.because = append(f.because, "Nothing that was confirmed is lost.", err.Error())
+		f.hint = "Make room there: df -h " + plain.Word(filepath.Dir(store.Path))
+	case errors.Is(err, syscall.ENOMEM):
+		f.message = "There is too little address space for the record " + store.Path
+		f.hint = "Raise the limit: ulimit -v unlimited"
 	}
 	return f
+}
+
+// cannotGoOn explains why a team ended that could not record any more.
+func (t *team) cannotGoOn(err error) error {
+	lost, isLost := errors.AsType[*eventlog.LostError](err)
+	switch {
+	case isLost:
+		return &failure{
+			exit: exitNo, code: codeFailed, message: "The record was lost: " + lost.Error(),
+			because: []string{"Everything was stopped in order. What was recorded before is in that file, if you still have it."},
+			hint:    "Keep the state directory where nothing deletes it, such as git clean -fdx: orchestrator { state_dir = … }",
+			details: map[string]any{"path": lost.Path, "replaced": lost.Replaced},
+		}
+	case errors.Is(err, eventlog.ErrFull):
+		return &failure{
+			exit: exitNo, code: codeFailed, message: "The disk is full: " + err.Error(),
+			because: []string{"Everything was stopped in order, and nothing that was confirmed is lost."},
+			hint:    "Make room there, and start again: df -h " + plain.Word(t.home.Dir),
+		}
+	}
+	return err
 }
 
 // rules are what the configuration decides about messages and tasks.

@@ -41,7 +41,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.upCommand(), a.runCommand(), a.pipeCommand(), a.reloadCommand(), a.downCommand(),
 		a.statusCommand(), a.watchCommand(), a.logsCommand(), a.eventsCommand(), a.whyCommand(), a.graphCommand("orchestrator graph"),
 		a.taskCommand(), a.inboxCommand(), a.busCommand(), a.sessionCommand(), a.reviewCommand(),
-		a.agentCommand(), a.psCommand(), a.checkCommand(), a.keyCommand(), a.tokenCommand(),
+		a.agentCommand(), a.psCommand(), a.checkCommand(), a.keyCommand(), a.tokenCommand(), a.backupCommand(), a.storeCommand(),
 		a.versionCommand(), a.completionCommand(),
 	)
 	root.SetHelpCommand(a.helpCommand())

@@ -68,7 +68,7 @@ func (a *app) runOne(command []string, f runFlags) error {
 	c := config.Alone(a.dir, stateDir, name, command)
 	c.Agents[0].Pty = f.pty
 	c.Store.Kind = "memory" // it goes with the state directory
-	log := a.logger(c)
+	log := a.logger(c, a.flags.json)
 	t := newTeam()
 	if err := t.hold(stateDir, a.socketPath(stateDir), log); err != nil {
 		return cannotHold(err, stateDir)

@@ -98,7 +98,7 @@ func (a *app) up(f upFlags, names []string) error {
 	if a.alive(f) {
 		a.standBeside()
 	}
-	log := a.logger(c)
+	log := a.logger(c, a.flags.json || f.logFormat.value == "json")
 	if err := t.hold(c.Orchestrator.StateDir, a.socketPath(c.Orchestrator.StateDir), log); err != nil {
 		return cannotHold(err, c.Orchestrator.StateDir)
 	}
@@ -126,7 +126,9 @@ func (a *app) up(f upFlags, names []string) error {
 
 // work runs a team until its end, with its door open and its words shown.
 func (a *app) work(t *team, f upFlags) error {
+	signals := a.heed(t) // before anybody can see that it runs
 	show := a.console(t, f)
+	show.hurry = signals.hurry
 	show.below(a.panorama(t, f))
 	defer show.panorama.close()
 	shown := make(chan struct{})
@@ -134,10 +136,16 @@ func (a *app) work(t *team, f upFlags) error {
 		defer close(shown)
 		show.run()
 	}()
-	signals := a.heed(t) // before anybody can see that it runs
 	shut := t.serve()
 	responding, enough := context.WithCancel(signals.ctx)
 	defer enough()
+	if f.detach && a.isDetached() {
+		turning, stop := context.WithCancel(context.Background())
+		defer stop()
+		go a.keepTurning(turning, filepath.Join(t.home.Dir, "orchestrator.log"), func(err error) {
+			t.log.Error("orchestrator.log cannot be put aside any more", "error", err)
+		})
+	}
 	a.respond(responding, t, f.scripted, show.panorama)
 	if f.exitWhenIdle && show.panorama == nil && f.logFormat.value != "json" {
 		go a.standby(responding, t) // it holds nothing, and ends with what is waited for
@@ -155,7 +163,7 @@ func (a *app) work(t *team, f upFlags) error {
 	case errors.Is(err, supervisor.ErrAgentsFailed), errors.Is(err, supervisor.ErrTasksUndone):
 		return answered(exitNo)
 	}
-	return err
+	return t.cannotGoOn(err)
 }
 
 // listen opens the listeners of http.listen and returns where they are. Better
@@ -278,8 +286,9 @@ func agentBase(environ []string) []string {
 	return base
 }
 
-// logger is the orchestrator's own log, on stderr.
-func (a *app) logger(c *config.Config) hclog.Logger {
+// logger is the orchestrator's own log, on stderr. Its format follows that of the lines
+// beside it, unless the file or the environment names one.
+func (a *app) logger(c *config.Config, asJSON bool) hclog.Logger {
 	level, format := c.Log.Level, c.Log.Format
 	if word := a.env("ORC_LOG"); word != "" {
 		level = word
@@ -295,7 +304,7 @@ func (a *app) logger(c *config.Config) hclog.Logger {
 		Name:       "orchestrator",
 		Level:      logLevel(level),
 		Output:     a.stderr,
-		JSONFormat: format == "json" || format == "auto" && !isTerminal(a.stderr),
+		JSONFormat: format == "json" || format == "auto" && asJSON && !isTerminal(a.stderr),
 		Color:      color,
 		TimeFn:     time.Now,
 	})

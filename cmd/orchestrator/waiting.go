@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,11 +33,16 @@ func (a *app) begin() (context.Context, func()) {
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+	over := make(chan struct{})
 	go func() {
 		select {
 		case s := <-signals:
-			signal.Stop(signals)
 			cancel(&interrupted{signal: s})
+			select { // the same signal may come twice at once: see echo
+			case <-time.After(echo):
+			case <-over:
+			}
+			signal.Stop(signals)
 		case <-a.over:
 			signal.Stop(signals)
 			cancel(&interrupted{signal: os.Interrupt})
@@ -46,9 +52,9 @@ func (a *app) begin() (context.Context, func()) {
 	}()
 	if limit := a.flags.timeout.Duration; limit > 0 {
 		timed, release := context.WithTimeoutCause(ctx, limit, errTimeout)
-		return timed, func() { release(); cancel(nil) }
+		return timed, sync.OnceFunc(func() { release(); cancel(nil); close(over) })
 	}
-	return ctx, func() { cancel(nil) }
+	return ctx, sync.OnceFunc(func() { cancel(nil); close(over) })
 }
 
 // ended says why a context is over; nil if it is not.

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/handlers"
@@ -25,20 +23,24 @@ import (
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/wire"
 )
 
 // team is the orchestrator at work in this process: its parts, joined.
 type team struct {
-	log      hclog.Logger
-	home     *supervisor.Home
-	host     *child.Host
-	super    *supervisor.Supervisor
-	record   ledger
+	log    hclog.Logger
+	home   *supervisor.Home
+	host   *child.Host
+	super  *supervisor.Supervisor
+	record ledger
+
+	looksOver func() // ends the look over the record; nil: there is none
+
 	watch    *telemetry.Telemetry
 	shutdown time.Duration // the budget of the ordered stop
-	listener net.Listener  // the operators' socket
+	listener *api.Socket   // the operators' socket
 	remote   []net.Listener
 	urls     []string  // where these are
 	runs     *api.Runs // who has a socket of its own
@@ -77,6 +79,15 @@ func (t *team) hold(stateDir, socket string, log hclog.Logger) error {
 
 func (t *team) open(socket string) error {
 	var err error
+	if err = supervisor.MakeSocketDir(socket, t.home.Dir); err != nil {
+		return fmt.Errorf("making the folder of the socket: %w", err)
+	}
+	// The socket comes before anything is ended: another orchestrator that answers there
+	// is alive, and so are its agents.
+	t.listener, err = api.Listen(socket)
+	if err != nil {
+		return fmt.Errorf("opening the socket: %w", err)
+	}
 	t.host, err = child.NewHost(child.Options{Home: t.home.Dir})
 	if err != nil {
 		return err
@@ -87,13 +98,6 @@ func (t *team) open(socket string) error {
 	}
 	if len(survivors) > 0 {
 		t.log.Error("processes of an earlier orchestrator do not die", "processes", programs(survivors))
-	}
-	if err := supervisor.MakeSocketDir(socket, t.home.Dir); err != nil {
-		return fmt.Errorf("making the folder of the socket: %w", err)
-	}
-	t.listener, err = api.Listen(socket)
-	if err != nil {
-		return fmt.Errorf("opening the socket: %w", err)
 	}
 	t.runs = api.NewRuns(t.listener)
 	t.signer = &api.Signer{Path: filepath.Join(t.home.Dir, "jwt.key")}
@@ -111,6 +115,9 @@ func (t *team) release() {
 	if t.watch != nil { // it may have to read the record
 		t.watch.Close()
 	}
+	if t.looksOver != nil {
+		t.looksOver()
+	}
 	if t.record != nil {
 		if err := t.record.Close(); err != nil {
 			t.log.Error("the record could not be closed", "error", err)
@@ -124,9 +131,8 @@ func (t *team) release() {
 	// The socket goes next to last: who waits for the end waits for that, and may
 	// start another orchestrator at once.
 	if t.listener != nil {
-		socket := t.listener.Addr().String()
-		_ = os.Remove(socket) // one that stays is replaced
-		supervisor.RemoveSocketDir(socket, t.home.Dir)
+		t.listener.Remove()
+		supervisor.RemoveSocketDir(t.listener.Addr().String(), t.home.Dir)
 	}
 	t.home.Close()
 }
@@ -144,16 +150,11 @@ func (t *team) runCommand(ctx context.Context, command []string, dir string, env
 	return t.host.Run(ctx, command, dir, env)
 }
 
-// garbage is how much of it, in percent of what is alive, is let lie. What is
-// alive is a few megabytes: at Go's 100 the collector would run hundreds of
-// times a second while agents talk.
-const garbage = 400
-
 // supervise makes the supervisor of a configuration, with what was recorded in
 // earlier lives.
 func (t *team) supervise(c *config.Config, o supervisor.Options) error {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
+		tendGarbage()
 	}
 	ctx := context.Background()
 	var err error
@@ -161,6 +162,7 @@ func (t *team) supervise(c *config.Config, o supervisor.Options) error {
 		return cannotRecord(err, c.Store)
 	}
 	o.Version, o.StateDir, o.Start, o.Log = version, c.Orchestrator.StateDir, t.start, t.log
+	o.Sound = t.sound
 	o.Shutdown, o.Record, o.Doorway = c.Orchestrator.Shutdown, t.record, t.runs.Open
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)
@@ -172,7 +174,50 @@ func (t *team) supervise(c *config.Config, o supervisor.Options) error {
 		return cannotRecord(err, c.Store)
 	}
 	t.watch.Begin(t.super.Seq())
+	t.looksOver = t.lookOver()
 	return nil
+}
+
+// sound returns an error if the state directory or the record in it was deleted or
+// replaced: what is recorded from then on would be lost with this process.
+func (t *team) sound() error {
+	name, open := t.home.Lock()
+	if err := eventlog.InPlace(name, open); err != nil {
+		return err
+	}
+	if log, ok := t.record.(interface{ Sound() error }); ok {
+		return log.Sound()
+	}
+	return nil
+}
+
+// lookOver reads the whole record once in the background, so that damage is known before
+// somebody needs what is damaged. It returns how to end that.
+func (t *team) lookOver() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for r, err := range t.record.Records(ctx, 0) {
+			if err != nil {
+				if ctx.Err() == nil {
+					t.log.Error("the record is damaged: reading there fails, and everything else goes on", "error", err, "see", "orchestrator store check")
+				}
+				return
+			}
+			if r.Seq%512 == 0 { // at most some 50,000 facts a second: nothing waits for this
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // start makes a process for the supervisor.
@@ -302,64 +347,6 @@ func number(query url.Values, name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// specs are the agents of a configuration as the supervisor takes them, those
-// to start chosen as they were when the team was started.
-func (t *team) specs(c *config.Config) []supervisor.Agent {
-	var specs []supervisor.Agent
-	for i := range c.Agents {
-		a := &c.Agents[i]
-		specs = append(specs, supervisor.Agent{
-			Name:        a.Name,
-			Block:       a.Block,
-			Place:       a.Place,
-			Description: a.Description,
-			Role:        a.Role,
-			Actor:       busActor(a.Actor),
-			Offers:      offers(&a.Capabilities),
-			Names:       a.Capabilities.Names,
-			Abilities:   abilities(&a.Capabilities),
-			Capacity:    a.Capabilities.MaxConcurrentTasks,
-			OnExit:      a.OnExit,
-			Command:     a.Command,
-			Dir:         a.Dir,
-			Environ:     func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.base) },
-			Raw:         a.Protocol == "raw",
-			NoStdin:     a.Stdin == "null",
-			Pty:         a.Pty,
-			DependsOn:   a.DependsOn,
-			Autostart:   a.Autostart,
-			MaxLine:     int(c.Protocol.MaxLine),
-			Restart: supervisor.Restart{
-				Policy: supervisor.Policy(a.Restart.Policy), Delay: a.Restart.Delay, Factor: a.Restart.Factor,
-				MaxDelay: a.Restart.MaxDelay, Jitter: a.Restart.Jitter, ResetAfter: a.Restart.ResetAfter,
-				Burst: a.Restart.Burst, Window: a.Restart.Window, Permanent: a.Restart.Permanent,
-			},
-			Stop:    supervisor.Ladder{CloseStdin: a.Stop.CloseStdin, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
-			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
-			Mailbox: supervisor.Bounds{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
-			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory},
-			Output:  supervisor.Output{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
-		})
-	}
-	return only(specs, t.chosen, t.noDeps)
-}
-
-// busActor is what an agent is on the bus: "" for what the configuration calls
-// auto.
-func busActor(actor string) string {
-	if actor == "auto" {
-		return ""
-	}
-	return actor
-}
-
-func signalNumber(name string) syscall.Signal {
-	if sig := unix.SignalNum(name); sig != 0 {
-		return sig
-	}
-	return syscall.SIGTERM
-}
-
 // cannotHold explains why hold failed.
 func cannotHold(err error, stateDir string) error {
 	if busy, ok := errors.AsType[*supervisor.BusyError](err); ok {
@@ -383,6 +370,9 @@ func cannotHold(err error, stateDir string) error {
 func busyDetail(busy *supervisor.BusyError) string {
 	if busy.PID == 0 {
 		return ""
+	}
+	if busy.Since.IsZero() {
+		return fmt.Sprintf(" (pid %d)", busy.PID)
 	}
 	return fmt.Sprintf(" (pid %d, since %s)", busy.PID, busy.Since.Local().Format("15:04"))
 }

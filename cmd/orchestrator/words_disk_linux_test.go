@@ -174,11 +174,25 @@ agent "b" {
 		require.NoError(t, os.WriteFile(path, broken, 0o600))
 		h.start(exec.Command(h.program, "up", "--state-dir", h.state(), "--timeout", "3m"))
 		require.Equal(t, exitNo, h.await(), name)
-		require.Contains(t, h.cried.all(), "Error: Cannot use the record "+path, name)
+		if name == "headless" {
+			require.Contains(t, h.cried.all(), "Error: "+path+" is not a record of an orchestrator", name)
+		} else {
+			require.Contains(t, h.cried.all(), "Error: Cannot use the record "+path, name)
+		}
 		require.Contains(t, h.cried.all(), "Nothing was started", name)
 		if name == "flipped" {
-			require.Regexp(t, `Everything before fact \d+ is intact`, h.cried.all())
-			require.Contains(t, h.cried.all(), "sqlite3 -readonly")
+			require.Contains(t, h.cried.all(), "orchestrator store salvage")
+			said, _, code := h.call("store", "check")
+			require.Equal(t, exitNo, code)
+			require.Regexp(t, `^\d+ facts in .*events\.db are in order\. Then: the chain is broken at fact \d+: `, said)
+			rescued := h.path("rescued.db")
+			require.Regexp(t, `^\d+ facts copied to `, h.ask("store", "salvage", rescued))
+			said, _, code = h.call("store", "check", rescued)
+			require.Equal(t, exitOK, code)
+			require.Regexp(t, `^\d+ facts in .*rescued\.db, all in order\n$`, said)
+			_, cried, code := h.call("store", "salvage", rescued)
+			require.Equal(t, exitConflict, code)
+			require.Contains(t, cried, "exists, and is left as it is")
 		}
 		require.Empty(t, h.processes(), name)
 		now, err := os.ReadFile(h.path("b-ran"))

@@ -152,6 +152,7 @@ agent "leaves" {
 	h.up("--json")
 	h.waitForEvents(3, wire.EventStarted, "")
 	left := h.waitForPIDs(1, "left")
+	began := time.Now()
 	h.signal(syscall.SIGTERM)
 	for _, name := range []string{"goes", "stays", "leaves"} {
 		lines := h.waitForLines(1, name)
@@ -167,6 +168,7 @@ agent "leaves" {
 	h.waitForEvents(1, wire.EventStopped, "leaves")
 	requireGone(t, left...)
 	require.Equal(t, []string{"stays"}, names(h.status()))
+	waitForThat(t, "the end of the echo", func() bool { return time.Since(began) > echo })
 	h.signal(syscall.SIGTERM) // the grace of thirty seconds need not be waited for
 	require.Equal(t, exitTerminated, h.await())
 	require.Empty(t, h.processes())

@@ -174,7 +174,7 @@ func TestListen(t *testing.T) {
 	_, err = Listen(socket)
 	require.ErrorContains(t, err, "another program answers there")
 
-	first.(*own).Listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	first.Listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	require.NoError(t, first.Close())
 	second, err := Listen(socket)
 	require.NoError(t, err, "a socket that nobody answers is replaced")

@@ -15,7 +15,7 @@ import (
 // answers is a left-over and is replaced; anything else at path is not ours
 // to remove. Closing the listener leaves the socket in its place: while it is
 // there, its orchestrator has not let go of everything.
-func Listen(path string) (net.Listener, error) {
+func Listen(path string) (*Socket, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -45,16 +45,31 @@ func Listen(path string) (net.Listener, error) {
 		_ = listener.Close()
 		return nil, err
 	}
-	return &own{Listener: listener}, nil
+	made, err := os.Lstat(path)
+	if err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
+	return &Socket{Listener: listener, made: made}, nil
 }
 
-// own lets in this user and root. Who gets in is an operator.
-type own struct{ net.Listener }
+// Socket lets in this user and root. Who gets in is an operator.
+type Socket struct {
+	net.Listener
+	made os.FileInfo
+}
 
-func (o *own) entrance() *entrance { return &entrance{caller: Caller{Kind: Operator, Wide: true}} }
+// Remove removes the socket, unless another program has put one in its place.
+func (o *Socket) Remove() {
+	if now, err := os.Lstat(o.Addr().String()); err == nil && os.SameFile(o.made, now) {
+		_ = os.Remove(o.Addr().String())
+	}
+}
+
+func (o *Socket) entrance() *entrance { return &entrance{caller: Caller{Kind: Operator, Wide: true}} }
 
 // Accept waits for somebody who may come in.
-func (o *own) Accept() (net.Conn, error) {
+func (o *Socket) Accept() (net.Conn, error) {
 	for {
 		conn, err := o.Listener.Accept()
 		if err != nil {

@@ -78,7 +78,7 @@ func (v *visit) end() {
 
 // ownSocket is the socket of one run: whoever comes in by it is that run.
 type ownSocket struct {
-	own
+	Socket
 	visit *visit
 }
 
@@ -89,7 +89,7 @@ func (s *ownSocket) entrance() *entrance {
 // Accept waits for a connection, which ends with the run.
 func (s *ownSocket) Accept() (net.Conn, error) {
 	for {
-		conn, err := s.own.Accept()
+		conn, err := s.Socket.Accept()
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+const onlyCat = `
+agent "only" {
+  command = ["cat"]
+}
+`
+
+// An orchestrator whose state directory, record or lock is deleted stops in order and
+// says why. Meanwhile no second one takes its place, and none kills its agents.
+func TestStateDirectoryDeleted(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "lock", "events.db", "events.db-wal"} {
+		t.Run("state/"+name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, onlyCat).up("--json")
+			s.waitForEvents(1, wire.EventStarted, "only")
+			require.NoError(t, os.RemoveAll(filepath.Join(s.state(), name)))
+			_, stderr, code := s.call("up", "-d") // at once
+			require.Equal(t, exitConflict, code, stderr)
+			require.NotContains(t, stderr, "had left running")
+			require.Equal(t, exitNo, s.await())
+			require.Contains(t, s.said.all()+s.cried.all(), "was deleted while the orchestrator ran")
+			require.Contains(t, s.said.all(), wire.EventStopped, "its agents were stopped in order")
+			require.Empty(t, s.processes())
+		})
+	}
+}
+
+// A backup of a running team is a record to go on with.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyCat).up("--json")
+	s.waitForEvents(1, wire.EventStarted, "only")
+	s.ask("task", "add", "kept", "--assign", "only")
+	copied := s.path("copy.db")
+	require.Regexp(t, `^\d+ facts in .*copy\.db\n$`, s.ask("backup", copied))
+	_, stderr, code := s.call("backup", copied)
+	require.Equal(t, exitConflict, code, stderr)
+	require.Regexp(t, `^\d+ facts in .*events\.db, all in order\n$`, s.ask("store", "check"))
+	s.signal(syscall.SIGKILL)
+	s.await()
+
+	for _, end := range []string{"", "-wal", "-shm", "-tip"} {
+		require.NoError(t, os.Remove(filepath.Join(s.state(), "events.db"+end)))
+	}
+	require.NoError(t, os.Rename(copied, filepath.Join(s.state(), "events.db")))
+	s.up("--json")
+	s.waitForEvents(1, wire.EventStarted, "only")
+	require.Contains(t, s.ask("task", "ls"), "kept")
+	s.stop()
+}
+
+// The log of an orchestrator in the background is put aside while it runs, and what comes
+// then is in the new one.
+func TestBackgroundLogIsTurned(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyCat)
+	s.ask("up", "-d")
+	log := filepath.Join(s.state(), "orchestrator.log")
+	require.NoError(t, os.Truncate(log, ownLogSize+1))
+	waitForThat(t, "a new log", func() bool {
+		_, err := os.Stat(log + ".1")
+		return err == nil
+	})
+	s.ask("task", "add", "after the turn", "--assign", "only")
+	waitForThat(t, "a line in the new log", func() bool {
+		text, err := os.ReadFile(log)
+		return err == nil && len(text) > 0 && len(text) < ownLogSize
+	})
+	s.ask("down")
+}
+
+// Two signals at once are one: a program such as timeout signals its child, and then the
+// group that the child is in.
+func TestTwoSignalsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `
+agent "tidy" {
+  command = ["sh", "-c", "trap 'sleep 0.3; echo yes >tidied; exit 0' TERM; echo ready; while :; do sleep 0.05; done"]
+}
+`).up()
+	waitForThat(t, "the agent", func() bool { return strings.Contains(s.said.all(), "| ready") })
+	s.signal(syscall.SIGTERM)
+	s.signal(syscall.SIGTERM)
+	require.Equal(t, exitOK, s.await())
+	require.FileExists(t, s.path("tidied"))
+	require.NotContains(t, s.cried.all(), "@level")
+	require.Regexp(t, `stopped 1 agent in .*nothing left running`, s.said.all())
+}
+
+// A second signal later kills, and the summary is printed all the same.
+func TestTwoSignalsApart(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `
+agent "deaf" {
+  command = ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"]
+}
+`).up()
+	waitForThat(t, "the agent", func() bool { return strings.Contains(s.said.all(), "| ready") })
+	s.signal(syscall.SIGTERM)
+	first := time.Now()
+	waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > echo+100*time.Millisecond })
+	s.signal(syscall.SIGTERM)
+	require.Equal(t, exitTerminated, s.await())
+	require.Regexp(t, `stopped 1 agent in .*nothing left running`, s.said.all())
+}
