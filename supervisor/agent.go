@@ -60,7 +60,8 @@ type Process interface {
 
 // Ladder is how an agent is stopped, rung by rung.
 type Ladder struct {
-	CloseStdin time.Duration // after the notice and the end of stdin
+	CloseStdin time.Duration // after the notice and the end of stdin; the notice promises it
+	Unspoken   time.Duration // the same for an agent that has sent no message in this run
 	Signal     syscall.Signal
 	Grace      time.Duration // after the signal; then the tree is killed
 }

@@ -19,6 +19,15 @@ type audience struct {
 	all    []*Follower // those who follow all agents, also future ones
 }
 
+// spoke notes that an agent has sent a message by another way than its stdout.
+func (u *audience) spoke(agent string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if v := u.voices[agent]; v != nil {
+		v.spoke.Store(true)
+	}
+}
+
 // news is a fact on its way to people. It is put into words by the first who
 // wants to read them: most facts are read by nobody, and whoever records them
 // has others waiting.

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -43,7 +44,31 @@ func (s *Supervisor) stdinStalled(a *agent, run string, yes bool) {
 		return
 	}
 	messages, _, _ := a.mail.waiting()
-	s.stalled(a, &a.deaf, fmt.Sprintf("does not read its stdin: %d bytes unread, %d messages waiting", a.child.Unread(), messages))
+	why := fmt.Sprintf("does not read its stdin: %d bytes unread, %d messages waiting", a.child.Unread(), messages)
+	if mail := a.mail.mailWaiting(); mail > 0 {
+		why += fmt.Sprintf(", %d of them mail", mail)
+	}
+	s.stalled(a, &a.deaf, why)
+}
+
+// frozen is the turn after the leader of an agent was stopped by a signal, or goes on.
+// It may stop for a moment, as with Ctrl-Z in a terminal: it is stalled when that takes
+// as long as its stdin may take nothing.
+func (s *Supervisor) frozen(a *agent, run string, yes bool) {
+	if a.run != run || a.child == nil {
+		return
+	}
+	s.deadlines.drop(a.thaw)
+	a.thaw = nil
+	if !yes {
+		s.recovered(a, &a.stopped, "goes on after it was stopped by a signal")
+		return
+	}
+	a.thaw = s.deadlines.add(time.Now().Add(a.Health.WriteTimeout), func() {
+		if a.run == run && a.child != nil {
+			s.stalled(a, &a.stopped, fmt.Sprintf("was stopped by a signal (kill -CONT %d lets it go on)", a.child.PID()))
+		}
+	})
 }
 
 // watchSilence looks at an agent's silence when it could be too long.
@@ -73,8 +98,8 @@ func (s *Supervisor) watchSilence(a *agent) {
 }
 
 // stalled marks an agent that runs without working, and restarts it if it is
-// to be. It may be deaf, or silent, or both; it has recovered when it is
-// neither.
+// to be. It may be deaf, silent, stopped by a signal, or several of these; it has
+// recovered when it is none of them.
 func (s *Supervisor) stalled(a *agent, cause *string, why string) {
 	if !a.state.Live() || a.halt != nil || a.exit != nil || *cause != "" {
 		return
@@ -98,7 +123,7 @@ func (s *Supervisor) recovered(a *agent, cause *string, how string) {
 		return
 	}
 	s.event(a, wire.Event{Kind: wire.EventRecovered, Text: how})
-	if rest := a.deaf + a.silent; rest != "" {
+	if rest := cmp.Or(a.deaf, a.silent, a.stopped); rest != "" {
 		a.reason = rest
 		return
 	}

@@ -103,7 +103,7 @@ func TestStalledAgentIsRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{}, []Agent{{Name: "a", Health: Health{Silence: time.Second, Restart: true}}}, map[string]part{"a": untilSignal})
 		<-time.After(10 * time.Second)
-		require.Equal(t, []time.Duration{4500 * time.Millisecond, 5 * time.Second}, p.gaps("a"), "silence, ladder, delay")
+		require.Equal(t, []time.Duration{2500 * time.Millisecond, 3 * time.Second, 4 * time.Second}, p.gaps("a"), "silence, ladder, delay")
 		<-time.After(5 * time.Minute)
 		require.Equal(t, wire.StateFailed, p.view("a").State, "a stall for ever ends in giving up")
 		require.NoError(t, p.stop())

@@ -316,13 +316,14 @@ func origin(p Process) string {
 	return fmt.Sprintf("pid %d", p.PID())
 }
 
-// patience is how long an agent has from the notice to the end. A connection is
-// cut where a process would be sent a signal.
+// patience is how long an agent has from the notice to the first signal, or, where it
+// is a connection, to the cut. An agent that has sent no message in this run is not
+// expected to understand the notice.
 func (a *agent) patience() time.Duration {
-	if a.joined != nil {
+	if a.voice.spoke.Load() {
 		return a.Stop.CloseStdin
 	}
-	return a.Stop.CloseStdin + a.Stop.Grace
+	return a.Stop.Unspoken
 }
 
 // answered waits until a run has been told everything that it asked for, or

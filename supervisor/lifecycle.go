@@ -126,6 +126,7 @@ func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, err
 			<-m.told
 			s.post(func() { s.exited(a, exit) })
 		},
+		Stopped: func(yes bool) { s.post(func() { s.frozen(a, m.run, yes) }) },
 		Ended: func(ending child.Ending) {
 			m.speech.end()
 			shut()
@@ -146,7 +147,7 @@ func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
 		return
 	}
 	a.child = c
-	a.deaf, a.silent = "", ""
+	a.deaf, a.silent, a.stopped = "", "", ""
 	a.starts++
 	a.mail = s.mailbox(a, m, c)
 	if m.speech.channel != nil {

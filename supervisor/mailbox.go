@@ -37,7 +37,7 @@ type mailbox struct {
 	lines   int // messages in the queue
 	bytes   int64
 	owed    int // answers that are being made
-	urgent  int // of what is queued or in hand: lines that cannot wait
+	urgent  int // of what is queued or in hand: lines that are lost if they do not fit
 	pressed int // of those in hand
 	taken   int // messages that the writer has in hand, and their bytes
 	inHand  int64
@@ -305,30 +305,17 @@ func (m *mailbox) wroteAll() {
 	}
 }
 
-// writeAll writes text, saying so when the agent does not take in time what cannot
-// wait, and goes on from where it stood: half a line must not be followed by
-// another.
+// writeAll writes text, reporting when the agent does not take it in time, and goes on
+// from where it stood: half a line must not be followed by another.
 func (m *mailbox) writeAll(text []byte) error {
-	for {
-		timeout, presses := m.haste()
-		if err := m.to.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-			return err
-		}
-		n, err := m.to.Write(text)
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
-		}
-		if text = text[n:]; presses {
-			return m.writeLate(text)
-		}
+	if err := m.to.SetWriteDeadline(time.Now().Add(m.timeout)); err != nil {
+		return err
 	}
-}
-
-// haste is how long a write may take, and whether somebody waits for it.
-func (m *mailbox) haste() (timeout time.Duration, presses bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.timeout, m.urgent > 0
+	n, err := m.to.Write(text)
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return m.writeLate(text[n:])
 }
 
 // writeLate writes the rest of what an agent did not take in time.
@@ -371,4 +358,11 @@ func (m *mailbox) waiting() (messages int, bytes, refused int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lines + m.taken, m.bytes, m.refused
+}
+
+// mailWaiting is how many of the messages that wait are mail.
+func (m *mailbox) mailWaiting() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lines + m.taken - m.urgent
 }

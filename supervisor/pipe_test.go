@@ -126,13 +126,13 @@ func TestPipeIsStopped(t *testing.T) {
 		for _, c := range []*caller{quick, slow} {
 			notice := c.hear()
 			require.Contains(t, notice, `"notify:shutdown"`)
-			require.Contains(t, notice, `"gracePeriod":3000`, "no signal follows that gives more time")
+			require.Contains(t, notice, `"gracePeriod":1000`, "neither has sent a message")
 			require.Equal(t, strings.TrimSuffix(wire.Farewell, "\n"), c.hear())
 		}
 		quick.say("a last word")
 		quick.end()
 		require.NoError(t, quick.over())
-		<-time.After(3100 * time.Millisecond)
+		<-time.After(1100 * time.Millisecond)
 		require.NoError(t, slow.over())
 		for _, o := range stop.outcomes() {
 			require.True(t, o.OK)

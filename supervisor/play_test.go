@@ -93,7 +93,7 @@ func perform(t *testing.T, options Options, agents []Agent, parts map[string]par
 		options.Start = p.start
 	}
 	if options.Shutdown == 0 {
-		options.Shutdown = 30 * time.Second
+		options.Shutdown = 40 * time.Second
 	}
 	for i := range agents {
 		defaults(t, &agents[i])
@@ -120,7 +120,7 @@ func defaults(t *testing.T, a *Agent) {
 			ResetAfter: time.Minute, Burst: 5, Window: 2 * time.Minute, Permanent: []int{64, 78, 126, 127},
 		}
 	}
-	a.Stop = Ladder{CloseStdin: 3 * time.Second, Signal: syscall.SIGTERM, Grace: 30 * time.Second}
+	a.Stop = Ladder{CloseStdin: 30 * time.Second, Unspoken: time.Second, Signal: syscall.SIGTERM, Grace: 5 * time.Second}
 	if a.Health.WriteTimeout == 0 {
 		a.Health.WriteTimeout = 10 * time.Second
 	}

@@ -318,7 +318,7 @@ func TestLeftOversOfAStopAreAsked(t *testing.T) {
 		_, err := p.RestartAgents(t.Context(), wire.AgentsRequest{})
 		require.NoError(t, err)
 		require.Zero(t, signalled)
-		require.Equal(t, 30*time.Second, killed)
+		require.Equal(t, 5*time.Second, killed)
 		p.Kill("enough")
 		require.NoError(t, p.end())
 	})

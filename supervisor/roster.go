@@ -91,6 +91,9 @@ func (s *Supervisor) Refuse(from handlers.Actor, operation string, err *wire.Err
 }
 
 func (s *Supervisor) ask(ctx context.Context, from handlers.Actor, r *wire.Request) (any, error) {
+	if from.Kind == handlers.Agent {
+		s.audience.spoke(from.Name)
+	}
 	from.Run = doorPrefix + strconv.FormatInt(s.dispatcher.doors.Add(1), 10)
 	answer := s.dispatcher.posts.wait(from.Run)
 	defer s.dispatcher.posts.leave(from.Run)

@@ -67,14 +67,14 @@ func (s *Supervisor) beginHalt(a *agent) {
 		s.signalRung(a)
 		return
 	}
+	grace := s.within(a.patience())
 	if !a.Raw {
-		grace := s.within(a.patience())
 		notice := &wire.ShutdownNotice{GracePeriod: roundUp(grace).Milliseconds(), Reason: a.halt.reason}
 		line := wire.Envelope{ID: messageID(), At: time.Now()}.AppendNotice(nil, wire.NoticeShutdown, notice)
 		_, _ = a.mail.put(oneLine(line)) // one that takes nothing is signalled all the same
 	}
 	a.mail.end()
-	a.due = s.deadlines.add(time.Now().Add(s.within(a.Stop.CloseStdin)), func() { s.signalRung(a) })
+	a.due = s.deadlines.add(time.Now().Add(grace), func() { s.signalRung(a) })
 }
 
 // roundUp spells a time to the tenth of a second: an agent that is told 29.999 s

@@ -118,6 +118,14 @@ func TestWaitsForDependencyThatFails(t *testing.T) {
 	})
 }
 
+// speaking is a part that sends a message first.
+func speaking(then part) part {
+	return func(r *player) int {
+		r.say(request("1", "query-agents", `{}`))
+		return then(r)
+	}
+}
+
 // The ladder: the notice, the end of stdin, the signal, the kill.
 func TestStopLadder(t *testing.T) {
 	for _, test := range []struct {
@@ -127,8 +135,10 @@ func TestStopLadder(t *testing.T) {
 		forced bool
 	}{
 		{"reads its stdin", untilEOF, 0, false},
-		{"needs the signal", untilSignal, 3 * time.Second, false},
-		{"needs the kill", deafTo, 30 * time.Second, true},
+		{"never spoke, needs the signal", untilSignal, time.Second, false},
+		{"never spoke, needs the kill", deafTo, 6 * time.Second, true},
+		{"spoke, needs the signal", speaking(untilSignal), 30 * time.Second, false},
+		{"spoke, needs the kill", speaking(deafTo), 35 * time.Second, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -151,6 +161,8 @@ func TestShutdownNotice(t *testing.T) {
 		var lines []string
 		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "raw", Raw: true}}, map[string]part{
 			"a": func(r *player) int {
+				r.say(request("1", "query-agents", `{}`))
+				r.read()
 				for line := r.read(); line != ""; line = r.read() {
 					lines = append(lines, line)
 				}
@@ -170,7 +182,7 @@ func TestShutdownNotice(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(lines[0]), &notice))
 		require.Equal(t, "notify:shutdown", notice.Type)
-		require.EqualValues(t, 30000, notice.Payload.GracePeriod, "33 s, cut to the budget")
+		require.EqualValues(t, 30000, notice.Payload.GracePeriod, "the time until the first signal")
 		require.Equal(t, "Orchestrator stopping", notice.Payload.Reason)
 		require.Equal(t, "exit 0", p.agents["raw"].lastExit, "a raw agent is told nothing")
 	})

@@ -120,7 +120,8 @@ type agent struct {
 	cancel    context.CancelFunc // of the start that is being made
 	afresh    bool               // it starts again as soon as its tree is empty: somebody asked
 
-	deaf, silent string // why it is stalled, for either cause
+	deaf, silent, stopped string    // why it is stalled, for each cause
+	thaw                  *deadline // it counts as stopped by a signal then
 }
 
 // New makes a supervisor of some agents. Nothing starts before Run.

@@ -23,6 +23,7 @@ type voice struct {
 	heardAt                     atomic.Int64 // of the last output, since epoch
 	epoch                       time.Time
 	onSound                     atomic.Pointer[func()] // called once at the next output
+	spoke                       atomic.Bool            // the current run has sent a message
 
 	mu        sync.Mutex
 	tail      tail
@@ -60,6 +61,7 @@ func (v *voice) begin(run string, maxLine int) *speech {
 	v.mu.Unlock()
 	dir := filepath.Join(output.Dir, v.agent)
 	prefix := runPrefix(nextRun(dir)) // a look at the disk, so not under the lock
+	v.spoke.Store(false)
 	s := &speech{voice: v, run: run}
 	for i, suffix := range []string{".out", ".err"} {
 		s.streams[i] = speechStream{
@@ -135,6 +137,7 @@ func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time, f
 		return
 	}
 	if s.channel != nil && t == &s.streams[0] && s.channel.take(line, now) {
+		s.spoke.Store(true)
 		return
 	}
 	p.text = append(p.text, front...)

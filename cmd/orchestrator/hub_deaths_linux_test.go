@@ -58,7 +58,7 @@ func TestHubDeaths(t *testing.T) {
 		end  func(*hub, *actor) *actor
 		last string // where a task stands when that has happened twice
 	}{
-		"dead": {dead, "failed"}, "ended": {ended, "assigned"}, "killed": {killed, "failed"}, "stopped": {stopped, "assigned"},
+		"dead": {dead, "failed"}, "ended": {ended, "assigned"}, "killed": {killed, "assigned"}, "stopped": {stopped, "assigned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +73,11 @@ func TestHubDeaths(t *testing.T) {
 			for state, want := range map[string]string{"assigned": "assigned", "running": "assigned", "needs_human": "assigned", "planning": "planning", "plan_review": "plan_review"} {
 				require.Equal(t, want, ann.task(tasks[state]).Status, state)
 			}
-			for state, attempts := range map[string]int{"assigned": 1, "running": 2, "needs_human": 2, "planning": 1, "plan_review": 1} {
+			again := 2
+			if name == "killed" || name == "stopped" { // nobody is to blame
+				again = 1
+			}
+			for state, attempts := range map[string]int{"assigned": 1, "running": again, "needs_human": again, "planning": 1, "plan_review": 1} {
 				require.Equal(t, attempts, a.seen(tasks[state]).Attempts, state)
 			}
 			require.Empty(t, h.questions())
@@ -133,8 +137,7 @@ func TestHubGivenUp(t *testing.T) {
 	h.program(ann.task(poison).Server).gets(nil, "POST /servers/tasks/"+poison+"/start", "")
 	h.kill()
 	h.open("holder", "other")
-	require.Equal(t, "failed", ann.task(poison).Status)
-	require.Contains(t, ann.task(poison).Error, "given up after 1 attempts")
+	require.Equal(t, "assigned", ann.task(poison).Status, "a kill of the orchestrator counts for nothing")
 	h.stop()
 }
 

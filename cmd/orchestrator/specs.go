@@ -43,7 +43,7 @@ func (t *team) specs(c *config.Config) []supervisor.Agent {
 				MaxDelay: a.Restart.MaxDelay, Jitter: a.Restart.Jitter, ResetAfter: a.Restart.ResetAfter,
 				Burst: a.Restart.Burst, Window: a.Restart.Window, Permanent: a.Restart.Permanent,
 			},
-			Stop:    supervisor.Ladder{CloseStdin: a.Stop.CloseStdin, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
+			Stop:    supervisor.Ladder{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
 			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
 			Mailbox: supervisor.Bounds{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
 			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory},

@@ -40,7 +40,7 @@ func (a *app) beginTrial(command []string, terms checkup.Terms, again bool) (*tr
 	c := config.Alone(a.dir, state, name, command)
 	agent := &c.Agents[0]
 	agent.Role = terms.Role
-	agent.Stop.CloseStdin, agent.Stop.Grace = terms.Grace, terms.Grace
+	agent.Stop.CloseStdin, agent.Stop.Unspoken, agent.Stop.Grace = terms.Grace, terms.Grace, terms.Grace
 	c.Orchestrator.Shutdown = 2*terms.Grace + 5*time.Second
 	c.Store.Kind = "memory" // it goes with the state directory
 	if again {

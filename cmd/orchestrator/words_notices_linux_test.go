@@ -137,6 +137,12 @@ agent "deaf" {
 func TestWordsShutdown(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, `
+defaults {
+  stop {
+    close_stdin = "30s"
+  }
+}
+
 agent "goes" {
   command = ["sh", "-c", "trap 'echo signalled' TERM; read -r notice; echo \"$notice\""]
 }

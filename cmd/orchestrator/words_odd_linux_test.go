@@ -119,3 +119,21 @@ func TestWordsToOneWhoStandsStill(t *testing.T) {
 	held.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
 	h.stop()
 }
+
+// An agent that was stopped by a signal and has a task is not "running" for ever.
+func TestWordsFrozen(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, puppets("boss")+strings.Replace(holder("auto"), "  on_exit", "  health {\n    write_timeout = \"300ms\"\n  }\n  on_exit", 1), "boss", "holder")
+	all := h.cast("boss", "holder")
+	boss, held := all[0], all[1]
+	task := boss.submit(toHold)
+	held.assigned(task.ID)
+	boss.await(task.ID, "running")
+	require.NoError(t, syscall.Kill(held.pid, syscall.SIGSTOP))
+	h.waitForEvents(1, wire.EventStalled, "holder")
+	require.Contains(t, h.ask("why", "holder"), "stopped by a signal")
+	require.NoError(t, syscall.Kill(held.pid, syscall.SIGCONT))
+	h.waitForEvents(1, wire.EventRecovered, "holder")
+	held.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
+	h.stop()
+}

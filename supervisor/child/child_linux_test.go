@@ -367,3 +367,25 @@ func TestOutputHeldOpenFromOutside(t *testing.T) {
 	require.True(t, ending.HeldOpen)
 	require.Equal(t, "said\n", c.out.String())
 }
+
+// A leader that is stopped by a signal is told of, and that it goes on.
+func TestStopAndContinueAreTold(t *testing.T) {
+	told := make(chan bool, 4)
+	ended := make(chan struct{})
+	h, err := NewHost(Options{Home: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { h.Close() })
+	c, err := h.Start(Spec{
+		Command: []string{"sleep", "1000"}, Dir: "/", Env: os.Environ(), Run: "stops", Output: func(Stream, []byte) {}, Exited: func(Exit) {},
+		Stopped: func(yes bool) { told <- yes }, Ended: func(Ending) { close(ended) },
+	})
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(c.PID(), syscall.SIGSTOP))
+	require.True(t, <-told)
+	require.NoError(t, syscall.Kill(c.PID(), syscall.SIGCONT))
+	require.False(t, <-told)
+	require.NoError(t, syscall.Kill(c.PID(), syscall.SIGSTOP))
+	require.True(t, <-told)
+	c.Kill()
+	<-ended
+}

@@ -146,10 +146,33 @@ func (h *Host) tend() {
 			}
 		}
 		h.reapAll()
+		h.tellStops()
 		select {
 		case <-h.closing:
 			return
 		case <-time.After(betweenReaps):
+		}
+	}
+}
+
+// tellStops tells of leaders that were stopped by a signal, and of those that go on. It
+// reaps none: only stops and continuations are asked for.
+func (h *Host) tellStops() {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WSTOPPED|unix.WCONTINUED|unix.WNOHANG, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		pid := pidOf(&info)
+		if err != nil || pid == 0 {
+			return
+		}
+		h.mu.Lock()
+		c := h.leaders[pid]
+		h.mu.Unlock()
+		if c != nil && c.spec.Stopped != nil {
+			c.spec.Stopped(info.Code == cldStopped)
 		}
 	}
 }

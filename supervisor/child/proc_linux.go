@@ -107,18 +107,27 @@ func errno(err error) syscall.Errno {
 
 // The codes of a SIGCHLD, from the kernel's siginfo.h.
 const (
-	cldExited = 1
+	cldExited  = 1
+	cldStopped = 5
 	sigStatus = 2 * unsafe.Sizeof(int32(0)) // offset of si_status behind si_pid
 )
 
-// exitOf reads how the leader ended. The package unix does not spell out the
-// part of siginfo that depends on the signal: si_pid, si_uid, si_status follow
-// the three common fields, aligned as a pointer is.
+// The package unix does not spell out the part of siginfo that depends on the signal:
+// si_pid, si_uid, si_status follow the three common fields, aligned as a pointer is.
+const (
+	sigCommon = 3 * unsafe.Sizeof(int32(0))
+	sigAlign  = unsafe.Sizeof(uintptr(0))
+	sigUnion  = (sigCommon + sigAlign - 1) / sigAlign * sigAlign
+)
+
+// pidOf reads which process a SIGCHLD is about; 0: none.
+func pidOf(info *unix.Siginfo) int {
+	return int(*(*int32)(unsafe.Add(unsafe.Pointer(info), sigUnion)))
+}
+
+// exitOf reads how the leader ended.
 func exitOf(info *unix.Siginfo) Exit {
-	const common = 3 * unsafe.Sizeof(int32(0))
-	const align = unsafe.Sizeof(uintptr(0))
-	const union = (common + align - 1) / align * align
-	status := int(*(*int32)(unsafe.Add(unsafe.Pointer(info), union+sigStatus)))
+	status := int(*(*int32)(unsafe.Add(unsafe.Pointer(info), sigUnion+sigStatus)))
 	exit := Exit{At: time.Now(), Code: status}
 	if info.Code != cldExited {
 		exit.Code, exit.Signal = -1, syscall.Signal(status)

@@ -41,6 +41,9 @@ type Spec struct {
 	Output func(Stream, []byte)
 	// Exited is called once, when the leader is dead.
 	Exited func(Exit)
+	// Stopped is called when the leader was stopped by a signal, and when it goes on; it
+	// must not wait. It may be nil, and is never called where the system does not tell.
+	Stopped func(yes bool)
 	// Ended is called once, after Exited: the tree is empty, the streams are
 	// at their end, nothing of the child is left. Nothing is called after it.
 	// Who has called Signal waits for it as long as left-overs may take, and

@@ -55,6 +55,7 @@ type Restart struct {
 // Stop is the ladder of an ordered end.
 type Stop struct {
 	CloseStdin time.Duration
+	Unspoken   time.Duration // for an agent that has sent no message; as CloseStdin where the file names that
 	Signal     string
 	Grace      time.Duration
 }

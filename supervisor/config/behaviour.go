@@ -73,7 +73,10 @@ func restartAttributes(x *Restart) []attribute {
 
 func stopAttributes(x *Stop) []attribute {
 	return []attribute{
-		attr("close_stdin", duration(&x.CloseStdin)),
+		attr("close_stdin", func(v value) {
+			duration(&x.CloseStdin)(v)
+			x.Unspoken = x.CloseStdin
+		}),
 		attr("signal", choice(&x.Signal, signals...)),
 		attr("grace", duration(&x.Grace)),
 	}

@@ -20,7 +20,7 @@ func standard(file string) *Config {
 		Orchestrator: Orchestrator{
 			Name:     filepath.Base(dir),
 			StateDir: filepath.Join(dir, ".orchestrator"),
-			Shutdown: 30 * time.Second,
+			Shutdown: 40 * time.Second,
 		},
 		HTTP: HTTP{
 			Hosts:   []string{"localhost", "127.0.0.1", "::1"},
@@ -68,9 +68,10 @@ func standardAgent() Agent {
 			Permanent:  []int{64, 78, 126, 127},
 		},
 		Stop: Stop{
-			CloseStdin: 3 * time.Second,
+			CloseStdin: 30 * time.Second,
+			Unspoken:   time.Second,
 			Signal:     "SIGTERM",
-			Grace:      30 * time.Second,
+			Grace:      5 * time.Second,
 		},
 		Health:       Health{WriteTimeout: 10 * time.Second, OnStalled: "mark"},
 		Limits:       Limits{Mailbox: 1024, MailboxBytes: 32 * mib},

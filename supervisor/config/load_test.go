@@ -60,6 +60,7 @@ func bare(c *Config) Config {
 	b.Agents = slices.Clone(c.Agents)
 	for i := range b.Agents {
 		b.Agents[i].Place, b.Agents[i].env = "", environment{}
+		b.Agents[i].Stop.Unspoken = 0 // the file cannot name it
 	}
 	return b
 }

@@ -31,7 +31,7 @@ var agentTable = []struct {
 	{name: "restart.burst", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Burst }},
 	{name: "restart.window", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Window }},
 	{name: "restart.permanent", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Permanent }},
-	{name: "stop.close_stdin", needs: ActionLive, of: func(a *Agent) any { return a.Stop.CloseStdin }},
+	{name: "stop.close_stdin", needs: ActionLive, of: func(a *Agent) any { return []any{a.Stop.CloseStdin, a.Stop.Unspoken} }},
 	{name: "stop.signal", needs: ActionLive, of: func(a *Agent) any { return a.Stop.Signal }},
 	{name: "stop.grace", needs: ActionLive, of: func(a *Agent) any { return a.Stop.Grace }},
 	{name: "health.silence", needs: ActionLive, of: func(a *Agent) any { return a.Health.Silence }},

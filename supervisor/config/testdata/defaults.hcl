@@ -4,7 +4,7 @@
 orchestrator {
   name      = "testdata"
   state_dir = ".orchestrator"
-  shutdown  = "30s"
+  shutdown  = "40s"
 }
 
 http {
@@ -66,9 +66,9 @@ defaults {
   }
 
   stop {
-    close_stdin = "3s"
+    close_stdin = "30s"
     signal      = "SIGTERM"
-    grace       = "30s"
+    grace       = "5s"
   }
 
   health {
