@@ -16,10 +16,13 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"orchestrator/supervisor/child"
 )
 
 // TestMain makes the test binary the programs that the scripts run.
 func TestMain(m *testing.M) {
+	child.Shim() // or the watchdog would run the tests
 	testscript.Main(m, map[string]func(){
 		"orchestrator":        main,
 		"broken-orchestrator": brokenOrchestrator,

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -180,8 +179,8 @@ exit 1
 	require.Empty(t, s.processes())
 }
 
-// Row 7: the orchestrator is killed. Agents die with it; who left their tree
-// is found and ended at the next start, and named.
+// Row 7: the orchestrator is killed. Agents die with it, and what left their trees is ended
+// within seconds without another start; the next start names it.
 func TestTorture7LeftOversOfAKilledOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -199,7 +198,7 @@ exec sleep 1000
 	first := s.waitForPIDs(1, "pids")[0]
 	s.signal(syscall.SIGKILL)
 	s.await()
-	waitForThat(t, "end of the agents", func() bool { return slices.Equal(s.processes(), []int{first}) })
+	waitForThat(t, "end of all that is left", func() bool { return len(s.processes()) == 0 })
 	s.up("--json")
 	second := s.waitForPIDs(2, "pids")[1]
 	requireGone(t, first)

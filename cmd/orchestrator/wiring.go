@@ -88,11 +88,12 @@ func (t *team) open(socket string) error {
 	if err != nil {
 		return fmt.Errorf("opening the socket: %w", err)
 	}
-	t.host, err = child.NewHost(child.Options{Home: t.home.Dir})
+	t.host, err = child.NewHost(child.Options{Home: t.home.Dir, Watchdog: true})
 	if err != nil {
 		return err
 	}
 	ended, survivors := t.host.ClearEarlier()
+	ended = append(t.host.Swept(), ended...)
 	if len(ended) > 0 {
 		t.log.Warn("ended what an earlier orchestrator had left running", "processes", programs(ended))
 	}

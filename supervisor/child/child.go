@@ -35,11 +35,12 @@ type Child struct {
 	sight sight // how the leader is watched
 
 	mu      sync.Mutex
-	ordered bool // Signal was called: left-overs have until Kill
-	forced  bool // Kill was called: nobody is asked any more
-	dead    bool // the leader is a zombie
-	asked   bool // the group was asked to end, by Signal or by clear
-	gone    bool // the leader was reaped: its pid means nothing now
+	ordered bool      // Signal was called: left-overs have until Kill
+	forced  bool      // Kill was called: nobody is asked any more
+	dead    bool      // the leader is a zombie
+	asked   bool      // the group was asked to end, by Signal or by clear
+	gone    bool      // the leader was reaped: its pid means nothing now
+	below   []Process // what the latest look has seen below the leader; see trace
 }
 
 // Start makes a child. When it returns an error (always a *StartError), there
@@ -76,17 +77,20 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 		Files: ends.files(),
 		Sys:   c.attributes(),
 	}
+	h.watchdog.begins(spec.Run) // before there is anything to end
 	c.began = time.Now()
 	err = h.start(c, program, argv, attr)
 	closeAll(ends.theirs...)
 	if err != nil {
 		ends.closeOurs(c)
 		c.leaf.remove()
+		h.watchdog.ended(spec.Run)
 		return nil, startError(path, err)
 	}
 	if err := c.watch(); err != nil {
 		ends.closeOurs(c)
 		c.leaf.remove()
+		h.watchdog.ended(spec.Run)
 		return nil, lacking("watching it", err)
 	}
 	return c, nil
@@ -126,6 +130,9 @@ func (c *Child) attend() {
 	}
 	c.leaf.remove()
 	c.closeStdin()
+	if len(ending.Survivors) == 0 && !ending.Unverified {
+		c.host.watchdog.ended(c.spec.Run)
+	}
 	c.spec.Ended(ending)
 }
 

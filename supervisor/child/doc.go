@@ -14,9 +14,10 @@
 //   - No process is signalled on trust. The leader stays unreaped, so that its
 //     number and its group's cannot be reused, until the tree is empty; every
 //     other process is held by a pidfd that is checked after it was opened.
-//   - If the orchestrator itself is killed, the leader dies with it, and what
-//     else is left is found at the next start (Host.ClearEarlier), by its mark
-//     or in the leaf that bears our home's name.
+//   - If the orchestrator itself is killed, the leader dies with it, and a
+//     watchdog ends what else is left within seconds: by the leaves and marks of
+//     the runs, and by what it was told about their trees. If the watchdog was
+//     killed as well, the next start does it (Host.ClearEarlier).
 //
 // How the tree is known: the orchestrator is a subreaper, so orphans become
 // its children; they carry ORC_RUN_ID in their environment or sit in the
@@ -25,10 +26,12 @@
 // before the Host was made, and does not bear our mark, is foreign: it and its
 // descendants are reaped, as somebody has to, and never signalled.
 //
-// What it cannot know without a cgroup: an orphan that cleared its environment
-// and left the session. It is kept in mind and ended by Host.Close. Elsewhere
-// than on Linux there is no subreaper, no mark can be read and no pidfd: the
-// group is ended, and no more is promised; see proc_darwin.go.
+// What it cannot know without a cgroup: whose an orphan is that cleared its
+// environment and left the session before a look at the trees has seen it; there is
+// one every 250 ms. It is ended by Host.Close, or by the watchdog if a look has seen
+// it at all. Elsewhere than on Linux there is no subreaper, no mark can be read, no
+// pidfd and no watchdog: the group is ended, and no more is promised; see
+// proc_darwin.go.
 //
 // A program on a mount that hangs is waited for before anything is held for
 // it. What hangs later, between fork and the end of exec (its interpreter, or

@@ -36,6 +36,8 @@ type earlier struct {
 	home  string
 	spare map[int]bool
 	met   map[identity]Process
+	mine  func(run string) bool // which runs are to be cleared; nil: all
+	known []Process             // that are to be cleared, with all below them
 }
 
 // meet remembers a process, and says whether it is a new one.
@@ -99,7 +101,7 @@ func (l *leaf) living() ([]Process, error) {
 func (e *earlier) clearMarked() []Process {
 	quiet := time.Now().Add(lull)
 	deadline := time.Now().Add(unkillable)
-	var left []Process
+	left := e.known
 	for {
 		var err error
 		left, err = e.marked(left)
@@ -125,6 +127,7 @@ func (e *earlier) clearMarked() []Process {
 func (e *earlier) marked(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
 	err := enterAgain(found, before, enterAlone)
+	err = firstError(err, enterAgain(found, e.known, enterAs))
 	everybody, listErr := processes()
 	err = firstError(err, listErr)
 	for _, pid := range everybody {
@@ -135,7 +138,7 @@ func (e *earlier) marked(before []Process) ([]Process, error) {
 		if marksErr != nil && !errors.Is(marksErr, errUnsettled) {
 			err = firstError(err, marksErr)
 		}
-		if home != e.home || run == "" {
+		if home != e.home || run == "" || e.mine != nil && !e.mine(run) {
 			continue
 		}
 		s, living, statErr := readLiving(pid)

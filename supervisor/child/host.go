@@ -17,6 +17,9 @@ type Options struct {
 	Home string
 	// NoCgroup keeps to groups and marks even where a cgroup is delegated.
 	NoCgroup bool
+	// Watchdog starts a process that ends what is left of the children if this process is
+	// killed.
+	Watchdog bool
 }
 
 // Host makes children and owns what they share: the threads that fork, the
@@ -26,6 +29,9 @@ type Options struct {
 type Host struct {
 	home  string
 	leafs *delegation // nil where no cgroup is delegated
+
+	watchdog *watchdog // nil: none was asked for
+
 	forks chan fork
 	room  chan struct{} // a place for each child that may be in the making
 	group sync.WaitGroup
@@ -91,6 +97,12 @@ func NewHost(o Options) (*Host, error) {
 	if !o.NoCgroup {
 		h.leafs = findDelegation(o.Home)
 	}
+	if o.Watchdog {
+		var err error
+		if h.watchdog, err = startWatchdog(o.Home, h.leafs); err != nil {
+			return nil, fmt.Errorf("starting the watchdog: %w", err)
+		}
+	}
 	for range spawners {
 		h.group.Go(h.spawn)
 	}
@@ -124,6 +136,7 @@ func (h *Host) Close() []Process {
 	close(h.forks)
 	close(h.closing)
 	h.group.Wait()
+	h.watchdog.dismiss()
 	return met
 }
 

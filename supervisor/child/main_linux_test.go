@@ -89,6 +89,37 @@ func play(part string) {
 			fmt.Println(err)
 		}
 		select {}
+	case "watched-orchestrator": // has a watchdog and a child; in arg how its tree is known, and its home
+		kind, home, _ := strings.Cut(arg, " ")
+		h, err := NewHost(Options{Home: home, Watchdog: true, NoCgroup: kind == "marks"})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(h.watchdog.pid)
+		ready := make(chan struct{})
+		c, err := h.Start(Spec{
+			Command: []string{"/bin/sh", "-c", offspring}, Dir: "/", Env: os.Environ(), Run: uuid.NewString(),
+			Output: func(_ Stream, chunk []byte) {
+				os.Stdout.Write(chunk)
+				if bytes.Contains(chunk, []byte("ready")) {
+					close(ready)
+				}
+			},
+			Exited: func(Exit) {},
+			Ended:  func(Ending) {},
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(c.PID())
+		<-ready
+		if h.leafs == nil {
+			h.trace()
+		}
+		fmt.Println("looked")
+		select {}
 	default:
 		fmt.Fprintln(os.Stderr, "no such part:", part)
 		os.Exit(99)

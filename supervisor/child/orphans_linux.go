@@ -81,6 +81,10 @@ func (h *Host) adopted() ([]orphan, error) {
 		var living []orphan
 		settled := true
 		for _, pid := range h.notLeaders(pids) {
+			if h.watchdog.is(pid) {
+				settled = !h.reapDead(pid) && settled
+				continue
+			}
 			o, foreign, err := h.identify(pid) // before wait4: the dead tell nothing
 			if h.reapDead(pid) {
 				settled = false
@@ -124,6 +128,9 @@ func (h *Host) reapDead(pid int) bool {
 		return false
 	}
 	delete(h.foreign, pid) // the number means nothing now
+	if h.watchdog.is(pid) {
+		h.watchdog.died()
+	}
 	return true
 }
 
@@ -135,11 +142,25 @@ func (h *Host) tend() {
 	defer signal.Stop(died)
 	tick := time.NewTicker(slowTick)
 	defer tick.Stop()
+	var look <-chan time.Time
+	var next time.Time
+	if h.leafs == nil {
+		ticker := time.NewTicker(traceEvery)
+		defer ticker.Stop()
+		look = ticker.C
+	}
 	for {
 		select {
 		case <-h.closing:
 			return
 		case <-died:
+		case now := <-look:
+			if now.Before(next) || !h.hasChildren() {
+				continue
+			}
+			h.trace()
+			next = time.Now().Add(traceShare * time.Since(now)) // many children take long to look at
+			continue
 		case <-tick.C:
 			if !h.hasChildren() {
 				continue
@@ -147,6 +168,7 @@ func (h *Host) tend() {
 		}
 		h.reapAll()
 		h.tellStops()
+		h.watchdog.again()
 		select {
 		case <-h.closing:
 			return

@@ -109,7 +109,7 @@ func errno(err error) syscall.Errno {
 const (
 	cldExited  = 1
 	cldStopped = 5
-	sigStatus = 2 * unsafe.Sizeof(int32(0)) // offset of si_status behind si_pid
+	sigStatus  = 2 * unsafe.Sizeof(int32(0)) // offset of si_status behind si_pid
 )
 
 // The package unix does not spell out the part of siginfo that depends on the signal:

@@ -36,9 +36,13 @@ func shimCommand(limits, path string, argv []string) (string, []string) {
 	return self, append([]string{shimName, limits, path}, argv...)
 }
 
-// Shim does the work of the shim if that is what this process was started as,
-// and then does not return. Every program with a Host calls it first in main.
+// Shim does the work of the shim, or of the watchdog, if that is what this process was
+// started as, and then does not return. Every program with a Host calls it first in main.
 func Shim() {
+	if len(os.Args) == 1 && os.Args[0] == watchdogName {
+		keepWatch(os.Stdin)
+		os.Exit(0)
+	}
 	if len(os.Args) < 4 || os.Args[0] != shimName {
 		return
 	}

@@ -19,7 +19,7 @@ func (c *Child) clear() Ending {
 	told := false
 	began := time.Now()
 	var giveUp time.Time // set when the killing begins
-	var left []Process
+	left := c.traced()
 	for {
 		var err error
 		left, err = c.members(left)

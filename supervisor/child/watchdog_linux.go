@@ -1,0 +1,213 @@
+package child
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// watchdogName is the program name under which our own binary waits for our end. It has
+// no argument and no name of ours, so that whoever kills orchestrators by name does not
+// kill what cleans up after them.
+const watchdogName = "orc-watchdog"
+
+// watchdog is a small process that ends what this one leaves running if it is killed. It
+// holds a pipe: what it has to know comes through it, and its end without a goodbye means
+// that this process is dead. The methods take a nil watchdog.
+type watchdog struct {
+	home   string
+	leaves *delegation
+
+	mu      sync.Mutex
+	pid     int      // 0: none runs
+	pipe    *os.File // its other end is the watchdog's stdin
+	over    bool     // nothing more is to be told
+	runs    map[string]bool
+	seen    map[identity]bool
+	started time.Time
+}
+
+// startWatchdog starts the watchdog of a home.
+func startWatchdog(home string, leaves *delegation) (*watchdog, error) {
+	w := &watchdog{home: home, leaves: leaves, runs: make(map[string]bool), seen: make(map[identity]bool)}
+	return w, w.start()
+}
+
+// start makes the process and tells it everything. The lock is held, or not needed yet.
+//
+// It is in a session of its own, so that no signal of the terminal reaches it, and has no
+// parent-death signal and an empty environment: no sweep takes it for an agent.
+func (w *watchdog) start() error {
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		_ = ours.Close()
+		return err
+	}
+	defer null.Close()
+	p, err := os.StartProcess("/proc/self/exe", []string{watchdogName}, &os.ProcAttr{
+		Dir: "/", Env: []string{}, Files: []*os.File{theirs, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		_ = ours.Close()
+		return err
+	}
+	w.pid, w.pipe, w.started = p.Pid, ours, time.Now()
+	_ = p.Release() // it is reaped like an orphan
+	w.say("home %s", w.home)
+	if w.leaves != nil {
+		w.say("leaves %s %s", w.leaves.prefix, w.leaves.dir)
+	}
+	for run := range w.runs {
+		w.say("run %s", run)
+	}
+	for p := range w.seen {
+		w.say("seen %d %d", p.pid, p.born)
+	}
+	return nil
+}
+
+// sayWithin is how long the watchdog may take to read: it does nothing else, unless it
+// was stopped by a signal.
+const sayWithin = 200 * time.Millisecond
+
+// say tells the watchdog a line. The lock is held.
+func (w *watchdog) say(format string, args ...any) {
+	if w.pipe == nil {
+		return
+	}
+	_ = w.pipe.SetWriteDeadline(time.Now().Add(sayWithin))
+	if _, err := fmt.Fprintf(w.pipe, format+"\n", args...); err != nil {
+		w.drop()
+	}
+}
+
+// drop gives up a watchdog that does not listen. It sees the end of its pipe, and would
+// sweep what lives; so it is killed first.
+func (w *watchdog) drop() {
+	if w.pid != 0 {
+		_ = syscall.Kill(w.pid, syscall.SIGKILL)
+	}
+	_ = w.pipe.Close()
+	w.pid, w.pipe = 0, nil
+}
+
+// begins tells of a run before its process is made.
+func (w *watchdog) begins(run string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runs[run] = true
+	w.say("run %s", run)
+}
+
+// ended tells that nothing of a run is left.
+func (w *watchdog) ended(run string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.runs, run)
+	w.say("ended %s", run)
+}
+
+// sees tells which processes of runs live.
+func (w *watchdog) sees(now map[identity]bool) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p := range now {
+		if !w.seen[p] {
+			w.say("seen %d %d", p.pid, p.born)
+		}
+	}
+	for p := range w.seen {
+		if !now[p] {
+			w.say("gone %d %d", p.pid, p.born)
+		}
+	}
+	w.seen = now
+}
+
+// is reports whether a process is the watchdog.
+func (w *watchdog) is(pid int) bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pid == pid
+}
+
+// died notes that the watchdog was reaped.
+func (w *watchdog) died() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pipe != nil {
+		_ = w.pipe.Close()
+	}
+	w.pid, w.pipe = 0, nil
+}
+
+// again starts another watchdog where there is none, at most once a second.
+func (w *watchdog) again() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pid == 0 && !w.over && time.Since(w.started) > time.Second {
+		w.started = time.Now()
+		_ = w.start() // the next look tries again
+	}
+}
+
+// dismiss says goodbye to the watchdog and waits for its end.
+func (w *watchdog) dismiss() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	if w.pid == 0 {
+		return
+	}
+	pid := w.pid
+	w.say("bye")
+	if w.pid != 0 {
+		_ = w.pipe.Close()
+	}
+	for {
+		if _, err := syscall.Wait4(pid, nil, 0, nil); err != syscall.EINTR {
+			break
+		}
+	}
+	w.pid, w.pipe = 0, nil
+}
+
+// sweptName is the file in a home in which a watchdog leaves what it ended.
+const sweptName = "swept"
+
+// Swept returns what a watchdog ended after an earlier host was killed, and forgets it.
+func (h *Host) Swept() []Process {
+	name := filepath.Join(h.home, sweptName)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	_ = os.Remove(name)
+	return readSwept(string(text))
+}
