@@ -119,7 +119,7 @@ func (d *door) refused(response *http.Response) *failure {
 	f := &failure{exit: exitOf(e.Code), code: e.Code, message: e.Message, hint: e.Hint, details: e.Details}
 	switch {
 	case e.Code == wire.CodeDenied && e.Hint == "" && d.target.inside:
-		f.hint = "Inside of an agent a command speaks as that agent ($ORC_SOCKET). To speak as an operator, name the orchestrator: --state-dir DIR"
+		f.hint = "This command runs as an agent, which may not do this. Ask a person: request:ask-user"
 	case e.Code == wire.CodeUnauthenticated && d.target.url != "":
 		f.wantsToken(&d.target)
 	case e.Code == wire.CodeNotFound && e.Details["agents"] != nil:

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/supervisor/config"
+	"orchestrator/wire"
 )
 
 // target is the orchestrator that a verb speaks to.
@@ -100,6 +101,13 @@ func (a *app) findConfig() (string, error) {
 	file, err := config.Find(a.dir, a.flags.config, a.environ)
 	if nowhere, ok := errors.AsType[*config.NotFound](err); ok {
 		return "", noConfig(nowhere)
+	}
+	if untrusted, ok := errors.AsType[*config.UntrustedError](err); ok {
+		return "", &failure{
+			exit: exitDenied, code: wire.CodeDenied, message: "The configuration that was found is not used: " + untrusted.Why,
+			hint:    "If you trust it, name it: -c " + plain.Word(untrusted.File),
+			details: map[string]any{"file": untrusted.File},
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("looking for the configuration: %w", err)

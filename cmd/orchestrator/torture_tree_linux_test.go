@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -262,5 +263,8 @@ func (s *stage) children() []string {
 		require.NoError(s.t, err)
 		found = append(found, strings.Fields(string(text))...)
 	}
-	return found
+	return slices.DeleteFunc(found, func(pid string) bool {
+		name, err := os.ReadFile("/proc/" + pid + "/comm")
+		return err == nil && string(name) == "orc-watchdog\n"
+	})
 }

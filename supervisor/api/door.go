@@ -135,7 +135,7 @@ func (d *Door) Handler() http.Handler {
 	mux := http.NewServeMux()
 	d.mount(mux.HandleFunc)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.nowhere(mux, w, r) })
-	return d.outside(d.straight(mux))
+	return whole(d.outside(d.straight(mux)))
 }
 
 // mount puts everything that is answered where it is.
@@ -312,6 +312,9 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		d.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 		refusal = &wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"}
+	}
+	if unread(r) { // nothing else can follow on this connection
+		w.Header().Set("Connection", "close")
 	}
 	if refusal.Code == wire.CodeUnauthenticated {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="orchestrator"`)

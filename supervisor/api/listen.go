@@ -50,13 +50,18 @@ func Listen(path string) (*Socket, error) {
 		_ = listener.Close()
 		return nil, err
 	}
-	return &Socket{Listener: listener, made: made}, nil
+	return newSocket(listener, made), nil
 }
 
 // Socket lets in this user and root. Who gets in is an operator.
 type Socket struct {
 	net.Listener
-	made os.FileInfo
+	made      os.FileInfo
+	strangers chan struct{} // holds one for each that is being answered
+}
+
+func newSocket(listener net.Listener, made os.FileInfo) *Socket {
+	return &Socket{Listener: listener, made: made, strangers: make(chan struct{}, mostStrangers)}
 }
 
 // Remove removes the socket, unless another program has put one in its place.
@@ -76,10 +81,29 @@ func (o *Socket) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if trusted(conn) == nil {
-			return conn, nil
+			return linger(conn), nil
 		}
-		_ = conn.Close()
+		select {
+		case o.strangers <- struct{}{}:
+			go func() {
+				defer func() { <-o.strangers }()
+				turnAway(linger(conn))
+			}()
+		default:
+			_ = conn.Close()
+		}
 	}
+}
+
+// mostStrangers is how many of other users are answered at once; more are cut off.
+const mostStrangers = 16
+
+// turnAway answers another user.
+func turnAway(conn net.Conn) {
+	const text = `{"format_version":"1.0","error":{"code":"UNAUTHORIZED","message":"this socket is for another user"}}` + "\n"
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+	_ = conn.Close()
 }
 
 // StrangerError says that another user is at the other end of a socket.

@@ -3,13 +3,14 @@ package api
 import (
 	"errors"
 	"net"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // peer is the user at the other end of a unix socket.
 func peer(conn net.Conn) (uid int, err error) {
-	socket, ok := conn.(*net.UnixConn)
+	socket, ok := conn.(syscall.Conn)
 	if !ok {
 		return -1, errors.New("not a unix socket")
 	}

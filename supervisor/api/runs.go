@@ -103,7 +103,7 @@ func (r *Runs) listen(path string, v *visit) error {
 		_ = listener.Close()
 		return net.ErrClosed
 	}
-	r.Answer(&ownSocket{Socket: Socket{Listener: listener}, visit: v})
+	r.Answer(&ownSocket{Socket: *newSocket(listener, nil), visit: v})
 	return nil
 }
 

@@ -20,13 +20,14 @@ type Server struct {
 
 	mu        sync.Mutex
 	over      bool
+	open      map[*lingering]bool
 	answering sync.WaitGroup
 }
 
 // NewServer makes a server of a door's handler.
 func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 	open, shut := context.WithCancel(context.Background())
-	s := &Server{log: logger, http: &http.Server{
+	s := &Server{log: logger, open: make(map[*lingering]bool), http: &http.Server{
 		Handler:           handler,
 		BaseContext:       func(l net.Listener) context.Context { return context.WithValue(enterBy(l), closingKey{}, open) },
 		ReadHeaderTimeout: 10 * time.Second,
@@ -35,6 +36,7 @@ func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), "", 0),
 	}}
+	s.http.ConnState = s.follow
 	s.http.RegisterOnShutdown(shut)
 	return s
 }
@@ -82,6 +84,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	if err := s.http.Shutdown(last); err != nil {
+		s.hurry()
 		_ = s.http.Close()
 	}
 	s.answering.Wait()

@@ -85,12 +85,12 @@ func (o *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 		names = append(names[:len(names):len(names)], host)
 	}
 	l := &TCPListener{
-		Listener: listener,
+		Listener: lingerListener{listener},
 		url:      "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)),
 		hosts:    hostNames(names),
 	}
 	if secure != nil {
-		l.Listener = tls.NewListener(listener, secure)
+		l.Listener = tls.NewListener(lingerListener{listener}, secure)
 		l.url = "https://" + net.JoinHostPort(host, fmt.Sprint(at.Port))
 	}
 	return l

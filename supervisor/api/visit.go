@@ -93,9 +93,9 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if socket, ok := conn.(*net.UnixConn); ok {
-			c := &ownConn{UnixConn: socket, visit: s.visit}
-			if c.opened, ok = s.visit.keep(func() { _ = socket.Close() }); ok {
+		if socket, ok := conn.(*lingering); ok {
+			c := &ownConn{lingering: socket, visit: s.visit}
+			if c.opened, ok = s.visit.keep(func() { _ = socket.stream.Close() }); ok {
 				return c, nil
 			}
 		}
@@ -105,12 +105,12 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 
 // ownConn is a connection to the socket of a run.
 type ownConn struct {
-	*net.UnixConn
+	*lingering
 	visit  *visit
 	opened *opened
 }
 
 func (c *ownConn) Close() error {
 	c.visit.drop(c.opened)
-	return c.UnixConn.Close()
+	return c.lingering.Close()
 }

@@ -25,7 +25,11 @@ type Config struct {
 	run     func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
 	home    string            // for ~/
 	secrets map[string]secret // by name
-	places  map[string]string // "http.listen" -> "orchestrator.hcl:24"
+
+	// withheld names variables of our environment that hold what is sensitive.
+	withheld map[string]bool
+
+	places map[string]string // "http.listen" -> "orchestrator.hcl:24"
 }
 
 // Orchestrator is the block of the same name.

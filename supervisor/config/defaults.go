@@ -42,6 +42,7 @@ func standard(file string) *Config {
 		Bus:       Bus{Heartbeat: 60 * time.Second, Stale: 180 * time.Second},
 		places:    map[string]string{},
 		secrets:   map[string]secret{},
+		withheld:  map[string]bool{},
 	}
 	return c
 }

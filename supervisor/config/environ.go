@@ -15,12 +15,13 @@ import (
 // Environ is the environment for one start of an agent: base as far as the
 // agent inherits it, then its env files, then its env, where null removes.
 // Files and secrets are read anew at each call. Variables of base named ORC_*
-// are the orchestrator's own and are dropped, but for ORC_VAR_*. An error
-// names the agent, the variable and the cause, and never a value.
+// are the orchestrator's own and are dropped, but for ORC_VAR_*. What a secret or
+// a sensitive variable is read from is not inherited: only env hands it on. An
+// error names the agent, the variable and the cause, and never a value.
 func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string, error) {
 	e := &assembly{values: map[string]string{}}
 	for _, pair := range base {
-		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) {
+		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) && !c.withheld[name] {
 			e.set(name, value)
 		}
 	}

@@ -177,3 +177,34 @@ agent "a" {
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, os.WriteFile(pipe, nil, 0o600)) // lets the reader that gave up end
 }
+
+// What a secret or a sensitive variable is read from reaches only agents whose env names
+// it, whatever they inherit.
+func TestSecretsAreNotInherited(t *testing.T) {
+	file := write(t, "orchestrator.hcl", `
+variable "x" {
+  sensitive = true
+}
+
+secret "k" {
+  env = "KEY"
+}
+
+agent "a" {
+  command = ["x"]
+  env     = { MINE = secret.k }
+}
+
+agent "b" {
+  command     = ["x"]
+  inherit_env = ["KEY", "ORC_VAR_x", "LANG"]
+}
+`)
+	c := load(t, file, Options{Environ: []string{"ORC_VAR_x=1"}})
+	base := []string{"LANG=C", "KEY=sk-1", "ORC_VAR_x=1", "ORC_VAR_y=2"}
+	for i, want := range [][]string{{"LANG=C", "ORC_VAR_y=2", "MINE=sk-1"}, {"LANG=C"}} {
+		env, err := c.Environ(t.Context(), &c.Agents[i], base)
+		require.NoError(t, err)
+		require.Equal(t, want, env)
+	}
+}

@@ -29,7 +29,8 @@ func (e *NotFound) Error() string {
 // Find returns the configuration file to use: explicit if it is not empty,
 // else $ORC_CONFIG of environ, else orchestrator.hcl (or orchestrator.hcl.json)
 // in dir, then in each parent up to the first that holds .git, or the home
-// folder, or the root. A folder given explicitly stands for the file in it.
+// folder, the root, a change of device, or a folder of another user. A file that is found
+// in this way must not be one that another user could have written. A folder given explicitly stands for the file in it.
 // Whether an explicit file can be read is for Load to say.
 func Find(dir, explicit string, environ []string) (string, error) {
 	if explicit == "" {
@@ -46,11 +47,15 @@ func Find(dir, explicit string, environ []string) (string, error) {
 	notFound := &NotFound{}
 	for at := dir; ; at = filepath.Dir(at) {
 		if file, ok := configIn(at); ok {
+			if err := trusted(file); err != nil {
+				return "", err
+			}
 			return file, nil
 		}
 		notFound.Looked = append(notFound.Looked, at)
 		_, err := os.Lstat(filepath.Join(at, ".git"))
-		top := err == nil || at == filepath.Dir(at) || (home != "" && at == filepath.Clean(home))
+		top := err == nil || at == filepath.Dir(at) || (home != "" && at == filepath.Clean(home)) ||
+			elsewhere(at, filepath.Dir(at))
 		if top {
 			return "", notFound
 		}

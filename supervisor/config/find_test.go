@@ -51,3 +51,58 @@ func TestFindFromARelativeFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(filepath.Dir(here), "orchestrator.hcl"), got)
 }
+
+// A file that another user could have written is not used because it was found; one that
+// is named is.
+func TestFindTrustsOnlyItsUser(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T, dir, file string){
+		"an open file":    func(t *testing.T, _, file string) { require.NoError(t, os.Chmod(file, 0o666)) },
+		"an open folder":  func(t *testing.T, dir, _ string) { require.NoError(t, os.Chmod(dir, 0o777)) },
+		"a sticky folder": func(t *testing.T, dir, _ string) { require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky)) },
+		"a link to a file in an open folder": func(t *testing.T, dir, file string) {
+			other := t.TempDir()
+			require.NoError(t, os.Rename(file, filepath.Join(other, "real.hcl")))
+			require.NoError(t, os.Symlink(filepath.Join(other, "real.hcl"), file))
+			require.NoError(t, os.Chmod(other, 0o777))
+		},
+		"another user's file": func(t *testing.T, _, file string) {
+			if os.Geteuid() != 0 {
+				require.NotEmpty(t, writtenByOthers(stat(t, file), os.Geteuid()+1))
+				require.NoError(t, os.Chmod(file, 0o666))
+				return
+			}
+			require.NoError(t, os.Chown(file, 65534, -1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "orchestrator.hcl")
+			require.NoError(t, os.WriteFile(file, nil, 0o644))
+			inner := filepath.Join(dir, "inner")
+			require.NoError(t, os.Mkdir(inner, 0o755))
+			found, err := Find(inner, "", nil)
+			require.NoError(t, err)
+			require.Equal(t, file, found)
+			open(t, dir, file)
+			_, err = Find(inner, "", nil)
+			var untrusted *UntrustedError
+			require.ErrorAs(t, err, &untrusted)
+			require.Equal(t, file, untrusted.File)
+			for _, environ := range [][]string{nil, {"ORC_CONFIG=" + file}} {
+				explicit := file
+				if environ != nil {
+					explicit = ""
+				}
+				found, err = Find(inner, explicit, environ)
+				require.NoError(t, err)
+				require.Equal(t, file, found)
+			}
+		})
+	}
+}
+
+func stat(t *testing.T, path string) os.FileInfo {
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	return info
+}

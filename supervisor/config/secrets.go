@@ -37,7 +37,11 @@ func (r *reader) secrets(blocks hcl.Blocks) {
 				Detail: "A secret is called secret.NAME, so its name has letters, digits, - and _ only, and starts with a letter.",
 			})
 		}
-		r.config.secrets[name] = r.secret(b)
+		s := r.secret(b)
+		r.config.secrets[name] = s
+		if s.env != "" {
+			r.config.withheld[s.env] = true
+		}
 	}
 }
 

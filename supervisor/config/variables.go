@@ -32,6 +32,11 @@ func (r *reader) variables(blocks hcl.Blocks) cty.Value {
 		}
 	}
 	r.assign(declared)
+	for name, v := range declared {
+		if v.sensitive {
+			r.config.withheld["ORC_VAR_"+name] = true
+		}
+	}
 	object := map[string]cty.Value{}
 	for name, v := range declared {
 		object[name] = r.settled(v)

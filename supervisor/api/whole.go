@@ -1,0 +1,137 @@
+package api
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A connection that is closed while something unread has arrived is reset, and the reset
+// overtakes what was written before it. So what is left of a request is read, within
+// bounds, behind the answer: by whole for requests that reach the door, and by lingering
+// for those that net/http refuses itself.
+
+// What is read and dropped behind an answer.
+const (
+	restBytes = 64 << 20
+	restTime  = 5 * time.Second
+)
+
+// rest is the body of a request. It knows whether it was read to its end.
+type rest struct {
+	io.ReadCloser
+	over atomic.Bool
+}
+
+func (b *rest) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.over.Store(true)
+	}
+	return n, err
+}
+
+// unread reports whether there is more of a request than was read.
+func unread(r *http.Request) bool {
+	b, ok := r.Body.(*rest)
+	return ok && !b.over.Load()
+}
+
+// whole answers at once, also when the body has not come yet, and then reads what is left
+// of the body.
+func whole(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := &rest{ReadCloser: r.Body}
+		own := r.WithContext(r.Context()) // net/http looks at the body of its own Request
+		own.Body = body
+		control := http.NewResponseController(w)
+		_ = control.EnableFullDuplex() // or net/http reads the body before it sends the head
+		next.ServeHTTP(w, own)
+		if body.over.Load() || control.Flush() != nil {
+			return
+		}
+		_ = control.SetReadDeadline(time.Now().Add(restTime))
+		_, _ = io.CopyN(io.Discard, r.Body, restBytes)
+	})
+}
+
+// stream is what lingering needs of a connection.
+type stream interface {
+	net.Conn
+	syscall.Conn
+	CloseWrite() error
+}
+
+// lingering is a connection that is closed in order: the other side is told that nothing
+// more comes, and what it still sends is read, before the connection goes.
+type lingering struct {
+	stream
+	calm atomic.Bool // nothing was answered since it was idle, so nothing can be lost
+}
+
+// linger makes a connection one that is closed in order, if it can be.
+func linger(conn net.Conn) net.Conn {
+	if s, ok := conn.(stream); ok {
+		return &lingering{stream: s}
+	}
+	return conn
+}
+
+func (c *lingering) Close() error {
+	if !c.calm.Swap(true) && c.CloseWrite() == nil {
+		_ = c.SetReadDeadline(time.Now().Add(restTime))
+		_, _ = io.CopyN(io.Discard, c.stream, restBytes)
+	}
+	return c.stream.Close()
+}
+
+// follow follows the state of a connection: one that is idle is closed at once.
+func (s *Server) follow(conn net.Conn, state http.ConnState) {
+	for {
+		outer, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		conn = outer.NetConn()
+	}
+	c, ok := conn.(*lingering)
+	if !ok {
+		return
+	}
+	c.calm.Store(state == http.StateIdle || state == http.StateHijacked)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.open[c] = true
+	case http.StateHijacked, http.StateClosed:
+		delete(s.open, c)
+	}
+}
+
+// hurry has every connection closed at once from now on.
+func (s *Server) hurry() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.open {
+		c.calm.Store(true)
+	}
+}
+
+// lingerListener accepts connections that are closed in order.
+type lingerListener struct{ net.Listener }
+
+func (l lingerListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return linger(conn), nil
+}
