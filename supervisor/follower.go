@@ -24,9 +24,10 @@ const (
 // left out. One that does not wait loses lines at once. What is left out is
 // counted, and told in the next line that is not.
 type Follower struct {
-	waits bool // agents wait for it
-	deaf  bool // to agents: it hears the orchestrator alone
-	stays bool // also when all that it follows are gone: others may come
+	waits bool                   // agents wait for it
+	deaf  bool                   // to agents: it hears the orchestrator alone
+	stays bool                   // also when all that it follows are gone: others may come
+	skips func(kind string) bool // what of the orchestrator it leaves out; nil: nothing
 
 	mu     sync.Mutex
 	queues map[string]*queue
@@ -160,13 +161,20 @@ func (f *Follower) put(q *queue, p *page) {
 	}
 }
 
+// Skip leaves out what the orchestrator says of some kinds before it is put into words. It
+// is to be called before Run.
+func (f *Follower) Skip(kind func(string) bool) { f.skips = kind }
+
 // Next waits for lines of one agent and calls see for each. It returns false
 // when the follower was closed and has nothing left, or ctx is over.
 func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) bool {
 	for {
 		if agent, ok := f.take(&spare.page); ok {
 			for i := range spare.page.lines {
-				see(spare.page.heard(i, agent))
+				m := &spare.page.lines[i]
+				if m.news == nil || m.missed > 0 || f.skips == nil || !f.skips(m.news.record.Kind) {
+					see(spare.page.heard(i, agent))
+				}
 			}
 			return true
 		}

@@ -76,6 +76,7 @@ type Supervisor struct {
 	deadlines deadlines
 	storm     storm
 	idle      bool      // said that all have ended
+	lingering *deadline // it is asked again then whether the work has ended
 	stopping  *stopping // nil until the stop begins
 	failed    bool      // agents had failed when the stop began
 	broken    error     // why nothing can be recorded any more
@@ -331,7 +332,7 @@ func (s *Supervisor) event(a *agent, e wire.Event) {
 
 // heard looks at each event that was told: the last task may have ended with it.
 func (s *Supervisor) heard(n *news) {
-	if s.tally.count(n) && s.options.ExitWhenIdle {
+	if s.options.ExitWhenIdle && s.tally.count(n) {
 		s.post(s.checkIdle)
 	}
 }

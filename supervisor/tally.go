@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
@@ -16,44 +17,86 @@ var ErrTasksUndone = errors.New("not every task was done")
 // who want to leave when there is nothing left to do.
 type tally struct {
 	mu         sync.Mutex
-	tasks      int               // that were there, or came
-	undone     int               // that failed or were cancelled
-	submitters map[string]string // agents that have submitted a task, and in which run
-	runs       map[string]string // of agents
+	tasks      int             // that were there, or came
+	undone     int             // that failed or were cancelled
+	submitters map[string]bool // agents that have submitted a task, in any run
+	workers    map[string]bool // agents that have been given one
+	last       time.Time       // of the latest event of a task
 }
 
-// count takes an event in. It says whether the work may have ended by it.
+// linger is how long an agent that submits tasks, and neither is a planner nor has been
+// given one, may take to submit the next.
+const linger = 10 * time.Second
+
+// count takes an event in. It reports whether the work may have ended by it.
 func (y *tally) count(n *news) (ended bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
+	if y.workers == nil {
+		y.workers, y.submitters = make(map[string]bool), make(map[string]bool)
+	}
 	switch n.record.Kind {
 	case wire.EventStarted:
-		if y.runs == nil {
-			y.runs, y.submitters = make(map[string]string), make(map[string]string)
-		}
-		y.runs[n.Event().Agent] = n.Event().Run
-		return y.submitters[n.Event().Agent] == "" // it may be the last that now only waits
+		return true // it may be the last that now only waits
+	case wire.EventTaskAssigned:
+		y.workers[n.Event().Agent] = true
 	case wire.EventTaskCreated:
 		y.tasks++
-		submitter := handlers.About(&n.record)
-		if run := y.runs[submitter]; run != "" {
-			y.submitters[submitter] = run
+		y.last = time.Now()
+		if submitter := handlers.About(&n.record); submitter != "" {
+			y.submitters[submitter] = true
 		}
 	case wire.EventTaskFailed, wire.EventTaskCancelled:
 		y.undone++
+		y.last = time.Now()
 		return true
-	case wire.EventTaskDone, wire.EventQuestionAnswered, wire.EventQuestionExpired:
+	case wire.EventTaskDone:
+		y.last = time.Now()
+		return true
+	case wire.EventQuestionAnswered, wire.EventQuestionExpired:
 		return true
 	}
 	return false
 }
 
-// waits says whether an agent that runs only waits for work: those that have
-// submitted some may have more to say.
-func (y *tally) waits(agent, run string) bool {
+// lingers returns for how long an agent may still submit a task of its own accord; 0: it
+// only waits for work. What an agent submits that has been given tasks is a part of them.
+func (y *tally) lingers(agent string) time.Duration {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	return y.submitters[agent] != run
+	if !y.submitters[agent] || y.workers[agent] {
+		return 0
+	}
+	return max(0, time.Until(y.last.Add(linger)))
+}
+
+// awaited is an agent that ExitWhenIdle waits for although no task is open.
+type awaited struct {
+	agent *agent
+	why   string
+}
+
+// awaits returns which agents may still bring work, and for how long they may: 0 where
+// only an event will tell.
+func (s *Supervisor) awaits() (all []awaited, again time.Duration) {
+	for _, a := range s.order {
+		why := ""
+		switch left := s.tally.lingers(a.Name); {
+		case !a.wanted, a.state == wire.StateWaiting && s.hopeless(a):
+		case a.state != wire.StateRunning && a.state != wire.StateStalled:
+			why = "is in the state " + string(a.state)
+		case a.Role == wire.RolePlanner:
+			why = "is a planner and still runs"
+		case s.designs(a.Name):
+			why = "is the architect of a session and still runs"
+		case left > 0:
+			why, again = "has submitted tasks and may submit more", max(again, left)
+		}
+		if why != "" {
+			all = append(all, awaited{a, why})
+		}
+	}
+	return all, again
 }
 
 func (y *tally) some() bool {
@@ -69,7 +112,8 @@ func (y *tally) allDone() bool {
 }
 
 // workDone says whether all work has ended: there was some, or nobody is left who
-// would bring any, none is open that could still be done, nobody asks, and the agents that still run only wait for more.
+// would bring any, none is open that could still be done, no question waits, and the agents that
+// still run only wait for more.
 func (s *Supervisor) workDone() bool {
 	if !s.options.ExitWhenIdle || !s.tally.some() && !s.planless() {
 		return false
@@ -82,12 +126,14 @@ func (s *Supervisor) workDone() bool {
 	if open > 0 {
 		return false
 	}
-	for _, a := range s.order {
-		if a.wanted && (a.state != wire.StateRunning && a.state != wire.StateStalled || !s.tally.waits(a.Name, a.run)) {
-			return false
-		}
+	all, again := s.awaits()
+	if again > 0 && s.lingering == nil {
+		s.lingering = s.deadlines.add(time.Now().Add(again), func() {
+			s.lingering = nil
+			s.checkIdle()
+		})
 	}
-	return true
+	return len(all) == 0
 }
 
 // planless says whether there were agents that give tasks, as planners and the

@@ -84,8 +84,25 @@ func (s *Supervisor) seen(ctx context.Context) (seen, error) {
 			v.status.Agents = append(v.status.Agents, s.view(a))
 			v.children = append(v.children, a.child)
 		}
+		s.nameAwaited(v.status.Agents)
 		return v, nil
 	})
+}
+
+// nameAwaited adds to views of all agents why ExitWhenIdle waits for them, where no task
+// is open any more.
+func (s *Supervisor) nameAwaited(views []wire.AgentView) {
+	if _, open := s.Left(0); !s.options.ExitWhenIdle || open > 0 {
+		return
+	}
+	all, _ := s.awaits()
+	for _, w := range all {
+		for i := range views {
+			if views[i].Name == w.agent.Name {
+				views[i].Awaited = w.why
+			}
+		}
+	}
 }
 
 // Status is everything as it is now.

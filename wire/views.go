@@ -79,6 +79,7 @@ type AgentView struct {
 	Restarts    int         `json:"restarts"`
 	NextStartMS int64       `json:"next_start_ms,omitzero"`
 	LastExit    string      `json:"last_exit"`
+	Awaited     string      `json:"awaited,omitzero"` // why up --exit-when-idle waits for it
 	Output      OutputView  `json:"output"`
 	Mailbox     MailboxView `json:"mailbox"`
 	CPUMS       int64       `json:"cpu_ms"`

@@ -67,6 +67,8 @@ func (a *app) console(t *team, f upFlags) *console {
 func (c *console) below(p *panorama) {
 	if c.panorama = p; p != nil {
 		c.out.to = p.region
+	} else if c.quiet {
+		c.follower.Skip(calmKind)
 	}
 }
 
@@ -158,14 +160,20 @@ func (c *console) show(l supervisor.Line) {
 // calm says whether an event is no trouble: those who asked for quiet do not
 // hear of it.
 func calm(e *wire.Event) bool {
-	switch e.Kind {
-	case wire.EventExited:
+	if e.Kind == wire.EventExited {
 		return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0
+	}
+	return ofMail(e) && !firedTo(e.Mail) || calmKind(e.Kind)
+}
+
+// calmKind reports whether all events of a kind are calm: they need not be put into words.
+func calmKind(kind string) bool {
+	switch kind {
 	case wire.EventUp, wire.EventStopAsked, wire.EventStopping, wire.EventDown, wire.EventIdle, wire.EventReloaded,
 		wire.EventStarting, wire.EventStarted, wire.EventEnded, wire.EventWaiting, wire.EventRecovered, wire.EventStopped:
 		return true
 	}
-	return ofMail(e) && !firedTo(e.Mail) || calmWork(e.Kind) || calmSession(e.Kind) || calmDelegation(e.Kind)
+	return calmWork(kind) || calmSession(kind) || calmDelegation(kind)
 }
 
 // put writes the front of a line, and its text if there is one. What is about

@@ -274,5 +274,11 @@ func note(v wire.AgentView) string {
 		}
 		said += "starts in " + plain.MS(v.NextStartMS)
 	}
+	if v.Awaited != "" {
+		if said != "" {
+			said += ", "
+		}
+		said += "awaited by up: it " + v.Awaited
+	}
 	return said
 }

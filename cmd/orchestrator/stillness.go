@@ -34,19 +34,24 @@ func (a *app) standby(ctx context.Context, t *team) {
 		if err != nil {
 			return
 		}
-		if words := standbyWords(scene.Tasks, scene.Questions); words != "" {
+		if words := standbyWords(scene.Tasks, scene.Questions, scene.Status.Agents); words != "" {
 			a.talk("%s", words)
 		}
 	}
 }
 
 // standbyWords say what comes first of what is open; nothing when somebody works.
-func standbyWords(tasks []wire.Task, questions []wire.Question) string {
+func standbyWords(tasks []wire.Task, questions []wire.Question, agents []wire.AgentView) string {
 	switch {
 	case len(questions) > 0:
 		return "Waiting for an answer: orchestrator inbox answer " + wire.Visible(questions[0].ID) + " VALUE"
 	case len(tasks) == 0:
-		return "Waiting for agents to end: orchestrator status"
+		for i := range agents {
+			if a := &agents[i]; a.Awaited != "" {
+				return "Waiting for " + plain.OneLine(a.Name) + " to end: it " + a.Awaited
+			}
+		}
+		return ""
 	case tasks[0].State == wire.TaskRunning:
 		return ""
 	}

@@ -1,0 +1,123 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// taskFor is a request to submit a task for a worker.
+func taskFor(id string) string {
+	return request(id, "submit-task", fmt.Sprintf(`{"type":"t","name":%q,"requiredRole":"worker"}`, id))
+}
+
+// obliging completes every task that it is given, and calls first for the first.
+func obliging(first func(r *player)) part {
+	return func(r *player) int {
+		for line := r.read(); line != ""; line = r.read() {
+			var m struct {
+				Type    string
+				Payload struct{ TaskID string }
+			}
+			if json.Unmarshal([]byte(line), &m) != nil || m.Type != "notify:task-assigned" {
+				continue
+			}
+			if first != nil {
+				first(r)
+				first = nil
+			}
+			r.say(request("done-"+m.Payload.TaskID, "complete-task", fmt.Sprintf(`{"taskId":%q}`, m.Payload.TaskID)))
+		}
+		return 0
+	}
+}
+
+// A planner is waited for in each of its runs, whatever it has submitted before.
+func TestIdleWaitsForPlanners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := 0
+		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "boss", Role: wire.RolePlanner}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{
+			"boss": func(r *player) int {
+				if run++; run == 1 {
+					r.say(taskFor("first"))
+					r.read()
+					return 1
+				}
+				<-time.After(20 * time.Second)
+				r.say(taskFor("second"))
+				r.read()
+				return 0
+			},
+			"w": obliging(nil),
+		})
+		<-time.After(15 * time.Second)
+		status, err := p.Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "is a planner and still runs", status.Agents[0].Awaited)
+		require.Empty(t, status.Agents[1].Awaited)
+		require.NoError(t, p.end())
+		require.Equal(t, 2, p.count(wire.EventTaskDone))
+	})
+}
+
+// A worker that submits a part of its task is not waited for.
+func TestIdleDoesNotWaitForWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{ExitWhenIdle: true},
+			[]Agent{{Name: "boss", Role: wire.RolePlanner}, {Name: "w", Role: wire.RoleWorker}, {Name: "v", Role: wire.RoleWorker}}, map[string]part{
+				"boss": func(r *player) int {
+					r.say(taskFor("whole"))
+					r.read()
+					return 0
+				},
+				"w": obliging(func(r *player) { r.say(taskFor("part of w")) }),
+				"v": obliging(func(r *player) { r.say(taskFor("part of v")) }),
+			})
+		began := time.Now()
+		require.NoError(t, p.end())
+		require.Less(t, time.Since(began), linger)
+	})
+}
+
+// An agent that only submits, and is no planner, has a while for its next task.
+func TestIdleLingers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "feeder", Role: wire.RoleReviewer}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{
+			"feeder": func(r *player) int {
+				r.say(taskFor("one"))
+				for r.read() != "" {
+				}
+				return 0
+			},
+			"w": obliging(nil),
+		})
+		began := time.Now()
+		require.NoError(t, p.end())
+		require.GreaterOrEqual(t, time.Since(began), linger)
+		require.Less(t, time.Since(began), linger+2*time.Second)
+	})
+}
+
+// What a follower skips is not even put into words; everything else comes.
+func TestSkippedEventsAreNotSpelled(t *testing.T) {
+	f := newFollower(false)
+	f.Skip(func(kind string) bool { return kind == wire.EventTaskProgress })
+	for _, kind := range []string{wire.EventTaskProgress, wire.EventIdle} {
+		var p page
+		n := &news{record: wire.Record{At: time.Now(), Kind: kind, Payload: []byte(`{"text":"x"}`)}}
+		p.add(mark{at: n.record.At, stream: wire.StreamOwn, news: n}, nil)
+		f.pushNow("a", &p)
+	}
+	f.close()
+	var heard []string
+	var spare Backlog
+	for f.Next(t.Context(), &spare, func(l Line) { heard = append(heard, l.Event.Kind) }) {
+	}
+	require.Equal(t, []string{wire.EventIdle}, heard)
+}
