@@ -28,6 +28,8 @@ func (r *Response) Err() error {
 	switch {
 	case r.Status != wire.ResponseFailed && r.Status != wire.ResponseCancelled:
 		return nil
+	case r.Status == wire.ResponseCancelled && why == nil && r.Message != "":
+		why = fmt.Errorf("%w: %s", ErrCancelled, r.Message)
 	case r.Status == wire.ResponseCancelled && why == nil:
 		why = ErrCancelled
 	case r.Status == wire.ResponseCancelled:

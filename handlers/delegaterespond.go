@@ -151,7 +151,7 @@ func (s *State) response(k *task, result wire.Raw) *wire.TaskResponse {
 	case wire.ResponseFailed:
 		r.Fault = &wire.TaskFault{Code: wire.FaultInternal, Message: k.view.Error}
 	case wire.ResponseCancelled:
-		r.Fault = &wire.TaskFault{Code: wire.FaultDelegation, Message: k.view.Reason}
+		r.Question = k.view.Reason // the message of a response
 	case wire.ResponseInputRequired:
 		if k.more == nil {
 			break

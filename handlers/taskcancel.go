@@ -38,7 +38,7 @@ func (t *turn) cancel(k *task, reason string, mk *mark) {
 		t.recall(k, holder, run, reason)
 	}
 	t.tellEnd(k, wire.OutcomeFailed, "Cancelled: "+reason)
-	t.respondFor(k, &wire.TaskFault{Code: wire.FaultDelegation, Message: reason}, nil)
+	t.respondFor(k, nil, nil)
 	t.cancelParts(parts)
 }
 

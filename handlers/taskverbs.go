@@ -245,7 +245,7 @@ func (t *turn) held(id, verb string) (*task, *wire.Error) {
 }
 
 // succeeded is the result of a task that nobody gave a result.
-var succeeded = wire.Result{Document: wire.Raw(`{"success":true}`)}
+var succeeded = wire.Result{Document: wire.Succeeded}
 
 func completeTask(t *turn, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
 	k, err := t.working(r.TaskID, "completed")

@@ -58,7 +58,10 @@ func requireAttached(t *testing.T, r *TaskResponse, limit int) {
 	require.NoError(t, err)
 	back, wrong := ReadTaskResponse(whole, 64)
 	require.Nil(t, wrong, "%s", whole)
-	back.Document = r.Document
+	back.Document, back.Notes = r.Document, r.Notes
+	if r.Status == ResponseCancelled {
+		back.Fault = r.Fault // it is dropped
+	}
 	require.Equal(t, r, back)
 	if !strings.Contains(string(r.Document), `ref`) { // null may stand there
 		require.Equal(t, string(r.Document), string(whole))
@@ -73,7 +76,7 @@ func requireAttached(t *testing.T, r *TaskResponse, limit int) {
 
 // Rows: D-35, T-48.
 func TestArtifactsAreDetachedAndAttached(t *testing.T) {
-	const line = `{ "id":"1","status":"completed","n":1.50,"artifacts" : [ {"name":"a","type":"text/plain","content":"short"} ,` +
+	const line = `{ "id":"1","status":"completed","result":1,"n":1.50,"artifacts" : [ {"name":"a","type":"text/plain","content":"short"} ,` +
 		`{ "content" : "long\n\"text\" \u00e9\/<&>" , "name":"b","type":"x/y","later":{"n":1.0} },` +
 		`{"name":"c","type":"x/y","content":"just as long as b"},{"name":"d","type":"x/y","ref":"s3://d"},` +
 		`{"name":"e","type":"x/y","content":"\"it looks as if it was spelled\""} ],"metadata":{"agent":"scale"} }`
@@ -86,7 +89,7 @@ func TestArtifactsAreDetachedAndAttached(t *testing.T) {
 	require.NoError(t, detached.Detach(10, kept.store))
 	require.Len(t, kept, 3)
 	b, c, e := detached.Artifacts[1].Ref, detached.Artifacts[2].Ref, detached.Artifacts[4].Ref
-	require.Equal(t, `{ "id":"1","status":"completed","n":1.50,"artifacts" : [ {"name":"a","type":"text/plain","content":"short"} ,`+
+	require.Equal(t, `{ "id":"1","status":"completed","result":1,"n":1.50,"artifacts" : [ {"name":"a","type":"text/plain","content":"short"} ,`+
 		`{ "content" : "" , "name":"b","type":"x/y","later":{"n":1.0} ,"ref":"`+b+`"},`+
 		`{"name":"c","type":"x/y","content":"","ref":"`+c+`"},{"name":"d","type":"x/y","ref":"s3://d"},`+
 		`{"name":"e","type":"x/y","content":"","ref":"`+e+`"} ],"metadata":{"agent":"scale"} }`, string(detached.Document))
@@ -102,7 +105,7 @@ func TestArtifactsAreDetachedAndAttached(t *testing.T) {
 	require.Contains(t, string(some), b)
 	members, _, ok := scan(some, 64, nil)
 	require.True(t, ok)
-	require.Len(t, members, 5)
+	require.Len(t, members, 6)
 }
 
 // A ref that was null is taken away with what stood for it, wherever it is.

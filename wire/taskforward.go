@@ -118,6 +118,25 @@ func setMember(object Raw, key string, value []byte) Raw {
 	return slices.Concat(object[:end], added, object[end:])
 }
 
+// dropMember is an object without a member, with everything else as it was.
+func dropMember(object Raw, key string) Raw {
+	members, _, ok := scan(object, scannedBefore, nil)
+	if !ok || once(members, key) == nil {
+		return object
+	}
+	b := []byte{'{'}
+	for _, m := range members {
+		if string(m.key) == key {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, Quote(string(m.key))...), ':'), m.value...)
+	}
+	return append(b, '}')
+}
+
 func spellSome(text string) []byte {
 	if text == "" {
 		return nil

@@ -79,9 +79,7 @@ func AppendTaskResponse(b []byte, r *TaskResponse) []byte {
 	case ResponseFailed:
 		b = orUnexplained(r.Fault).append(appendKey(b, "error"))
 	case ResponseCancelled:
-		if r.Fault != nil {
-			b = r.Fault.append(appendKey(b, "error"))
-		}
+		b = appendSome(b, "message", r.Question)
 	case ResponseInputRequired:
 		b = r.appendQuestion(b)
 	}

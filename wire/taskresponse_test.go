@@ -39,6 +39,7 @@ func TestTaskResponsesAreRead(t *testing.T) {
 // Rows: D-18, D-19, D-20, D-21, D-22, D-23, D-24, D-25, K-23.
 func TestTaskResponsesThatSayLittle(t *testing.T) {
 	notes := map[string][]string{
+		"completed":      {`/result: result is missing, and the status is completed: it is taken for {"success":true}`},
 		"failed":         {"/error: error is missing, and the status is failed: it should say why"},
 		"input_required": {"/message: message is missing, and the status is input_required: it should say what is asked"},
 	}
@@ -132,7 +133,7 @@ func TestTaskResponsesAreRefused(t *testing.T) {
 //
 // Rows: D-32, D-34, K-10, T-33.
 func TestKeysOfMetadata(t *testing.T) {
-	r := responded(t, `{"id":"1","status":"completed","metadata":{"durationMs":1,"retry_count":2,"started_at":"x","later":3},"Artifacts":7}`)
+	r := responded(t, `{"id":"1","status":"completed","result":1,"metadata":{"durationMs":1,"retry_count":2,"started_at":"x","later":3},"Artifacts":7}`)
 	require.Empty(t, r.Metadata)
 	require.Equal(t, []string{
 		"/metadata/durationMs: durationMs is passed over: it is spelled duration_ms",
@@ -140,10 +141,10 @@ func TestKeysOfMetadata(t *testing.T) {
 		"/metadata/started_at: started_at is passed over: it is spelled startedAt",
 		"/Artifacts: Artifacts is passed over: it is spelled artifacts",
 	}, r.Notes)
-	r = responded(t, `{"id":"1","status":"completed","metadata":{"duration_ms":0,"retryCount":0}}`)
+	r = responded(t, `{"id":"1","status":"completed","result":1,"metadata":{"duration_ms":0,"retryCount":0}}`)
 	require.Zero(t, *r.Metadata.DurationMS)
 	require.Zero(t, *r.Metadata.RetryCount)
-	r = responded(t, `{"id":"1","status":"completed","metadata":{"startedAt":"2026-11-20T09:15:00Z","completedAt":"2026-11-20T10:14:59+01:00"}}`)
+	r = responded(t, `{"id":"1","status":"completed","result":1,"metadata":{"startedAt":"2026-11-20T09:15:00Z","completedAt":"2026-11-20T10:14:59+01:00"}}`)
 	require.Equal(t, []string{"/metadata/completedAt: completedAt is before startedAt"}, r.Notes)
 }
 
@@ -166,10 +167,10 @@ func TestFaultsOfTasks(t *testing.T) {
 		{`"status":"failed","error":{"message":"Too long","details":null,"recoverable":null}`, &TaskFault{Code: FaultInternal, Message: "Too long"}, "/error/code: code is missing: it is taken for INTERNAL_ERROR"},
 		{`"status":"failed","error":{"code":"TIMEOUT","message":" "}`, &TaskFault{Code: FaultTimeout, Message: generic}, "/error/message: message is missing: it should say what went wrong"},
 		{`"status":"failed"`, &TaskFault{Code: FaultInternal, Message: generic}, "/error: error is missing, and the status is failed: it should say why"},
-		{`"status":"cancelled","error":{"code":"TIMEOUT","message":"Too long"}`, &TaskFault{Code: FaultTimeout, Message: "Too long"}, ""},
+		{`"status":"cancelled","error":{"code":"TIMEOUT","message":"Too long"}`, &TaskFault{Code: FaultTimeout, Message: "Too long"}, "/error: error stands beside the status cancelled, and is dropped"},
 		{`"status":"cancelled"`, nil, ""},
-		{`"status":"completed","error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error stands beside the status completed, and is passed over"},
-		{`"status":"in_progress","error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error stands beside the status in_progress, and is passed over"},
+		{`"status":"completed","result":1,"error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error stands beside the status completed, and is dropped"},
+		{`"status":"in_progress","error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error stands beside the status in_progress, and is dropped"},
 	} {
 		r := responded(t, `{"id":"1",`+test.said+`}`)
 		require.Equal(t, test.want, r.Fault, test.said)
@@ -225,4 +226,24 @@ func TestStatesAsDelegatorsSeeThem(t *testing.T) {
 		"completed": " done", "failed": " failed", "cancelled": " cancelled",
 	}, seen)
 	require.Len(t, ResponseStatuses, len(seen))
+}
+
+// Whoever reads a response reads the same of it, however little its agent says: what is
+// missing is in the document, and an error that does not go with the status is not.
+func TestResponsesAreMended(t *testing.T) {
+	const generic = `"message":"The task failed, and its agent does not say why"`
+	for said, want := range map[string]string{
+		`{"id":"1","status":"failed"}`:                                                     `{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR",` + generic + `,"recoverable":false}}`,
+		`{"id":"1","status":"failed","error":{}}`:                                          `{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR",` + generic + `,"recoverable":false}}`,
+		`{"id":"1","status":"failed","error":null}`:                                        `{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR",` + generic + `,"recoverable":false}}`,
+		`{"id":"1","status":"failed","error":{"code":"","x":1.50}}`:                        `{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR","x":1.50,` + generic + `,"recoverable":false}}`,
+		`{"id":"1","status":"failed","error":{"code":"T","message":"m"}}`:                  `{"id":"1","status":"failed","error":{"code":"T","message":"m","recoverable":false}}`,
+		`{"id":"1","status":"completed"}`:                                                  `{"id":"1","status":"completed","result":{"success":true}}`,
+		`{"id":"1","status":"completed","result":1.50,"error":{"code":"T","message":"m"}}`: `{"id":"1","status":"completed","result":1.50}`,
+		`{"id":"1","error":{"code":"T","message":"m"},"status":"in_progress","n":1.50}`:    `{"id":"1","status":"in_progress","n":1.50}`,
+		`{"id":"1","status":"input_required","error":{"message":"Milk?"}}`:                 `{"id":"1","status":"input_required","message":"Milk?"}`,
+		`{ "id":"1" , "status":"completed","result":{"n": 1.50} }`:                         `{ "id":"1" , "status":"completed","result":{"n": 1.50} }`,
+	} {
+		require.Equal(t, want, string(responded(t, said).Document), said)
+	}
 }

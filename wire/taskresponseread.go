@@ -41,8 +41,56 @@ func readTaskResponse(document Raw, members []member) (*TaskResponse, *Error) {
 		return nil, err
 	}
 	p.statusFits(r)
+	r.Document = r.mended(members)
 	r.Notes = p.all.notes
 	return r, nil
+}
+
+// Succeeded is the result of a task of which its agent says no more than that it is done.
+var Succeeded = Raw(`{"success":true}`)
+
+// mended is the document with what its status needs, and without an error that does not go
+// with it: whoever reads the response reads the same. One that is right is returned as it
+// came, byte for byte.
+func (r *TaskResponse) mended(members []member) Raw {
+	switch r.Status {
+	case ResponseFailed:
+		given := once(members, "error")
+		if !isObject(given) {
+			return setMember(r.Document, "error", r.Fault.append(nil))
+		}
+		return setWithin(r.Document, "error", r.Fault.lacking(given))
+	case ResponseCompleted:
+		document := r.Document
+		if given := once(members, "result"); given == nil || isNull(given) {
+			document = setMember(document, "result", Succeeded)
+		}
+		return dropMember(document, "error")
+	case ResponseInputRequired, ResponseCancelled: // what is asked, or why, may be in the error only
+		if once(members, "error") == nil {
+			return r.Document
+		}
+		document := r.Document
+		if said, ok := text(once(members, "message")); r.Question != "" && (!ok || blank(said)) {
+			document = setMember(document, "message", Quote(r.Question))
+		}
+		return dropMember(document, "error")
+	}
+	return dropMember(r.Document, "error")
+}
+
+// lacking are the members that the error of an agent leaves out.
+func (f *TaskFault) lacking(given []byte) (settings []setting) {
+	if code, ok := text(MemberOf(given, "code")); !ok || blank(code) {
+		settings = append(settings, setting{key: "code", value: Quote(f.Code)})
+	}
+	if message, ok := text(MemberOf(given, "message")); !ok || blank(message) {
+		settings = append(settings, setting{key: "message", value: Quote(f.Message)})
+	}
+	if word := MemberOf(given, "recoverable"); word == nil || isNull(word) {
+		settings = append(settings, setting{key: "recoverable", value: []byte("false")})
+	}
+	return settings
 }
 
 func (p *part) result(status string) Raw {
@@ -63,16 +111,33 @@ func (p *part) statusFits(r *TaskResponse) {
 			p.odd("error", "is missing, and the status is failed: it should say why")
 		}
 		r.Fault = orUnexplained(r.Fault)
+	case ResponseCompleted:
+		if given := once(p.members, "result"); given == nil || isNull(given) {
+			p.odd("result", "is missing, and the status is completed: it is taken for "+string(Succeeded))
+			r.Result = Succeeded
+		}
+		p.dropsFault(r)
 	case ResponseInputRequired:
 		p.ask(r)
 		r.Fault = nil
-	case ResponseCancelled:
-	default:
+	case ResponseCancelled: // its message is the reason
 		if r.Fault != nil {
-			p.odd("error", "stands beside the status "+r.Status+", and is passed over")
+			p.odd("error", "stands beside the status cancelled, and is dropped")
 		}
-		r.Fault = nil
+		if r.Question, _ = text(once(p.members, "message")); blank(r.Question) && r.Fault != nil {
+			r.Question = r.Fault.Message
+		}
+	default:
+		p.dropsFault(r)
 	}
+}
+
+// dropsFault drops an error that does not go with the status of a response.
+func (p *part) dropsFault(r *TaskResponse) {
+	if r.Fault != nil {
+		p.odd("error", "stands beside the status "+r.Status+", and is dropped")
+	}
+	r.Fault = nil
 }
 
 func (p *part) taskMetadata() TaskMetadata {

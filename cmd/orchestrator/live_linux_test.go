@@ -269,7 +269,7 @@ func TestLiveStops(t *testing.T) {
 	text := w.matches(`^>  [0-9a-f]{8} Write the spec +running `)
 	require.Equal(t, 1, strings.Count(text, "── 1 running"), text)
 	w.types(screen.CtrlC)
-	w.until("nothing lost.\n$")
+	w.matches(`(nothing lost|1 message not delivered)\.$`) // the planner may just be asking something
 	w.types("exit" + screen.Enter)
 	w.ends(exitOK)
 }

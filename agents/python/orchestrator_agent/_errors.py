@@ -168,8 +168,9 @@ class Fault(AgentError):
 class WorkCancelled(AgentError):
     """Work that the agent has delegated was cancelled, and why, if somebody has said so."""
 
-    def __init__(self, task_id: str, fault: Optional[Fault] = None) -> None:
-        super().__init__(f"task {task_id} was cancelled" + (f": {fault}" if fault else ""))
+    def __init__(self, task_id: str, fault: Optional[Fault] = None, reason: str = "") -> None:
+        why = str(fault) if fault else reason
+        super().__init__(f"task {task_id} was cancelled" + (f": {why}" if why else ""))
         self.task_id = task_id
         self.fault = fault
 

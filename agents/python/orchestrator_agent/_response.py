@@ -42,7 +42,7 @@ class Response:
         """Why the work came to nothing: Fault, or WorkCancelled. None as long as it goes on, and when it
         is completed."""
         fault = fault_in(self.error) if self.error else None
-        return WorkCancelled(self.id, fault) if self.status == "cancelled" else fault
+        return WorkCancelled(self.id, fault, self.message) if self.status == "cancelled" else fault
 
 
 def fault_in(error: TaskError) -> Fault:

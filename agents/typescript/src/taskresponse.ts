@@ -92,7 +92,7 @@ export function isFinal(r: TaskResponse): boolean {
 export function troubleOf(r: TaskFailed | TaskGivenUp): Fault | Cancelled {
   const why = r.error && new Fault(r.error.code, r.error.message, r.error);
   if (r.status === "failed") return why!;
-  return new Cancelled(why?.message ?? "", why);
+  return new Cancelled(why?.message ?? r.message ?? "", why);
 }
 
 /** Spells a response. What is wrong with it is told by Unsaid. */
