@@ -176,11 +176,14 @@ func (s *State) board(a *agent, r *wire.Record) {
 	}
 }
 
+// fromActor is the member of a message that names its sender.
+const fromActor = "from_actor"
+
 // writer is as whom somebody writes and reads: the one whom the pipe or the
 // credential says. A claim must be the same; only operators at their own socket
 // are whoever they say.
 func (t *turn) writer(claimed, where string) (string, *wire.Error) {
-	if claimed == wire.Broadcast {
+	if claimed == wire.Broadcast && where != fromActor {
 		return "", &wire.Error{
 			Code: wire.CodeInvalid, Message: fmt.Sprintf("%s must be an actor, and %s is everybody", where, wire.Broadcast),
 			Details: map[string]any{"pointer": "/payload/" + where},
@@ -194,6 +197,9 @@ func (t *turn) writer(claimed, where string) (string, *wire.Error) {
 		id = t.from.Name
 	case Operator:
 		if t.from.Name == "" {
+			if claimed != "" && where == fromActor && wire.CheckActor(claimed) != "" {
+				return "", impostor(wire.ActorGlobal, claimed, where)
+			}
 			if claimed != "" {
 				return claimed, nil
 			}
@@ -214,12 +220,17 @@ func (t *turn) writer(claimed, where string) (string, *wire.Error) {
 		id = a.mail.id
 	}
 	if claimed != "" && claimed != id {
-		return "", &wire.Error{
-			Code: wire.CodeDenied, Message: fmt.Sprintf("you are %s here, and cannot be %s", id, claimed),
-			Details: map[string]any{"actor": id, "pointer": "/payload/" + where},
-		}
+		return "", impostor(id, claimed, where)
 	}
 	return id, nil
+}
+
+// impostor refuses whoever claims to be another.
+func impostor(id, claimed, where string) *wire.Error {
+	return &wire.Error{
+		Code: wire.CodeDenied, Message: fmt.Sprintf("you are %s here, and cannot be %.80s", id, wire.Visible(claimed)),
+		Details: map[string]any{"actor": id, "pointer": "/payload/" + where},
+	}
 }
 
 // Reads says as whom an agent has mail, and behind which number it has not been

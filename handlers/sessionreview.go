@@ -45,6 +45,7 @@ func (t *turn) considerRequest(x *saying, r *wire.ReviewRequest) *wire.Error {
 		t.withdraw(w.task)
 		t.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.task, &reviewRequested{
 			Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Named: r.TaskID, Reviewer: x.to.AgentID, Chain: x.chain,
+			Wanted: r.Wanted,
 		})
 	}
 	return nil
@@ -58,13 +59,15 @@ type reviewRequested struct {
 	Named    string `json:"task_id"` // as the request has it
 	Reviewer string `json:"reviewer"`
 	Chain    string `json:"correlation_id"`
+
+	Wanted []string `json:"wanted,omitzero"` // verifications that must have been made
 }
 
 func (*reviewRequested) kind() string { return wire.EventReviewRequested }
 
 func (f *reviewRequested) apply(st *State, r *wire.Record) {
 	s, w := st.sessions.byID[f.Session], st.tasks[f.ID].work()
-	v := &reviewOf{work: w, named: f.Named, view: wire.ReviewView{
+	v := &reviewOf{work: w, named: f.Named, wanted: f.Wanted, view: wire.ReviewView{
 		ReviewID: f.Review, SessionID: f.Session, TaskID: f.ID, Reviewer: f.Reviewer, Iteration: w.loop.Iteration + 1,
 		RequestedAt: wire.Timestamp(r.At),
 	}}
@@ -99,7 +102,19 @@ func (t *turn) considerResult(x *saying, r *wire.ReviewResult) *wire.Error {
 			Details: map[string]any{"pointer": "/payload/task_id", "reason": "wrong_task", "task_id": v.named},
 		}
 	}
+	for i, f := range r.Findings {
+		if f.FixedIn > int64(v.view.Iteration) {
+			return &wire.Error{
+				Code:    wire.CodeConflict,
+				Message: fmt.Sprintf("the finding %.80q cannot be fixed in iteration %d: this is iteration %d", f.ID, f.FixedIn, v.view.Iteration),
+				Details: map[string]any{"pointer": fmt.Sprintf("/payload/findings/%d/fixed_in_iteration", i), "iteration": v.view.Iteration},
+			}
+		}
+	}
 	if err := r.Objection(); err != nil {
+		return err
+	}
+	if err := r.Lacks(v.wanted); err != nil {
 		return err
 	}
 	x.after = func() {

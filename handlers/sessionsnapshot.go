@@ -50,8 +50,9 @@ type snapshotWork struct {
 }
 
 type snapshotReview struct {
-	View  wire.ReviewView `json:"view"`
-	Named string          `json:"named"`
+	View   wire.ReviewView `json:"view"`
+	Named  string          `json:"named"`
+	Wanted []string        `json:"wanted,omitzero"`
 }
 
 type snapshotParcel struct {
@@ -86,7 +87,7 @@ func (s *session) snapshot() snapshotSession {
 		kept.Works = append(kept.Works, w.snapshot())
 	}
 	for _, v := range s.reviews {
-		kept.Reviews = append(kept.Reviews, snapshotReview{View: v.view, Named: v.named})
+		kept.Reviews = append(kept.Reviews, snapshotReview{View: v.view, Named: v.named, Wanted: v.wanted})
 	}
 	return kept
 }
@@ -184,7 +185,7 @@ func (s *restoring) restoreWork(x *session, kept *snapshotWork) {
 func (s *restoring) restoreReview(x *session, kept *snapshotReview) {
 	w := s.task(kept.View.TaskID).work()
 	s.broken = s.broken || w == nil
-	v := &reviewOf{named: kept.Named, view: kept.View, work: w}
+	v := &reviewOf{named: kept.Named, wanted: kept.Wanted, view: kept.View, work: w}
 	x.reviews = append(x.reviews, v)
 	x.byReview[v.view.ReviewID] = v
 }

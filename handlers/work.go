@@ -44,9 +44,10 @@ type work struct {
 
 // reviewOf is a review of a work.
 type reviewOf struct {
-	named string // its task, as the request has it
-	view  wire.ReviewView
-	work  *work
+	named  string   // its task, as the request has it
+	wanted []string // verifications that must have been made
+	view   wire.ReviewView
+	work   *work
 }
 
 // date implements dated.

@@ -21,6 +21,9 @@ func handOn(id, kind string) string {
 
 // response is what its agent says of such work.
 func response(id, status, more string) string {
+	if status == "completed" && !strings.Contains(more, `"result"`) {
+		more += `,"result":{"success":true}`
+	}
 	return fmt.Sprintf(`{"id":%q,"status":%q%s}`, id, status, more)
 }
 

@@ -28,18 +28,19 @@ func ReadHubTask(o *Object) *SubmitTask {
 	return s
 }
 
-// mergeDependencies puts bare ids behind typed dependencies. One of a task that
-// is typed already says nothing new.
+// mergeDependencies puts bare ids behind typed dependencies. A bare id holds the task back,
+// so it says nothing new only beside a typed dependency that does the same.
 func mergeDependencies(typed, bare []Dependency) []Dependency {
 	if len(bare) == 0 {
 		return typed
 	}
 	known := make(map[string]bool, len(typed))
 	for _, d := range typed {
-		known[d.On] = true
+		known[d.On] = known[d.On] || d.Type == DependsBlocks || d.Type == DependsInput
 	}
 	for _, d := range bare {
 		if !known[d.On] {
+			known[d.On] = true
 			typed = append(typed, d)
 		}
 	}
@@ -78,9 +79,16 @@ func ReadHubCancel(o *Object, task string) *CancelTask {
 	return &CancelTask{TaskID: task, Reason: o.Text("reason")}
 }
 
-// ReadHubHelp reads a call for help.
+// unspecified is the question of a call for help that has none.
+const unspecified = "The agent asks for help, and does not say with what"
+
+// ReadHubHelp reads a call for help. It may be empty.
 func ReadHubHelp(o *Object, task string) *RequestHelp {
-	return &RequestHelp{TaskID: task, Question: o.NeedText("question"), Context: o.Value("context")}
+	r := &RequestHelp{TaskID: task, Question: o.Text("question"), Context: o.Value("context")}
+	if blank(r.Question) {
+		r.Question = unspecified
+	}
+	return r
 }
 
 // ReadHubNote reads a note.

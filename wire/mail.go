@@ -71,7 +71,7 @@ type SendMessage struct {
 // ReadSendMessage reads a SendMessage.
 func ReadSendMessage(o *Object) *SendMessage {
 	m := &SendMessage{
-		From: o.actor("from_actor", CheckActor), To: o.NeedText("to_actor"), Topic: o.topic("topic"),
+		From: o.Text("from_actor"), To: o.NeedText("to_actor"), Topic: o.topic("topic"),
 		ReplyTo: o.replyTo("reply_to"), Key: o.Text("idempotency_key"),
 	}
 	if why := CheckAddressee(m.To); m.To != "" && why != "" {

@@ -48,8 +48,8 @@ const (
 // schema reads the $schema of a document. It is full when the document is held
 // against the one version that is known here. A document of another version is
 // odd and not wrong: what has the shape that is known is read out of it, and
-// nothing in it is refused. What names another family, or no version, is no
-// such document.
+// nothing in it is refused. What names another family, or has nothing behind it, is
+// no such document.
 func (o *Object) schema(family string, needed bool) (full bool, odd []Oddity) {
 	name := o.Text(schemaKey)
 	there := o.find(schemaKey) != nil
@@ -58,25 +58,19 @@ func (o *Object) schema(family string, needed bool) (full bool, odd []Oddity) {
 	case !there && needed:
 		o.Refuse(schemaKey, "is missing")
 	case !there:
-	case !ours || !isVersion(version):
+	case !ours || version == "":
 		o.Refuse(schemaKey, fmt.Sprintf("must be %s%s, not %q", family, schemaKnown, name))
 	case version != schemaKnown:
 		return false, []Oddity{{
 			Kind:    EventSchemaUnknown,
 			Pointer: o.below(schemaKey),
-			Text:    fmt.Sprintf("%s is not known here: it is read as far as it is like %s", name, schemaKnown),
+			Text:    fmt.Sprintf("%.80s is not known here: it is read as far as it is like %s", name, schemaKnown),
 		}}
 	}
 	if o.err != nil {
 		o.err.Hint = fmt.Sprintf(`write "%s": "%s%s"`, schemaKey, family, schemaKnown)
 	}
 	return true, nil
-}
-
-// isVersion says whether a text is a v and digits.
-func isVersion(text string) bool {
-	digits, ok := strings.CutPrefix(text, "v")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
 // inside opens an optional member that is an object. Whoever has read it hands

@@ -86,7 +86,7 @@ func TestSessionMessagesAreRead(t *testing.T) {
 				TaskID: "kettle-1", ErrorType: ExecutionResourceLimit, ErrorMessage: "The lid has no room", Recoverable: true, SuggestedAction: SuggestManual,
 			},
 		},
-		"review_request": &ReviewRequest{ReviewID: "kettle-1-a", TaskID: "kettle-1", Files: []string{"kettle/heat.go"}},
+		"review_request": &ReviewRequest{ReviewID: "kettle-1-a", TaskID: "kettle-1", Files: []string{"kettle/heat.go"}, Wanted: []string{"tests", "type_check", "custom/dry"}},
 		"review_result": &ReviewResult{
 			ReviewID: "kettle-1-a", TaskID: "kettle-1", Verdict: "changes_requested", Summary: "Nearly there",
 			Findings: []Finding{

@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // ReviewRequest is the payload of review_request. The checks in it are commands
 // of strangers: they are passed on to the reviewer, and nobody here reads them.
@@ -8,6 +11,7 @@ type ReviewRequest struct {
 	ReviewID string
 	TaskID   string
 	Files    []string
+	Wanted   []string // verifications that must have been made, as Verification names them
 }
 
 func (p *part) reviewRequest() *ReviewRequest {
@@ -18,11 +22,11 @@ func (p *part) reviewRequest() *ReviewRequest {
 		in.names("ignore_patterns", optional)
 	})
 	p.inside("criteria", needed, func(in *part) {
-		in.truth("must_pass_tests", needed)
-		in.truth("must_pass_type_check", needed)
-		in.truth("must_pass_lint", optional)
+		r.want("tests", in.truth("must_pass_tests", needed))
+		r.want("type_check", in.truth("must_pass_type_check", needed))
+		r.want("lint", in.truth("must_pass_lint", optional))
 		in.each("custom_checks", optional, func(check *part) {
-			check.name("name", needed)
+			r.want("custom/"+check.name("name", needed), true)
 			check.name("command", needed)
 			check.whole("expected_exit_code", needed, -mostWhole)
 		})
@@ -37,6 +41,13 @@ func (p *part) reviewRequest() *ReviewRequest {
 		})
 	})
 	return r
+}
+
+// want notes a verification that must have been made.
+func (r *ReviewRequest) want(name string, wanted bool) {
+	if wanted && !slices.Contains(r.Wanted, name) {
+		r.Wanted = append(r.Wanted, name)
+	}
 }
 
 // ReviewResult is the payload of review_result.
@@ -90,6 +101,26 @@ func (r *ReviewResult) Objection() *Error {
 		}
 	}
 	return nil
+}
+
+// Lacks is why a result cannot approve that leaves out verifications which its request
+// asked for; nil if it can.
+func (r *ReviewResult) Lacks(wanted []string) *Error {
+	if r.Verdict != VerdictApproved {
+		return nil
+	}
+	var missing []string
+	for _, name := range wanted {
+		if !slices.ContainsFunc(r.Verification, func(v Verification) bool { return v.Name == name }) {
+			missing = append(missing, name)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	err := r.contradicted("/payload/verification", fmt.Sprintf("the request asks for the verification %.80q, and it is missing", missing[0]))
+	err.Details["missing"] = missing
+	return err
 }
 
 func (r *ReviewResult) contradicted(pointer, why string) *Error {

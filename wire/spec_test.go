@@ -145,7 +145,7 @@ func TestSchemasAreOfTheirFamily(t *testing.T) {
 	}
 	for family, read := range readers {
 		wrong := []string{
-			"", "foo/v1", "v1", family, family + "v", family + "1", family + "V1", family + "v1.0", family + "v-1", family + "v1 ", family + "vx",
+			"", "foo/v1", "v1", family,
 			" " + family + "v1", "x" + family + "v1", strings.TrimSuffix(family, "/"), strings.TrimSuffix(family, "/") + "x/v1", strings.ToUpper(family) + "V1",
 		}
 		for other := range readers {
@@ -162,7 +162,7 @@ func TestSchemasAreOfTheirFamily(t *testing.T) {
 		o := slotOf(t, `{"$schema":["`+family+`v1"]}`)
 		require.Empty(t, read(o))
 		require.Equal(t, `invalid /payload/doc/$schema: $schema must be a string`, complaint(o.Err()))
-		for _, version := range []string{"v2", "v0", "v01", "v12345678901234567890"} {
+		for _, version := range []string{"v2", "v0", "v01", "v12345678901234567890", "v", "1", "V1", "v1.0", "v-1", "v1 ", "vx", "v2-draft", "v1/extra"} {
 			o := slotOf(t, `{"$schema":"`+family+version+`","requirements":7,"summary":[],"languages":{},"contracts":[],"output_expectations":""}`)
 			require.Equal(t, []Oddity{{
 				Kind: EventSchemaUnknown, Pointer: "/payload/doc/$schema", Text: family + version + " is not known here: it is read as far as it is like v1",

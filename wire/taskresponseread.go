@@ -62,7 +62,7 @@ func (r *TaskResponse) mended(members []member) Raw {
 		return setWithin(r.Document, "error", r.Fault.lacking(given))
 	case ResponseCompleted:
 		document := r.Document
-		if given := once(members, "result"); given == nil || isNull(given) {
+		if once(members, "result") == nil { // a null that was said stays: it is passed on word for word
 			document = setMember(document, "result", Succeeded)
 		}
 		return dropMember(document, "error")

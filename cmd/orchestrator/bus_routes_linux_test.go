@@ -143,7 +143,7 @@ func TestBusOnlyAsOneself(t *testing.T) {
 			if other == "Bus" || other == "Governor" { // as these nobody can come
 				status, code = http.StatusBadRequest, "invalid"
 			}
-			who.spurned(status, code, "POST /api/bus/send", mail(other, "HO:x", direct, `{}`))
+			who.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail(other, "HO:x", direct, `{}`))
 			who.spurned(status, code, "POST /api/bus/heartbeat", fmt.Sprintf(`{"actor":%q}`, other))
 			who.spurned(http.StatusForbidden, "denied", "GET /api/bus/poll?actor="+other, "")
 			who.spurned(http.StatusForbidden, "denied", "POST /api/bus/ack", fmt.Sprintf(`{"actor":%q,"seq":%d}`, other, first))

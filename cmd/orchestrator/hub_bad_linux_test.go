@@ -60,7 +60,7 @@ func TestHubBadInput(t *testing.T) {
 		{coder, "POST /servers/tasks/" + begun + "/complete", `{}`, invalid, "invalid", "/result"},
 		{coder, "POST /servers/tasks/" + begun + "/complete", `{"result":{"$schema":"orchestratia/task-result/v1"}}`, invalid, "invalid", "/result/summary"},
 		{coder, "POST /servers/tasks/" + begun + "/complete", `{"result":{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{"k":{"status":"skipped"}}}}`, invalid, "invalid", "/result/contracts/k/data"},
-		{coder, "POST /servers/tasks/" + begun + "/help", `{}`, invalid, "invalid", "/question"},
+		{coder, "POST /servers/tasks/" + begun + "/help", `{"question":7}`, invalid, "invalid", "/question"},
 		{coder, "POST /server/tasks/" + begun + "/assign", `{}`, invalid, "invalid", "/session_name"},
 		{coder, "POST /server/tasks/" + task + "/dependencies", `{"dependency_type":"input"}`, invalid, "invalid", "/depends_on_task_id"},
 		{coder, "DELETE /server/tasks/" + task + "/dependencies/nope", ``, unknown, "not_found", ""},

@@ -61,8 +61,6 @@ var busWrong = map[string]map[string]string{
 		`{"from_actor":null,"to_actor":"GO","topic":"a","payload":{}}`:                                         "/from_actor",
 		`{"from_actor":"","to_actor":"GO","topic":"a","payload":{}}`:                                           "/from_actor",
 		`{"from_actor":7,"to_actor":"GO","topic":"a","payload":{}}`:                                            "/from_actor",
-		`{"from_actor":"HO:","to_actor":"GO","topic":"a","payload":{}}`:                                        "/from_actor",
-		`{"from_actor":"Bus","to_actor":"GO","topic":"a","payload":{}}`:                                        "/from_actor",
 		`!{"from_actor":"GO","from_actor":"HO:a","to_actor":"GO","topic":"a","payload":{}}`:                    "/from_actor",
 		`{"from_actor":"HO:a","topic":"a","payload":{}}`:                                                       "/to_actor",
 		`{"from_actor":"HO:a","to_actor":"??","topic":"a","payload":{}}`:                                       "/to_actor",

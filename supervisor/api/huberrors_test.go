@@ -87,8 +87,9 @@ func TestHubPointers(t *testing.T) {
 	for _, test := range []struct{ path, body, said, want string }{
 		{"/api/v1/server/tasks", task, "/payload/dependencies/0", "/dependencies/0"},
 		{"/api/v1/server/tasks", task, "/payload/dependencies/1", "/dependencies/1"},
-		{"/api/v1/server/tasks", task, "/payload/dependencies/2", "/dependency_ids/1"},
-		{"/api/v1/server/tasks", task, "/payload/dependencies/3", "/dependency_ids/2"},
+		{"/api/v1/server/tasks", task, "/payload/dependencies/2", "/dependency_ids/0"},
+		{"/api/v1/server/tasks", task, "/payload/dependencies/3", "/dependency_ids/1"},
+		{"/api/v1/server/tasks", task, "/payload/dependencies/4", "/dependency_ids/2"},
 		{"/api/v1/tasks", `{"title":"x","spec":"y","dependency_ids":["b","c"]}`, "/payload/dependencies/1", "/dependency_ids/1"},
 		{"/api/v1/tasks", task, "/payload/dependencies/9", "/dependencies/9"},
 		{"/api/v1/tasks", task, "/payload/dependencies/x", "/dependencies/x"},

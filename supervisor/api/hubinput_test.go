@@ -166,7 +166,7 @@ var wrong = map[string]map[string]string{
 	"hub.failure":      {`{"error":7}`: "/error", `!{"error":"a","error":"b"}`: "/error"},
 	"hub.cancellation": {`{"reason":{}}`: "/reason", `!{"reason":"a","reason":"b"}`: "/reason"},
 	"hub.call-for-help": {
-		``: "/question", `{"question":" "}`: "/question", `{"question":{}}`: "/question", `!{"question":"a","context":1,"context":2}`: "/context",
+		`{"question":{}}`: "/question", `!{"question":"a","context":1,"context":2}`: "/context",
 	},
 	"hub.new-note": {
 		``: "/content", `{"content":""}`: "/content", `{"content":7}`: "/content", `{"content":"x","urgent":"yes"}`: "/urgent",

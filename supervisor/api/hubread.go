@@ -12,7 +12,7 @@ var (
 	readCompletion = bodyOf("hub.completion", true, wire.ReadHubComplete)
 	readFailure    = bodyOf("hub.failure", false, wire.ReadHubFail)
 	readDismissal  = bodyOf("hub.cancellation", false, wire.ReadHubCancel)
-	readHelp       = bodyOf("hub.call-for-help", true, wire.ReadHubHelp)
+	readHelp       = bodyOf("hub.call-for-help", false, wire.ReadHubHelp)
 	readNote       = bodyOf("hub.new-note", true, wire.ReadHubNote)
 	readPlan       = bodyOf("hub.plan", true, wire.ReadHubPlan)
 	readFeedback   = bodyOf("hub.feedback", true, wire.ReadHubRevise)
