@@ -111,7 +111,13 @@ func (f *taskAnswered) apply(s *State, r *wire.Record) {
 	d := s.tasks[f.ID].delegation()
 	d.given = r.At
 	if a := s.sourceAgent(d); a != nil && len(a.owed) > mostKept {
-		s.settleOwed(a.owed[0])
+		var oldest *delegation // of those that were given: the others are still to come
+		for _, o := range a.owed {
+			if !o.given.IsZero() && (oldest == nil || o.latest < oldest.latest) {
+				oldest = o
+			}
+		}
+		s.settleOwed(oldest)
 	}
 }
 

@@ -100,8 +100,8 @@ var meant = map[string]string{
 // giveUpItself cancels a task because its agent says so.
 func (t *turn) giveUpItself(k *task, r *wire.TaskResponse) {
 	reason := "Cancelled by " + t.from.String()
-	if r.Fault != nil {
-		reason = r.Fault.Message
+	if r.Question != "" { // what it says, as its source reads it
+		reason = r.Question
 	}
 	t.hushed = t.from.Name
 	t.cancel(k, reason, nil)

@@ -103,7 +103,7 @@ func (t *turn) considerResult(x *saying, r *wire.ReviewResult) *wire.Error {
 		}
 	}
 	for i, f := range r.Findings {
-		if f.FixedIn > int64(v.view.Iteration) {
+		if f.FixedIn > int64(v.view.Iteration) && f.FixedIn > x.of.reviewsOf(w) {
 			return &wire.Error{
 				Code:    wire.CodeConflict,
 				Message: fmt.Sprintf("the finding %.80q cannot be fixed in iteration %d: this is iteration %d", f.ID, f.FixedIn, v.view.Iteration),
@@ -123,6 +123,20 @@ func (t *turn) considerResult(x *saying, r *wire.ReviewResult) *wire.Error {
 		t.proceed(w, f.step)
 	}
 	return nil
+}
+
+// reviewsOf is how many reviews there were of a work and of those that it revises. It is
+// more than the iteration where a review came to nothing, or after the work was planned
+// anew.
+func (s *session) reviewsOf(w *work) (n int64) {
+	for ; w != nil; w = w.revises {
+		for _, v := range s.reviews {
+			if v.work == w {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // findings are those of a result as they are followed.

@@ -27,10 +27,19 @@ func lightBeacon(dir string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(path))
+	around, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	place := path
+	if stat, ok := around.Sys().(*syscall.Stat_t); ok { // containers that share a network can have the same paths
+		place = fmt.Sprintf("%d:%d:%s", stat.Dev, stat.Ino, path)
+	}
+	sum := sha256.Sum256([]byte(place))
 	name := fmt.Sprintf("@orchestrator-%d-%s", os.Geteuid(), hex.EncodeToString(sum[:16]))
 	l, err := net.Listen("unix", name)
 	if err == nil {
+		go refuseAll(l)
 		return l, nil
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
@@ -43,11 +52,34 @@ func lightBeacon(dir string) (io.Closer, error) {
 	return nil, &BusyError{Dir: dir, PID: pid}
 }
 
-// listenerOf returns which process of which user listens at a unix socket.
+// refuseAll ends all connections, so that there is always room for the next.
+func refuseAll(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(time.Second) // there are no descriptors left
+			continue
+		}
+		conn.Close()
+	}
+}
+
+// listenerOf returns which process of which user listens at a unix socket. The user is -1
+// if nobody does: whoever took the name is no orchestrator.
 func listenerOf(name string) (pid, uid int) {
 	conn, err := net.DialTimeout("unix", name, time.Second)
+	for range 10 { // it has the name a moment before it listens
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+		conn, err = net.DialTimeout("unix", name, time.Second)
+	}
 	if err != nil {
-		return 0, os.Geteuid()
+		return 0, -1
 	}
 	defer conn.Close()
 	uid = -1

@@ -91,10 +91,34 @@ func TestSocketDirIsTheStateDir(t *testing.T) {
 	require.DirExists(t, stateDir)
 }
 
+// indexOfPaths is an index of git.
+func indexOfPaths(paths ...string) []byte {
+	index := append([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00"), byte(len(paths)))
+	for _, path := range paths {
+		entry := append(make([]byte, 62), path...)
+		index = append(append(index, entry...), make([]byte, 8-len(entry)%8)...)
+	}
+	return index
+}
+
+// A folder is tracked if a path begins with its name, and not if it has that name within.
+// An index that is cut off names nothing more, and ends nobody's search.
+func TestTracked(t *testing.T) {
+	t.Parallel()
+	text := indexOfPaths("a", "src/state/a.go", "state.go", "state/jwt.key", "states/b")
+	for inside, want := range map[string]bool{"state": true, "src": true, "src/state": true, "states": true, "stat": false, "tate": false, "b": false} {
+		require.Equal(t, want, indexHas(text, 20, inside+"/"), inside)
+	}
+	for n := range text {
+		indexHas(text[:n], 20, "none/")
+		indexHas(text[:n], 32, "none/")
+	}
+}
+
 // What is in the way of a state directory, or in it, is not touched if an orchestrator of
 // ours did not make it.
 func TestHomeOfAStranger(t *testing.T) {
-	index := append([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x01"), make([]byte, 62)...)
+	index := indexOfPaths("a/state/jwt.key", "states/jwt.key")
 	for name, test := range map[string]struct {
 		make func(t *testing.T, dir, precious string)
 		why  string
@@ -135,7 +159,7 @@ func TestHomeOfAStranger(t *testing.T) {
 		"tracked": {why: "is tracked by git", make: func(t *testing.T, dir, _ string) {
 			require.NoError(t, os.Mkdir(dir, 0o755))
 			require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(dir), ".git"), 0o755))
-			text := append(index[:len(index):len(index)], filepath.Base(dir)+"/jwt.key"...)
+			text := indexOfPaths("a", "b", filepath.Base(dir)+"/jwt.key", "z")
 			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(dir), ".git", "index"), text, 0o644))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "jwt.key"), nil, 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600))
@@ -160,6 +184,20 @@ func TestHomeOfAStranger(t *testing.T) {
 			require.LessOrEqual(t, len(names), 2, "nothing was made")
 		})
 	}
+}
+
+// An orchestrator that was killed while it made its key left a second name of it.
+func TestHomeWithUnfinishedKey(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".key-1"), []byte("key"), 0o600))
+	require.NoError(t, os.Link(filepath.Join(dir, ".key-1"), filepath.Join(dir, "jwt.key")))
+	h, err := OpenHome(dir)
+	require.NoError(t, err)
+	defer h.Close()
+	require.NoFileExists(t, filepath.Join(dir, ".key-1"))
+	require.FileExists(t, filepath.Join(dir, "jwt.key"))
 }
 
 // A state directory that was deleted is held until its orchestrator has ended.

@@ -89,13 +89,20 @@ func TestStateIsKeptNowAndThen(t *testing.T) {
 	})
 }
 
+// keepEvery has the State kept after so many facts.
+func (p *play) keepEvery(facts int) {
+	synctest.Wait()
+	p.dispatcher.seat.Lock()
+	defer p.dispatcher.seat.Unlock()
+	p.dispatcher.every = facts
+}
+
 // A State that grows with each fact is kept as well.
 func TestStateIsKeptWithManyTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
 		p := perform(t, Options{Record: record}, nil, nil)
-		p.dispatcher.every = 100
-		synctest.Wait()
+		p.keepEvery(100)
 		const tasks = 2000
 		for n := range tasks {
 			_, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", fmt.Appendf(nil, `{"type":"t","name":"task %d"}`, n))
@@ -120,8 +127,7 @@ func TestStateWaitsForItsFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
 		p := perform(t, Options{Record: record}, nil, nil)
-		p.dispatcher.every = 50
-		synctest.Wait()
+		p.keepEvery(50)
 		release := make(chan struct{})
 		record.meddle(func([]wire.Record) error { <-release; return nil })
 		p.dispatcher.submit(idle, new(work))
@@ -135,8 +141,7 @@ func TestStateWaitsForItsFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
 		p := perform(t, Options{Record: record}, nil, nil)
-		p.dispatcher.every = 50
-		synctest.Wait()
+		p.keepEvery(50)
 		record.meddle(func([]wire.Record) error { return errors.New("no") })
 		p.dispatcher.submit(idle, new(work))
 		require.Error(t, p.end())

@@ -2,6 +2,9 @@ package supervisor
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,6 +40,7 @@ func checkStateDir(dir string) error {
 	if err != nil {
 		return err
 	}
+	removeUnfinishedKeys(real)
 	trusted := false
 	for _, name := range stateFiles {
 		there, err := checkStateFile(filepath.Join(real, name), slices.Contains(stateSecrets, name))
@@ -65,6 +69,17 @@ func checkStateDir(dir string) error {
 		return fmt.Errorf("%s is tracked by git, so its record and its keys came with the repository", dir)
 	}
 	return nil
+}
+
+// removeUnfinishedKeys removes what is left when the orchestrator is killed while it makes
+// its key: a second name of it.
+func removeUnfinishedKeys(dir string) {
+	names, _ := filepath.Glob(filepath.Join(dir, ".key-*")) // a folder whose name is a pattern keeps them
+	for _, name := range names {
+		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() {
+			_ = os.Remove(name)
+		}
+	}
 }
 
 // realStateDir returns where a state directory is. It must be a folder of this user. A
@@ -118,12 +133,25 @@ func checkStateFile(path string, secret bool) (bool, error) {
 		return true, fmt.Errorf("%s is not a regular file", path)
 	case !known || int(owner.Uid) != os.Geteuid():
 		return true, fmt.Errorf("%s belongs to another user", path)
-	case owner.Nlink != 1:
-		return true, fmt.Errorf("%s has a second name", path)
-	case secret && info.Mode().Perm()&0o077 != 0:
+	case owner.Nlink > 1 && filepath.Base(path) != ".gitignore": // which is never changed
+		return true, fmt.Errorf("%s has a second name (if it is yours: cp -p %[1]s %[1]s.new && mv %[1]s.new %[1]s)", path)
+	case secret && info.Mode().Perm()&0o077 != 0 && hasModes(filepath.Dir(path)):
 		return true, fmt.Errorf("%s is open to other users, as no orchestrator leaves it (chmod 600 closes it, if it is yours)", path)
 	}
 	return true, nil
+}
+
+// hasModes reports whether a new file in a folder can be closed to others. Disks of other
+// systems give all files the same mode.
+func hasModes(dir string) bool {
+	file, err := os.CreateTemp(dir, ".mode-*")
+	if err != nil {
+		return true
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	info, err := file.Stat()
+	return err != nil || info.Mode().Perm()&0o077 == 0
 }
 
 // largestIndex bounds how much of git's index is read.
@@ -148,15 +176,44 @@ func repositoryOf(dir string) (index, inside string) {
 }
 
 // tracked reports whether files of a folder are in an index. No program of git is run for
-// that, since the configuration of the repository could name any. The index has each path
-// whole, except in its rare version 4, which is passed over.
+// that, since the configuration of the repository could name any.
 func tracked(index, inside string) bool {
 	info, err := os.Stat(index)
 	if err != nil || info.Size() > largestIndex {
 		return false
 	}
 	text, err := os.ReadFile(index)
-	return err == nil && bytes.Contains(text, []byte(inside+"/"))
+	return err == nil && (indexHas(text, sha1.Size, inside+"/") || indexHas(text, sha256.Size, inside+"/"))
+}
+
+// indexHas reports whether a path in an index begins with prefix. The index of version 2
+// or 3 is a head of twelve bytes, and for each path 40 bytes about the file, its hash,
+// two bytes of flags, or four, the path, and zeros up to a multiple of eight. The rare
+// version 4 is passed over.
+func indexHas(index []byte, hash int, prefix string) bool {
+	const head, about, extended = 12, 40, 0x4000
+	if len(index) < head || string(index[:4]) != "DIRC" || binary.BigEndian.Uint32(index[4:]) > 3 {
+		return false
+	}
+	rest := index[head:]
+	for range binary.BigEndian.Uint32(index[8:]) {
+		path := about + hash + 2
+		if len(rest) <= path {
+			return false
+		}
+		if binary.BigEndian.Uint16(rest[path-2:])&extended != 0 {
+			path += 2
+		}
+		length := bytes.IndexByte(rest[min(path, len(rest)):], 0)
+		if length < 0 {
+			return false
+		}
+		if strings.HasPrefix(string(rest[path:path+length]), prefix) {
+			return true
+		}
+		rest = rest[min((path+length+8)&^7, len(rest)):]
+	}
+	return false
 }
 
 // indexOf is the index of a repository, by its .git: a folder, or a file that names one.

@@ -119,16 +119,18 @@ func turn(logName string) error {
 func (a *app) keepTurning(ctx context.Context, logName string, report func(error)) {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
+	said := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-look.C:
 		}
-		if err := turnNow(logName); err != nil {
+		err := turnNow(logName)
+		if err != nil && !said {
 			report(err)
-			return
 		}
+		said = err != nil
 	}
 }
 

@@ -40,7 +40,7 @@ where something is damaged or missing.`,
 		Example: "  orchestrator store check\n  orchestrator store check backup.db --json",
 		Args:    words(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			path, err := a.recordPath(args)
+			path, _, err := a.recordPath(args)
 			if err != nil {
 				return err
 			}
@@ -129,24 +129,24 @@ a new file. The damaged record stays as it is, and an orchestrator must not run.
 			if from != "" {
 				named = []string{from}
 			}
-			path, err := a.recordPath(named)
+			path, stateDir, err := a.recordPath(named)
 			if err != nil {
 				return err
 			}
-			return a.salvage(path, a.path(args[0]))
+			return a.salvage(path, stateDir, a.path(args[0]))
 		},
 	}
 	verb.Flags().StringVar(&from, "from", "", "the damaged record, `FILE`; without it that of the configuration")
 	return verb
 }
 
-func (a *app) salvage(path, to string) error {
+func (a *app) salvage(path, stateDir, to string) error {
 	ctx, stop := a.begin()
 	defer stop()
-	if dir := filepath.Dir(path); isStateDir(dir) {
-		home, err := supervisor.OpenHome(dir)
+	if isStateDir(stateDir) {
+		home, err := supervisor.OpenHome(stateDir)
 		if err != nil {
-			return cannotHold(err, dir)
+			return cannotHold(err, stateDir)
 		}
 		defer home.Close()
 	}
@@ -157,7 +157,7 @@ func (a *app) salvage(path, to string) error {
 	case a.ended(ctx) != nil:
 		return a.ended(ctx)
 	case errors.Is(err, fs.ErrExist):
-		return fileExists(to)
+		return fileExists(err, to)
 	case err != nil:
 		return cannotReadRecord(err, path)
 	case last == 0:
@@ -179,7 +179,12 @@ func (a *app) salvage(path, to string) error {
 	return nil
 }
 
-func fileExists(path string) error {
+// fileExists explains that a new record would overwrite a file, or meet one that is left
+// of an old record.
+func fileExists(err error, path string) error {
+	if there := new(fs.PathError); errors.As(err, &there) {
+		path = there.Path
+	}
 	return &failure{
 		exit: exitConflict, code: wire.CodeConflict, message: path + " exists, and is left as it is", hint: "Name a file that does not exist",
 		details: map[string]any{"path": path},
@@ -192,26 +197,29 @@ func isStateDir(dir string) bool {
 	return err == nil
 }
 
-// recordPath is the record that a verb is about: the file that is named, or that of the
-// state directory or configuration.
-func (a *app) recordPath(named []string) (string, error) {
+// recordPath is the record that a verb is about, and its state directory: the file that is
+// named, or that of the state directory or configuration.
+func (a *app) recordPath(named []string) (path, stateDir string, err error) {
 	if len(named) > 0 {
-		return a.path(named[0]), nil
+		path = a.path(named[0])
+		return path, filepath.Dir(path), nil
 	}
 	if a.flags.stateDir != "" {
-		return filepath.Join(a.path(a.flags.stateDir), "events.db"), nil
+		stateDir = a.path(a.flags.stateDir)
+		return filepath.Join(stateDir, "events.db"), stateDir, nil
 	}
 	file, err := a.findConfig()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
+	stateDir = a.stateDir(file)
 	if c, _ := config.Load(file, a.options()); c != nil {
 		if c.Store.Kind == "memory" {
-			return "", misused("store { kind = \"memory\" } keeps no record", "Use store { kind = \"sqlite\" }")
+			return "", "", misused("store { kind = \"memory\" } keeps no record", "Use store { kind = \"sqlite\" }")
 		}
-		return c.Store.Path, nil
+		return c.Store.Path, stateDir, nil
 	}
-	return filepath.Join(a.stateDir(file), "events.db"), nil
+	return filepath.Join(stateDir, "events.db"), stateDir, nil
 }
 
 func (a *app) backupCommand() *cobra.Command {
@@ -230,11 +238,11 @@ copy there as events.db.`,
 			if a.flags.host != "" {
 				return misused("a record is copied on the machine that it is on", "Run this there, without --host")
 			}
-			path, err := a.recordPath(nil)
+			path, stateDir, err := a.recordPath(nil)
 			if err != nil {
 				return err
 			}
-			return a.backup(path, a.path(args[0]))
+			return a.backup(path, stateDir, a.path(args[0]))
 		},
 	}
 }
@@ -247,7 +255,7 @@ type backupReport struct {
 	Artifacts     int    `json:"artifacts"`
 }
 
-func (a *app) backup(path, to string) error {
+func (a *app) backup(path, stateDir, to string) error {
 	ctx, stop := a.begin()
 	defer stop()
 	done := a.patience("the record to be copied")
@@ -257,7 +265,7 @@ func (a *app) backup(path, to string) error {
 	case a.ended(ctx) != nil:
 		return a.ended(ctx)
 	case errors.Is(err, fs.ErrExist):
-		return fileExists(to)
+		return fileExists(err, to)
 	case errors.Is(err, eventlog.ErrFull), errors.Is(err, syscall.ENOSPC):
 		return &failure{
 			exit: exitNo, code: codeFailed, message: "There is no space left for " + to, because: []string{"The record is as it was."},
@@ -266,7 +274,7 @@ func (a *app) backup(path, to string) error {
 	case err != nil:
 		return cannotReadRecord(err, path)
 	}
-	made, err := copyFiles(ctx, filepath.Join(filepath.Dir(path), "artifacts"), to+"-artifacts")
+	made, err := copyFiles(ctx, filepath.Join(stateDir, "artifacts"), to+"-artifacts")
 	if err != nil {
 		return fmt.Errorf("copying the artifacts: %w", err)
 	}

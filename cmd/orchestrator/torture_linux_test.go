@@ -74,7 +74,8 @@ func newStage(t *testing.T, hcl string, files ...string) *stage {
 	// Not t.TempDir, whose name is too long for sockets in folders below it.
 	dir, err := os.MkdirTemp("", "orc")
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	// The watchdog of an orchestrator that was killed may be writing what it ended.
+	t.Cleanup(func() { waitForThat(t, "the folder removed", func() bool { return os.RemoveAll(dir) == nil }) })
 	s := &stage{t: t, dir: dir, program: program}
 	s.write("orchestrator.hcl", hcl)
 	for i := 0; i < len(files); i += 2 {

@@ -178,6 +178,7 @@ func TestMailForOneWhoTakesNothing(t *testing.T) {
 			p.send(someMail(300))
 			other.hears(t, streamIdles) // it too has taken nothing for a while, and not for too long
 			other.hears(t, event("300", "task.assigned", strings.Replace(mailText, `"seq":7`, `"seq":300`, 1)))
+			synctest.Wait() // the end of what it heard is on its way
 			other.leave()
 			synctest.Wait()
 			require.Equal(t, 1, strings.Count(said.String(), "\n"), said.String())

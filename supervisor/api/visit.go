@@ -110,6 +110,9 @@ type ownConn struct {
 	opened *opened
 }
 
+// NetConn is for follow, which looks for a connection that lingers.
+func (c *ownConn) NetConn() net.Conn { return c.lingering }
+
 func (c *ownConn) Close() error {
 	c.visit.drop(c.opened)
 	return c.lingering.Close()

@@ -53,13 +53,46 @@ func whole(next http.Handler) http.Handler {
 		own.Body = body
 		control := http.NewResponseController(w)
 		_ = control.EnableFullDuplex() // or net/http reads the body before it sends the head
-		next.ServeHTTP(w, own)
-		if body.over.Load() || control.Flush() != nil {
+		answer := &answer{ResponseWriter: w, body: body}
+		next.ServeHTTP(answer, own)
+		if body.over.Load() || answer.FlushError() != nil {
 			return
 		}
 		_ = control.SetReadDeadline(time.Now().Add(restTime))
 		_, _ = io.CopyN(io.Discard, r.Body, restBytes)
 	})
+}
+
+// answer is the answer to a request with a body. It is the last of its connection if it
+// begins before the body was read: what is left of that must not be taken for a request.
+type answer struct {
+	http.ResponseWriter
+	body  *rest
+	begun bool
+}
+
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answer) begin() {
+	if !a.begun && !a.body.over.Load() {
+		a.Header().Set("Connection", "close")
+	}
+	a.begun = true
+}
+
+func (a *answer) WriteHeader(status int) {
+	a.begin()
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begin()
+	return a.ResponseWriter.Write(p)
+}
+
+func (a *answer) FlushError() error {
+	a.begin()
+	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
 // stream is what lingering needs of a connection.
@@ -92,7 +125,7 @@ func (c *lingering) Close() error {
 	return c.stream.Close()
 }
 
-// follow follows the state of a connection: one that is idle is closed at once.
+// follow follows the state of a connection: one that is idle or new is closed at once.
 func (s *Server) follow(conn net.Conn, state http.ConnState) {
 	for {
 		outer, ok := conn.(interface{ NetConn() net.Conn })
@@ -105,7 +138,7 @@ func (s *Server) follow(conn net.Conn, state http.ConnState) {
 	if !ok {
 		return
 	}
-	c.calm.Store(state == http.StateIdle || state == http.StateHijacked)
+	c.calm.Store(state == http.StateNew || state == http.StateIdle || state == http.StateHijacked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch state {

@@ -52,6 +52,13 @@ func (w *watchdog) start() error {
 		return err
 	}
 	defer null.Close()
+	// As much as fits into the pipe is there before the process is: it may have to act at once.
+	text := w.everything()
+	first := min(len(text), 32<<10)
+	if _, err := ours.Write(text[:first]); err != nil {
+		_ = ours.Close()
+		return err
+	}
 	p, err := os.StartProcess("/proc/self/exe", []string{watchdogName}, &os.ProcAttr{
 		Dir: "/", Env: []string{}, Files: []*os.File{theirs, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
@@ -61,17 +68,23 @@ func (w *watchdog) start() error {
 	}
 	w.pid, w.pipe, w.started = p.Pid, ours, time.Now()
 	_ = p.Release() // it is reaped like an orphan
-	w.say("home %s", w.home)
+	w.tell(text[first:])
+	return nil
+}
+
+// everything is what a new watchdog is told.
+func (w *watchdog) everything() []byte {
+	text := fmt.Appendf(nil, "home %s\n", w.home)
 	if w.leaves != nil {
-		w.say("leaves %s %s", w.leaves.prefix, w.leaves.dir)
+		text = fmt.Appendf(text, "leaves %s %s\n", w.leaves.prefix, w.leaves.dir)
 	}
 	for run := range w.runs {
-		w.say("run %s", run)
+		text = fmt.Appendf(text, "run %s\n", run)
 	}
 	for p := range w.seen {
-		w.say("seen %d %d", p.pid, p.born)
+		text = fmt.Appendf(text, "seen %d %d\n", p.pid, p.born)
 	}
-	return nil
+	return text
 }
 
 // sayWithin is how long the watchdog may take to read: it does nothing else, unless it
@@ -79,12 +92,14 @@ func (w *watchdog) start() error {
 const sayWithin = 200 * time.Millisecond
 
 // say tells the watchdog a line. The lock is held.
-func (w *watchdog) say(format string, args ...any) {
-	if w.pipe == nil {
+func (w *watchdog) say(format string, args ...any) { w.tell(fmt.Appendf(nil, format+"\n", args...)) }
+
+func (w *watchdog) tell(text []byte) {
+	if w.pipe == nil || len(text) == 0 {
 		return
 	}
 	_ = w.pipe.SetWriteDeadline(time.Now().Add(sayWithin))
-	if _, err := fmt.Fprintf(w.pipe, format+"\n", args...); err != nil {
+	if _, err := w.pipe.Write(text); err != nil {
 		w.drop()
 	}
 }
@@ -190,12 +205,24 @@ func (w *watchdog) dismiss() {
 	if w.pid != 0 {
 		_ = w.pipe.Close()
 	}
-	for {
-		if _, err := syscall.Wait4(pid, nil, 0, nil); err != syscall.EINTR {
-			break
+	reapWithin(pid, time.Second)
+	w.pid, w.pipe = 0, nil
+}
+
+// reapWithin waits for the end of a child, and ends it when that takes too long: it may
+// have been stopped.
+func reapWithin(pid int, limit time.Duration) {
+	options := syscall.WNOHANG
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		ended, err := syscall.Wait4(pid, nil, options, nil)
+		if ended != 0 && err != syscall.EINTR {
+			return
+		}
+		if options != 0 && time.Since(began) > limit {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it is not reaped, so nobody else has its number
+			options = 0
 		}
 	}
-	w.pid, w.pipe = 0, nil
 }
 
 // sweptName is the file in a home in which a watchdog leaves what it ended.

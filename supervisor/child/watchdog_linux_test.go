@@ -146,6 +146,16 @@ func TestWatchdogEndsWithItsHost(t *testing.T) {
 	require.Empty(t, h.Swept())
 }
 
+// A host does not wait for a watchdog that somebody has stopped.
+func TestStoppedWatchdog(t *testing.T) {
+	h, err := NewHost(Options{Home: t.TempDir(), Watchdog: true})
+	require.NoError(t, err)
+	dog := h.watchdog.pid
+	require.NoError(t, syscall.Kill(dog, syscall.SIGSTOP))
+	require.Empty(t, h.Close())
+	require.False(t, alive(dog))
+}
+
 // What leaves its session, its parent and its environment does not pile up with each
 // crash of a leader, once a look has seen it.
 func TestCrashesPileNothingUp(t *testing.T) {

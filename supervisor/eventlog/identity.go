@@ -21,14 +21,15 @@ func (e *LostError) Error() string {
 	return e.Path + " was deleted while the orchestrator ran"
 }
 
-// InPlace returns an error if a name does not lead to a file any more that is open.
+// InPlace returns a *LostError if a name does not lead to a file any more that is open.
+// Where the folder cannot be asked it returns nil: the open file is as good as before.
 func InPlace(name string, open os.FileInfo) error {
 	now, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &LostError{Path: name}
 	case err != nil:
-		return err
+		return nil
 	case !os.SameFile(open, now):
 		return &LostError{Path: name, Replaced: true}
 	}

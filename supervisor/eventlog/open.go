@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -220,9 +221,12 @@ func (l *SQLite) settle(o Options) error {
 	if l.files, err = meet(o.Path); err != nil {
 		return err
 	}
-	for name := range l.files { // SQLite makes them readable for all
-		if err := os.Chmod(name, 0o600); err != nil {
-			return err
+	for name, info := range l.files { // SQLite makes them readable for all
+		if info.Mode().Perm()&0o077 == 0 {
+			continue
+		}
+		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err // where it is not permitted, the owner of the file decides
 		}
 	}
 	if !o.Durable {

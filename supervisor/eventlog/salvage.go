@@ -47,8 +47,8 @@ func Salvage(ctx context.Context, from, to string) (last int64, lost, err error)
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, old.Close()) }()
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-		return 0, nil, errors.Join(err, &fs.PathError{Op: "create", Path: to, Err: fs.ErrExist})
+	if err := unused(to); err != nil {
+		return 0, nil, err
 	}
 	made, err := Open(ctx, Options{Path: to, Durable: true})
 	if err != nil {
@@ -76,15 +76,31 @@ func Salvage(ctx context.Context, from, to string) (last int64, lost, err error)
 	}
 	err = errors.Join(ctx.Err(), failed, made.Close())
 	if err != nil || last == 0 {
-		err = errors.Join(err, removeLog(to))
+		return last, lost, errors.Join(err, removeAll(logFiles(to)))
 	}
-	return last, lost, err
+	return last, lost, removeAll(logFiles(to)[1:]) // all is in the first, which can be moved alone
 }
 
-// removeLog removes the files of a log.
-func removeLog(path string) error {
+// logFiles are the files of a log. The first has everything once the log is closed.
+func logFiles(path string) []string {
+	return []string{path, path + "-wal", path + "-shm", tipOf(path)}
+}
+
+// unused returns an error if there is a file of a log already. SQLite would take an old
+// -wal for part of a new database.
+func unused(path string) error {
+	for _, name := range logFiles(path) {
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist})
+		}
+	}
+	return nil
+}
+
+// removeAll removes those of the files that are there.
+func removeAll(names []string) error {
 	var all []error
-	for _, name := range []string{path, path + "-wal", path + "-shm", tipOf(path)} {
+	for _, name := range names {
 		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 			all = append(all, err)
 		}
@@ -96,19 +112,19 @@ func removeLog(path string) error {
 // read and compared with what was acknowledged when it began before it gets its name. It
 // returns the last fact that is in the copy.
 func Copy(ctx context.Context, from, to string) (last int64, err error) {
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-		return 0, errors.Join(err, &fs.PathError{Op: "create", Path: to, Err: fs.ErrExist})
+	if err := unused(to); err != nil {
+		return 0, err
 	}
 	if _, err := os.Stat(from); err != nil {
 		return 0, err
 	}
 	acked, _ := readTip(from)
-	part := to + ".part"
-	file, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // SQLite takes an empty file, and its mode
+	file, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".part-*") // SQLite takes an empty file, and its mode
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, file.Close(), removeLog(part)) }()
+	part := file.Name()
+	defer func() { err = errors.Join(err, file.Close(), removeAll(logFiles(part))) }()
 	if err := vacuum(from, part); err != nil {
 		return 0, err
 	}
@@ -121,10 +137,22 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 	if last < acked {
 		return 0, &ChainError{Seq: last + 1, What: fmt.Sprintf("it is missing, and facts up to %d were acknowledged", acked)}
 	}
-	if err := os.Link(part, to); err != nil {
+	if err := giveName(part, to); err != nil {
 		return 0, err
 	}
 	return last, syncFolder(filepath.Dir(to))
+}
+
+// giveName gives a file a name that nobody has. Some disks know no second names.
+func giveName(part, to string) error {
+	err := os.Link(part, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := unused(to); err != nil {
+		return err
+	}
+	return os.Rename(part, to)
 }
 
 // vacuum has SQLite write a copy of a database.

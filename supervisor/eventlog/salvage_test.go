@@ -41,6 +41,12 @@ func TestSalvage(t *testing.T) {
 			after, err := os.ReadFile(path)
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(before, after))
+			moved := filepath.Join(t.TempDir(), "events.db")
+			require.NoError(t, os.Rename(to, moved))
+			left, err := os.ReadDir(filepath.Dir(to))
+			require.NoError(t, err)
+			require.Empty(t, left, "all is in the file that was named")
+			to = moved
 			l := mustOpen(t, Options{Path: to, Durable: true})
 			require.Equal(t, numbered(0, facts(0, int(last))), all(t, l, 0))
 			require.NoError(t, l.Append(t.Context(), last, facts(last, 3)))
@@ -117,6 +123,20 @@ func TestCopy(t *testing.T) {
 	after, err := os.ReadFile(taken)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
+
+	for _, end := range []string{"-wal", "-shm", "-tip"} { // of a log that was moved away
+		name := filepath.Join(dir, "moved"+end)
+		require.NoError(t, os.WriteFile(name, nil, 0o600))
+		_, err = Copy(t.Context(), path, filepath.Join(dir, "moved"))
+		require.ErrorIs(t, err, os.ErrExist)
+		require.ErrorContains(t, err, name)
+		_, _, err = Salvage(t.Context(), path, filepath.Join(dir, "moved"))
+		require.ErrorIs(t, err, os.ErrExist)
+		require.NoError(t, os.Remove(name))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cut.part-1"), nil, 0o600)) // a copy that was killed
+	_, err = Copy(t.Context(), path, filepath.Join(dir, "cut"))
+	require.NoError(t, err)
 
 	damaged := copyLog(t, closedLog(t, 3000), t.TempDir())
 	edit(t, damaged, "UPDATE events SET kind = 'early' WHERE seq = 17")
