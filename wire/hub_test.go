@@ -39,6 +39,8 @@ func TestHubBodiesAreRead(t *testing.T) {
 	typed, full, bare := task, task, task
 	bare.Dependencies = []Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "blocks"}}
 	typed.Dependencies = []Dependency{{On: "a", Type: "input", Contract: "k"}, {On: "b", Type: "blocks"}}
+	gated := task
+	gated.Dependencies = []Dependency{{On: "a", Type: "related"}, {On: "a", Type: "blocks"}}
 	full.Type, full.Priority = "bugfix", Raw(`"high"`)
 	full.Details = Details{TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "x", Requirements: Raw(`{"repo":"shop"}`)}
 	full.Requirements = &Requirements{Document: Raw(`{"repo":"shop"}`), Repo: "shop"}
@@ -49,6 +51,7 @@ func TestHubBodiesAreRead(t *testing.T) {
 		{"create", `{"title":"n","spec":"s","later":1}`, &task},
 		{"create", `{"title":"n","spec":"s","dependency_ids":["a","b","a"]}`, &bare},
 		{"create", `{"title":"n","spec":"s","dependency_ids":["a","b"],"dependencies":[{"depends_on_task_id":"a","dependency_type":"input","contract_key":"k"}]}`, &typed},
+		{"create", `{"title":"n","spec":"s","dependency_ids":["a"],"dependencies":[{"depends_on_task_id":"a","dependency_type":"related"}]}`, &gated},
 		{
 			"create",
 			`{"title":"n","spec":"s","type":"bugfix","priority":"high","target_repo":"shop","acceptance_criteria":["c"],"project_id":"p","session_id":"x","requirements":{"repo":"shop"}}`,

@@ -36,6 +36,7 @@ var chapters = []struct{ topic, about string }{
 	{"environment", "Every variable that is read, and that an agent finds"},
 	{"signals", "What Ctrl-C and the others do"},
 	{"security", "Who may do what, and what is kept"},
+	{"limits", "What it does not do, and does not know"},
 	{"troubleshooting", "What to do about each error"},
 	{"config-codes", "What can be wrong in the file, by its code"},
 }
