@@ -198,7 +198,7 @@ func (t *turn) writer(claimed, where string) (string, *wire.Error) {
 	case Operator:
 		if t.from.Name == "" {
 			if claimed != "" && where == fromActor && wire.CheckActor(claimed) != "" {
-				return "", impostor(wire.ActorGlobal, claimed, where)
+				return "", wrongActor(wire.ActorGlobal, claimed, where)
 			}
 			if claimed != "" {
 				return claimed, nil
@@ -220,13 +220,13 @@ func (t *turn) writer(claimed, where string) (string, *wire.Error) {
 		id = a.mail.id
 	}
 	if claimed != "" && claimed != id {
-		return "", impostor(id, claimed, where)
+		return "", wrongActor(id, claimed, where)
 	}
 	return id, nil
 }
 
-// impostor refuses whoever claims to be another.
-func impostor(id, claimed, where string) *wire.Error {
+// wrongActor refuses a claim to be another actor than id.
+func wrongActor(id, claimed, where string) *wire.Error {
 	return &wire.Error{
 		Code: wire.CodeDenied, Message: fmt.Sprintf("you are %s here, and cannot be %.80s", id, wire.Visible(claimed)),
 		Details: map[string]any{"actor": id, "pointer": "/payload/" + where},

@@ -154,7 +154,7 @@ func (x *handovers) hear(r *wire.Record) bool {
 	case *taskAssigned:
 		x.hearAssigned(e, f, r)
 	case *taskRequeued:
-		x.w.must(f.Blameless != f.Death, "%+v has cost somebody: %+v", e, f)
+		x.w.must(f.Blameless != f.Death, "%+v is counted and not counted: %+v", e, f)
 		if f.Blameless {
 			e.tries--
 		}

@@ -20,7 +20,7 @@ type parcel struct {
 	id      string // its message_id
 	kind    string
 	task    string
-	by      string    // who said it for its sender, who has never heard of it then
+	by      string    // the actor that said it in place of its sender, which does not know it
 	line    wire.Raw  // nil once it was written, unless it is lasting: the record has it
 	held    bool      // it is not to be delivered yet
 	out     string    // the run that it is on the way to; "": it waits

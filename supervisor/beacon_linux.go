@@ -17,7 +17,7 @@ import (
 
 // lightBeacon takes a second lock of a state directory that no program can delete: an
 // abstract unix socket that is named after the directory and disappears with the
-// process. The lock file alone is not enough, because another orchestrator that makes a
+// process. The lock file is not enough, because another orchestrator that makes a
 // deleted directory again would kill the agents of the first.
 func lightBeacon(dir string) (io.Closer, error) {
 	path, err := filepath.Abs(dir)
@@ -39,23 +39,37 @@ func lightBeacon(dir string) (io.Closer, error) {
 	name := fmt.Sprintf("@orchestrator-%d-%s", os.Geteuid(), hex.EncodeToString(sum[:16]))
 	l, err := net.Listen("unix", name)
 	if err == nil {
-		go refuseAll(l)
-		return l, nil
+		b := &beacon{Listener: l, done: make(chan struct{})}
+		go b.refuseAll()
+		return b, nil
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return nil, nil // no abstract sockets here: the lock file has to do
 	}
 	pid, uid := listenerOf(name)
 	if uid != os.Geteuid() {
-		return nil, nil // somebody else took the name, to keep us out
+		return nil, nil // another program has the name: the lock file has to do
 	}
 	return nil, &BusyError{Dir: dir, PID: pid}
 }
 
+// beacon is the second lock of a state directory.
+type beacon struct {
+	net.Listener
+	done chan struct{}
+}
+
+func (b *beacon) Close() error {
+	err := b.Listener.Close()
+	<-b.done
+	return err
+}
+
 // refuseAll ends all connections, so that there is always room for the next.
-func refuseAll(l net.Listener) {
+func (b *beacon) refuseAll() {
+	defer close(b.done)
 	for {
-		conn, err := l.Accept()
+		conn, err := b.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -67,8 +81,8 @@ func refuseAll(l net.Listener) {
 	}
 }
 
-// listenerOf returns which process of which user listens at a unix socket. The user is -1
-// if nobody does: whoever took the name is no orchestrator.
+// listenerOf returns the process that listens at a unix socket, and its user. The user is
+// -1 if the name is taken and no process listens, which no orchestrator does.
 func listenerOf(name string) (pid, uid int) {
 	conn, err := net.DialTimeout("unix", name, time.Second)
 	for range 10 { // it has the name a moment before it listens

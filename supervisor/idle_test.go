@@ -85,7 +85,7 @@ func TestIdleDoesNotWaitForWorkers(t *testing.T) {
 	})
 }
 
-// An agent that only submits, and is no planner, has a while for its next task.
+// An agent that only submits, and is not a planner, has a while for its next task.
 func TestIdleLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "feeder", Role: wire.RoleReviewer}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{

@@ -368,7 +368,7 @@ func TestUnreadMailStalls(t *testing.T) {
 	})
 }
 
-// A bell is taken down when nobody listens any more, however the listening ended.
+// A bell is removed when its last listener ends, for whatever reason.
 func TestBellsAreTakenDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, all := talkers(t, named("one"))

@@ -15,8 +15,8 @@ import (
 	"syscall"
 )
 
-// A state directory may lie in a repository that somebody else wrote: what is in it may
-// be a link to a file elsewhere, or a record and a signing key whose maker knows them.
+// A state directory may come with a repository of another author. It may then hold a link
+// to a file elsewhere, or a record and a signing key that the author knows.
 // checkStateDir looks before anything is changed.
 
 // stateFiles are the files of a state directory that are trusted or written by name.

@@ -228,9 +228,9 @@ func TestStatesAsDelegatorsSeeThem(t *testing.T) {
 	require.Len(t, ResponseStatuses, len(seen))
 }
 
-// Whoever reads a response reads the same of it, however little its agent says: what is
-// missing is in the document, and an error that does not go with the status is not.
-func TestResponsesAreMended(t *testing.T) {
+// All readers of a response find the same in it: what its status needs, and no error that
+// its status does not allow.
+func TestResponsesAreNormalized(t *testing.T) {
 	const generic = `"message":"The task failed, and its agent does not say why"`
 	for said, want := range map[string]string{
 		`{"id":"1","status":"failed"}`:                                                     `{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR",` + generic + `,"recoverable":false}}`,

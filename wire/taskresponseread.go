@@ -41,18 +41,18 @@ func readTaskResponse(document Raw, members []member) (*TaskResponse, *Error) {
 		return nil, err
 	}
 	p.statusFits(r)
-	r.Document = r.mended(members)
+	r.Document = r.normalized(members)
 	r.Notes = p.all.notes
 	return r, nil
 }
 
-// Succeeded is the result of a task of which its agent says no more than that it is done.
+// Succeeded is the result of a completed task whose response has none.
 var Succeeded = Raw(`{"success":true}`)
 
-// mended is the document with what its status needs, and without an error that does not go
-// with it: whoever reads the response reads the same. One that is right is returned as it
-// came, byte for byte.
-func (r *TaskResponse) mended(members []member) Raw {
+// normalized returns the document with the members that its status needs, and without an
+// error that its status does not allow, so that all readers find the same. A document that
+// needs no change is returned byte for byte.
+func (r *TaskResponse) normalized(members []member) Raw {
 	switch r.Status {
 	case ResponseFailed:
 		given := once(members, "error")

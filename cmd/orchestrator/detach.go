@@ -135,7 +135,7 @@ func (a *app) keepTurning(ctx context.Context, logName string, report func(error
 }
 
 // turnNow is turn for a log that this program is writing: both its outputs go to the new
-// file. A log that another program has put in its place is left alone.
+// file. A log that another program has put in its place is not touched.
 func turnNow(logName string) error {
 	ours, err := os.Stdout.Stat()
 	if err != nil {

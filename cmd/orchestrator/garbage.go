@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 )
 
-// How much garbage is let lie, in percent of what is alive.
+// Percentages for debug.SetGCPercent, and the sizes of the live heap between them.
 const (
 	muchGarbage = 400
 	someGarbage = 100
@@ -15,9 +15,9 @@ const (
 	largeHeap = 128 << 20
 )
 
-// garbageFor returns how much garbage is let lie while so many bytes are alive. A few
-// megabytes would be collected hundreds of times a second at Go's 100 percent while
-// agents talk. Four times a large State would be gigabytes.
+// garbageFor returns the percentage for a live heap of so many bytes. At 100 percent a
+// heap of a few megabytes is collected hundreds of times a second while agents talk. At
+// 400 percent a large State would need gigabytes.
 func garbageFor(live uint64) int {
 	switch {
 	case live <= smallHeap:

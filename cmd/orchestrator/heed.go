@@ -128,7 +128,7 @@ func (a *app) late(t *team, code int, more time.Duration) {
 	}
 	if facts > 0 {
 		said := make(chan struct{})
-		go func() { // nobody may take it
+		go func() { // the reader of stderr may have stopped reading
 			defer close(said)
 			t.log.Error("the program ends before its state is kept: the next start reads these facts again", "facts", facts)
 		}()

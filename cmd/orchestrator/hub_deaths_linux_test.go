@@ -74,7 +74,7 @@ func TestHubDeaths(t *testing.T) {
 				require.Equal(t, want, ann.task(tasks[state]).Status, state)
 			}
 			again := 2
-			if name == "killed" || name == "stopped" { // nobody is to blame
+			if name == "killed" || name == "stopped" { // the agent is not to blame
 				again = 1
 			}
 			for state, attempts := range map[string]int{"assigned": 1, "running": again, "needs_human": again, "planning": 1, "plan_review": 1} {

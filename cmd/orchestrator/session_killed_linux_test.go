@@ -65,7 +65,7 @@ func (c *chief) heed(u utterance) {
 
 // lead leads until all is approved, so much was heard in this run, or the run ends.
 func (c *chief) lead(enough int) {
-	late := time.After(30 * time.Second)
+	late := time.After(patience)
 	for seen := 0; ; {
 		c.actor.mu.Lock()
 		lines, changed, ended := c.actor.heard[seen:len(c.actor.heard):len(c.actor.heard)], c.actor.changed, c.actor.ended

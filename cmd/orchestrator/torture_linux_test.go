@@ -160,7 +160,7 @@ func (s *stage) clear() {
 		s.t.Error("the race detector has found something")
 	}
 	if s.t.Failed() {
-		s.t.Logf("left running: %v\nstdout:\n%.20000s\nstderr:\n%.20000s", left, s.said.all(), s.cried.all())
+		s.t.Logf("left running: %v\nend of stdout:\n%s\nend of stderr:\n%s", left, lastOf(s.said.all()), lastOf(s.cried.all()))
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *stage) await() int {
 	s.t.Helper()
 	select {
 	case <-s.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		require.Fail(s.t, "the orchestrator does not end")
 	}
 	return s.process.ProcessState.ExitCode()
@@ -189,7 +189,7 @@ func (s *stage) stop() {
 // call runs another verb of the program.
 func (s *stage) call(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var out, err bytes.Buffer
 	cmd := exec.CommandContext(ctx, s.program, append(args, "--state-dir", s.state())...)
@@ -348,12 +348,19 @@ func requireGone(t *testing.T, pids ...int) {
 	}
 }
 
-// waitForThat waits for what nothing announces.
+// lastOf returns the last 4,000 bytes of a text.
+func lastOf(text string) string { return text[max(0, len(text)-4000):] }
+
+// patience is how long a test waits before it says that a thing never happens. It is far
+// more than a busy machine needs.
+const patience = 2 * time.Minute
+
+// waitForThat waits until a condition holds.
 func waitForThat(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("there was no %s within 30s", what)
+			t.Fatalf("there was no %s within %s", what, patience)
 		}
 	}
 }

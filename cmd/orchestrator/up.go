@@ -126,7 +126,7 @@ func (a *app) up(f upFlags, names []string) error {
 
 // work runs a team until its end, with its door open and its words shown.
 func (a *app) work(t *team, f upFlags) error {
-	signals := a.heed(t) // before anybody can see that it runs
+	signals := a.heed(t) // before a client can see that it runs
 	show := a.console(t, f)
 	show.hurry = signals.hurry
 	show.below(a.panorama(t, f))

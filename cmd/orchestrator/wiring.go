@@ -192,8 +192,8 @@ func (t *team) sound() error {
 	return nil
 }
 
-// lookOver reads the whole record once in the background, so that damage is known before
-// somebody needs what is damaged. It returns how to end that.
+// lookOver reads the whole record once in the background, so that damage is logged before
+// a request meets it. It returns a function that ends the reading.
 func (t *team) lookOver() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

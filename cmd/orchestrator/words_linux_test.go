@@ -75,7 +75,7 @@ func (h *theatre) enter(name string) *actor {
 	h.t.Helper()
 	a := &actor{t: h.t, name: name, changed: make(chan struct{})}
 	door := h.doors[name]
-	require.NoError(h.t, door.SetDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(h.t, door.SetDeadline(time.Now().Add(patience)))
 	var err error
 	a.conn, err = door.AcceptUnix()
 	require.NoError(h.t, err, "%s does not enter", name)
@@ -208,7 +208,7 @@ func (a *actor) look() (messages []message, changed <-chan struct{}, ended bool)
 // wait waits until a message is heard that fits, and returns the first.
 func (a *actor) wait(what string, fits func(*message) bool) message {
 	a.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(patience)
 	for seen := 0; ; {
 		messages, changed, ended := a.look()
 		for i := range messages[seen:] {

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// A connection that is closed while something unread has arrived is reset, and the reset
-// overtakes what was written before it. So what is left of a request is read, within
-// bounds, behind the answer: by whole for requests that reach the door, and by lingering
-// for those that net/http refuses itself.
+// The kernel resets a connection that is closed with unread data, and the reset can
+// overtake the answer. The rest of a request is therefore read, within bounds, after the
+// answer: by whole if the request reaches a handler, by lingering if net/http refuses it.
 
-// What is read and dropped behind an answer.
+// Bounds of what is read after an answer.
 const (
 	restBytes = 64 << 20
 	restTime  = 5 * time.Second
@@ -64,7 +63,7 @@ func whole(next http.Handler) http.Handler {
 }
 
 // answer is the answer to a request with a body. It is the last of its connection if it
-// begins before the body was read: what is left of that must not be taken for a request.
+// begins before the body was read. The rest of the body would be read as a request.
 type answer struct {
 	http.ResponseWriter
 	body  *rest

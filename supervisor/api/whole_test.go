@@ -96,18 +96,21 @@ func TestRefusalDoesNotWait(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }
 
-// What is left of a body is no request: an answer that does not wait for it is the last of
-// its connection.
-func TestNothingBehindAnUnreadBody(t *testing.T) {
+// The rest of an unread body is not read as a request: an answer that does not wait for the
+// body is the last of its connection.
+func TestNothingAfterAnUnreadBody(t *testing.T) {
 	h := build(t, nil, TCP{})
-	for _, path := range []string{"/api/v1/logs", "/api/v1/openapi.json", "/metrics", "/none"} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(h.tcp.URL(), "http://"))
+	for path, status := range map[string]int{
+		"/api/v1/events": http.StatusOK, "/none": http.StatusNotFound,
+	} {
+		conn, err := net.Dial("unix", h.socket)
 		require.NoError(t, err)
-		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 100\r\n\r\n", path, conn.RemoteAddr())
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: orchestrator\r\nContent-Length: 100\r\n\r\n", path)
 		require.NoError(t, err)
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		require.NoError(t, err)
+		require.Equal(t, status, response.StatusCode, path)
 		require.True(t, response.Close, path)
 		require.NoError(t, conn.Close())
 	}

@@ -36,7 +36,7 @@ type Child struct {
 
 	mu      sync.Mutex
 	ordered bool      // Signal was called: left-overs have until Kill
-	forced  bool      // Kill was called: nobody is asked any more
+	forced  bool      // Kill was called: processes are not asked to end any more
 	dead    bool      // the leader is a zombie
 	asked   bool      // the group was asked to end, by Signal or by clear
 	gone    bool      // the leader was reaped: its pid means nothing now

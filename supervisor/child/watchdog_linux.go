@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// watchdogName is the program name under which our own binary waits for our end. It has
-// no argument and no name of ours, so that whoever kills orchestrators by name does not
-// kill what cleans up after them.
+// watchdogName is the name under which this binary runs as the watchdog. It differs from
+// the name of the program, so that pkill orchestrator does not kill the watchdog as well.
 const watchdogName = "orc-watchdog"
 
 // watchdog is a small process that ends what this one leaves running if it is killed. It
@@ -219,7 +218,7 @@ func reapWithin(pid int, limit time.Duration) {
 			return
 		}
 		if options != 0 && time.Since(began) > limit {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it is not reaped, so nobody else has its number
+			_ = syscall.Kill(pid, syscall.SIGKILL) // its pid is not reused before it is reaped
 			options = 0
 		}
 	}

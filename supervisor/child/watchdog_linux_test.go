@@ -146,7 +146,7 @@ func TestWatchdogEndsWithItsHost(t *testing.T) {
 	require.Empty(t, h.Swept())
 }
 
-// A host does not wait for a watchdog that somebody has stopped.
+// A host does not wait for a watchdog that was stopped by a signal.
 func TestStoppedWatchdog(t *testing.T) {
 	h, err := NewHost(Options{Home: t.TempDir(), Watchdog: true})
 	require.NoError(t, err)

@@ -4,8 +4,8 @@ package child
 
 import "io"
 
-// There is no watchdog elsewhere than on Linux: no mark of another process can be read
-// there. What is left of the trees of a killed orchestrator lives on.
+// Only Linux has a watchdog: other systems do not show the environment of a process. The
+// children of a killed orchestrator live on there.
 
 const watchdogName = "orc-watchdog"
 

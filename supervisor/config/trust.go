@@ -50,7 +50,7 @@ func writtenByOthers(info os.FileInfo, self int) string {
 }
 
 // elsewhere reports whether the parent of a folder is on another device, or belongs to
-// somebody else than the folder does and not to root: the search does not go on there.
+// another user than the folder and root: the search does not go on there.
 func elsewhere(dir, parent string) bool {
 	from, err := os.Stat(dir)
 	if err != nil {

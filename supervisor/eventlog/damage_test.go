@@ -93,7 +93,7 @@ func requireBreak(t *testing.T, seq int64, err error) {
 	require.Equal(t, seq, broken.Seq, err.Error())
 }
 
-// TestBreakSeenWhileWriting: a damaged old row costs its reader an error, and nobody
+// TestBreakSeenWhileWriting: a damaged old row costs its reader an error, and no other
 // else anything.
 func TestBreakSeenWhileWriting(t *testing.T) {
 	path := closedLog(t, 3000)

@@ -12,11 +12,12 @@ import (
 // ErrFull reports that the disk, a quota or a limit of the process has no room left.
 var ErrFull = errors.New("no space left on the disk")
 
-// why adds to an error of SQLite what SQLite does not say: it reports a write that found
+// why adds ErrFull to an error of SQLite where it belongs. SQLite reports a write that found
 // no room as an input/output error, so the file system is asked.
-func (l *SQLite) why(err error) error { return fullness(l.path, err) }
+func (l *SQLite) why(err error) error { return orFull(l.path, err) }
 
-func fullness(path string, err error) error {
+// orFull returns err, with ErrFull before it if the cause is that no room is left.
+func orFull(path string, err error) error {
 	full := codeOf(err)&0xff == codeFull || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 	if full || codeOf(err)&0xff == codeIO && NoRoom(filepath.Dir(path)) {
 		return fmt.Errorf("%w: %w", ErrFull, err)

@@ -78,7 +78,7 @@ func Salvage(ctx context.Context, from, to string) (last int64, lost, err error)
 	if err != nil || last == 0 {
 		return last, lost, errors.Join(err, removeAll(logFiles(to)))
 	}
-	return last, lost, removeAll(logFiles(to)[1:]) // all is in the first, which can be moved alone
+	return last, lost, removeAll(logFiles(to)[1:]) // the first has all facts, and can be moved without the others
 }
 
 // logFiles are the files of a log. The first has everything once the log is closed.
@@ -143,7 +143,8 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 	return last, syncFolder(filepath.Dir(to))
 }
 
-// giveName gives a file a name that nobody has. Some disks know no second names.
+// giveName renames a file to a name that is not taken. Not every file system has hard
+// links.
 func giveName(part, to string) error {
 	err := os.Link(part, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// The tip says how the log ended when the newest append returned. It is a file of 16
+// The tip records the end of the log when the newest append returned. It is a file of 16
 // bytes beside the database: the number of the newest fact, its checksum, and the
 // CRC-32C of both. It is overwritten after each batch and never synced, so after a power
 // failure it may be older than the log, which proves nothing. A log that ends before its
