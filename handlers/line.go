@@ -25,6 +25,15 @@ func (l line) with(k *task) line {
 	return slices.Insert(l, at, k)
 }
 
+// after returns the tasks after one.
+func (l line) after(k *task) line {
+	at, there := l.find(k)
+	if there {
+		at++
+	}
+	return l[at:]
+}
+
 // without is the line without a task. Nearly always it is the first.
 func (l line) without(k *task) line {
 	switch at, there := l.find(k); {

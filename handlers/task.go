@@ -188,18 +188,40 @@ func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	if t.from.Kind == Agent && !t.from.Wide {
 		from = t.owned[t.from.String()]
 	}
+	if q.Cursor != "" {
+		last, there := t.tasks[q.Cursor]
+		if !there {
+			return nil, &wire.Error{
+				Code: wire.CodeInvalid, Message: fmt.Sprintf("cursor names a task that does not exist: %.80q", q.Cursor),
+				Details: map[string]any{"pointer": "/payload/cursor"},
+			}
+		}
+		from = from.after(last)
+	}
+	most := int64(wire.MostCounted)
+	if q.Uncounted {
+		most = 1
+	}
 	var found []*task
+	var more int64
 	for _, k := range from {
-		if len(found) == limit {
+		if more == most {
 			break
 		}
 		if (q.Status == "" || k.view.Status == q.Status || string(k.view.State) == q.Status || k.view.State.Hub() == q.State) &&
 			(q.State == "" || k.view.State.Hub() == q.State) && k.inProject(q.ProjectID) && k.inConversation(q.ConversationID) &&
 			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) && (k.of(t.from) || t.within(k)) {
+			if len(found) == limit {
+				more++
+				continue
+			}
 			found = append(found, k)
 		}
 	}
-	answer := &wire.TaskList{Tasks: make([]wire.Task, len(found))}
+	answer := &wire.TaskList{Tasks: make([]wire.Task, len(found)), More: more}
+	if more > 0 {
+		answer.Cursor = found[limit-1].view.ID
+	}
 	for i, k := range found {
 		brief := &answer.Tasks[i]
 		*brief = t.shown(k)

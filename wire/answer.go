@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strconv"
 	"time"
 )
 
@@ -115,7 +116,12 @@ func appendPayload(b []byte, payload any) ([]byte, error) {
 			}
 			b = p.Tasks[i].append(b)
 		}
-		return append(b, ']', '}'), nil
+		b = append(b, ']')
+		if p.More > 0 {
+			b = strconv.AppendInt(append(b, `,"more":`...), p.More, 10)
+			b = appendText(append(b, `,"cursor":`...), p.Cursor)
+		}
+		return append(b, '}'), nil
 	case *AgentList:
 		b = append(b, `{"agents":[`...)
 		for i := range p.Agents {

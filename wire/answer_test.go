@@ -107,7 +107,7 @@ func detailed() []Task {
 func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 	answers := []any{
 		&AgentList{}, &AgentList{Agents: []Agent{fullAgent, {ID: "a", Role: RolePlanner, Status: "idle"}}},
-		&TaskList{}, &TaskList{Tasks: []Task{bareTask, fullTask}},
+		&TaskList{}, &TaskList{Tasks: []Task{bareTask}, More: 3, Cursor: "t\"1"}, &TaskList{Tasks: []Task{bareTask, fullTask}},
 		&UserAnswer{Answer: "oauth", Metadata: AnswerMetadata{AnsweredAt: Timestamp(noon.At)}},
 		&QuestionList{}, &QuestionReply{Question: fullQuestion, Answer: "a", Told: true}, &QuestionReply{Question: bareQuestion},
 		&IssuedKey{ID: "k1", Agent: "coder", Key: "orc_1"},

@@ -195,7 +195,9 @@ func (s *SubmitTask) documents(o *Object) {
 type QueryTasks struct {
 	Status         string `json:"status,omitzero"` // one of TaskStatuses, or a TaskState
 	RequiredRole   string `json:"requiredRole,omitzero"`
-	Limit          int64  `json:"limit,omitzero"` // 100 when it is missing
+	Limit          int64  `json:"limit,omitzero"`  // 100 when it is missing
+	Cursor         string `json:"cursor,omitzero"` // only tasks after this one
+	Uncounted      bool   `json:"-"`               // TaskList.More is 1 for any number
 	State          string `json:"-"`              // as the hub calls it
 	ProjectID      string `json:"projectId,omitzero"`
 	ConversationID string `json:"conversationId,omitzero"`
@@ -207,6 +209,7 @@ func readQueryTasks(o *Object) *QueryTasks {
 		Status:         o.OneOf("status", statusWords...),
 		RequiredRole:   o.Text("requiredRole"),
 		Limit:          o.Whole("limit", 1),
+		Cursor:         o.Text("cursor"),
 		ProjectID:      o.Text("projectId"),
 		ConversationID: o.Text("conversationId"),
 	}
@@ -273,8 +276,13 @@ type TaskReply struct {
 
 // TaskList answers query-tasks, oldest first.
 type TaskList struct {
-	Tasks []Task `json:"tasks"`
+	Tasks  []Task `json:"tasks"`
+	More   int64  `json:"more,omitzero"`   // how many tasks follow, counted up to MostCounted
+	Cursor string `json:"cursor,omitzero"` // the last task of the list, if others follow
 }
+
+// MostCounted bounds the count of what is beyond the limit of a list.
+const MostCounted = 10_000
 
 // TaskNotice is the payload of notify:task-assigned and notify:task-cancelled.
 type TaskNotice struct {

@@ -102,6 +102,14 @@ func (a *asked) whole(p parameter) *int64 {
 	return &n
 }
 
+// limit is the parameter of that name, 0 when it is missing.
+func (a *asked) limit() int64 {
+	if n := a.whole(byLimit); n != nil {
+		return *n
+	}
+	return 0
+}
+
 func (a *asked) refuse(p parameter, why string) {
 	if a.wrong == nil {
 		a.wrong = &wire.Error{Code: wire.CodeInvalid, Message: p.name + " " + why, Details: map[string]any{"parameter": p.name}}
@@ -131,13 +139,13 @@ type writing struct {
 	status   int
 	schema   string
 	document func(answer any) (any, bool)
-	heading  *heading
+	headings []heading
 }
 
-// heading is a header of an answer, for those who read about it too.
+// heading is a header of an answer, and its description.
 type heading struct {
 	name, words string
-	of          func(answer any) string // "": it is not there
+	of          func(answer any) string // "": it is missing; nil: the passage sets it
 }
 
 // answered is a writing of one type of answer.

@@ -37,7 +37,7 @@ const busVersion = "1.0"
 var busRoutes = []passage{
 	{pattern: "POST /api/bus/send", access: Actors, operation: "send-message", read: readMessage, write: writeSent,
 		summary: "Send a message; it is kept when this is answered"},
-	{pattern: "GET /api/bus/poll", access: Actors, operation: "poll-messages", read: readPoll, write: writeMail,
+	{pattern: "GET /api/bus/poll", access: Actors, operation: "poll-messages", read: readPoll, write: writeMail, answer: (*Door).mailbox,
 		query: []parameter{ofActor, byCursor, byLimit}, summary: "The messages to an actor behind a number, oldest first; nothing changes"},
 	{pattern: "POST /api/bus/ack", access: Actors, operation: "ack-messages", read: readAck, write: writeAcked,
 		summary: "Say up to which message an actor has dealt with its mail"},
@@ -59,7 +59,7 @@ const mostSeq = 1<<53 - 1
 var (
 	ofActor     = parameter{name: "actor", words: "Whose mail; the caller's own when it is missing."}
 	byCursor    = parameter{name: "cursor", most: mostSeq, words: "Only messages behind this number; behind the last that was acked when it is missing."}
-	byLimit     = parameter{name: "limit", least: 1, most: wire.MostMailPage, words: "At most so many messages."}
+	byLimit     = parameter{name: "limit", least: 1, most: wire.MostMailPage, words: "At most so many. Without it the list is complete."}
 	byLastEvent = parameter{name: "Last-Event-ID", most: mostSeq, header: true, words: "The number of the last message that was read. It counts for more than a cursor."}
 )
 
@@ -80,9 +80,7 @@ var (
 	})
 	readPoll = &reading{read: func(a *asked) any {
 		p := &wire.PollMessages{Actor: a.actor(), Cursor: a.whole(byCursor)}
-		if limit := a.whole(byLimit); limit != nil {
-			p.Limit = *limit
-		}
+		p.Limit = a.limit()
 		return p
 	}}
 	readAck      = bodyOf("bus.ack", true, func(o *wire.Object, _ string) *wire.AckMessages { return wire.ReadAckMessages(o) })
@@ -103,7 +101,9 @@ var (
 // What the bus answers.
 var (
 	writeSent   = answered(http.StatusOK, "bus.sent", as[wire.Sent])
-	writeMail   = pageOfMail()
+	writeMail   = &writing{status: http.StatusOK, schema: "bus.messages", headings: []heading{
+		{name: mailMore, words: "true when there are more messages than were asked for."}, nextPage,
+	}}
 	writeAcked  = answered(http.StatusOK, "bus.acked", as[wire.Acked])
 	writeBeat   = answered(http.StatusOK, "bus.beat", as[wire.Beat])
 	writeToken  = answered(http.StatusCreated, "bus.token", tokenReply)
@@ -111,18 +111,8 @@ var (
 	writeHealth = answered(http.StatusOK, "bus.health", as[healthReply])
 )
 
-// pageOfMail is a bare list, and so there is a header for what there is to say of
-// it.
-func pageOfMail() *writing {
-	page := answered(http.StatusOK, "bus.messages", func(l *wire.MailList) any { return l.Messages })
-	page.heading = &heading{name: "Bus-More", words: "true when there are more messages than were asked for.", of: func(answer any) string {
-		if l, ok := answer.(*wire.MailList); ok && l.More {
-			return "true"
-		}
-		return ""
-	}}
-	return page
-}
+// mailMore is a header of a page of messages after which others follow.
+const mailMore = "Bus-More"
 
 func tokenReply(t *wire.IssuedToken) any {
 	return &struct {

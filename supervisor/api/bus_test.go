@@ -127,8 +127,13 @@ func TestBusAnswers(t *testing.T) {
 	} {
 		h.answer = func(question) (any, error) { return test.answer, nil }
 		route := routeOfBus(t, test.route)
+		query, next := "", ""
+		if test.more != "" {
+			query, next = "?limit=2&actor=HO%3Afar", `</api/bus/poll?actor=HO%3Afar&cursor=8&limit=2>; rel="next"`
+		}
 		for range 2 { // asked twice, answered twice
-			response, text := h.ask(t, h.at(), route.method(), route.path(), busBodies[route.read.schema])
+			response, text := h.ask(t, h.at(), route.method(), route.path()+query, busBodies[route.read.schema])
+			require.Equal(t, next, response.Header.Get("Link"))
 			require.Equal(t, route.write.status, response.StatusCode, text)
 			require.Equal(t, test.want, text)
 			require.Equal(t, test.more, response.Header.Get("Bus-More"))

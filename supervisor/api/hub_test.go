@@ -99,8 +99,8 @@ func TestHubRoutes(t *testing.T) {
 
 		{"POST /api/v1/server/tasks", "/api/v1/server/tasks", newTask, "submit-task", submitted, 201, `{` + inBrief + `}`},
 		{"GET /api/v1/server/tasks", "/api/v1/server/tasks?status=needs_human&project_id=p%201&other=x", "", "query-tasks",
-			is(&wire.QueryTasks{State: "needs_human", ProjectID: "p 1", Limit: 1000}), 200, `{"tasks":[` + lineText + `]}`},
-		{"GET /api/v1/server/tasks", "/api/v1/server/tasks?status=", "", "query-tasks", is(&wire.QueryTasks{Limit: 1000}), 200, `{"tasks":[` + lineText + `]}`},
+			is(&wire.QueryTasks{State: "needs_human", ProjectID: "p 1", Limit: 1000, Uncounted: true}), 200, `{"tasks":[` + lineText + `]}`},
+		{"GET /api/v1/server/tasks", "/api/v1/server/tasks?status=", "", "query-tasks", is(&wire.QueryTasks{Limit: 1000, Uncounted: true}), 200, `{"tasks":[` + lineText + `]}`},
 		{"GET /api/v1/server/tasks/check", "/api/v1/server/tasks/check?session_id=run-1", "", "check-tasks", is(&wire.CheckTasks{SessionID: "run-1"}), 200,
 			`{"count":1,"tasks":[` + detailText + `]}`},
 		{"GET /api/v1/server/tasks/check", "/api/v1/server/tasks/check", "", "check-tasks", is(&wire.CheckTasks{}), 200, `{"count":1,"tasks":[` + detailText + `]}`},

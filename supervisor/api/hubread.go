@@ -32,16 +32,14 @@ var (
 		return &wire.RemoveDependency{TaskID: a.task, DependencyID: a.dependency}
 	}}
 	readFilter = &reading{read: func(a *asked) any {
-		return &wire.QueryTasks{State: a.word(byState), ProjectID: a.word(byProject), Limit: mostListed}
+		return &wire.QueryTasks{State: a.word(byState), ProjectID: a.word(byProject), Limit: a.limit(), Cursor: a.word(byTask)}
 	}}
 )
-
-// mostListed is how many tasks are listed.
-const mostListed = 1000
 
 // The parameters of queries.
 var (
 	bySession = parameter{name: "session_id", words: "A session: the name of an agent, its server id or the id of its run; the caller itself when it is missing."}
+	byTask    = parameter{name: "cursor", words: "Only tasks after this one: see the header Link of the page before."}
 	byProject = parameter{name: "project_id", words: "Only tasks of this project."}
 	byState   = parameter{name: "status", words: "Only tasks that stand there.", of: hubStates()}
 )

@@ -50,8 +50,8 @@ var hubRoutes = []passage{
 
 	{pattern: "POST /api/v1/server/tasks", access: Agents, wide: true, operation: "submit-task", read: readTask, write: writeCreated,
 		query: []parameter{byTrace}, summary: "Create a task; it is a part of the one that you work on"},
-	{pattern: "GET /api/v1/server/tasks", access: Agents, wide: true, operation: "query-tasks", read: readFilter, write: writeLines,
-		query: []parameter{byProject, byState}, summary: "List tasks, oldest first, without what can be large"},
+	{pattern: "GET /api/v1/server/tasks", access: Agents, wide: true, operation: "query-tasks", read: readFilter, write: writeLines, answer: (*Door).tasks,
+		query: []parameter{byProject, byState, byLimit, byTask}, summary: "List tasks, oldest first, without what can be large"},
 	{pattern: "GET /api/v1/server/tasks/check", access: Agents, wide: true, operation: "check-tasks", read: readSession, write: writeChecked,
 		query: []parameter{bySession}, summary: "What a session has been given and has not begun"},
 	{pattern: "GET /api/v1/server/tasks/{id}", access: Agents, wide: true, operation: "get-task", read: readTaskID, write: writeDetail,

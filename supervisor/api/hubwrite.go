@@ -16,7 +16,7 @@ var (
 	writeAssigned   = placed(answered(http.StatusOK, "hub.assigned", assignedReply))
 	writeMatched    = answered(http.StatusOK, "hub.matched", as[wire.Assignment])
 	writeMatches    = answered(http.StatusOK, "hub.matches", as[wire.Matches])
-	writeLines      = answered(http.StatusOK, "hub.task-lines", linesReply)
+	writeLines      = &writing{status: http.StatusOK, schema: "hub.task-lines", headings: []heading{nextPage}}
 	writePolled     = answered(http.StatusOK, "hub.tasks", func(l *wire.TaskList) any { return hubTasks(l) })
 	writeChecked    = answered(http.StatusOK, "hub.checked", checkedReply)
 	writeNoted      = answered(http.StatusCreated, "note", func(r *wire.NoteReply) any { return &r.Note })
@@ -93,7 +93,14 @@ type taskLine struct {
 	CompletedAt        *string     `json:"completed_at"`
 }
 
-func linesReply(l *wire.TaskList) any {
+// taskPage is a page of a list of tasks.
+type taskPage struct {
+	Tasks  []taskLine `json:"tasks"`
+	More   int64      `json:"more,omitzero"`
+	Cursor string     `json:"cursor,omitzero"`
+}
+
+func taskLines(l *wire.TaskList) *taskPage {
 	found := make([]taskLine, 0, len(l.Tasks))
 	for i := range l.Tasks {
 		h := l.Tasks[i].Hub()
@@ -104,7 +111,7 @@ func linesReply(l *wire.TaskList) any {
 			AssignedAt: h.AssignedAt, StartedAt: h.StartedAt, CompletedAt: h.CompletedAt,
 		})
 	}
-	return map[string]any{"tasks": found}
+	return &taskPage{Tasks: found, More: l.More, Cursor: l.Cursor}
 }
 
 func hubTasks(l *wire.TaskList) []*wire.HubTask {

@@ -65,7 +65,7 @@ func (d *Door) operationEndpoint(name string, o Described, schemas map[string]wi
 	}
 	done := inSchema("What came of it.", answer)
 	if o.Task {
-		done.Headers = placeHeading.described()
+		done.Headers = described(placeHeading)
 	}
 	e := &endpoint{
 		ID: name, Summary: orElse(o.Summary, "The operation "+name), Description: d.operationWords(o), Tags: []string{tagOperations},
@@ -300,15 +300,20 @@ func (g *writing) response() openResponse {
 		return openResponse{Description: words, Content: map[string]openContent{inEvents: {Schema: wire.Raw(`{"type":"string"}`)}}}
 	}
 	done := inSchema("It is done.", refer(g.schema))
-	if g.heading != nil {
-		done.Headers = g.heading.described()
-	}
+	done.Headers = described(g.headings...)
 	return done
 }
 
-// described is a header of an answer, for those who read about it.
-func (h *heading) described() map[string]openHeader {
-	return map[string]openHeader{h.name: {Description: h.words, Schema: wire.Raw(`{"type":"string"}`)}}
+// described returns the headers of an answer for the document, nil if there are none.
+func described(headings ...heading) map[string]openHeader {
+	var found map[string]openHeader
+	for _, h := range headings {
+		if found == nil {
+			found = make(map[string]openHeader)
+		}
+		found[h.name] = openHeader{Description: h.words, Schema: wire.Raw(`{"type":"string"}`)}
+	}
+	return found
 }
 
 // refusals are with what a passage may be refused.

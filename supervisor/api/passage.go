@@ -81,6 +81,7 @@ func (d *Door) pass(t *passage) http.HandlerFunc {
 		from := CallerOf(r.Context())
 		if from.Kind == Agent {
 			from.Wide = t.wide
+			r = r.WithContext(withCaller(r.Context(), from))
 		}
 		if err := d.through(w, r, t, from); err != nil {
 			d.refuse(w, r, err)
@@ -108,8 +109,10 @@ func (d *Door) through(w http.ResponseWriter, r *http.Request, t *passage, from 
 	if !ok {
 		return fmt.Errorf("%s was answered with a %T", t.operation, answer)
 	}
-	if h := t.write.heading; h != nil && h.of(answer) != "" {
-		w.Header().Set(h.name, h.of(answer))
+	for _, h := range t.write.headings {
+		if text := h.of(answer); text != "" {
+			w.Header().Set(h.name, text)
+		}
 	}
 	d.write(w, t.write.status, document)
 	return nil

@@ -73,14 +73,14 @@ var readTask = &reading{schema: "hub.new-task", need: true, read: func(a *asked)
 	return s
 }}
 
-var placeHeading = &heading{
+var placeHeading = heading{
 	name: traceparent, words: "The trace that the task is in, and its own span, as the W3C has it; missing where its ids are none of the W3C's.",
 	of: placeOf,
 }
 
 // placed is a writing of one task, which also says where that stands in a trace.
 func placed(g *writing) *writing {
-	g.heading = placeHeading
+	g.headings = []heading{placeHeading}
 	return g
 }
 

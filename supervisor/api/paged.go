@@ -1,0 +1,163 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"orchestrator/wire"
+)
+
+// A list is complete. With a limit it is one page, and the header Link says where it goes
+// on. Without a limit it is written page by page, so that its length needs no memory.
+
+// pageTasks is the number of tasks in a page of a whole list.
+const pageTasks = 1000
+
+// nextPage is the header that names the next page, as RFC 8288 spells it.
+var nextPage = heading{name: "Link", words: `The next page, with rel="next", if a limit was given and more follows.`}
+
+// tasks answers with the tasks that a query selects.
+func (d *Door) tasks(w http.ResponseWriter, r *http.Request, body any) error {
+	query := *body.(*wire.QueryTasks)
+	if query.Limit != 0 {
+		list, err := get[wire.TaskList](d, r, "query-tasks", &query)
+		if err != nil {
+			return err
+		}
+		linkNext(w, r, list.Cursor)
+		d.write(w, http.StatusOK, taskLines(list))
+		return nil
+	}
+	query.Limit, query.Uncounted = pageTasks, true
+	return d.writeAll(w, r, `{"tasks":[`, `]}`, func() ([]any, bool, error) {
+		list, err := get[wire.TaskList](d, r, "query-tasks", &query)
+		if err != nil {
+			return nil, false, err
+		}
+		query.Cursor = list.Cursor
+		lines := taskLines(list).Tasks
+		items := make([]any, len(lines))
+		for i := range lines {
+			items[i] = &lines[i]
+		}
+		return items, list.More > 0, nil
+	})
+}
+
+// mailbox answers with the messages to an actor.
+func (d *Door) mailbox(w http.ResponseWriter, r *http.Request, body any) error {
+	poll := *body.(*wire.PollMessages)
+	limited := poll.Limit != 0
+	first, err := get[wire.MailList](d, r, "poll-messages", &poll)
+	if err != nil {
+		return err
+	}
+	if limited {
+		if first.More {
+			w.Header().Set(mailMore, "true")
+			linkNext(w, r, lastSeq(first))
+		}
+		d.write(w, http.StatusOK, first.Messages)
+		return nil
+	}
+	list := first
+	return d.writeAll(w, r, "[", "]", func() ([]any, bool, error) {
+		if list == nil {
+			var err error
+			if list, err = get[wire.MailList](d, r, "poll-messages", &poll); err != nil {
+				return nil, false, err
+			}
+		}
+		items := make([]any, len(list.Messages))
+		for i := range list.Messages {
+			items[i] = &list.Messages[i]
+		}
+		more := list.More
+		if more {
+			poll.Cursor = &list.Messages[len(list.Messages)-1].Seq
+		}
+		list = nil
+		return items, more, nil
+	})
+}
+
+// lastSeq returns the number of the last message of a list that has one.
+func lastSeq(l *wire.MailList) string {
+	return strconv.FormatInt(l.Messages[len(l.Messages)-1].Seq, 10)
+}
+
+// get asks for an operation for the caller of a request.
+func get[Answer any](d *Door, r *http.Request, operation string, body any) (*Answer, error) {
+	answer, err := d.Do(r.Context(), CallerOf(r.Context()), operation, body)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := answer.(*Answer)
+	if !ok {
+		return nil, fmt.Errorf("%s was answered with a %T", operation, answer)
+	}
+	return list, nil
+}
+
+// linkNext sets the header that names the page after cursor. "": there is none.
+func linkNext(w http.ResponseWriter, r *http.Request, cursor string) {
+	if cursor == "" {
+		return
+	}
+	query := r.URL.Query()
+	query.Set("cursor", cursor)
+	next := url.URL{Path: r.URL.Path, RawQuery: query.Encode()}
+	w.Header().Set(nextPage.name, "<"+next.String()+`>; rel="next"`)
+}
+
+// writeAll writes all pages as one document. A refusal of the first page is returned, and
+// nothing is written then. A later error cuts the connection, so that a part of the list
+// is never taken for the whole.
+func (d *Door) writeAll(w http.ResponseWriter, r *http.Request, open, end string, page func() (items []any, more bool, err error)) error {
+	items, more, err := page()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", inJSON)
+	control := http.NewResponseController(w)
+	text := []byte(open)
+	for first := true; ; first = false {
+		if err == nil {
+			text, err = appendItems(text, items, first)
+		}
+		if err != nil {
+			d.Log.Error("a list is cut off", "error", err)
+			panic(http.ErrAbortHandler)
+		}
+		if !more {
+			text = append(text, end+"\n"...)
+		}
+		if first && !more {
+			w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		}
+		_ = hurry(control)
+		if _, err := w.Write(text); err != nil || !more || r.Method == http.MethodHead {
+			_ = sent(control)
+			return nil // a caller that is gone does not need the rest
+		}
+		text = text[:0]
+		items, more, err = page()
+	}
+}
+
+// appendItems appends the members of a JSON array.
+func appendItems(text []byte, items []any, first bool) ([]byte, error) {
+	for i, item := range items {
+		if i > 0 || !first {
+			text = append(text, ',')
+		}
+		item, err := wire.Encode(item)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, item...)
+	}
+	return text, nil
+}
