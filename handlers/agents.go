@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"fmt"
 	"slices"
 
 	"orchestrator/handlers/match"
@@ -183,7 +184,7 @@ func (*agentCapable) kind() string { return wire.EventAgentCapable }
 func (f *agentCapable) apply(s *State, r *wire.Record) {
 	a := s.agents[f.Agent]
 	if f.System != nil {
-		a.system = f.System
+		a.noteSystem(f.System)
 	}
 	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
 		s.market.withdraw(a)
@@ -216,7 +217,13 @@ func updateCapabilities(t *turn, r *wire.UpdateCapabilities) (*wire.Server, *wir
 	if c := r.Capabilities; c != nil && (a.said == nil || string(a.said.Document) != string(c.Document)) {
 		f.Capabilities = c.Document
 	}
-	if r.System != nil && string(r.System) != string(a.system) {
+	if merged := wire.Merge(a.system, r.System); r.System != nil && string(merged) != string(a.system) {
+		if len(merged) > mostSystem {
+			return nil, &wire.Error{
+				Code: wire.CodeInvalid, Message: fmt.Sprintf("system would be larger than %d bytes with what was said before", mostSystem),
+				Details: map[string]any{"pointer": "/payload/system"},
+			}
+		}
 		f.System = r.System
 	}
 	if f.Capabilities != nil || f.System != nil { // a heartbeat that says nothing new is no news
@@ -226,6 +233,26 @@ func updateCapabilities(t *turn, r *wire.UpdateCapabilities) (*wire.Server, *wir
 		t.oddCapabilities(a, r.Capabilities)
 	}
 	return t.server(a), nil
+}
+
+// mostSystem bounds what is kept of what an agent says of its machine.
+const mostSystem = 64 << 10
+
+// noteSystem keeps what an agent says of its machine, and what it does not name stays. Of a
+// server, the members of its registration change.
+func (a *agent) noteSystem(said wire.Raw) {
+	a.system = wire.Merge(a.system, said)
+	if a.remote == nil {
+		return
+	}
+	for key, text := range map[string]*string{"hostname": &a.remote.hostname, "ip": &a.remote.ip, "os": &a.remote.os} {
+		if value, ok := wire.TextOf(said, key); ok {
+			*text = value
+		}
+	}
+	if repos := wire.MemberOf(said, "repos"); repos != nil && repos[0] == '{' {
+		a.remote.repos = repos
+	}
 }
 
 // oddCapabilities says what is worth a warning about what an agent says that it

@@ -213,6 +213,11 @@ func (t *turn) oddMail(from string, m *wire.SendMessage) (warnings []string) {
 	}
 	if m.ReplyTo > t.seq {
 		warnings = append(warnings, fmt.Sprintf("it answers message %d, and there is none yet", m.ReplyTo))
+	} else if m.ReplyTo != 0 {
+		t.pages = append(t.pages, Page{Reply: true})
+	}
+	if m.Topic == wire.TopicTaskFailed && m.ReplyTo != 0 && wire.MemberOf(m.Payload, "error_code") == nil {
+		warnings = append(warnings, "its payload has no error_code")
 	}
 	if !t.rules.knows(m.Topic) {
 		warnings = append(warnings, fmt.Sprintf("the topic %s is not registered: bus.topics in the configuration is the list", m.Topic))

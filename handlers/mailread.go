@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"orchestrator/wire"
 )
@@ -55,13 +56,23 @@ func completeMail(answer any, pages []Page, record Archive) (any, error) {
 		}
 		return &wire.MailList{Actor: a.Actor, Messages: messages, Cursor: a.Cursor, More: more}, nil
 	case *wire.Sent:
-		r, err := record.Record(pages[0].Sent)
-		if err != nil {
-			return nil, err
-		}
 		whole := *a
-		whole.Mail = wire.MailOf(&r)
-		return &whole, nil
+		if seq := pages[0].Sent; seq != 0 {
+			r, err := record.Record(seq)
+			if err != nil {
+				return nil, err
+			}
+			whole.Mail = wire.MailOf(&r)
+		}
+		about := whole.ReplyTo
+		if about == nil || *about >= whole.Seq {
+			return &whole, nil
+		}
+		r, err := record.Record(*about)
+		if err == nil && !r.IsMail() {
+			whole.Warnings = append(slices.Clone(whole.Warnings), fmt.Sprintf("it answers %d, which is not a message", *about))
+		}
+		return &whole, err
 	}
 	return answer, nil
 }

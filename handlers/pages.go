@@ -23,6 +23,8 @@ type Page struct {
 	Mail *MailPage // somebody's messages
 	Sent int64     // record of a message
 
+	Reply bool // a message answers a record, which should be a message
+
 	Session *SessionPage // the log of a session
 
 	Response int64             // record of a task response

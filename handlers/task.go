@@ -104,6 +104,16 @@ func (k *task) of(from Actor) bool {
 // operator.
 func (k *task) heldBy(from Actor) bool { return from.Kind != Agent || k.view.AssignedTo == from.Name }
 
+// maySteer reports whether the caller may say how a task begins and ends: its agent, an
+// operator, and a planner over the hub's paths.
+func (t *turn) maySteer(k *task) bool { return k.heldBy(t.from) || t.from.Wide && t.plans() }
+
+// plans reports whether the caller is an agent that plans.
+func (t *turn) plans() bool {
+	a := t.agents[t.from.Name]
+	return t.from.Kind == Agent && a != nil && a.Role == wire.RolePlanner
+}
+
 // within says whether an agent sees to a task as those do who submit tasks: a
 // planner to all, others to what people have submitted and nobody else holds.
 func (t *turn) within(k *task) bool {
@@ -111,12 +121,15 @@ func (t *turn) within(k *task) bool {
 	if !t.from.Wide || a == nil {
 		return false
 	}
-	return a.Role == wire.RolePlanner || agentOf(k.view.SubmittedBy) == "" && (k.view.AssignedTo == "" || k.view.AssignedTo == a.ID)
+	return t.plans() || agentOf(k.view.SubmittedBy) == "" && (k.view.AssignedTo == "" || k.view.AssignedTo == a.ID)
 }
 
 // own finds a task that the caller may see to.
 func (t *turn) own(id string) (*task, *wire.Error) {
 	k := t.tasks[id]
+	if k == nil {
+		k = t.tasks[wire.CanonicalID(id)]
+	}
 	if k == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q", id),

@@ -44,7 +44,7 @@ func (t *turn) cancel(k *task, reason string, mk *mark) {
 
 // relieve tells the agent of a task that somebody else has said its end.
 func (t *turn) relieve(k *task, by string) {
-	if t.from.Kind != Agent {
+	if t.from.Kind != Agent || k.view.AssignedTo != t.from.Name {
 		t.recall(k, k.view.AssignedTo, k.run, by+t.from.String())
 	}
 }

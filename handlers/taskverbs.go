@@ -131,7 +131,7 @@ func startTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 		}
 	case state != wire.TaskAssigned && state != wire.TaskNeedsHuman:
 		return nil, wrongState(k, "started")
-	case !k.heldBy(t.from):
+	case !t.maySteer(k):
 		return nil, notHolder(k)
 	}
 	t.withdraw(k)
@@ -149,7 +149,7 @@ func (t *turn) ownWay(k *task) way {
 }
 
 // mayStart says whether the caller could start a task if it waited for nothing.
-func (t *turn) mayStart(k *task) bool { return k.view.State == wire.TaskPending || k.heldBy(t.from) }
+func (t *turn) mayStart(k *task) bool { return k.view.State == wire.TaskPending || t.maySteer(k) }
 
 // waits refuses to start what waits for others.
 func (t *turn) waits(k *task) *wire.Error {
@@ -238,7 +238,7 @@ func (t *turn) held(id, verb string) (*task, *wire.Error) {
 		return nil, err
 	case k.view.State == wire.TaskPending:
 		return nil, wrongState(k, verb)
-	case !k.heldBy(t.from):
+	case !t.maySteer(k):
 		return nil, notHolder(k)
 	}
 	return k, nil

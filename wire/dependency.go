@@ -16,7 +16,7 @@ func (o *Object) Dependencies(key string) []Dependency {
 		case '{':
 			found.add(o.dependency(key, i, item))
 		case '"':
-			on := string(unquoted(item))
+			on := CanonicalID(string(unquoted(item)))
 			if blank(on) {
 				o.refuseItem(key, i, "must not be empty")
 			}
@@ -36,7 +36,7 @@ func (o *Object) DependencyIDs(key string) []Dependency {
 	}
 	list := make([]Dependency, 0, len(ids))
 	for _, id := range ids {
-		list = append(list, Dependency{On: id, Type: DependsBlocks})
+		list = append(list, Dependency{On: CanonicalID(id), Type: DependsBlocks})
 	}
 	return list
 }
@@ -54,13 +54,16 @@ func (o *Object) dependency(key string, i int, item []byte) Dependency {
 // oneDependency reads a dependency out of members that are called in one of two
 // ways.
 func (o *Object) oneDependency(on, kind, contract string) Dependency {
-	d := Dependency{On: o.NeedText(on), Type: o.OneOf(kind, dependencyTypes...)}
+	d := Dependency{On: CanonicalID(o.NeedText(on)), Type: o.OneOf(kind, dependencyTypes...)}
 	if o.find(kind) == nil {
 		d.Type = DependsBlocks
 	}
 	switch {
 	case d.Type == DependsInput:
 		d.Contract = o.NeedText(contract)
+		if d.Contract != "" && !isContractKey(d.Contract) {
+			o.Refuse(contract, "must have "+keyForm)
+		}
 	case o.find(contract) != nil:
 		o.mayText(contract)
 		d.Oddities = []Oddity{{

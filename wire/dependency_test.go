@@ -23,8 +23,8 @@ func TestDependenciesAreRead(t *testing.T) {
 		{`[{"depends_on_task_id":"a","dependency_type":null,"contract_key":null,"later":1}]`, []Dependency{{On: "a", Type: DependsBlocks}}},
 		{`[{"depends_on_task_id":"a","dependency_type":"related"},"a"]`, []Dependency{{On: "a", Type: DependsRelated}, {On: "a", Type: DependsBlocks}}},
 		{
-			`[{"depends_on_task_id":"a","dependency_type":"input","contract_key":"x"},{"depends_on_task_id":"a","dependency_type":"input","contract_key":"y z"},{"contract_key":"\u0078","dependency_type":"input","depends_on_task_id":"a"}]`,
-			[]Dependency{{On: "a", Type: DependsInput, Contract: "x"}, {On: "a", Type: DependsInput, Contract: "y z"}},
+			`[{"depends_on_task_id":"a","dependency_type":"input","contract_key":"x"},{"depends_on_task_id":"a","dependency_type":"input","contract_key":"y_z"},{"contract_key":"\u0078","dependency_type":"input","depends_on_task_id":"a"}]`,
+			[]Dependency{{On: "a", Type: DependsInput, Contract: "x"}, {On: "a", Type: DependsInput, Contract: "y_z"}},
 		},
 		{
 			`["b",{"depends_on_task_id":"a","contract_key":"x"},{"depends_on_task_id":"a","dependency_type":"related","contract_key":""},{"depends_on_task_id":"b","contract_key":"k"}]`,

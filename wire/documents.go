@@ -164,6 +164,50 @@ func MemberOf(document Raw, key string) Raw {
 	return o.Value(key)
 }
 
+// TextOf returns a member of a document that is a string.
+func TextOf(document Raw, key string) (value string, ok bool) {
+	if v := MemberOf(document, key); v != nil {
+		return text(v)
+	}
+	return "", false
+}
+
+// Merge returns the members of a document, and those of another that replace or follow
+// them.
+func Merge(document, changes Raw) Raw {
+	var before, after Object
+	if document == nil || before.ReadObject(document, scannedBefore, "") != nil || after.ReadObject(changes, scannedBefore, "") != nil {
+		return changes
+	}
+	var merged []byte
+	add := func(m *member) {
+		merged = append(append(appendText(append(merged, ','), string(m.key)), ':'), m.value...)
+	}
+	for i := range before.members {
+		if after.raw(string(before.members[i].key)) == nil {
+			add(&before.members[i])
+		}
+	}
+	for i := range after.members {
+		add(&after.members[i])
+	}
+	if merged == nil {
+		return Raw("{}")
+	}
+	merged[0] = '{'
+	return append(merged, '}')
+}
+
+// raw returns the value of a member, null included. It is nil if the member is missing.
+func (o *Object) raw(key string) []byte {
+	for i := range o.members {
+		if string(o.members[i].key) == key {
+			return o.members[i].value
+		}
+	}
+	return nil
+}
+
 // Spell makes the document of capabilities that came in another way; nil when
 // they offer nothing.
 func (c *Capabilities) Spell() Raw {

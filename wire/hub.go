@@ -17,10 +17,15 @@ func ReadHubTask(o *Object) *SubmitTask {
 		Dependencies: mergeDependencies(o.Dependencies("dependencies"), o.DependencyIDs("dependency_ids")),
 		Patient:      true,
 	}
-	if s.Type == "" {
+	switch {
+	case o.find("type") == nil:
 		s.Type = "feature"
+	case blank(s.Type):
+		o.Refuse("type", "must not be empty")
 	}
-	s.Details.TargetRepo = o.Text("target_repo")
+	if s.Details.TargetRepo = o.Text("target_repo"); s.Details.TargetRepo == "" {
+		s.Details.TargetRepo = o.Text("repo")
+	}
 	s.Details.AcceptanceCriteria = o.Texts("acceptance_criteria")
 	s.Details.ProjectID = o.Text("project_id")
 	s.Details.SessionID = o.Text("session_id")
@@ -51,6 +56,9 @@ func mergeDependencies(typed, bare []Dependency) []Dependency {
 func ReadHubUpdate(o *Object, task string) *UpdateTask {
 	u := &UpdateTask{TaskID: task, Name: o.someText("title"), Description: o.someText("spec")}
 	u.TargetRepo, u.ProjectID = o.anyText("target_repo"), o.anyText("project_id")
+	if u.TargetRepo == nil {
+		u.TargetRepo = o.anyText("repo")
+	}
 	u.common(o, "acceptance_criteria")
 	o.never("dependencies", "dependency_ids", "result", "resolved_inputs")
 	return u

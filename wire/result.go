@@ -89,6 +89,7 @@ func (r *Result) readContracts(o *Object, full bool) {
 	if !ok {
 		return
 	}
+	in.refuseNulls("must be an object")
 	in.Each(func(key string, value []byte) {
 		var room [4]member
 		c, ok := in.open(key, value, room[:0])

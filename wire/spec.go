@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The words of a task spec.
 var (
@@ -155,6 +158,14 @@ func isUUID(text string) bool {
 		}
 	}
 	return true
+}
+
+// CanonicalID returns a UUID in lower case, as RFC 9562 has it, and any other id as it is.
+func CanonicalID(id string) string {
+	if isUUID(id) {
+		return strings.ToLower(id)
+	}
+	return id
 }
 
 // mostOddities is how many things are worth a warning in one document: somebody

@@ -198,7 +198,7 @@ type QueryTasks struct {
 	Limit          int64  `json:"limit,omitzero"`  // 100 when it is missing
 	Cursor         string `json:"cursor,omitzero"` // only tasks after this one
 	Uncounted      bool   `json:"-"`               // TaskList.More is 1 for any number
-	State          string `json:"-"`              // as the hub calls it
+	State          string `json:"-"`               // as the hub calls it
 	ProjectID      string `json:"projectId,omitzero"`
 	ConversationID string `json:"conversationId,omitzero"`
 }

@@ -104,6 +104,15 @@ func (o *Object) anyText(key string) *string {
 	return &text
 }
 
+// refuseNulls refuses members that are null, where null is not the same as missing.
+func (o *Object) refuseNulls(why string) {
+	for i := range o.members {
+		if isNull(o.members[i].value) {
+			o.Refuse(string(o.members[i].key), why)
+		}
+	}
+}
+
 // isNull says whether a member is there, and null.
 func (o *Object) isNull(key string) bool {
 	for i := range o.members {

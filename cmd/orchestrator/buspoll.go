@@ -122,12 +122,14 @@ func (a *app) saidOfMail(f *pollFlags, list *wire.MailList) {
 
 func (a *app) busAckCommand() *cobra.Command {
 	var actor string
+	var once bool
 	verb := &cobra.Command{
 		Use:   "ack SEQ",
 		Short: "Say that messages have been dealt with",
 		Long: `Says that an actor has dealt with its messages up to a number. The next poll begins
-behind it, and an agent is not told of them again. It goes forward alone: a number
-below the last one changes nothing.`,
+behind it, and an agent is not told of them again. It only goes forward: a number
+below the last one changes nothing. If no orchestrator answers, it is said again after
+2, 10 and 60 seconds, unless --no-retry is given.`,
 		Example: `  orchestrator bus ack 42
   orchestrator bus ack 42 --actor PO:shop`,
 		Args: words(1, 1),
@@ -135,16 +137,17 @@ below the last one changes nothing.`,
 			if err := notEmpty(verb, "actor"); err != nil {
 				return err
 			}
-			return a.ack(args[0], actor)
+			return a.ack(args[0], actor, once)
 		},
 	}
 	verb.ValidArgsFunction = a.completeMail("actor")
 	verb.Flags().StringVar(&actor, "actor", "", "`ACTOR` who has dealt with them; without it GO, in an agent the agent's own")
+	verb.Flags().BoolVar(&once, "no-retry", false, "make one attempt")
 	_ = verb.RegisterFlagCompletionFunc("actor", a.completeActors())
 	return verb
 }
 
-func (a *app) ack(word, actor string) error {
+func (a *app) ack(word, actor string, once bool) error {
 	var seq mailNumber
 	if err := seq.Set(word); err != nil {
 		return misused(fmt.Sprintf("SEQ cannot be %q: %v", word, err), "See which there are: orchestrator bus poll")
@@ -153,7 +156,7 @@ func (a *app) ack(word, actor string) error {
 		return err
 	}
 	return a.speak(func(ctx context.Context, d *door) error {
-		text, err := a.ask(ctx, d, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
+		text, err := a.insist(ctx, d, once, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
 		if err != nil {
 			return hinted(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
 		}

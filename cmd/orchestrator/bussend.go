@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/plain"
@@ -18,6 +19,7 @@ type sendFlags struct {
 	replyTo   mailNumber
 	key       string
 	from      string
+	once      bool
 }
 
 func (a *app) busSendCommand() *cobra.Command {
@@ -29,8 +31,9 @@ func (a *app) busSendCommand() *cobra.Command {
 come; an agent that runs is told at once. "broadcast" is everybody.
 
 --payload takes a JSON object itself, @FILE for what is in a file, or - for what
-comes on stdin. Who does not know whether a message was taken sends it again with
-the same --key: it is there once.`,
+comes on stdin. If no orchestrator answers, the message is sent again after 2, 10 and
+60 seconds, unless --no-retry is given. It has one key for all attempts, so it is
+there once. A message that you send again yourself needs the same --key.`,
 		Example: `  orchestrator bus send --to PO:shop --topic message.direct --payload '{"text": "hello"}'
   orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 --payload @answer.json
   orchestrator bus send --to broadcast --topic broadcast.all --payload '{"text": "the disk is full"}'
@@ -51,6 +54,7 @@ the same --key: it is there once.`,
 	set.Var(&f.replyTo, "reply-to", "number of the message that it answers: `SEQ`")
 	set.StringVar(&f.key, "key", "", "the same message with the same `KEY` is sent once")
 	set.StringVar(&f.from, "from", "", "`ACTOR` who sends it; without it GO, in an agent the agent's own")
+	set.BoolVar(&f.once, "no-retry", false, "make one attempt")
 	_ = verb.RegisterFlagCompletionFunc("to", a.completeActors(cobra.CompletionWithDesc(wire.Broadcast, "everybody")))
 	_ = verb.RegisterFlagCompletionFunc("from", a.completeActors())
 	_ = verb.RegisterFlagCompletionFunc("topic", a.completeTopics)
@@ -65,7 +69,7 @@ func (a *app) send(f *sendFlags) error {
 		return err
 	}
 	return a.speak(func(ctx context.Context, d *door) error {
-		text, err := a.ask(ctx, d, "send-message", m)
+		text, err := a.insist(ctx, d, f.once, "send-message", m)
 		if err != nil {
 			return err
 		}
@@ -98,6 +102,9 @@ func (f *sendFlags) message(a *app) (*wire.SendMessage, error) {
 		return nil, misused("--topic "+why, "See which there are: orchestrator bus topics")
 	}
 	payload, err := a.givenDocument("payload", f.payload)
+	if f.key == "" && !f.once {
+		f.key = uuid.NewString()
+	}
 	return &wire.SendMessage{
 		From: f.from, To: f.to, Topic: f.topic, Payload: payload, ReplyTo: f.replyTo.value, Key: f.key,
 	}, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"orchestrator/wire"
 )
@@ -26,6 +27,27 @@ func (a *app) ask(ctx context.Context, d *door, operation string, request any) (
 	done := a.patience("the orchestrator to answer")
 	defer done()
 	return d.ask(ctx, operation, request)
+}
+
+// retryPauses are the times between the attempts to reach the bus.
+var retryPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
+
+// insist is ask for the bus. While no orchestrator answers, or it fails by itself, insist
+// asks again, unless once is set.
+func (a *app) insist(ctx context.Context, d *door, once bool, operation string, request any) ([]byte, error) {
+	for _, pause := range retryPauses {
+		text, err := a.ask(ctx, d, operation, request)
+		if f, ok := errors.AsType[*failure](err); once || ctx.Err() != nil || !ok || f.exit != exitNotRunning && f.code != wire.CodeInternal {
+			return text, err
+		}
+		a.talk("%v: trying again in %s", err, pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, d.ended(ctx)
+		}
+	}
+	return a.ask(ctx, d, operation, request)
 }
 
 // answer prints what an operation answered, for programs. The operations that

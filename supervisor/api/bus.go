@@ -100,8 +100,8 @@ var (
 
 // What the bus answers.
 var (
-	writeSent   = answered(http.StatusOK, "bus.sent", as[wire.Sent])
-	writeMail   = &writing{status: http.StatusOK, schema: "bus.messages", headings: []heading{
+	writeSent = answered(http.StatusOK, "bus.sent", as[wire.Sent])
+	writeMail = &writing{status: http.StatusOK, schema: "bus.messages", headings: []heading{
 		{name: mailMore, words: "true when there are more messages than were asked for."}, nextPage,
 	}}
 	writeAcked  = answered(http.StatusOK, "bus.acked", as[wire.Acked])

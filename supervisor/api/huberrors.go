@@ -34,8 +34,45 @@ type hubError struct {
 
 func toHub(e *wire.Error) *hubRefusal {
 	return &hubRefusal{Detail: e.Message, Error: hubError{
-		Code: e.Code, Message: e.Message, Details: e.Details, Hint: e.Hint, Recoverable: recoverable(e),
+		Code: e.Code, Message: e.Message, Details: hubDetails(e.Details), Hint: hubHints.Replace(e.Hint), Recoverable: recoverable(e),
 	}}
+}
+
+// hubHints are the ways of the hub for the operations that hints name.
+var hubHints = strings.NewReplacer(
+	"with start-task", "with POST /api/v1/servers/tasks/{id}/start",
+	"with fail-task", "with POST /api/v1/servers/tasks/{id}/fail",
+	"with cancel-task", "with DELETE /api/v1/server/tasks/{id}",
+	"with get-task", "with GET /api/v1/server/tasks/{id}",
+)
+
+// hubDetails spells details in the words of the hub: its keys and its states.
+func hubDetails(details map[string]any) map[string]any {
+	if details == nil {
+		return nil
+	}
+	spelled := make(map[string]any, len(details))
+	for key, value := range details {
+		spelled[snakeCase(key)] = value
+	}
+	if state, ok := details["state"].(string); ok && details["status"] != nil {
+		spelled["status"] = wire.TaskState(state).Hub()
+	}
+	return spelled
+}
+
+// snakeCase spells a key such as taskId as task_id.
+func snakeCase(key string) string {
+	var spelled []byte
+	for i := range len(key) {
+		c := key[i]
+		if 'A' <= c && c <= 'Z' {
+			spelled = append(spelled, '_')
+			c |= 0x20
+		}
+		spelled = append(spelled, c)
+	}
+	return string(spelled)
 }
 
 func recoverable(e *wire.Error) bool {

@@ -41,7 +41,10 @@ func TestHubRefusals(t *testing.T) {
 		{&wire.Error{Code: wire.CodeConflict, Message: "is done", Details: details("reason", "wrong_state", "state", "done")}, 409,
 			`{"error":{"code":"conflict","message":"is done","details":{"reason":"wrong_state","state":"done"},"recoverable":false},"detail":"is done"}`},
 		{&wire.Error{Code: wire.CodeConflict, Message: "waits", Details: details("reason", "blocked", "waitsFor", []string{"t-0"})}, 409,
-			`{"error":{"code":"conflict","message":"waits","details":{"reason":"blocked","waitsFor":["t-0"]},"recoverable":true},"detail":"waits"}`},
+			`{"error":{"code":"conflict","message":"waits","details":{"reason":"blocked","waits_for":["t-0"]},"recoverable":true},"detail":"waits"}`},
+		{&wire.Error{Code: wire.CodeConflict, Message: "no", Details: details("taskId", "t-1", "state", "assigned", "status", "queued"), Hint: "start it first, with start-task"}, 409,
+			`{"error":{"code":"conflict","message":"no","details":{"state":"assigned","status":"assigned","task_id":"t-1"},"recoverable":false,` +
+				`"hint":"start it first, with POST /api/v1/servers/tasks/{id}/start"},"detail":"no"}`},
 		{&wire.Error{Code: wire.CodeConflict, Message: "circle", Details: details("code", "TASK_GRAPH_CYCLE", "path", []string{"t-1", "t-1"})}, 409,
 			`{"error":{"code":"conflict","message":"circle","details":{"code":"TASK_GRAPH_CYCLE","path":["t-1","t-1"]},"recoverable":false},"detail":"circle"}`},
 		{&wire.Error{Code: wire.CodeLimited, Message: "later"}, 429,
