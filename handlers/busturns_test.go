@@ -229,6 +229,10 @@ func sameMail(m *wire.Mail, r *wire.Record) bool {
 	if m.ReplyTo != nil {
 		answers = *m.ReplyTo
 	}
+	if r.Kind != wire.EventMail { // it has members of its own in the record
+		task, _ := wire.TextOf(m.Payload, "ticket_id")
+		return m.Seq == r.Seq && m.To == r.To && m.Topic == r.Topic && task == r.Correlation
+	}
 	return m.Seq == r.Seq && m.From == r.From && m.To == r.To && m.Topic == r.Topic && string(m.Payload) == string(r.Payload) && answers == r.ReplyTo &&
 		m.CreatedAt == wire.Timestamp(r.At)
 }

@@ -20,6 +20,7 @@ type turn struct {
 	until     int64         // and no record after this one, when it was given before; 0: all
 	out       *Outcome
 	took      time.Duration     // since the input came
+	byMail    string            // a task of which the bus has this in a message
 	bySession bool              // a session ends a task now: nobody has to be told
 	hushed    string            // an agent that hears of it already
 	responded *task             // its agent says itself how it ends
@@ -214,14 +215,21 @@ func (t *turn) fact(to, correlation string, f fact) { t.factOf(t.from.String(), 
 
 // factOf is fact for what somebody else has caused than who asks.
 func (t *turn) factOf(from, to, correlation string, f fact) {
+	topic := ""
+	if m, ok := f.(onBus); ok && (correlation == "" || correlation != t.byMail) {
+		if actor, about := m.mailTo(t.State); actor != "" {
+			to, topic = actor, about
+		}
+	}
 	payload, err := wire.Encode(f)
 	if err != nil {
 		panic(fmt.Sprintf("a %s cannot be spelled: %v", f.kind(), err))
 	}
 	t.seq++
 	r := wire.Record{
-		Seq: t.seq, At: t.at, From: from, To: to, Kind: f.kind(), Payload: payload, Correlation: correlation,
+		Seq: t.seq, At: t.at, From: from, To: to, Topic: topic, Kind: f.kind(), Payload: payload, Correlation: correlation,
 	}
 	t.out.Records = append(t.out.Records, r)
+	t.arrived(&r)
 	f.apply(t.State, &r)
 }

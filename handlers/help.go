@@ -10,6 +10,7 @@ type taskHelp struct {
 	QuestionID string   `json:"question_id"`
 	Question   string   `json:"question"`
 	Context    wire.Raw `json:"context,omitzero"`
+	Actor      string   `json:"actor,omitzero"` // its agent on the bus
 	Request    *mark    `json:"request,omitzero"`
 
 	Options []wire.Option `json:"options,omitzero"`

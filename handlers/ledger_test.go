@@ -65,6 +65,9 @@ func (l *ledger) hear(r *wire.Record) {
 		l.hearMail(r)
 		return
 	}
+	if r.IsMail() {
+		l.letters = append(l.letters, *r)
+	}
 	switch r.Kind {
 	case wire.EventMailAcked, wire.EventActorSeen, wire.EventActorStale, wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventServerRegistered,
 		wire.EventUp, wire.EventStarted, wire.EventExited, wire.EventEnded, wire.EventActorTokenIssued, wire.EventTokenRevoked,

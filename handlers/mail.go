@@ -39,13 +39,17 @@ func (f *mailed) apply(s *State, r *wire.Record) {
 	if r.From != wire.ActorBus {
 		s.bus.heard(s.bus.enter(r.From, r.Seq), r)
 	}
-	if to := s.bus.actors[r.To]; to != nil {
-		to.latest = r.Seq
-	}
 	if f.cause != nil {
 		answer := &wire.Sent{Mail: f.Mail, Warnings: f.cause.Warnings}
 		answer.Payload = nil // what may be large is in the record
 		s.remember(f.cause.Agent, f.cause.Request, answer, nil)
+	}
+}
+
+// arrived notes that there is mail for an actor.
+func (s *State) arrived(r *wire.Record) {
+	if to := s.bus.actors[r.To]; to != nil && r.IsMail() {
+		to.latest = r.Seq
 	}
 }
 
@@ -87,6 +91,7 @@ func (t *turn) mail(f *mailed) {
 	t.seq++
 	f.Seq, f.CreatedAt = r.Seq, wire.Timestamp(t.at)
 	t.out.Records = append(t.out.Records, r)
+	t.arrived(&r)
 	f.apply(t.State, &r)
 }
 
@@ -186,6 +191,8 @@ func (t *turn) send(from string, m *wire.SendMessage) *wire.Sent {
 		f.ReplyTo = &m.ReplyTo
 	}
 	about, warnings := t.linked(m)
+	given, odd := t.handsOut(from, m)
+	warnings = append(warnings, odd...)
 	warnings = append(warnings, t.oddMail(from, m)...)
 	if t.from.Kind == Agent {
 		f.cause = &cause{Agent: t.from.Name, Request: t.mark(), Warnings: warnings}
@@ -197,9 +204,14 @@ func (t *turn) send(from string, m *wire.SendMessage) *wire.Sent {
 	if m.Topic == wire.TopicHeartbeat {
 		t.resolveStale(t.bus.actors[from], "its heartbeat is back")
 	}
+	defer func() { t.byMail = "" }()
 	switch {
 	case about != nil:
+		t.byMail = about.task.view.ID
 		t.heed(about, f)
+	case given != nil:
+		t.byMail = given.view.ID
+		t.hand(given, t.bus.actors[m.To].agent, &taskAssigned{Way: byHand})
 	case m.Topic == wire.TopicTaskFailed && m.To == wire.ActorGlobal && f.ReplyTo != nil:
 		t.deadLetter(f)
 	}

@@ -14,6 +14,7 @@ type MailPage struct {
 	After int64 // messages behind this number
 	Until int64 // and up to this one: what came later is for the next page; 0: all
 	Limit int64
+	Told  bool // without the tasks that the actor was given: it is told of them otherwise
 }
 
 // mailPageBytes is how much a page holds; a message that is larger is a page by
@@ -87,7 +88,7 @@ func ReadMail(record Archive, page MailPage, most int) (messages []wire.Mail, se
 		if err != nil {
 			return nil, 0, false, err
 		}
-		if m := wire.MailOf(&r); isFor(page.Actor, &m) {
+		if m := wire.MailOf(&r); isFor(page.Actor, &m) && !(page.Told && r.Kind == wire.EventTaskAssigned) {
 			if size += len(m.Payload); int64(len(messages)) == page.Limit || size > most && len(messages) > 0 {
 				return messages, seen, true, nil
 			}

@@ -94,3 +94,60 @@ func (t *turn) deadLetter(m *mailed) {
 	}
 	t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, *m.ReplyTo, about)
 }
+
+// handsOut returns the pending task that a message of GO gives to an agent.
+func (t *turn) handsOut(from string, m *wire.SendMessage) (*task, []string) {
+	c := t.bus.actors[m.To]
+	if from != wire.ActorGlobal || m.Topic != wire.TopicTaskAssigned || c == nil || c.agent == nil {
+		return nil, nil
+	}
+	var said wire.Object
+	if said.ReadObject(m.Payload, t.rules.Depth, "") != nil {
+		return nil, nil
+	}
+	k := t.tasks[wire.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
+	if k == nil {
+		return nil, nil // the name of something that is kept elsewhere
+	}
+	err := assignedInSession(k)
+	if err == nil && k.view.State != wire.TaskPending {
+		err = wrongState(k, "assigned")
+	}
+	if err != nil {
+		return nil, []string{err.Message}
+	}
+	return k, nil
+}
+
+// onBus is a fact that the bus shows as well: polls and streams of the actor that mailTo
+// returns find its record. "": the bus does not show it.
+type onBus interface {
+	mailTo(s *State) (actor, topic string)
+}
+
+func (f *taskAssigned) mailTo(s *State) (actor, topic string) {
+	return s.actorOf(f.Agent), wire.TopicTaskAssigned
+}
+
+func (f *taskDone) mailTo(s *State) (actor, topic string) {
+	f.Actor = s.actorOf(f.Agent)
+	return wire.ActorGlobal, wire.TopicTaskCompleted
+}
+
+func (f *taskFailed) mailTo(s *State) (actor, topic string) {
+	f.Actor = s.actorOf(f.Agent)
+	return wire.ActorGlobal, wire.TopicTaskFailed
+}
+
+func (f *taskHelp) mailTo(s *State) (actor, topic string) {
+	f.Actor = s.actorOf(f.Agent)
+	return wire.ActorGlobal, wire.TopicAlertFired
+}
+
+// actorOf returns the actor as whom an agent has mail, "" if it has none.
+func (s *State) actorOf(agent string) string {
+	if a := s.agents[agent]; a != nil && a.mail != nil {
+		return a.mail.id
+	}
+	return ""
+}

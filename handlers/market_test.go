@@ -66,7 +66,8 @@ func stir(p *player, chance *rand.Rand) (given []string) {
 	}
 	for _, r := range out.Records {
 		if r.Kind == wire.EventTaskAssigned {
-			given = append(given, r.Correlation+" "+r.To)
+			name, _ := wire.TextOf(r.Payload, "agent")
+			given = append(given, r.Correlation+" "+agentPrefix+name)
 		}
 	}
 	return given

@@ -233,6 +233,7 @@ func (s *State) Apply(r wire.Record) error {
 		}
 	}
 	s.seq = r.Seq
+	s.arrived(&r)
 	f.apply(s, &r)
 	s.wishes.looked() // what came of it is in the records
 	s.sessions.looked()

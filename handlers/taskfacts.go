@@ -304,6 +304,7 @@ type taskDone struct {
 	Agent   string   `json:"agent,omitzero"`
 	Result  wire.Raw `json:"result"`
 	Plain   bool     `json:"plain,omitzero"` // nobody looks into it
+	Actor   string   `json:"actor,omitzero"` // its agent on the bus
 	Request *mark    `json:"request,omitzero"`
 
 	read *wire.Result // the result, if somebody has read it already
@@ -337,6 +338,7 @@ type taskFailed struct {
 	Agent   string `json:"agent,omitzero"`
 	Error   string `json:"error"`
 	Stack   string `json:"stack,omitzero"`
+	Actor   string `json:"actor,omitzero"` // its agent on the bus
 	Request *mark  `json:"request,omitzero"`
 }
 

@@ -41,6 +41,10 @@ func About(r *wire.Record) string {
 	if name := agentOf(r.From); name != "" {
 		return name
 	}
+	if r.Kind == wire.EventTaskAssigned {
+		name, _ := wire.TextOf(r.Payload, "agent")
+		return name
+	}
 	return agentOf(r.To)
 }
 

@@ -98,7 +98,7 @@ func (w *world) lookAtMatches(records []wire.Record) {
 			otherwise[r.Correlation] = true
 		case wire.EventTaskAssigned:
 			k := w.state.tasks[r.Correlation]
-			if a := w.state.agents[agentOf(r.To)]; k.way == matched && r.From == (Actor{}).String() && !otherwise[k.view.ID] {
+			if a := w.state.agents[assignee(r)]; k.way == matched && r.From == (Actor{}).String() && !otherwise[k.view.ID] {
 				w.saw["matched on arrival"]++
 				w.must(len(a.holds) <= a.Capacity, "%s has come, and has too much", a.ID)
 			}
@@ -251,4 +251,10 @@ func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 			}
 		}
 	}
+}
+
+// assignee is the agent that a task.assigned gives its task to.
+func assignee(r *wire.Record) string {
+	name, _ := wire.TextOf(r.Payload, "agent")
+	return name
 }

@@ -226,7 +226,7 @@ func (w *world) hearRecord(r *wire.Record) {
 		}
 	case wire.EventTaskAssigned:
 		w.must(k.way != dispatched || w.state.graph.Open(k.node) == 0, "%s depends on what is not done", k.view.ID)
-		a := w.state.agents[agentOf(r.To)]
+		a := w.state.agents[assignee(r)]
 		w.must(k.way != dispatched || len(a.holds) <= a.Capacity, "%s has too many tasks", a.ID)
 		w.must(k.way != dispatched || k.view.SubmittedBy != a.actor || r.From == a.actor, "%s has its own task, and did not take it", a.ID)
 	case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:

@@ -159,7 +159,7 @@ func (p *postman) visit(r *round) {
 		p.await(r)
 		return
 	}
-	page := handlers.MailPage{Actor: r.actor, After: r.after, Limit: int64(min(pageMessages, room.Messages))}
+	page := handlers.MailPage{Actor: r.actor, After: r.after, Limit: int64(min(pageMessages, room.Messages)), Told: true}
 	messages, seen, _, err := handlers.ReadMail(p.dispatcher, page, int(min(pageBytes, room.Bytes)))
 	if err != nil {
 		p.dispatcher.log.Error("mail cannot be read; it is tried again", "actor", r.actor, "error", err)

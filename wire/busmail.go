@@ -17,9 +17,10 @@ type Alert struct {
 
 // The alerts.
 const (
-	AlertStale   = "agent.stale"    // its heartbeat stays away
-	AlertCrashed = "agent.crashed"  // it has ended badly
-	AlertDead    = "message.failed" // it could not deal with a message
+	AlertStale   = "agent.stale"      // its heartbeat stays away
+	AlertCrashed = "agent.crashed"    // it has ended badly
+	AlertHelp    = "task.needs_human" // an agent needs a person for a task
+	AlertDead    = "message.failed"   // it could not deal with a message
 )
 
 // Spawned is the payload of agent.spawned, and of agent.terminated where the agent

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,11 +22,36 @@ type Mail struct {
 // MailOf is the mail that a record keeps.
 func MailOf(r *Record) Mail {
 	m := Mail{Seq: r.Seq, From: r.From, To: r.To, Topic: r.Topic, Payload: r.Payload, CreatedAt: Timestamp(r.At)}
+	switch r.Kind {
+	case EventTaskAssigned, EventTaskDone, EventTaskFailed, EventTaskHelp:
+		m.From, m.Payload = mailOfTask(r)
+	}
 	if r.ReplyTo != 0 {
 		number := r.ReplyTo // mail may outlive the record, which others fill again
 		m.ReplyTo = &number
 	}
 	return m
+}
+
+// mailOfTask returns the sender and the payload of the record of a task as mail: what the
+// record says, after the id of the task as ticket_id. GO gives tasks out, and agents end
+// them.
+func mailOfTask(r *Record) (from string, payload Raw) {
+	from = ActorGlobal
+	if actor, ok := TextOf(r.Payload, "actor"); ok {
+		from = actor
+	}
+	task, _ := TextOf(r.Payload, "task")
+	payload = appendText(append(payload, `{"ticket_id":`...), task)
+	if r.Kind == EventTaskHelp {
+		payload = append(payload, `,"alert":"`+AlertHelp+`"`...)
+	}
+	if rest := bytes.TrimPrefix(r.Payload, []byte("{")); len(rest) > 1 {
+		payload = append(append(payload, ','), rest...)
+	} else {
+		payload = append(payload, '}')
+	}
+	return from, payload
 }
 
 // The topics that everybody knows.
