@@ -74,7 +74,8 @@ func (t *turn) checkOn(k *task) {
 func (t *turn) repeatResponse(k *task) {
 	l := Letter{To: t.from}
 	if d := k.delegation(); d != nil && d.said == k.view.State.Response() {
-		l.Kept = d.latest
+		m := k.metadata()
+		l.Kept, l.Metadata = d.latest, &m
 	} else {
 		l.Line = t.answerOf(k, nil).Document
 	}
@@ -107,7 +108,7 @@ func updateTaskRequest(t *turn, r *wire.UpdateTaskRequest) (*wire.TaskAnswer, *w
 	if k.view.State == wire.TaskNeedsHuman {
 		t.start(k, nil)
 	}
-	t.act(k, &taskActed{Act: wire.ActUpdate, Input: r.Input, Request: t.mark()})
+	t.act(k, &taskActed{Act: wire.ActUpdate, Input: r.Input, Payload: r.Payload, Request: t.mark()})
 	if t.request.Form == wire.FormAct {
 		return nil, nil
 	}

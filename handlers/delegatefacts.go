@@ -140,6 +140,7 @@ type taskActed struct {
 	Agent   string   `json:"agent"`
 	Act     string   `json:"act"` // wire.Act…
 	Input   wire.Raw `json:"input,omitzero"`
+	Payload wire.Raw `json:"payload,omitzero"` // of an update that brings more than an input
 	Reason  string   `json:"reason,omitzero"`
 	Until   string   `json:"until,omitzero"` // of a question how it stands: then its source is told what is known
 	Request *mark    `json:"request,omitzero"`
@@ -158,7 +159,7 @@ func (f *taskActed) apply(s *State, r *wire.Record) {
 
 // line is what the agent is told.
 func (f *taskActed) line() wire.Raw {
-	return oneLine(wire.AppendTaskAct(nil, &wire.TaskAct{ID: f.ID, Type: f.Act, Input: f.Input, Reason: f.Reason}))
+	return oneLine(wire.AppendTaskAct(nil, &wire.TaskAct{ID: f.ID, Type: f.Act, Input: f.Input, Payload: f.Payload, Reason: f.Reason}))
 }
 
 // oneLine is a line without its end.

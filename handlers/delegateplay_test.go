@@ -36,6 +36,9 @@ func (p *player) act(rest string) {
 	a := wire.TaskAct{ID: words[1], Type: "task." + words[2]}
 	if len(words) == 4 {
 		a.Input, a.Reason = wire.Raw(words[3]), words[3]
+		if a.Type == wire.ActUpdate && strings.HasPrefix(words[3], `{"input":`) {
+			a.Payload = wire.Raw(words[3])
+		}
 	}
 	p.print(words[0], string(wire.AppendTaskAct(nil, &a)))
 }
@@ -171,6 +174,9 @@ func (p *player) heardLine(l *Letter) string {
 		line, err = LineOf(p.records[l.Kept-1])
 		require.NoError(p.t, err)
 		kept = fmt.Sprintf("kept %d ", l.Kept)
+		if l.Metadata != nil {
+			line = l.Metadata.FillIn(line)
+		}
 	}
 	if strings.Contains(string(line), `"message_type"`) {
 		l.Line = line

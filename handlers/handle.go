@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"orchestrator/wire"
@@ -37,9 +38,16 @@ func Prepare(r *wire.Request, depth int) *wire.Error {
 	return PrepareIn(&wire.Payloads{Depth: depth}, r)
 }
 
+// programOperations are the operations of the program itself, which only its operators
+// have.
+var programOperations = []string{"status", "start-agent", "stop-agent", "restart-agent", "reload", "down"}
+
 // PrepareIn is Prepare for those who read many.
 func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 	body, err := p.Request(r.Operation, r.Payload)
+	if err != nil && err.Code == wire.CodeUnknownType && slices.Contains(programOperations, r.Operation) {
+		return &wire.Error{Code: wire.CodeDenied, Message: r.Operation + " is for operators"}
+	}
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,17 @@ func (t *turn) relieve(k *task, by string) {
 	}
 }
 
+// tellSubmitter tells the agent that submitted a task that the orchestrator has cancelled
+// it. The agent that has the task is told by recall, a delegator by a response, and an
+// architect by its session.
+func (t *turn) tellSubmitter(k *task, reason string) {
+	a := t.agents[agentOf(k.view.SubmittedBy)]
+	if a == nil || a.remote != nil || a.run == "" || a.ID == k.view.AssignedTo || a.ID == t.hushed || k.delegation() != nil || k.work() != nil || t.lost {
+		return
+	}
+	t.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
+}
+
 // recall tells an agent that it need not work on a task any more. It is told once: one
 // that does not hear it works on, and what it says of the task then is passed over.
 func (t *turn) recall(k *task, holder, run, reason string) {
@@ -82,6 +93,7 @@ func (t *turn) abandon(ended *task) {
 				continue
 			}
 			t.cancel(k, wire.DependencyFailed, nil)
+			t.tellSubmitter(k, wire.DependencyFailed)
 			queue = append(queue, k)
 		}
 	}

@@ -173,6 +173,9 @@ func (d *dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 			return line, err
 		}
 	}
+	if l.Metadata != nil {
+		line = l.Metadata.FillIn(line)
+	}
 	if wire.HasArtifactRefs(line) {
 		line = d.artifacts.attach(line)
 	}

@@ -181,6 +181,9 @@ func (c *channel) refuse(request bool, form wire.Form, id []byte, kind string, e
 	if request {
 		c.answer(form, id, err, now)
 	}
+	if form == wire.FormMail && len(id) > 0 {
+		kind += " with the idempotency_key " + string(id)
+	}
 	c.dispatcher.refused(now, c.actor, kind, id, err)
 	c.refusals.add("refused " + kind + ": " + err.Message)
 }
@@ -261,7 +264,7 @@ func (c *channel) note() {
 		c.dispatcher.audit.note(in.At, c.actor, what.String(), id, err)
 		switch {
 		case what.class != classTask:
-			c.refusals.add("ignored " + what.String() + ": " + err.Message)
+			c.refusals.add("ignored " + what.String() + ": " + err.Message + saidIn(r))
 		case err.Details["reason"] == "wrong_state":
 			c.refusals.add("ignored task " + what.name + ": " + err.Message)
 		default:
@@ -269,6 +272,19 @@ func (c *channel) note() {
 			c.refusals.add("refused " + what.String() + ": " + err.Message)
 		}
 	}
+}
+
+// saidIn returns the text of an error that an agent reports, for the log.
+func saidIn(r *wire.Report) string {
+	e, ok := r.Body.(*wire.Trouble)
+	if !ok {
+		return ""
+	}
+	const most = 500
+	if text := []rune(e.Error); len(text) > most {
+		return "; it says: " + string(text[:most]) + "..."
+	}
+	return "; it says: " + e.Error
 }
 
 // say tells people what came together since the last time, at most once a

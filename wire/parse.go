@@ -110,13 +110,16 @@ func asLog(why, nearly string) Message {
 	return Log{Why: why, Nearly: nearly}
 }
 
-// ambiguous judges a line in which a key stands twice. It is log, but for a
-// message of a session or of delegated work that can be nobody else's: whoever says
-// one is told what is wrong with it.
+// ambiguous judges a line in which a key stands twice. A request, and a message of a
+// session or of delegated work that can be nobody else's, are refused, so that none of
+// them is without an answer. Any other line is log.
 func (r *Reader) ambiguous(line []byte) Message {
 	k := &r.known
 	why := "the key " + k.twice + " stands twice"
+	id := correlatable(k.id) // the last, as most readers of JSON take it
 	switch kind, _ := text(k.kind); {
+	case strings.HasPrefix(kind, "request:") && id != nil:
+		return &Refused{ID: id, Type: kind, Request: true, Err: invalid("/"+k.twice, why)}
 	case isOwn(kind) || k.calls():
 	case k.session():
 		return r.spoiled(line, why)

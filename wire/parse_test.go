@@ -129,12 +129,16 @@ func TestDialects(t *testing.T) {
 }
 
 func TestKeysThatStandTwice(t *testing.T) {
-	for _, line := range []string{
-		`{"type":"request:query-agents","type":"request:submit-task","id":"1"}`,
-		`{"id":"1","type":"request:query-agents","id":"2"}`,
-		`{"id":"1","type":"request:query-agents","\u0069d":"2"}`,
+	for line, want := range map[string]string{ // the last id is answered
+		`{"type":"request:query-agents","type":"request:submit-task","id":"1"}`:                                       `refused invalid "1"`,
+		`{"id":"1","type":"request:query-agents","id":"2"}`:                                                           `refused invalid "2"`,
+		`{"id":"1","type":"request:query-agents","\u0069d":"2"}`:                                                      `refused invalid "2"`,
+		`{"id":"1","type":"request:query-agents","timestamp":"2026-01-01","timestamp":"2026-01-01"}`:                  `refused invalid "1"`,
+		`{"id":"1","level":"info","id":"2"}`:                                                                          "log",
+		`{"type":"event:progress","id":"1","timestamp":"2026-01-01","timestamp":"2026-01-01","payload":{"taskId":1}}`: "log",
+		`{"type":"request:query-agents","type":"request:query-agents"}`:                                               "log",
 	} {
-		require.Contains(t, reader().Parse([]byte(line)).(Log).Why, "stands twice", line)
+		require.Equal(t, want, read(line), line)
 	}
 	require.Equal(t, "request query-agents", read(`{"type":"request:query-agents","id":"1","timestamp":"2026-01-01","x":1,"x":2}`))
 }

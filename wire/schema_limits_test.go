@@ -18,7 +18,7 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 		{"request:list-questions", `{"type":"request:list-questions","id":"1","timestamp":"20260431T000000Z"}`, `"20260431T000000Z" is not an ISO 8601 time`},
 		// A key that stands twice is gone before a validator sees the document.
 		{"request:get-task", `{"type":"request:get-task","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","taskId":"b"}}`, "taskId stands twice"},
-		{"request:get-task", `{"type":"request:get-task","id":"1","id":"2","timestamp":"2026-01-01","payload":{"taskId":"a"}}`, "it is something else"},
+		{"request:get-task", `{"type":"request:get-task","id":"1","id":"2","timestamp":"2026-01-01","payload":{"taskId":"a"}}`, "the key id stands twice"},
 		{"request:add-dependency", `{"type":"request:add-dependency","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","dependsOnTaskId":"b","dependencyType":"input","contractKey":"k","contractKey":"l"}}`, "contractKey stands twice"},
 		// Characters that cannot be seen are many, and lengths are counted in bytes.
 		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:\u00ad"}}`, "actor must have something that can be read behind each colon: \"HO:\\u00ad\""},

@@ -10,6 +10,9 @@ type TaskAct struct {
 	Input  Raw    // what an update brings: any value, digit for digit
 	Reason string // why it is cancelled; "" when nobody says
 
+	// Payload is the whole payload of an update that has other members beside the input.
+	Payload Raw
+
 	Document Raw // all of it, on one line, digit for digit
 }
 
@@ -43,6 +46,9 @@ func readTaskAct(document Raw, members []member) (*TaskAct, *Error) {
 		switch a.Type {
 		case ActUpdate:
 			a.Input = in.anything("input")
+			if len(in.members) > 1 {
+				a.Payload = append(Raw(nil), once(members, "payload")...)
+			}
 		case ActCancel:
 			a.Reason = in.text("reason", optional)
 		}
@@ -69,7 +75,11 @@ func (p *part) anything(key string) Raw {
 func AppendTaskAct(b []byte, a *TaskAct) []byte {
 	b = appendText(append(b, `{"id":`...), a.ID)
 	b = appendMember(b, "type", a.Type)
-	b = append(appendKey(b, "payload"), '{')
+	b = appendKey(b, "payload")
+	if a.Payload != nil {
+		return append(append(b, a.Payload...), '}', '\n')
+	}
+	b = append(b, '{')
 	switch {
 	case a.Type == ActUpdate && a.Input == nil:
 		b = append(b, `"input":null`...)

@@ -41,6 +41,8 @@ func readGetTaskResponse(o *Object) *GetTaskResponse {
 type UpdateTaskRequest struct {
 	TaskID string `json:"taskId"`
 	Input  Raw    `json:"input"` // what the task needs to go on: any value, digit for digit
+
+	Payload Raw `json:"-"` // all that a line says, if it says more
 }
 
 // readUpdateTaskRequest reads an UpdateTaskRequest. The input may be null, but must

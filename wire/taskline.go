@@ -50,7 +50,7 @@ func (r *Reader) taskAct(line []byte, kind string) Message {
 	case ActStatus:
 		asked.Operation, asked.Body = operationGetTask, &GetTaskResponse{TaskID: id, Check: true}
 	case ActUpdate:
-		asked.Operation, asked.Body = operationUpdateTask, &UpdateTaskRequest{TaskID: id, Input: act.Input}
+		asked.Operation, asked.Body = operationUpdateTask, &UpdateTaskRequest{TaskID: id, Input: act.Input, Payload: act.Payload}
 	case ActCancel:
 		asked.Operation, asked.Body = operationCancelTask, &CancelTask{TaskID: id, Reason: act.Reason}
 	}

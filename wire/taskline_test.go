@@ -210,7 +210,6 @@ func TestSpoiledTaskMessages(t *testing.T) {
 		`{"id":7,"type":"weigh_tea","payload":{"x":"\ud800"}}`:                        nil,
 		`{"type":"weigh_tea","payload":{"x":"\ud800"}}`:                               nil,
 		`{"id":"tea-7","type":"notify:x","payload":{},"payload":{}}`:                  nil,
-		`{"id":"tea-7","type":"request:x","payload":{},"payload":{}}`:                 nil,
 		ask + `"jsonrpc":"2.0","payload":{},"payload":{}}`:                            nil,
 		ask + `"message_type":"x","payload":{},"payload":{}}`:                         nil,
 		ask + `"from_actor":"GO","payload":{},"payload":{}}`:                          nil,

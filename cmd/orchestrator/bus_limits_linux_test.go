@@ -28,13 +28,14 @@ func TestBusLargePages(t *testing.T) {
 	pages := 0
 	for after, more := int64(0), true; more; pages++ {
 		var page []letter
-		page, more = one.pollsMore(fmt.Sprint("&cursor=", after))
+		page, more = one.pollsMore(fmt.Sprint("&limit=10000&cursor=", after))
 		require.NotEmpty(t, page)
 		require.LessOrEqual(t, len(page), 4)
 		found = append(found, page...)
 		after = page[len(page)-1].Seq
 	}
 	require.Equal(t, 3, pages)
+	require.Equal(t, sent, one.polls("&cursor=0"), "without a limit the list is complete")
 	require.Equal(t, sent, found)
 	require.Equal(t, sent, actors[0].hears(many))
 	b.stop()

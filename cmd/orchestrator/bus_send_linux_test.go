@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -197,4 +198,26 @@ func TestBusHalfCharacters(t *testing.T) {
 	}
 	require.Equal(t, before+1, far.send("GO", direct, `{}`).Seq)
 	b.stop()
+}
+
+// A message is sent again while no orchestrator answers, with the same key. --no-retry
+// makes one attempt.
+func TestBusSendTriesAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+listening("one"))
+	_, said, code := s.call("bus", "send", "--to", "PO:shop", "--topic", direct, "--no-retry")
+	require.Equal(t, exitNotRunning, code, said)
+	require.NotContains(t, said, "trying again")
+	_, said, code = s.call("bus", "ack", "1", "--no-retry")
+	require.Equal(t, exitNotRunning, code, said)
+
+	sent, cried := &transcript{}, &transcript{}
+	cmd := exec.Command(s.program, "bus", "send", "--to", "PO:shop", "--topic", direct, "--state-dir", s.state())
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.environ(), sent, cried
+	require.NoError(t, cmd.Start())
+	waitForThat(t, "first attempt", func() bool { return strings.Contains(cried.all(), "trying again in 2s") })
+	s.up("--json")
+	require.NoError(t, cmd.Wait())
+	require.Contains(t, sent.all(), "Sent ")
+	s.stop()
 }

@@ -116,6 +116,8 @@ func TestBusOverStdio(t *testing.T) {
 	sent := readSent(t, string(m.Payload))
 	require.Equal(t, payload, string(sent.Payload))
 	require.EqualValues(t, 3, *sent.ReplyTo)
+	require.Equal(t, []string{"it answers 3, which is not a message"}, sent.Warnings)
+	sent.Warnings = nil
 	told := two.hears(1)
 	require.Equal(t, []letter{sent}, told)
 	notice := two.notices("message")[0]

@@ -80,7 +80,7 @@ func TestHubPipeline(t *testing.T) {
 	require.Empty(t, actors[1].notices("task-assigned"), "it is told when it can begin")
 	refusal := user.misses(http.StatusConflict, "conflict", "POST /servers/tasks/"+wait+"/start", "")
 	require.Equal(t, "blocked", refusal.Error.Details["reason"])
-	require.Equal(t, []any{draw}, refusal.Error.Details["waitsFor"])
+	require.Equal(t, []any{draw}, refusal.Error.Details["waits_for"])
 	require.True(t, refusal.Error.Recoverable)
 	require.Equal(t, "assigned", user.task(wait).Status)
 

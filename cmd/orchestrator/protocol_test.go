@@ -148,9 +148,18 @@ func messagesPart(t *testing.T, prefix string) string {
 			continue
 		}
 		s := schemaNamed(t, name)
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n%s%s", name, s.meaning(), fieldTable, s.at("properties", "payload").fields(t, ""))
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n%s%s", name, s.meaning(), fieldTable, s.at("properties", "payload").followed(t).fields(t, ""))
 	}
 	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// followed is the schema that a schema refers to, or itself.
+func (s schema) followed(t *testing.T) schema {
+	t.Helper()
+	if name := s.word("$ref"); name != "" {
+		return schemaNamed(t, strings.TrimPrefix(name, "urn:orchestrator:"))
+	}
+	return s
 }
 
 // schema is a JSON Schema, or a part of one, with its members in order.
