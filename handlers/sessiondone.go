@@ -229,17 +229,17 @@ func (t *turn) tellEnd(k *task, outcome, why string) {
 	if w == nil || t.bySession || w.of.closed {
 		return
 	}
-	t.sayCompletion(w, outcome, why)
+	t.sayCompletion(w, outcome, why, nil)
 }
 
 // sayCompletion says a completion for a developer who says none.
-func (t *turn) sayCompletion(w *work, outcome, why string) {
+func (t *turn) sayCompletion(w *work, outcome, why string, e *wire.TaskExecutionError) {
 	from, to := w.of.member(w.developer), w.lead()
 	if from == nil || to == nil {
 		return // nobody is left to say it, or to hear it
 	}
 	t.sayFor(w, from, to, func(h wire.SessionHead) *wire.SessionMessage {
-		return h.Completion(w.task.view.ID, outcome, brief(why))
+		return h.Completion(w.task.view.ID, outcome, brief(why), e)
 	})
 }
 
@@ -251,7 +251,14 @@ func (t *turn) sayFor(w *work, from, to *member, spell func(wire.SessionHead) *w
 
 // head is what stands around a message that the orchestrator says for a member.
 func (t *turn) head(s *session, from, to *member, chain string) wire.SessionHead {
+	var named string // where the two could not tell which session it is
+	for _, seat := range t.sessions.seats[from.AgentID] {
+		if other := seat.of; other != s && !other.closed && other.member(to.AgentID) != nil {
+			named = s.spec.ID
+		}
+	}
 	return wire.SessionHead{
+		SessionID: named,
 		MessageID: messageID(s.spec.ID, t.seq+1), At: t.at, SequenceNumber: s.last + 1,
 		From: wire.AgentIdentifier{AgentID: from.AgentID, AgentType: from.AgentType},
 		To:   wire.AgentIdentifier{AgentID: to.AgentID, AgentType: to.AgentType}, CorrelationID: chain,

@@ -12,6 +12,13 @@ func (t *turn) considerAck(x *saying) {
 		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
 			x.task, x.chain = w.task.view.ID, w.chain
 			x.after = func() { t.beginWork(w) }
+			if x.to.AgentID != w.architect {
+				x.notes = append(x.notes, fmt.Sprintf("/to_agent: it is for %s, which has assigned the task", w.architect))
+				x.after = func() {
+					t.beginWork(w)
+					t.tellArchitect(w, x.from.AgentID+" has acknowledged the task")
+				}
+			}
 			return
 		}
 	}

@@ -125,6 +125,11 @@ func (t *turn) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 		}
 	}
 	open := slices.DeleteFunc(slices.Clone(both), func(s *session) bool { return s.closed })
+	if len(open) > 1 {
+		if s := t.belongsTo(m, open); s != nil {
+			return s, nil
+		}
+	}
 	switch {
 	case len(open) == 1:
 		return open[0], nil
@@ -139,6 +144,35 @@ func (t *turn) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 		return one[0], nil
 	}
 	return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of any session", m.From.AgentID))
+}
+
+// belongsTo returns the one of some sessions that a message belongs to: by the task or the
+// review that its payload names, else by what it answers. It is nil if that is not one.
+func (t *turn) belongsTo(m *wire.SessionMessage, open []*session) *session {
+	payload := wire.MemberOf(m.Document, "payload")
+	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
+		id, _ := wire.TextOf(payload, key)
+		if k := t.tasks[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
+			return k.work().of
+		}
+		if i := slices.IndexFunc(open, func(s *session) bool { return s.spec.ID == id }); i >= 0 {
+			return open[i]
+		}
+	}
+	review, _ := wire.TextOf(payload, "review_id")
+	var found []*session
+	for _, s := range open {
+		answers := func(w *work) bool {
+			return w.message != "" && w.message == m.ReplyTo || w.chain != "" && w.chain == m.CorrelationID
+		}
+		if s.byReview[review] != nil || slices.ContainsFunc(s.open, answers) {
+			found = append(found, s)
+		}
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return nil
 }
 
 // refusing is the session in whose log a message belongs that is refused before it

@@ -38,6 +38,12 @@ func (t *turn) considerAbort(x *saying, a *wire.Abort) *wire.Error {
 	x.task, x.chain = w.task.view.ID, w.chain
 	x.after = func() {
 		t.hushed = x.to.AgentID // it hears of it by this message
+		if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != wire.PhaseCompleted {
+			t.sayFor(w, x.from, to, func(h wire.SessionHead) *wire.SessionMessage {
+				return h.Abort(wire.MemberOf(x.Document, "payload"), a)
+			})
+			t.hushed = w.developer
+		}
 		t.drop(w, "Aborted: "+a.Reason)
 		t.hushed = ""
 	}

@@ -108,7 +108,7 @@ func (t *turn) loseWork(w *work, e *wire.TaskExecutionError) {
 		return
 	}
 	t.troubled(w, e)
-	t.sayCompletion(w, wire.OutcomeFailed, e.ErrorMessage)
+	t.sayCompletion(w, wire.OutcomeFailed, e.ErrorMessage, e)
 	t.failWork(w, e.ErrorMessage)
 }
 
@@ -197,7 +197,9 @@ func (t *turn) timeOut(w *work) {
 	}
 	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
 	t.noteTrouble(w, e, w.tries+1, 2*w.limit)
-	t.tell(t.agents[w.developer], w.task, wire.NoticeUpdated, fmt.Sprintf("%s: it has %s more", e.ErrorMessage, w.limit))
+	more := fmt.Sprintf("%s: it has %s more", e.ErrorMessage, w.limit)
+	t.tell(t.agents[w.developer], w.task, wire.NoticeUpdated, more)
+	t.tellArchitect(w, more)
 }
 
 // progressOverdue says that nothing is heard of a task that takes its time.

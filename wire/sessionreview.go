@@ -151,6 +151,10 @@ func (p *part) reviewResult() *ReviewResult {
 	})
 	r.Summary = p.text("summary", needed)
 	p.each("required_changes", optional, func(in *part) { r.Changes = append(r.Changes, in.requiredChange(known)) })
+	must := func(c RequiredChange) bool { return c.Priority == FixMust }
+	if r.Verdict == VerdictApproved && slices.ContainsFunc(r.Changes, must) {
+		p.odd("required_changes", "has what must be fixed, and the work is approved")
+	}
 	p.texts("commendations", optional)
 	if r.Verdict == VerdictChangesRequested {
 		if len(r.Findings) == 0 {

@@ -14,11 +14,13 @@ type SessionHead struct {
 	From, To       AgentIdentifier // From is for whom it is said
 	CorrelationID  string          // "" when there is none
 	ReplyTo        string
+	SessionID      string // "" unless its sender and its receiver share several sessions
 }
 
 // Completion is the task_completion of a developer who will say none: what the task
 // came to (Outcome…), and why. Nothing is known of what was changed or checked.
-func (h SessionHead) Completion(task, outcome, why string) *SessionMessage {
+// An error says what went wrong with the work; it is an extension.
+func (h SessionHead) Completion(task, outcome, why string, e *TaskExecutionError) *SessionMessage {
 	c := &Completion{TaskID: task, Status: outcome, Deleted: []string{}, Summary: why, Blockers: []string{}}
 	p := appendText([]byte(`{"task_id":`), task)
 	p = appendMember(p, "status", outcome)
@@ -29,7 +31,17 @@ func (h SessionHead) Completion(task, outcome, why string) *SessionMessage {
 		c.Blockers = append(c.Blockers, why)
 		p = appendTexts(p, "blockers", c.Blockers)
 	}
+	if e != nil {
+		if text, err := Encode(e); err == nil {
+			p = appendRaw(p, "error", text)
+		}
+	}
 	return h.say(TypeTaskCompletion, append(p, '}'), c)
+}
+
+// Abort is an abort that is passed on to the developer of its task.
+func (h SessionHead) Abort(payload Raw, a *Abort) *SessionMessage {
+	return h.say(TypeAbort, payload, a)
 }
 
 // StatusResponse answers a status_query for an agent that does not run: with any
@@ -41,7 +53,7 @@ func (h SessionHead) StatusResponse(payload Raw) *SessionMessage {
 func (h SessionHead) say(kind string, payload Raw, body any) *SessionMessage {
 	m := &SessionMessage{
 		MessageID: h.MessageID, Timestamp: Timestamp(h.At), SequenceNumber: h.SequenceNumber, Sequenced: true, From: h.From, To: h.To,
-		MessageType: kind, CorrelationID: h.CorrelationID, ReplyTo: h.ReplyTo, Body: body,
+		MessageType: kind, CorrelationID: h.CorrelationID, ReplyTo: h.ReplyTo, SessionID: h.SessionID, Body: body,
 	}
 	m.Sum = m.sum(payload)
 	b := appendText([]byte(`{"message_id":`), m.MessageID)
@@ -52,7 +64,8 @@ func (h SessionHead) say(kind string, payload Raw, body any) *SessionMessage {
 	b = appendMember(b, "message_type", m.MessageType)
 	b = appendRaw(b, "payload", payload)
 	b = appendSome(b, "correlation_id", m.CorrelationID)
-	m.Document = append(appendSome(b, "reply_to", m.ReplyTo), '}')
+	b = appendSome(b, "reply_to", m.ReplyTo)
+	m.Document = append(appendSome(b, "session_id", m.SessionID), '}')
 	return m
 }
 

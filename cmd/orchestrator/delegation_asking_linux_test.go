@@ -88,7 +88,7 @@ func TestDelegationInput(t *testing.T) {
 	require.Equal(t, "How much?", q.Question)
 	const input = `{"n":12345678901234567890.50,"e":"\u00e9<&>","l":[null,{}]}`
 	boss.acts("t-1", wire.ActUpdate, `{"input":`+input+`,"other":1}`)
-	require.Equal(t, `{"id":"t-1","type":"task.update","payload":{"input":`+input+`}}`, cook.hear(2, "t-1", wire.ActUpdate).line)
+	require.Equal(t, `{"id":"t-1","type":"task.update","payload":{"input":`+input+`,"other":1}}`, cook.hear(2, "t-1", wire.ActUpdate).line)
 	require.Empty(t, h.questions(), "nobody is asked any more")
 	require.Equal(t, exitNotFound, h.fails("inbox", "answer", q.ID, "late"))
 

@@ -63,7 +63,7 @@ func TestWordsLongAndLast(t *testing.T) {
 var logLines = []string{
 	"hello", "{", "}", `{"level":"info","msg":"x"}`, `{"type":"info","message":"x"}`, "123", `"s"`, "[1]", "null", "true", "",
 	`[{"type":"request:get-task","id":"1"}]`, `{"TYPE":"request:query-agents","id":"1","timestamp":"` + noon + `"}`,
-	`{"type":7,"id":"1"}`, `{"type":"request:query-agents","type":"request:query-agents","id":"1","timestamp":"` + noon + `"}`,
+	`{"type":7,"id":"1"}`, `{"type":"event:log","type":"event:log","id":"1","timestamp":"` + noon + `"}`,
 	asking("1", "query-agents", "{}") + " " + asking("2", "query-agents", "{}"),
 	"text before " + asking("1", "query-agents", "{}"), strings.TrimSuffix(asking("1", "query-agents", "{}"), "}"),
 }
@@ -79,6 +79,10 @@ func TestWordsLog(t *testing.T) {
 	require.Equal(t, logLines, h.waitForLines(len(logLines), "a"))
 	a.quiet()
 	require.Len(t, a.all(), 1, "only what was asked is answered")
+	for id, twice := range map[string]string{"2": `"type":"request:query-agents"`, "3": `"timestamp":"` + noon + `"`, "4": `"payload":{}`} {
+		a.say(fmt.Sprintf(`{"type":"request:query-agents",%s,"id":%q,"timestamp":%q,"payload":{}}`, twice, id, noon) + "\n")
+		require.Equal(t, "INVALID_REQUEST", a.answer(id).Error.Code, twice)
+	}
 	h.stop()
 	require.Equal(t, logLines, h.logged("a", ".out"))
 }
