@@ -44,7 +44,7 @@ func TestSamples(t *testing.T) {
 			},
 			line: result, to: "arch",
 			notes: []string{
-				"/payload/findings/0/rationale: rationale is missing, which is forgiven",
+				"/payload/findings/0/rationale: findings[0].rationale is missing, which is forgiven",
 				"/payload/verification/custom: custom is missing, which is forgiven",
 			}, task: wire.TaskInReview,
 		},

@@ -48,20 +48,20 @@ func TestDependenciesAreRefused(t *testing.T) {
 	for _, test := range []struct{ doc, want string }{
 		{`"a"`, p + ": doc must be a list"},
 		{`{}`, p + ": doc must be a list"},
-		{`["a",7]`, p + "/1: doc: item 1 must be an id or an object"},
-		{`[null]`, p + "/0: doc: item 0 must be an id or an object"},
-		{`[["a"]]`, p + "/0: doc: item 0 must be an id or an object"},
-		{`[" "]`, p + "/0: doc: item 0 must not be empty"},
-		{`[{}]`, p + "/0/depends_on_task_id: depends_on_task_id is missing"},
-		{`["a",{"depends_on_task_id":""}]`, p + "/1/depends_on_task_id: depends_on_task_id must not be empty"},
-		{`[{"depends_on_task_id":7}]`, p + "/0/depends_on_task_id: depends_on_task_id must be a string"},
-		{`[{"depends_on_task_id":"a","depends_on_task_id":"b"}]`, p + "/0/depends_on_task_id: depends_on_task_id stands twice"},
-		{`[{"depends_on_task_id":"a","dependency_type":"soft"}]`, p + `/0/dependency_type: dependency_type must be one of blocks, input or related, not "soft"`},
-		{`[{"depends_on_task_id":"a","dependency_type":""}]`, p + `/0/dependency_type: dependency_type must be one of blocks, input or related, not ""`},
-		{`[{"depends_on_task_id":"a","dependency_type":"input"}]`, p + "/0/contract_key: contract_key is missing"},
-		{`[{"depends_on_task_id":"a","dependency_type":"input","contract_key":"\n"}]`, p + "/0/contract_key: contract_key must not be empty"},
-		{`[{"depends_on_task_id":"a","dependency_type":"input","contract_key":["x"]}]`, p + "/0/contract_key: contract_key must be a string"},
-		{`[{"depends_on_task_id":"a","contract_key":7}]`, p + "/0/contract_key: contract_key must be a string"},
+		{`["a",7]`, p + "/1: doc[1] must be an id or an object"},
+		{`[null]`, p + "/0: doc[0] must be an id or an object"},
+		{`[["a"]]`, p + "/0: doc[0] must be an id or an object"},
+		{`[" "]`, p + "/0: doc[0] must not be empty"},
+		{`[{}]`, p + "/0/depends_on_task_id: doc[0].depends_on_task_id is missing"},
+		{`["a",{"depends_on_task_id":""}]`, p + "/1/depends_on_task_id: doc[1].depends_on_task_id must not be empty"},
+		{`[{"depends_on_task_id":7}]`, p + "/0/depends_on_task_id: doc[0].depends_on_task_id must be a string"},
+		{`[{"depends_on_task_id":"a","depends_on_task_id":"b"}]`, p + "/0/depends_on_task_id: doc[0].depends_on_task_id stands twice"},
+		{`[{"depends_on_task_id":"a","dependency_type":"soft"}]`, p + `/0/dependency_type: doc[0].dependency_type must be one of blocks, input or related, not "soft"`},
+		{`[{"depends_on_task_id":"a","dependency_type":""}]`, p + `/0/dependency_type: doc[0].dependency_type must be one of blocks, input or related, not ""`},
+		{`[{"depends_on_task_id":"a","dependency_type":"input"}]`, p + "/0/contract_key: doc[0].contract_key is missing"},
+		{`[{"depends_on_task_id":"a","dependency_type":"input","contract_key":"\n"}]`, p + "/0/contract_key: doc[0].contract_key must not be empty"},
+		{`[{"depends_on_task_id":"a","dependency_type":"input","contract_key":["x"]}]`, p + "/0/contract_key: doc[0].contract_key must be a string"},
+		{`[{"depends_on_task_id":"a","contract_key":7}]`, p + "/0/contract_key: doc[0].contract_key must be a string"},
 	} {
 		o := slotOf(t, test.doc)
 		o.Dependencies("doc")
@@ -78,8 +78,8 @@ func TestDependencyIDs(t *testing.T) {
 	require.Equal(t, []Dependency{}, o.DependencyIDs("doc"))
 	for doc, want := range map[string]string{
 		`"a"`:                            "invalid /payload/doc: doc must be a list",
-		`["a",{"depends_on_task_id":1}]`: "invalid /payload/doc/1: doc: item 1 must be a string",
-		`[""]`:                           "invalid /payload/doc/0: doc: item 0 must not be empty",
+		`["a",{"depends_on_task_id":1}]`: "invalid /payload/doc/1: doc[1] must be a string",
+		`[""]`:                           "invalid /payload/doc/0: doc[0] must not be empty",
 	} {
 		o := slotOf(t, doc)
 		o.DependencyIDs("doc")

@@ -48,12 +48,34 @@ func openObject(text []byte, depth int, pointer string, room []member) (Object, 
 	return Object{pointer: pointer, members: members}, nil
 }
 
-// nameOf is the last part of a pointer, for messages.
+// nameOf is the last part of a pointer, for messages: options, or options[0].
 func nameOf(pointer string) string {
-	if at := strings.LastIndexByte(pointer, '/'); at >= 0 && pointer != "/" {
-		return pointer[at+1:]
+	at := strings.LastIndexByte(pointer, '/')
+	if at < 0 || pointer == "/" {
+		return "the request"
 	}
-	return "the request"
+	if isIndex(pointer[at+1:]) && at > 0 {
+		return nameOf(pointer[:at]) + "[" + pointer[at+1:] + "]"
+	}
+	return pointer[at+1:]
+}
+
+// isIndex reports whether a part of a pointer counts the items of a list.
+func isIndex(part string) bool {
+	for i := range len(part) {
+		if part[i] < '0' || part[i] > '9' {
+			return false
+		}
+	}
+	return part != ""
+}
+
+// named is a member for messages: its key, after the item of a list that it is in.
+func (o *Object) named(key string) string {
+	if at := strings.LastIndexByte(o.pointer, '/'); at >= 0 && isIndex(o.pointer[at+1:]) {
+		return nameOf(o.pointer) + "." + key
+	}
+	return key
 }
 
 // Err is the first thing that is wrong, or nil.
@@ -62,7 +84,7 @@ func (o *Object) Err() *Error { return o.err }
 // Refuse says that a member is wrong.
 func (o *Object) Refuse(key, message string) {
 	if o.err == nil {
-		o.err = invalid(o.below(key), key+" "+message)
+		o.err = invalid(o.below(key), o.named(key)+" "+message)
 	}
 }
 
@@ -259,7 +281,7 @@ func (o *Object) Objects(key string, read func(*Object)) {
 
 func (o *Object) refuseItem(key string, i int, message string) {
 	if o.err == nil {
-		o.err = invalid(o.belowItem(key, i), key+": item "+strconv.Itoa(i)+" "+message)
+		o.err = invalid(o.belowItem(key, i), key+"["+strconv.Itoa(i)+"] "+message)
 	}
 }
 

@@ -13,6 +13,15 @@ type Option struct {
 	Value string `json:"value"`
 }
 
+// Options returns options whose labels are their values.
+func Options(values ...string) []Option {
+	options := make([]Option, len(values))
+	for i, value := range values {
+		options[i] = Option{Label: value, Value: value}
+	}
+	return options
+}
+
 // readAskUser reads an AskUser.
 func readAskUser(o *Object) *AskUser {
 	return &AskUser{Question: o.NeedText("question"), Timeout: o.milliseconds("timeout", 1), Options: o.readOptions("options")}

@@ -43,10 +43,10 @@ func TestRequirementsAreRefused(t *testing.T) {
 		{`{"$schema":"orchestratia/task-spec/v1"}`, p + `/$schema: $schema must be orchestratia/requirements/v1, not "orchestratia/task-spec/v1"`},
 		{`{"repo":[]}`, p + "/repo: repo must be a string"},
 		{`{"languages":"rust"}`, p + "/languages: languages must be a list"},
-		{`{"languages":["rust",null]}`, p + "/languages/1: languages: item 1 must be a string"},
+		{`{"languages":["rust",null]}`, p + "/languages/1: languages[1] must be a string"},
 		{`{"tools":{}}`, p + "/tools: tools must be a list"},
-		{`{"environments":[1]}`, p + "/environments/0: environments: item 0 must be a string"},
-		{`{"tags":[" "]}`, p + "/tags/0: tags: item 0 must not be empty"},
+		{`{"environments":[1]}`, p + "/environments/0: environments[0] must be a string"},
+		{`{"tags":[" "]}`, p + "/tags/0: tags[0] must not be empty"},
 		{`{"prefer_server":7}`, p + "/prefer_server: prefer_server must be a string"},
 		{`{"repo":"a","repo":"b"}`, p + "/repo: repo stands twice"},
 	} {

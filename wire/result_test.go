@@ -124,8 +124,8 @@ func TestResultsThatBreakTheirForm(t *testing.T) {
 	for _, test := range []struct{ members, want string }{
 		{`"changes":[]`, p + "/changes: changes must be an object"},
 		{`"changes":{"files_modified":"a"}`, p + "/changes/files_modified: files_modified must be a list"},
-		{`"changes":{"files_created":["a",{"path":"b"}]}`, p + "/changes/files_created/1: files_created: item 1 must be a string"},
-		{`"changes":{"files_deleted":[" "]}`, p + "/changes/files_deleted/0: files_deleted: item 0 must not be empty"},
+		{`"changes":{"files_created":["a",{"path":"b"}]}`, p + "/changes/files_created/1: files_created[1] must be a string"},
+		{`"changes":{"files_deleted":[" "]}`, p + "/changes/files_deleted/0: files_deleted[0] must not be empty"},
 		{`"changes":{"lines_added":1.5}`, p + "/changes/lines_added: lines_added must be a whole number from 0 to 9007199254740991"},
 		{`"changes":{"lines_removed":-1}`, p + "/changes/lines_removed: lines_removed must be a whole number from 0 to 9007199254740991"},
 		{`"tests":7`, p + "/tests: tests must be an object"},

@@ -13,7 +13,7 @@ import (
 func TestWhatSchemasCannotSay(t *testing.T) {
 	compiled := validators(t)
 	for _, test := range []struct{ name, line, refused string }{
-		{"request:ask-user", `{"type":"request:ask-user","id":"1","timestamp":"2026-01-01","payload":{"question":"?","options":[{"value":"a"},{"label":"b","value":"a"}]}}`, "value stands twice"},
+		{"request:ask-user", `{"type":"request:ask-user","id":"1","timestamp":"2026-01-01","payload":{"question":"?","options":[{"value":"a"},{"label":"b","value":"a"}]}}`, "options[1].value stands twice"},
 		{"request:list-questions", `{"type":"request:list-questions","id":"1","timestamp":"2026-02-29"}`, `"2026-02-29" is not an ISO 8601 time`},
 		{"request:list-questions", `{"type":"request:list-questions","id":"1","timestamp":"20260431T000000Z"}`, `"20260431T000000Z" is not an ISO 8601 time`},
 		// A key that stands twice is gone before a validator sees the document.
@@ -24,8 +24,8 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:\u00ad"}}`, "actor must have something that can be read behind each colon: \"HO:\\u00ad\""},
 		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:` + strings.Repeat("é", 99) + `"}}`, "actor must not be longer than 200 bytes"},
 		// What two members have to do with each other.
-		{"request:create-session", `{"type":"request:create-session","id":"1","timestamp":"2026-01-01","payload":{"session_id":"s","members":[{"agent_id":"a","agent_type":"architect"},{"agent_id":"a","agent_type":"developer"}]}}`, "agent_id stands twice"},
-		{"request:create-session", `{"type":"request:create-session","id":"1","timestamp":"2026-01-01","payload":{"session_id":"s","members":[{"agent_id":"` + strings.Repeat("é", 101) + `","agent_type":"architect"}]}}`, "agent_id must not be longer than 200 bytes"},
+		{"request:create-session", `{"type":"request:create-session","id":"1","timestamp":"2026-01-01","payload":{"session_id":"s","members":[{"agent_id":"a","agent_type":"architect"},{"agent_id":"a","agent_type":"developer"}]}}`, "members[1].agent_id stands twice"},
+		{"request:create-session", `{"type":"request:create-session","id":"1","timestamp":"2026-01-01","payload":{"session_id":"s","members":[{"agent_id":"` + strings.Repeat("é", 101) + `","agent_type":"architect"}]}}`, "members[0].agent_id must not be longer than 200 bytes"},
 		// A reader has an end to its patience, and everybody may set another.
 		{"event:log", `{"type":"event:log","id":"1","payload":{"level":"info","message":"","context":{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}}}`, "it is something else"},
 	} {

@@ -252,7 +252,7 @@ func unsayable(why string) bool {
 	}
 	when, isTime := strings.CutSuffix(why, `" is not an ISO 8601 time`)
 	if !isTime {
-		return why == "value stands twice" || why == "agent_id stands twice"
+		return strings.HasSuffix(why, ".value stands twice") || strings.HasSuffix(why, ".agent_id stands twice")
 	}
 	digits := strings.ReplaceAll(strings.TrimPrefix(when, `"`), "-", "")
 	return len(digits) >= 8 && slices.Contains([]string{"0229", "0230", "0231", "0431", "0631", "0931", "1131"}, digits[4:8])

@@ -142,7 +142,7 @@ func TestWhatSessionsForgive(t *testing.T) {
 	require.Zero(t, m.Body.(*SessionAssignment).MaxIterations)
 	m = heard(t, shortResult, false)
 	require.Equal(t, []string{
-		"/payload/findings/0/rationale: rationale is missing, which is forgiven",
+		"/payload/findings/0/rationale: findings[0].rationale is missing, which is forgiven",
 		"/payload/verification/custom: custom is missing, which is forgiven",
 	}, m.Notes)
 	m = heard(t, strings.Replace(shortResult, `"sequence_number":19,`, ``, 1), false)
@@ -155,7 +155,7 @@ func TestWhatSessionsForgive(t *testing.T) {
 		},
 		shortResult: {
 			`/message_id: message_id must be a UUID of version 4, not "msg-19"`,
-			"/payload/findings/0/rationale: rationale is missing",
+			"/payload/findings/0/rationale: findings[0].rationale is missing",
 			"/payload/verification/custom: custom is missing",
 		},
 	} {
@@ -195,8 +195,8 @@ func TestIDsOfSessionMessages(t *testing.T) {
 func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 	for _, test := range []struct{ kind, from, to, want string }{
 		{"task_completion", `"tests_run":true`, `"tests_run":false`, "/payload/self_review/tests_passed: tests_passed is true, and tests_run is false: they cannot have passed"},
-		{"task_completion", `"change_type":"created"`, `"change_type":"deleted"`, `/payload/changes/files_created/0/change_type: change_type is "deleted", and it stands among files_created`},
-		{"task_completion", `"change_type":"modified"`, `"change_type":"created"`, `/payload/changes/files_modified/0/change_type: change_type is "created", and it stands among files_modified`},
+		{"task_completion", `"change_type":"created"`, `"change_type":"deleted"`, `/payload/changes/files_created/0/change_type: files_created[0].change_type is "deleted", and it stands among files_created`},
+		{"task_completion", `"change_type":"modified"`, `"change_type":"created"`, `/payload/changes/files_modified/0/change_type: files_modified[0].change_type is "created", and it stands among files_modified`},
 		{"task_completion", `"blockers":["The lid is not there yet"],`, ``, "/payload/blockers: blockers says nothing: it should say why the status is partial"},
 		{"task_completion", `"error_type":"resource_limit"`, `"error_type":"hunger"`, `/payload/error/error_type: error_type must be one of timeout, exception, scope_violation or resource_limit, not "hunger"; the error is passed over`},
 		{"task_completion", `"suggested_action":"manual"`, `"suggested_action":"sleep"`, `/payload/error/suggested_action: suggested_action must be one of retry, reassign, abort or manual, not "sleep"; the error is passed over`},
@@ -277,20 +277,20 @@ func TestSessionMessagesAreRefused(t *testing.T) {
 	for _, test := range []struct{ kind, from, to, want string }{
 		{"task_assignment", `"max_iterations":2`, `"max_iterations":0`, "/payload/max_iterations: max_iterations must be a whole number from 1 to 9007199254740991"},
 		{"task_assignment", `"max_iterations":2`, `"max_iterations":-3`, "/payload/max_iterations: max_iterations must be a whole number from 1 to 9007199254740991"},
-		{"task_assignment", `"scope":["kettle/**"]`, `"scope":["kettle/**"," "]`, "/payload/task/constraints/scope/1: scope: item 1 must not be empty"},
-		{"task_assignment", `"specs":[`, `"specs":[{"path":"a"},`, "/payload/task/context/specs/0/reason: reason is missing"},
+		{"task_assignment", `"scope":["kettle/**"]`, `"scope":["kettle/**"," "]`, "/payload/task/constraints/scope/1: scope[1] must not be empty"},
+		{"task_assignment", `"specs":[`, `"specs":[{"path":"a"},`, "/payload/task/context/specs/0/reason: specs[0].reason is missing"},
 		{"task_assignment", `when it is empty","task_id":`, `when it is empty","Task_ID":`, "/payload/task/task_id: task_id is missing"},
 		{"task_assignment", `when it is empty","task_id":"kettle-1"`, `when it is empty","task_id":"a\u0000"`, "/payload/task/task_id: task_id must not have control characters in it"},
-		{"task_assignment", `"dependency_type":"soft"`, `"dependency_type":"blocks"`, `/payload/dependencies/1/dependency_type: dependency_type must be one of hard or soft, not "blocks"`},
+		{"task_assignment", `"dependency_type":"soft"`, `"dependency_type":"blocks"`, `/payload/dependencies/1/dependency_type: dependencies[1].dependency_type must be one of hard or soft, not "blocks"`},
 		{"task_progress", `62.5`, `-1`, "/payload/progress_percent: progress_percent must be a number from 0 to 100"},
 		{"task_progress", `62.5`, `100.5`, "/payload/progress_percent: progress_percent must be a number from 0 to 100"},
 		{"task_progress", `62.5`, `"62"`, "/payload/progress_percent: progress_percent must be a number"},
 		{"review_request", `"must_pass_tests":true`, `"mustPassTests":true`, "/payload/criteria/must_pass_tests: must_pass_tests is missing"},
 		{"review_result", `"line_end":19`, `"line_end":16`, "/payload/findings/0/location/line_end: line_end must not be less than line_start, which is 17"},
 		{"review_result", `"line_end":19`, `"line_end":18.5`, "/payload/findings/0/location/line_end: line_end must be a whole number from 0 to 9007199254740991"},
-		{"review_result", `"finding_id":"k-2"`, `"finding_id":"k-1"`, "/payload/findings/1/finding_id: finding_id stands twice"},
-		{"review_result", `"severity":"major"`, `"severity":"Major"`, `/payload/findings/0/severity: severity must be one of critical, major, minor or suggestion, not "Major"`},
-		{"review_result", `"category":"logic"`, `"category":"test_coverage"`, `/payload/findings/0/category: category must be one of bug, security, performance, style, logic or test, not "test_coverage"`},
+		{"review_result", `"finding_id":"k-2"`, `"finding_id":"k-1"`, "/payload/findings/1/finding_id: findings[1].finding_id stands twice"},
+		{"review_result", `"severity":"major"`, `"severity":"Major"`, `/payload/findings/0/severity: findings[0].severity must be one of critical, major, minor or suggestion, not "Major"`},
+		{"review_result", `"category":"logic"`, `"category":"test_coverage"`, `/payload/findings/0/category: findings[0].category must be one of bug, security, performance, style, logic or test, not "test_coverage"`},
 		{"review_result", `"dry":{`, `"a/b~c":{"passed":"yes"},"dry":{`, "/payload/verification/custom/a~1b~0c/passed: passed must be true or false"},
 		{"review_result", `"dry":{`, `"dry":{"passed":true},"dry":{`, "/payload/verification/custom/dry: dry stands twice"},
 		{"review_result", `"dry":{`, `"wet":null,"dry":{`, "/payload/verification/custom/wet: wet must be an object"},

@@ -98,13 +98,13 @@ const (
 )
 
 // wrong says that a member is wrong.
-func (p *part) wrong(key, message string) { p.all.add(p.below(key), key+" "+message) }
+func (p *part) wrong(key, message string) { p.all.add(p.below(key), p.named(key)+" "+message) }
 
 // lapse says what is wrong with a member that is forgiven.
-func (p *part) lapse(key, message string) { p.all.lapse(p.below(key), key+" "+message) }
+func (p *part) lapse(key, message string) { p.all.lapse(p.below(key), p.named(key)+" "+message) }
 
 // odd says that a member is odd and taken as it is.
-func (p *part) odd(key, message string) { p.all.note(p.below(key), key+" "+message) }
+func (p *part) odd(key, message string) { p.all.note(p.below(key), p.named(key)+" "+message) }
 
 // has says whether there is a member to read, and refuses what is missing, stands
 // twice or is null.
@@ -285,7 +285,7 @@ func (p *part) items(key string, must need) [][]byte {
 }
 
 func (p *part) wrongItem(key string, i int, message string) {
-	p.all.add(p.belowItem(key, i), key+": item "+strconv.Itoa(i)+" "+message)
+	p.all.add(p.belowItem(key, i), key+"["+strconv.Itoa(i)+"] "+message)
 }
 
 // each calls read for every item of a list of objects.

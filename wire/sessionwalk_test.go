@@ -201,12 +201,12 @@ func TestEveryMemberOfSessionMessagesIsMissed(t *testing.T) {
 				continue
 			}
 			needs++
-			require.Equal(t, key+" is missing", requireOneProblem(t, without, true, pointer))
+			require.Equal(t, spokenOf(pointer)+" is missing", requireOneProblem(t, without, true, pointer))
 			if slices.Contains(forgivenPlaces, general(pointer)) {
-				require.Contains(t, heard(t, line, false).Notes, pointer+": "+key+" is missing, which is forgiven")
+				require.Contains(t, heard(t, line, false).Notes, pointer+": "+spokenOf(pointer)+" is missing, which is forgiven")
 				continue
 			}
-			require.Equal(t, key+" is missing", requireOneProblem(t, without, false, pointer))
+			require.Equal(t, spokenOf(pointer)+" is missing", requireOneProblem(t, without, false, pointer))
 		}
 		want := 0
 		for _, group := range []map[string]string{envelopeNeeds, payloadNeeds[kind]} {
@@ -310,7 +310,13 @@ func TestNothingInSessionMessagesStandsTwice(t *testing.T) {
 			line = strings.Replace(line, `"`+first+`":`+member, `"`+key+`":`+member+`,"`+key+`":`+member, 1)
 			_, err := ReadSessionMessage([]byte(line), 64)
 			require.NotNil(t, err, line)
-			require.Equal(t, []Problem{{pointer, key + " stands twice"}}, err.Details["errors"], line)
+			require.Equal(t, []Problem{{pointer, spokenOf(pointer) + " stands twice"}}, err.Details["errors"], line)
 		}
 	}
+}
+
+// spokenOf is how messages call the member that a pointer leads to.
+func spokenOf(pointer string) string {
+	at := strings.LastIndexByte(pointer, '/')
+	return (&Object{pointer: pointer[:at]}).named(pointer[at+1:])
 }

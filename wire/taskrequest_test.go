@@ -165,9 +165,9 @@ func TestTaskRequestsAreRefused(t *testing.T) {
 		{`"priority":"high"`, `"priority":""`, `/context/priority: priority must be one of low, normal, high or urgent, not ""`},
 		{`2026-11-20T09:15:00Z`, `soon`, `/context/timestamp: timestamp must be an ISO 8601 time, not "soon"`},
 		{`2026-11-20T09:15:00Z`, ``, `/context/timestamp: timestamp must be an ISO 8601 time, not ""`},
-		{`"delegationChain":["orchestrator",`, `"delegationChain":["",`, "/routing/delegationChain/0: delegationChain: item 0 must not be empty"},
-		{`"delegationChain":["orchestrator",`, `"delegationChain":[null,`, "/routing/delegationChain/0: delegationChain: item 0 must be a string"},
-		{`"delegationChain":["orchestrator",`, `"delegationChain":["a\n",`, "/routing/delegationChain/0: delegationChain: item 0 must not have control characters in it"},
+		{`"delegationChain":["orchestrator",`, `"delegationChain":["",`, "/routing/delegationChain/0: delegationChain[0] must not be empty"},
+		{`"delegationChain":["orchestrator",`, `"delegationChain":[null,`, "/routing/delegationChain/0: delegationChain[0] must be a string"},
+		{`"delegationChain":["orchestrator",`, `"delegationChain":["a\n",`, "/routing/delegationChain/0: delegationChain[0] must not have control characters in it"},
 		{`"source":"kitchen"`, `"source":"a","source":"b"`, "/routing/source: source stands twice"},
 		{`"context":{`, `"context":{},"context":{`, "/context: context stands twice"},
 	} {

@@ -63,9 +63,9 @@ func TestTaskResponsesThatSayLittle(t *testing.T) {
 		err := refusedResponse(encoded(t, with(fullResponse(t), pointer, gone)))
 		switch pointer {
 		case "/id", "/status", "/artifacts/0/name", "/artifacts/0/type", "/artifacts/0/content", "/artifacts/1/name", "/artifacts/1/type", "/artifacts/1/content", "/artifacts/2/name", "/artifacts/2/type":
-			require.Equal(t, []string{pointer + ": " + pointer[strings.LastIndexByte(pointer, '/')+1:] + " is missing"}, complaintsOf(err))
+			require.Equal(t, []string{pointer + ": " + spokenOf(pointer) + " is missing"}, complaintsOf(err))
 		case "/artifacts/2/ref":
-			require.Equal(t, []string{"/artifacts/2/content: content is missing"}, complaintsOf(err))
+			require.Equal(t, []string{"/artifacts/2/content: artifacts[2].content is missing"}, complaintsOf(err))
 		case "/artifacts/0", "/artifacts/1", "/artifacts/2": // items of a list
 		default:
 			require.Nil(t, err, pointer)
@@ -116,9 +116,9 @@ func TestTaskResponsesAreRefused(t *testing.T) {
 		{`"duration_ms":3250`, `"duration_ms":"3250"`, "/metadata/duration_ms: duration_ms must be a number"},
 		{`"retryCount":1`, `"retryCount":-1`, "/metadata/retryCount: retryCount must be a whole number from 0 to 9007199254740991"},
 		{`2026-11-20T09:15:01Z`, `09:15`, `/metadata/startedAt: startedAt must be an ISO 8601 time, not "09:15"`},
-		{`"content":"[7.5]"`, `"content":[7.5]`, "/artifacts/1/content: content must be a string"},
-		{`"content":"[7.5]"`, `"content":null`, "/artifacts/1/content: content must not be null"},
-		{`"name":"label.txt"`, `"name":" "`, "/artifacts/0/name: name must not be empty"},
+		{`"content":"[7.5]"`, `"content":[7.5]`, "/artifacts/1/content: artifacts[1].content must be a string"},
+		{`"content":"[7.5]"`, `"content":null`, "/artifacts/1/content: artifacts[1].content must not be null"},
+		{`"name":"label.txt"`, `"name":" "`, "/artifacts/0/name: artifacts[0].name must not be empty"},
 		{`"result":{"grams":7.50}`, `"error":{"recoverable":"no"}`, "/error/recoverable: recoverable must be true or false"},
 		{`"result":{"grams":7.50}`, `"error":"it broke"`, "/error: error must be an object"},
 		{`"result":{"grams":7.50}`, `"result":1,"result":2`, "/result: result stands twice"},
@@ -194,12 +194,12 @@ func TestQuestionsOfTasks(t *testing.T) {
 		{`"input":{"question":"Milk?","options":[{"label":"Yes, please","value":"yes"},{"value":"no"}]}`, "Milk?", yesNo, ""},
 		{`"message":"Milk?","input":{"options":["yes","no"]}`, "Milk?", []Option{{"yes", "yes"}, {"no", "no"}}, ""},
 		{`"message":"Milk?","input":{"options":["yes","no","no"]}`, "Milk?", nil, "/input: input has options that are passed over: options has a text that stands twice"},
-		{`"message":"Milk?","input":{"options":[{"value":"no"},{"label":"No","value":"no"}]}`, "Milk?", nil, "/input: input has options that are passed over: value stands twice"},
+		{`"message":"Milk?","input":{"options":[{"value":"no"},{"label":"No","value":"no"}]}`, "Milk?", nil, "/input: input has options that are passed over: options[1].value stands twice"},
 		{`"message":"Milk?","input":{"options":[]}`, "Milk?", nil, ""},
 		{`"message":"Milk?","input":{"options":null}`, "Milk?", nil, ""},
 		{`"message":"Milk?","input":{"options":"yes or no"}`, "Milk?", nil, "/input: input has options that are passed over: options must be a list"},
-		{`"message":"Milk?","input":{"options":["yes",7]}`, "Milk?", nil, "/input: input has options that are passed over: options: item 1 must be a string"},
-		{`"message":"Milk?","input":{"options":[{"label":"yes"}]}`, "Milk?", nil, "/input: input has options that are passed over: value is missing"},
+		{`"message":"Milk?","input":{"options":["yes",7]}`, "Milk?", nil, "/input: input has options that are passed over: options[1] must be a string"},
+		{`"message":"Milk?","input":{"options":[{"label":"yes"}]}`, "Milk?", nil, "/input: input has options that are passed over: options[0].value is missing"},
 		{`"message":"Milk?","input":"yes or no"`, "Milk?", nil, "/input: input is passed over: it is no object with a question"},
 		{`"message":"Milk?","message":"Sugar?"`, unasked, nil, missing},
 		{`"error":{}`, unasked, nil, "/error/code: code is missing: it is taken for INTERNAL_ERROR\n/error/message: message is missing: it should say what went wrong\n" + missing},

@@ -120,6 +120,7 @@ func borrowedWord(path string, after []string) (string, bool) {
 
 // borrowedFlags are flags of other tools, by what they are called here.
 var borrowedFlags = map[string]string{
+	"depends-on": "needs", "depends_on": "needs", "after": "needs", "dependency": "needs",
 	"f": "config", "file": "config",
 	"o": "json", "output": "json", "format": "json",
 	"D": "detach", "daemon": "detach", "background": "detach",

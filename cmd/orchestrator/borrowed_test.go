@@ -31,7 +31,7 @@ func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
 	root := (&app{}).rootCommand()
 	for word, flag := range borrowedFlags {
 		found := false
-		for _, name := range append(verbNames(root), "bus poll") {
+		for _, name := range append(verbNames(root), "bus poll", "task add") {
 			verb, _, err := root.Find(strings.Fields(name))
 			require.NoError(t, err)
 			found = found || verb.Flag(flag) != nil

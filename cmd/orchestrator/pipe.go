@@ -54,7 +54,7 @@ In a terminal you may leave out "id" and "timestamp".`,
 	set := verb.Flags()
 	set.StringVar(&f.as, "as", "", "the `NAME` of the agent")
 	set.Var(&f.role, "role", "the role of a new agent: worker, planner or reviewer")
-	set.StringSliceVar(&f.capabilities, "capability", nil, "what a new agent is able to do: `NAME,…`, may be repeated")
+	set.StringSliceVar(&f.capabilities, "capability", nil, "what a new agent is able to do: `NAMES`, with commas between them; may be repeated")
 	set.BoolVar(&f.echo, "echo", false, "show on stderr, after \"> \", each line as it is sent")
 	_ = verb.RegisterFlagCompletionFunc("as", a.completeAgents)
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.complete)

@@ -70,7 +70,7 @@ func (f *addFlags) addTo(a *app, verb *cobra.Command) {
 	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
 	f.needs.addTo(a, verb)
 	set.Var(&f.role, "role", "the role of the agent: worker, planner, reviewer, or none for any")
-	set.StringSliceVar(&f.capabilities, "capability", nil, "what the agent must be able to do: `NAME,…`, may be repeated")
+	set.StringSliceVar(&f.capabilities, "capability", nil, "what the agent must be able to do: `NAMES`, with commas between them; may be repeated")
 	f.wants.addTo(a, verb)
 	set.StringVar(&f.assign, "assign", "", "give it to `AGENT`")
 	set.BoolVar(&f.plan, "require-plan", false, "that agent says first how it will go about it")

@@ -46,8 +46,8 @@ would wait for each other are refused (exit 6).`,
 		},
 	}
 	set := verb.Flags()
-	set.StringSliceVar(&f.add, "add", nil, "let it depend on another task: `ID[:CONTRACT],…`, may be repeated")
-	set.StringSliceVar(&f.remove, "rm", nil, "take a dependency away: `DEP|ID,…`, may be repeated")
+	set.StringSliceVar(&f.add, "add", nil, "let it depend on another task: `ID[:CONTRACT]`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.remove, "rm", nil, "take a dependency away: `IDS`, with commas between them; may be repeated")
 	set.BoolVar(&f.related, "related", false, "what is added is only worth knowing")
 	_ = verb.RegisterFlagCompletionFunc("add", a.completeTasks(true))
 	_ = verb.RegisterFlagCompletionFunc("rm", a.completeTasks(true))

@@ -20,9 +20,9 @@ type needFlags struct {
 
 func (f *needFlags) addTo(a *app, verb *cobra.Command) {
 	set := verb.Flags()
-	set.StringSliceVar(&f.needs, "needs", nil, "tasks that must be done first: `ID,…`, may be repeated")
-	set.StringSliceVar(&f.inputs, "input", nil, "the same, and what they deliver is wanted: `ID:CONTRACT,…`, may be repeated")
-	set.StringSliceVar(&f.related, "related", nil, "tasks that are worth knowing: `ID,…`, may be repeated")
+	set.StringSliceVar(&f.needs, "needs", nil, "tasks that must be done first: `IDS`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.inputs, "input", nil, "the same, and what they deliver is wanted: `ID:CONTRACT`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.related, "related", nil, "tasks that are worth knowing: `IDS`, with commas between them; may be repeated")
 	for _, name := range []string{"needs", "input", "related"} {
 		_ = verb.RegisterFlagCompletionFunc(name, a.completeTasks(true))
 	}

@@ -120,7 +120,7 @@ func (c *taskCauses) nextOfPending(id string) []string {
 		next = []string{"It goes to " + goesTo(fitting, "is idle") + "."}
 	}
 	if len(up) == 0 {
-		next = append(next, "No such agent runs. Why: orchestrator why "+fitting[0])
+		return []string{"It goes to " + goesTo(fitting, "runs") + ". Start it: orchestrator agent start " + fitting[0], "Why it does not run: orchestrator why " + fitting[0]}
 	}
 	return next
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Union, cast
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union, cast
 
 from ._documents import (
     Acked, Agent, AutoAssigned, Beat, Dependency, Link, Mail, MailList, Match, Note, Option, Plan, Result, Server,
@@ -189,9 +189,14 @@ class Verbs:
     # People and agents.
 
     def ask_user(
-        self, question: str, options: Optional[List[Option]] = None, *, timeout: Optional[int] = None
+        self, question: str, options: Optional[Sequence[Union[str, Option]]] = None, *, timeout: Optional[int] = None
     ) -> UserAnswer:
-        """Asks a person and waits for the answer, for as many milliseconds as the question allows."""
+        """Asks a person and waits for the answer, for as many milliseconds as the question allows.
+
+        An option is a text, or a value with a label.
+        """
+        if options is not None:
+            options = [{"label": option, "value": option} if isinstance(option, str) else option for option in options]
         return cast(UserAnswer, self.ask("ask-user", without_none(question=question, options=options, timeout=timeout)))
 
     def query_agents(

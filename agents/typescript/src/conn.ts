@@ -155,7 +155,8 @@ export class Conn extends Stream {
 
   /** Asks a person and waits for the answer, which may take as long as the question allows. */
   askUser(question: AskUser, options?: Options): Promise<Heard<UserAnswer>> {
-    return this.ask("ask-user", question, options);
+    const allowed = question.options?.map((option) => (typeof option === "string" ? { value: option } : option));
+    return this.ask("ask-user", allowed ? { ...question, options: allowed } : question, options);
   }
 
   /** Starts a task that is assigned to the agent, or takes one of its own that nobody has. */

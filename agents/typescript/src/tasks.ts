@@ -231,7 +231,7 @@ export interface Note {
 export interface AskUser {
   question: string;
   /** None: any text will do. */
-  options?: { label?: string; value: string }[];
+  options?: (string | { label?: string; value: string })[];
   /** Milliseconds; missing: as for every request. */
   timeout?: number;
 }
