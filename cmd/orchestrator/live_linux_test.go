@@ -280,6 +280,7 @@ func TestLiveFlood(t *testing.T) {
 	w := inTerminal(t, crew(t, `{"ms":4000}`, "Write the spec")+`
 agent "flood" {
   command = ["sh", "-c", "yes | head -n 2000; exec cat"]
+  role    = "reviewer" # it is not given the task
 }
 `, "exec $UP --exit-when-idle", 100, 24, "NO_COLOR=1")
 	text := w.ends(exitOK)

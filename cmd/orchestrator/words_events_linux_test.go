@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers"
 	"orchestrator/wire"
 )
 
@@ -173,4 +174,33 @@ func TestWordsAudit(t *testing.T) {
 		{"operator", "request:list-questions", "?", "granted"},
 		{"operator", "request:answer-question", "?", "not_found"},
 	}, got)
+}
+
+// The log has the text of an error that is ignored, and names the idempotency key of mail
+// that is refused. An operation of operators is refused as such.
+func TestWordsIgnoredAndRefused(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, puppets("a", "b", "c"), "a", "b", "c")
+	actors := h.cast("a", "b", "c")
+	actors[0].say(telling("e", "error", `{"taskId":"none","error":"the tap is broken","recoverable":false}`) + "\n")
+	refused := h.waitForEvents(1, wire.EventRefused, "a")[0].Text
+	require.Contains(t, refused, "event:error")
+	require.Contains(t, refused, "it says: the tap is broken")
+
+	actors[1].say(`{"from_actor":"HO:x","to_actor":"GO","topic":"message.direct","payload":7,"idempotency_key":"key-7"}` + "\n")
+	require.Contains(t, h.waitForEvents(1, wire.EventRefused, "b")[0].Text, `with the idempotency_key "key-7"`)
+
+	ordinary := make(map[string]bool)
+	for _, o := range handlers.Operations() {
+		ordinary[o.Name] = true
+	}
+	for n, o := range catalog() {
+		if ordinary[o.Name] {
+			continue
+		}
+		id := fmt.Sprint("op", n)
+		actors[2].say(asking(id, o.Name, "{}") + "\n")
+		require.Equal(t, "UNAUTHORIZED", actors[2].answer(id).Error.Code, o.Name)
+	}
+	h.stop()
 }
