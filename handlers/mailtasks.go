@@ -144,7 +144,7 @@ func (f *taskHelp) mailTo(s *State) (actor, topic string) {
 	return wire.ActorGlobal, wire.TopicAlertFired
 }
 
-// actorOf returns the actor as whom an agent has mail, "" if it has none.
+// actorOf returns the actor id of an agent, "" if it has none.
 func (s *State) actorOf(agent string) string {
 	if a := s.agents[agent]; a != nil && a.mail != nil {
 		return a.mail.id

@@ -110,9 +110,9 @@ func asLog(why, nearly string) Message {
 	return Log{Why: why, Nearly: nearly}
 }
 
-// ambiguous judges a line in which a key stands twice. A request, and a message of a
-// session or of delegated work that can be nobody else's, are refused, so that none of
-// them is without an answer. Any other line is log.
+// ambiguous judges a line in which a key stands twice. It refuses a request, and
+// what is certainly a message of a session or of delegated work, so that the sender gets an
+// answer. Any other line is log.
 func (r *Reader) ambiguous(line []byte) Message {
 	k := &r.known
 	why := "the key " + k.twice + " stands twice"

@@ -13,7 +13,7 @@ type Option struct {
 	Value string `json:"value"`
 }
 
-// Options returns options whose labels are their values.
+// Options returns an option for each value, with the value as its label.
 func Options(values ...string) []Option {
 	options := make([]Option, len(values))
 	for i, value := range values {

@@ -144,3 +144,9 @@ func TestUnknownTypes(t *testing.T) {
 	require.False(t, m.Request)
 	require.Equal(t, CodeUnknownType, m.Err.Code)
 }
+
+// The options of a question may be given as texts.
+func TestOptions(t *testing.T) {
+	require.Equal(t, []Option{{Label: "tea", Value: "tea"}, {Label: "coffee", Value: "coffee"}}, Options("tea", "coffee"))
+	require.Empty(t, Options())
+}
