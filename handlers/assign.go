@@ -195,6 +195,7 @@ func (t *turn) given(a *agent) *wire.TaskList {
 			v := t.shown(k)
 			v.WaitsFor = t.waitsFor(k)
 			t.showInputs(k, &v)
+			t.showResults(k, &v)
 			answer.Tasks = append(answer.Tasks, v)
 		}
 	}

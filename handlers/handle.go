@@ -202,7 +202,8 @@ func (t *turn) look(v *wire.Task) {
 		return
 	}
 	p, missing := k.page(v.State, t.until)
-	if p.Inputs = t.inputPages(v); missing || p.Inputs != nil {
+	p.Inputs, p.Results = t.inputPages(v), t.resultPages(v)
+	if missing || p.Inputs != nil || p.Results != nil {
 		p.Task = v.ID
 		t.pages = append(t.pages, p)
 	}

@@ -31,6 +31,9 @@ func gates(kind graph.Kind) bool { return kind == graph.Blocks || kind == graph.
 func (s *State) link(k, on *task, d wire.Dependency, at time.Time) graph.Edge {
 	kind := kindOf(d.Type)
 	e, _ := s.graph.Depend(k.node, on.node, kind, d.Contract)
+	if d.Private {
+		s.graph.Hide(e)
+	}
 	done := on.view.State == wire.TaskDone
 	if kind == graph.Related || done || kind == graph.Soft && on.view.State.Final() {
 		s.graph.Resolve(e, at.UnixMilli())
@@ -84,6 +87,36 @@ func (s *State) showInputs(k *task, v *wire.Task) {
 			v.ResolvedInputs = append(v.ResolvedInputs, wire.InputData{Key: d.key, From: up.view.ID, Status: d.status, Data: d.data})
 		}
 	}
+}
+
+// showResults adds what came of the tasks that a task depends on, as far as it may show it.
+// A result that is only in the log is left out, and named in pages.
+func (s *State) showResults(k *task, v *wire.Task) {
+	at, room := 0, wire.MaxLinkResults
+	for e := range s.graph.Needs(k.node) {
+		edge, l := s.graph.Edge(e), &v.Links[at]
+		up := s.list[edge.Up]
+		at++
+		switch {
+		case edge.Private || up.view.State != wire.TaskDone:
+		case up.view.Result == nil && up.stub, len(up.view.Result) > room:
+			l.LeftOut = true
+		default:
+			l.Result = up.view.Result
+			room -= len(l.Result)
+		}
+	}
+}
+
+// resultPages are the results that a task would show and that are only in the log.
+func (s *State) resultPages(v *wire.Task) []PageResult {
+	var pages []PageResult
+	for i := range v.Links {
+		if up := s.tasks[v.Links[i].On]; v.Links[i].LeftOut && up.view.Result == nil {
+			pages = append(pages, PageResult{Link: i, Ended: up.ended})
+		}
+	}
+	return pages
 }
 
 // delivery is what a task delivers under a contract. Data is nil when it is in

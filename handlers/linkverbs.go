@@ -11,21 +11,64 @@ import (
 // dependencies checks what a new task is to depend on. Those that have come to
 // nothing are vain: they are refused, or only said, as the rule is. There is no
 // look for circles, for there cannot be any: a new task depends on older ones.
-func (t *turn) dependencies(needs []wire.Dependency, patient bool) (vain []string, err *wire.Error) {
+func (t *turn) dependencies(needs []wire.Dependency, of *wire.Details, patient bool) (vain []string, err *wire.Error) {
 	taken := make(map[string]string)
-	for i, d := range needs {
+	for i := range needs {
+		d := &needs[i]
 		pointer := fmt.Sprintf("/payload/dependencies/%d", i)
-		if err := t.mayDepend(d, patient, pointer); err != nil {
+		if err := t.mayDepend(d, of, patient, pointer); err != nil {
 			return nil, err
 		}
-		if err := collides(taken, d, pointer); err != nil {
+		if err := collides(taken, *d, pointer); err != nil {
 			return nil, err
 		}
-		if t.isVain(d) {
+		if t.isVain(*d) {
 			vain = append(vain, d.On)
 		}
 	}
 	return vain, nil
+}
+
+// mayHave decides what a task with the details d may get of another that its author depends
+// on: all of its result, what its spec promises, or nothing.
+func (t *turn) mayHave(up *task, d *wire.Dependency, of *wire.Details, pointer string) *wire.Error {
+	if up.of(t.from) || t.within(up) || t.allied(up, of) {
+		return nil
+	}
+	d.Private = true
+	if d.Type != wire.DependsInput || up.promises(d.Contract) {
+		return nil
+	}
+	return &wire.Error{
+		Code:    wire.CodeDenied,
+		Message: fmt.Sprintf("task %s is not yours, and its spec does not promise %q: you cannot have it as an input", d.On, d.Contract),
+		Details: map[string]any{
+			"taskId": d.On, "contractKey": d.Contract, "pointer": pointer,
+			"hint": "tasks of one session, one project or one parent task may read each other, and each task what a spec declares under contracts",
+		},
+	}
+}
+
+// allied reports whether a task is of the same session, project or parent task as one with the
+// details d.
+func (t *turn) allied(up *task, d *wire.Details) bool {
+	its := up.view.Details
+	if its == nil || d == nil {
+		return false
+	}
+	if its.ProjectID != "" && its.ProjectID == d.ProjectID || its.ParentTaskID != "" && its.ParentTaskID == d.ParentTaskID {
+		return true
+	}
+	if its.SessionID == "" || its.SessionID != d.SessionID {
+		return false
+	}
+	x := t.sessions.byID[d.SessionID]
+	return x == nil || x.member(t.from.Name) != nil // anyone can write the name of a session
+}
+
+// promises reports whether the spec of a task declares a contract.
+func (k *task) promises(key string) bool {
+	return k.more != nil && slices.ContainsFunc(k.more.promises, func(p wire.Promise) bool { return p.Key == key })
 }
 
 // isVain says whether a dependency would hold a task back for ever, since the
@@ -36,7 +79,7 @@ func (s *State) isVain(d wire.Dependency) bool {
 }
 
 // mayDepend says why a task cannot depend on another, whatever the task.
-func (t *turn) mayDepend(d wire.Dependency, patient bool, pointer string) *wire.Error {
+func (t *turn) mayDepend(d *wire.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
 	on := t.tasks[d.On]
 	if on == nil {
 		return &wire.Error{
@@ -44,14 +87,14 @@ func (t *turn) mayDepend(d wire.Dependency, patient bool, pointer string) *wire.
 			Details: map[string]any{"taskId": d.On, "pointer": pointer},
 		}
 	}
-	if t.isVain(d) && !t.staysBlocked(patient) {
+	if t.isVain(*d) && !t.staysBlocked(patient) {
 		return &wire.Error{ // without its name: it may be another agent's
 			Code:    wire.CodeConflict,
 			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.view.State),
 			Details: map[string]any{"taskId": d.On, "reason": "dependency_failed", "pointer": pointer},
 		}
 	}
-	return nil
+	return t.mayHave(on, d, of, pointer)
 }
 
 // collides refuses two tasks that would deliver under the same contract: one
@@ -92,7 +135,7 @@ func addDependency(t *turn, r *wire.AddDependency) (*wire.LinkReply, *wire.Error
 	if err := t.mayRelink(k, kindOf(r.Dependency.Type)); err != nil {
 		return nil, err
 	}
-	if err := t.mayAdd(k, r.Dependency); err != nil {
+	if err := t.mayAdd(k, &r.Dependency); err != nil {
 		return nil, err
 	}
 	if e, there := t.graph.Find(k.node, t.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
@@ -109,8 +152,8 @@ func addDependency(t *turn, r *wire.AddDependency) (*wire.LinkReply, *wire.Error
 }
 
 // mayAdd says why a task cannot depend on another.
-func (t *turn) mayAdd(k *task, d wire.Dependency) *wire.Error {
-	if err := t.mayDepend(d, k.patient(), "/payload/dependsOnTaskId"); err != nil {
+func (t *turn) mayAdd(k *task, d *wire.Dependency) *wire.Error {
+	if err := t.mayDepend(d, k.view.Details, k.patient(), "/payload/dependsOnTaskId"); err != nil {
 		return err
 	}
 	taken := make(map[string]string)
@@ -119,7 +162,7 @@ func (t *turn) mayAdd(k *task, d wire.Dependency) *wire.Error {
 			taken[v.Key] = t.list[v.Up].view.ID
 		}
 	}
-	if err := collides(taken, d, "/payload/contractKey"); err != nil {
+	if err := collides(taken, *d, "/payload/contractKey"); err != nil {
 		return err
 	}
 	if !gates(kindOf(d.Type)) {

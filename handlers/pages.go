@@ -20,6 +20,8 @@ type Page struct {
 	Inputs []PageInput
 	Notes  []int64
 
+	Results []PageResult
+
 	Mail *MailPage // somebody's messages
 	Sent int64     // record of a message
 
@@ -34,6 +36,12 @@ type Page struct {
 // PageInput is a contract that is to be read out of the record of a task's end.
 type PageInput struct {
 	Key   string
+	Ended int64
+}
+
+// PageResult is a dependency whose result is to be read out of the record of a task's end.
+type PageResult struct {
+	Link  int // its place
 	Ended int64
 }
 
@@ -57,7 +65,7 @@ func (k *task) shrink() {
 	k.stub = true
 	k.leaveDelivered()
 	if k.more != nil {
-		k.more.promises, k.more.wants, k.more.history = nil, nil, nil
+		k.more.wants, k.more.history = nil, nil
 		if d := k.delegation(); d != nil {
 			d.chain, d.context = nil, wire.TaskContext{ConversationID: d.context.ConversationID}
 		}
@@ -150,6 +158,9 @@ func (p *Page) complete(t *wire.Task, record Archive) error {
 			return err
 		}
 	}
+	if err := p.fillResults(t, record); err != nil {
+		return err
+	}
 	if len(p.Inputs) == 0 {
 		return nil
 	}
@@ -203,6 +214,39 @@ func restoreDocuments(t *wire.Task, f *taskCreated) {
 	d.Context, d.Routing, d.Observability = before.Context, before.Routing, before.Observability
 	t.Details = d
 	direct(t)
+}
+
+// fillResults reads the results of dependencies, as many as a task shows.
+func (p *Page) fillResults(t *wire.Task, record Archive) error {
+	if len(p.Results) == 0 {
+		return nil
+	}
+	t.Links = slices.Clone(t.Links)
+	room := wire.MaxLinkResults
+	for i := range t.Links {
+		room -= len(t.Links[i].Result)
+	}
+	read := make(map[int64]wire.Raw) // each record once
+	for _, missing := range p.Results {
+		result, known := read[missing.Ended]
+		if !known {
+			f, r, err := readFact(record, missing.Ended)
+			if err != nil {
+				return err
+			}
+			done, ok := f.(*taskDone)
+			if !ok {
+				return fmt.Errorf("record %d, a %s, is not the end of a task that is done", r.Seq, r.Kind)
+			}
+			result = done.Result
+			read[missing.Ended] = result
+		}
+		if len(result) <= room {
+			t.Links[missing.Link].Result, t.Links[missing.Link].LeftOut = result, false
+			room -= len(result)
+		}
+	}
+	return nil
 }
 
 // fill reads what was delivered. Each record is read once, however many inputs

@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 
+	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 )
 
@@ -102,7 +103,8 @@ func (t *turn) offerSoft(up, down *task) {
 		return
 	}
 	message := fmt.Sprintf("Task %s, whose result you may need, is %s", up.label(), up.view.State)
-	if result := up.view.Result; len(result) > 0 && len(result) <= mostOffered && string(result) != "null" { // as a snapshot has none
+	e, depends := t.graph.Find(down.node, up.node, graph.Soft, "")
+	if result := up.view.Result; depends && !t.graph.Edge(e).Private && len(result) > 0 && len(result) <= mostOffered && string(result) != "null" { // as a snapshot has none
 		message += ": " + string(result)
 	}
 	t.tell(t.agents[w.developer], down, wire.NoticeUpdated, message)

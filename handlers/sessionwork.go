@@ -26,7 +26,7 @@ func (t *turn) considerAssignment(x *saying, a *wire.SessionAssignment) *wire.Er
 	if err != nil {
 		return err
 	}
-	vain, err := t.dependencies(needs, true)
+	vain, err := t.dependencies(needs, &wire.Details{SessionID: x.of.spec.ID, ParentTaskID: t.parentOf(x.from.AgentID)}, true)
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ type snapshotLink struct {
 	Resolved bool       `json:"resolved,omitzero"`
 	At       int64      `json:"at,omitzero"`
 	Number   int64      `json:"number"`
+	Private  bool       `json:"private,omitzero"`
 }
 
 type snapshotAccess struct {

@@ -270,5 +270,8 @@ func (p *Page) records() []int64 {
 	for _, in := range p.Inputs {
 		all = append(all, in.Ended)
 	}
+	for _, result := range p.Results {
+		all = append(all, result.Ended)
+	}
 	return all
 }

@@ -137,12 +137,32 @@ func (t *turn) own(id string) (*task, *wire.Error) {
 		}
 	}
 	if !k.of(t.from) && !t.within(k) {
-		return nil, &wire.Error{
+		err := &wire.Error{
 			Code: wire.CodeDenied, Message: "the task is not yours: you neither submitted it nor have it",
 			Details: map[string]any{"taskId": id},
 		}
+		if t.dependsOn(k) {
+			err.Details["hint"] = "its result is in your own task, beside the dependency"
+		}
+		return nil, err
 	}
 	return k, nil
+}
+
+// dependsOn reports whether a task that the caller holds depends on another.
+func (t *turn) dependsOn(up *task) bool {
+	a := t.agents[t.from.Name]
+	if t.from.Kind != Agent || a == nil {
+		return false
+	}
+	for _, k := range a.holds {
+		for e := range t.graph.Needs(k.node) {
+			if t.list[t.graph.Edge(e).Up] == up {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // wrongState refuses what a task's state does not allow.
@@ -172,6 +192,7 @@ func getTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	answer := t.reply(k)
 	answer.Task.WaitsFor = t.waitsFor(k)
 	t.showInputs(k, &answer.Task)
+	t.showResults(k, &answer.Task)
 	return answer, nil
 }
 

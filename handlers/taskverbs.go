@@ -9,7 +9,9 @@ import (
 )
 
 func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
-	vain, err := t.dependencies(r.Dependencies, r.Patient)
+	of := r.Details
+	of.ParentTaskID = t.parent()
+	vain, err := t.dependencies(r.Dependencies, &of, r.Patient)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +25,7 @@ func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 		Dependencies: r.Dependencies, Priority: r.Priority, Request: t.mark(),
 		StructuredSpec: r.Details.StructuredSpec, Requirements: r.Details.Requirements, TargetRepo: r.Details.TargetRepo,
 		AcceptanceCriteria: r.Details.AcceptanceCriteria, ProjectID: r.Details.ProjectID, SessionID: r.Details.SessionID,
-		Parent: t.parent(), Patient: r.Patient,
+		Parent: of.ParentTaskID, Patient: r.Patient,
 	}
 	t.traced(f, r.Observability)
 	t.fact("", id, f)

@@ -114,6 +114,7 @@ func updateTask(t *turn, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) {
 	if f.Request == nil { // else a repeat hears the same, of which inputs are not remembered
 		answer.Task.WaitsFor = t.waitsFor(k)
 		t.showInputs(k, &answer.Task)
+		t.showResults(k, &answer.Task)
 	}
 	return answer, nil
 }

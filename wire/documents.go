@@ -108,6 +108,7 @@ type Dependency struct {
 	On       string   `json:"depends_on_task_id"`
 	Type     string   `json:"dependency_type"`
 	Contract string   `json:"contract_key,omitzero"` // of an input
+	Private  bool     `json:"private,omitzero"`      // the dependant does not show the result of the other
 	Oddities []Oddity `json:"-"`
 }
 

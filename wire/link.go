@@ -15,7 +15,13 @@ type Link struct {
 	Soft       bool   `json:"soft,omitzero"`   // shown as related, and resolved when the other has ended
 	Resolved   bool   `json:"resolved"`
 	ResolvedAt string `json:"resolved_at"` // null until it is
+
+	Result  Raw  `json:"result,omitzero"`          // of the other, when it is done
+	LeftOut bool `json:"result_left_out,omitzero"` // it is longer than a task shows
 }
+
+// MaxLinkResults is how many bytes of the results of its dependencies a task shows.
+const MaxLinkResults = 256 << 10
 
 // MarshalJSONTo implements the encoder's interface.
 func (l *Link) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(l.append(nil)) }
@@ -31,6 +37,10 @@ func (l *Link) append(b []byte) []byte {
 	}
 	b = strconv.AppendBool(append(b, `,"resolved":`...), l.Resolved)
 	b = appendOrNull(b, "resolved_at", l.ResolvedAt)
+	b = appendRaw(b, "result", l.Result)
+	if l.LeftOut {
+		b = append(b, `,"result_left_out":true`...)
+	}
 	return append(b, '}')
 }
 

@@ -13,12 +13,15 @@ import (
 // MarshalJSONTo implements the encoder's interface: a dependency that is nothing
 // special is the id of a task.
 func (d Dependency) MarshalJSONTo(e *jsontext.Encoder) error {
-	if d.Type == "" || d.Type == DependsBlocks {
+	if (d.Type == "" || d.Type == DependsBlocks) && !d.Private {
 		return e.WriteToken(jsontext.String(d.On))
 	}
 	b := append(appendText(append([]byte{}, `{"depends_on_task_id":`...), d.On), `,"dependency_type":`...)
 	b = appendText(b, d.Type)
 	b = appendSome(b, "contract_key", d.Contract)
+	if d.Private {
+		b = append(b, `,"private":true`...)
+	}
 	return e.WriteValue(append(b, '}'))
 }
 

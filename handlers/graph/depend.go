@@ -49,6 +49,9 @@ func (g *Graph) Resolve(e Edge, at int64) (unblocked bool) {
 	return held && g.release(d.ends[needs])
 }
 
+// Hide marks a dependency whose result is not shown.
+func (g *Graph) Hide(e Edge) { g.edges[e].private = true }
+
 // Remove takes a dependency out, and returns whether it was the last one to
 // hold its down node back.
 func (g *Graph) Remove(e Edge) (unblocked bool) {
@@ -85,7 +88,7 @@ func (g *Graph) attach(v View) Edge {
 	d := &g.edges[e]
 	*d = edge{
 		ends: [2]Node{needs: v.Down, waiting: v.Up},
-		key:  g.keys.keep(v.Key), kind: v.Kind, resolved: v.Resolved,
+		key:  g.keys.keep(v.Key), kind: v.Kind, resolved: v.Resolved, private: v.Private,
 	}
 	g.stamps[e] = stamp{number: v.Number, at: v.At}
 	if d.gates() {

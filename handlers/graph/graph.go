@@ -31,6 +31,7 @@ type View struct {
 	Resolved bool
 	At       int64 // the stamp it was resolved with
 	Number   int64 // in the order of creation, from 1, never given twice
+	Private  bool  // the result of Up is not shown in Down
 }
 
 // Graph is nodes and their dependencies. Whoever has one has it alone: even
@@ -76,6 +77,7 @@ type edge struct {
 	key        int32
 	kind       Kind
 	resolved   bool
+	private    bool
 }
 
 // stamp is the number of a dependency, and what it was resolved with.
@@ -111,6 +113,6 @@ func (g *Graph) Edge(e Edge) View {
 	d, s := &g.edges[e], &g.stamps[e]
 	return View{
 		Down: d.ends[needs], Up: d.ends[waiting], Kind: d.kind, Key: g.keys.at(d.key),
-		Resolved: d.resolved, At: s.at, Number: s.number,
+		Resolved: d.resolved, At: s.at, Number: s.number, Private: d.private,
 	}
 }

@@ -37,6 +37,8 @@ class Link(Dependency, total=False):
     id: str
     resolved: bool
     resolved_at: Optional[str]
+    result: Any  # of the other task, when it is done
+    result_left_out: bool  # it is longer than a task shows
 
 
 class _Task(TypedDict):

@@ -103,6 +103,10 @@ export interface Link {
   resolved: boolean;
   /** Null until it is. */
   resolved_at: string | null;
+  /** What came of the other task, when it is done. */
+  result?: any;
+  /** The result is longer than a task shows. */
+  result_left_out?: boolean;
 }
 
 /** A dependency to be: the id of a task that must be done first, or more than that. */
