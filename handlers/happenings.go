@@ -131,7 +131,7 @@ func (s *State) carry(a *agent, f *happened, r *wire.Record) {
 	switch f.what {
 	case wire.EventStarted, wire.EventRecovered:
 		if a.runs(f.Run) && a.reachable() {
-			s.meetRun(a)
+			s.meetRun(a, r.At)
 			s.bringOwed(a)
 			s.stir(a)
 		}

@@ -28,7 +28,7 @@ type parcel struct {
 	given   time.Time // when that was
 	repeat  bool      // it was written to a run that has ended: the next run is given it again
 	retries int       // so far
-	next    time.Time // it is tried again then, while it waits
+	next    time.Time // it is tried again then, or counts as not read
 }
 
 // date implements dated.
@@ -67,11 +67,18 @@ func (s *State) post(p *parcel, at time.Time) {
 	switch a := s.agents[p.to.AgentID]; {
 	case p.held:
 	case a != nil && a.reachable() && !waits:
-		s.launch(p)
+		s.launch(p, at)
 	default:
 		s.defers(p, at.Add(deliveryRetries[0]))
 	}
 }
+
+// unread reports whether a parcel is on its way to a run that has not taken it yet.
+func (p *parcel) unread() bool { return p.out != "" && !p.taken && !p.repeat }
+
+// timed reports whether something happens to a parcel at a time: it waits and is tried
+// again, or it is not read and its sender hears that.
+func (p *parcel) timed() bool { return p.waits() || p.unread() }
 
 // waits reports whether a parcel is to be tried again.
 func (p *parcel) waits() bool { return p.out == "" && !p.held && !p.repeat }
@@ -108,10 +115,25 @@ func (s *State) defers(p *parcel, until time.Time) {
 
 // launch sends a parcel on its way to the run that its addressee has now. Its letter
 // is written when the turn ends.
-func (s *State) launch(p *parcel) {
+func (s *State) launch(p *parcel, at time.Time) {
 	s.sessions.posted.drop(p)
 	p.out, p.taken = s.agents[p.to.AgentID].run, false
+	if p.unread() {
+		s.askLater(p, at.Add(p.patience()))
+	}
 	s.sessions.fresh = append(s.sessions.fresh, p)
+}
+
+// patience is how long the next attempt to deliver a parcel takes.
+func (p *parcel) patience() time.Duration {
+	return deliveryRetries[min(p.retries, len(deliveryRetries)-1)]
+}
+
+// askLater has a parcel that is on its way looked at again at a time.
+func (s *State) askLater(p *parcel, at time.Time) {
+	s.sessions.posted.drop(p)
+	p.next = at
+	s.sessions.posted.add(p)
 }
 
 // unlodge lets go of a parcel.
@@ -211,11 +233,11 @@ func (t *turn) bring() {
 }
 
 // meetRun is the start of a run: all that waits for its agent goes to it.
-func (s *State) meetRun(a *agent) {
+func (s *State) meetRun(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
 		for _, p := range m.parcels {
 			if !p.held && (p.out == "" || p.out != a.run) {
-				s.launch(p)
+				s.launch(p, at)
 			}
 		}
 	}
@@ -229,7 +251,7 @@ func (s *State) loseRun(a *agent, at time.Time) {
 			case p.told():
 				p.out, p.taken, p.repeat = "", false, true
 			case p.out != "":
-				s.defers(p, at.Add(deliveryRetries[min(p.retries, len(deliveryRetries)-1)]))
+				s.defers(p, at.Add(p.patience()))
 			}
 		}
 	}
@@ -244,7 +266,7 @@ func (s *State) waitAgain(a *agent, at time.Time) {
 			case p.told():
 				p.out, p.taken, p.repeat = "", false, true
 			case !p.held:
-				s.defers(p, at.Add(deliveryRetries[min(p.retries, len(deliveryRetries)-1)]))
+				s.defers(p, at.Add(p.patience()))
 			}
 		}
 	}
@@ -280,7 +302,22 @@ func (t *turn) deferParcel(p *parcel, retries int) {
 	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next,
 	})
-	t.tellUndelivered(p, retries, next, "")
+	t.tellUndelivered(p, retries, next, "does not take its messages now: it is tried again")
+}
+
+// overlook notes that a run has not read a parcel in time. It stays on its way, in its
+// place among the others; its sender hears of it as if it were tried again.
+func (t *turn) overlook(p *parcel) {
+	retries := p.retries + 1
+	if retries >= len(deliveryRetries) {
+		t.abandonParcel(p, len(deliveryRetries), "it runs and does not read")
+		return
+	}
+	next := wire.Timestamp(t.at.Add(deliveryRetries[retries]))
+	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
+		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next, Unread: true,
+	})
+	t.tellUndelivered(p, retries, next, "runs and does not read its messages: they wait")
 }
 
 // tellUndelivered tells the sender of a parcel how its delivery goes.
@@ -289,7 +326,7 @@ func (t *turn) tellUndelivered(p *parcel, retries int, next, why string) {
 	if p.by != "" || a == nil || a.remote != nil || !a.reachable() {
 		return
 	}
-	text := fmt.Sprintf("%s does not take its messages now: it is tried again", p.to.AgentID)
+	text := p.to.AgentID + " " + why
 	if next == "" {
 		text = fmt.Sprintf("%s has not taken the message: %s", p.to.AgentID, why)
 	}
@@ -308,6 +345,8 @@ func (t *turn) retryParcels() {
 		p := t.sessions.posted[0]
 		retries := p.retries + 1
 		switch a := t.agents[p.to.AgentID]; {
+		case p.out != "":
+			t.overlook(p)
 		case a != nil && a.reachable() && retries <= len(deliveryRetries):
 			t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 				Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Again: true,

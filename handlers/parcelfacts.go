@@ -17,6 +17,7 @@ func (*sessionDelivered) kind() string { return wire.EventSessionDelivered }
 
 func (f *sessionDelivered) apply(s *State, r *wire.Record) {
 	p := s.parcel(f.Agent, f.Message)
+	s.sessions.posted.drop(p)
 	p.taken, p.given = true, r.At
 	if p.told() {
 		p.line = nil
@@ -34,18 +35,23 @@ type sessionDeferred struct {
 	Retries int    `json:"retry_count"`
 	Next    string `json:"next_retry_at,omitzero"`
 	Again   bool   `json:"again,omitzero"`
+	Unread  bool   `json:"unread,omitzero"` // it is on its way to a run that does not read
 }
 
 func (*sessionDeferred) kind() string { return wire.EventSessionDeferred }
 
-func (f *sessionDeferred) apply(s *State, _ *wire.Record) {
+func (f *sessionDeferred) apply(s *State, r *wire.Record) {
 	p := s.parcel(f.Agent, f.Message)
 	p.retries = f.Retries
 	if f.Again {
-		s.launch(p)
+		s.launch(p, r.At)
 		return
 	}
 	next, _ := wire.ParseTime(f.Next)
+	if f.Unread {
+		s.askLater(p, next)
+		return
+	}
 	s.defers(p, next)
 }
 

@@ -97,6 +97,8 @@ func command(word string) func(p *player, rest string) {
 		return (*player).again
 	case "has":
 		return func(p *player, rest string) { p.has(rest, false) }
+	case "takes":
+		return (*player).takes
 	case "hasnot":
 		return func(p *player, rest string) { p.has(rest, true) }
 	case "request":

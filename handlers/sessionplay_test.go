@@ -124,6 +124,22 @@ func (p *player) has(rest string, lost bool) {
 	p.do(Actor{}, &wire.Told{Agent: a.Name, Run: a.Run, Said: p.saidAs(id), Lost: lost})
 }
 
+// takes writes everything that is on its way to an agent.
+func (p *player) takes(who string) {
+	a := p.actor(who)
+	var said []int64
+	for _, m := range p.state.sessions.seats[a.Name] {
+		for _, one := range m.parcels {
+			if one.unread() {
+				said = append(said, one.seq)
+			}
+		}
+	}
+	for _, seq := range said {
+		p.do(Actor{}, &wire.Told{Agent: a.Name, Run: a.Run, Said: seq})
+	}
+}
+
 // saidAs is the number of the record of a message.
 func (p *player) saidAs(id string) int64 {
 	for _, r := range p.records {

@@ -100,7 +100,7 @@ func (p *parcel) snapshot() snapshotParcel {
 	if p.taken {
 		kept.Given = wire.Timestamp(p.given)
 	}
-	if p.waits() {
+	if p.timed() {
 		kept.Next = wire.Timestamp(p.next)
 	}
 	return kept
@@ -203,7 +203,7 @@ func (s *restoring) restoreParcel(x *session, kept *snapshotParcel) {
 	if p.taken {
 		p.given, _ = wire.ParseTime(kept.Given)
 	}
-	if p.waits() {
+	if p.timed() {
 		p.next, _ = wire.ParseTime(kept.Next)
 		s.sessions.posted.add(p)
 	}

@@ -81,6 +81,10 @@ func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 			require.False(t, p.taken)
 		default:
 			require.True(t, a != nil && a.alive() && a.run == p.out, "%+v is on the way to a run that has ended", p)
+			if p.unread() {
+				posted++
+				require.Contains(t, s.sessions.posted, p)
+			}
 		}
 	}
 	return posted

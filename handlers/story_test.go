@@ -48,6 +48,7 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //	session NAME architect=A …       a session of the configuration that comes next
 //	say FROM TO ID TYPE KEY=VALUE …  a session message: see sessionplay_test.go
 //	again AGENT ID                   the line of that id once more
+//	takes AGENT                      all that is on its way to it was written
 //	has AGENT ID, hasnot AGENT ID    it was written to that agent's stdin, or could not be
 //	request, act, respond            delegated work: see delegateplay_test.go
 //	gone AGENT                       it has ended, and is not started again

@@ -48,6 +48,9 @@ func (f *sessionDeferred) tell(e *wire.Event) {
 	if f.Again {
 		e.Text = fmt.Sprintf("%s is tried again, retry %d", f.ID, f.Retries)
 	}
+	if f.Unread {
+		e.Text = fmt.Sprintf("runs and has not read %s: its sender is told again at %s", f.ID, f.Next)
+	}
 }
 
 func (f *sessionUndelivered) tell(e *wire.Event) {
