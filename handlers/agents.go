@@ -92,6 +92,9 @@ func (a *agent) status() string {
 }
 
 func queryAgents(t *turn, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
+	if roles := t.rolesWithout(q.Role); roles != nil {
+		return nil, wire.UnknownRole(q.Role, "/payload/role", roles)
+	}
 	wanted := func(a *agent) bool {
 		return (q.Status == "" || q.Status == a.status()) && a.offers(q.Role, q.Capabilities)
 	}
@@ -108,6 +111,24 @@ func queryAgents(t *turn, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
 		}
 	}
 	return answer, nil
+}
+
+// rolesWithout returns the roles of the team, or nil if a role is one of them: it is a role
+// of every team, or that of an agent.
+func (s *State) rolesWithout(role string) []string {
+	if role == "" || slices.Contains(wire.Roles, role) {
+		return nil
+	}
+	roles := slices.Clone(wire.Roles)
+	for _, a := range s.order {
+		if a.Role == role {
+			return nil
+		}
+		if !slices.Contains(roles, a.Role) {
+			roles = append(roles, a.Role)
+		}
+	}
+	return roles
 }
 
 // shown is an agent as other agents see it.

@@ -194,7 +194,8 @@ func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Reco
 // nothing.
 func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *wire.MailList, out *Outcome) {
 	i := slices.IndexFunc(out.Letters, func(l Letter) bool { return l.Payload == answer })
-	whole, err := Complete(answer, out.Letters[i].Pages, w.bus)
+	pages := out.Letters[i].Pages
+	whole, err := Complete(answer, pages, w.bus)
 	w.must(err == nil, "%v", err)
 	page := whole.(*wire.MailList)
 	id := w.bus.identity(in.From, p.Actor)
@@ -213,6 +214,9 @@ func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *wire.MailLis
 	}
 	for _, m := range w.bus.letters[at:] {
 		if m.To != id && (m.To != "broadcast" || m.From == id) {
+			continue
+		}
+		if m.Seq > pages[0].Mail.Until { // decided after the page, of a server that comes by asking
 			continue
 		}
 		if n++; n > limit {

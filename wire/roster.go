@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"slices"
-
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -15,17 +13,22 @@ type QueryAgents struct {
 
 // readQueryAgents reads a QueryAgents.
 func readQueryAgents(o *Object) *QueryAgents {
-	q := &QueryAgents{Status: o.Text("status"), Capabilities: o.Texts("capabilities")}
-	q.Role = o.Text("role")
-	if o.find("role") != nil && !slices.Contains(Roles, q.Role) && o.err == nil {
-		o.err = &Error{
-			Code:    CodeInvalid,
-			Message: "Invalid role specified",
-			Details: map[string]any{"role": q.Role, "pointer": o.pointer + "/role"},
-			Hint:    "roles are " + list(Roles),
-		}
+	q := &QueryAgents{Role: o.Text("role"), Status: o.Text("status"), Capabilities: o.Texts("capabilities")}
+	if o.find("role") != nil && q.Role == "" && o.err == nil {
+		o.err = UnknownRole("", o.pointer+"/role", Roles)
 	}
 	return q
+}
+
+// UnknownRole refuses to find agents of a role that no agent can have. The roles are those
+// of a team.
+func UnknownRole(role, pointer string, roles []string) *Error {
+	return &Error{
+		Code:    CodeInvalid,
+		Message: "Invalid role specified",
+		Details: map[string]any{"role": role, "pointer": pointer},
+		Hint:    "roles are " + list(roles),
+	}
 }
 
 // Agent is an agent as other agents see it.

@@ -241,21 +241,16 @@ func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 		states = append(states, string(state))
 	}
 	nothing := any(nil)
-	require.Equal(t, append(words(Roles), nothing), payload("request:query-agents", "role"))
-	require.Equal(t, append(words(Roles), nothing), payload("request:submit-task", "requiredRole"))
 	require.Equal(t, append(words(statusWords), nothing), payload("request:query-tasks", "status"))
 	require.Equal(t, words(AgentStatuses), at(schemaOf(t, "agent"), "properties", "status", "enum"))
-	require.Equal(t, words(Roles), at(schemaOf(t, "agent"), "properties", "role", "enum"))
 	require.Equal(t, words(TaskStatuses), at(schemaOf(t, "task"), "properties", "status", "enum"))
 	require.Equal(t, words(states), at(schemaOf(t, "task"), "properties", "state", "enum"))
-	require.Equal(t, append(words(Roles), nothing), at(schemaOf(t, "task"), "properties", "requiredRole", "enum"))
 	people := words([]string{PersonAdmin, PersonOperator, PersonViewer})
 	require.Equal(t, people, at(schemaOf(t, "credential"), "properties", "role", "enum"))
 	require.Equal(t, append(people, nothing), payload("request:issue-token", "role"))
 	require.Equal(t, words([]string{ActorActive, ActorStale, ActorOffline, ActorQuiet}), at(schemaOf(t, "actor"), "properties", "status", "enum"))
 	require.Equal(t, append(words(dependencyTypes), nothing), payload("request:add-dependency", "dependencyType"))
 	require.Equal(t, words(dependencyTypes), at(schemaOf(t, "link"), "properties", "dependency_type", "enum"))
-	require.Equal(t, words(Roles), at(schemaOf(t, "server"), "properties", "role", "enum"))
 	hub := []string{}
 	for _, state := range TaskStates {
 		if word := state.Hub(); !slices.Contains(hub, word) {

@@ -140,7 +140,7 @@ const (
 	RoleReviewer = "reviewer"
 )
 
-// Roles are all roles.
+// Roles are the roles that every team has. The file of a team may name more.
 var Roles = []string{RoleWorker, RolePlanner, RoleReviewer}
 
 // SubmitTask is the payload of submit-task.
@@ -167,7 +167,7 @@ func readSubmitTask(o *Object) *SubmitTask {
 		Name:                 o.NeedText("name"),
 		Description:          o.Text("description"),
 		Payload:              o.Document("payload"),
-		RequiredRole:         o.OneOf("requiredRole", Roles...),
+		RequiredRole:         o.Text("requiredRole"),
 		RequiredCapabilities: o.Texts("requiredCapabilities"),
 		Dependencies:         o.Dependencies("dependencies"),
 		Priority:             o.Priority("priority"),

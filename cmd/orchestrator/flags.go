@@ -44,13 +44,14 @@ func (a *app) addFlags(set *pflag.FlagSet) {
 type choice struct {
 	value string
 	of    []string
+	open  bool // other words are taken as well
 }
 
 func (c *choice) String() string { return c.value }
 func (c *choice) Type() string   { return "WORD" }
 
 func (c *choice) Set(word string) error {
-	if !slices.Contains(c.of, word) {
+	if !slices.Contains(c.of, word) && (!c.open || word == "") {
 		return fmt.Errorf("it is one of %s%s", strings.Join(c.of, ", "), didYouMean(word, c.of))
 	}
 	c.value = word

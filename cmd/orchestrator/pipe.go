@@ -22,7 +22,7 @@ type pipeFlags struct {
 }
 
 func (a *app) pipeCommand() *cobra.Command {
-	f := pipeFlags{role: choice{of: wire.Roles}}
+	f := pipeFlags{role: choice{of: wire.Roles, open: true}}
 	verb := &cobra.Command{
 		Use:   "pipe --as NAME",
 		Short: "Make this stdin and stdout an agent",
@@ -53,7 +53,7 @@ In a terminal you may leave out "id" and "timestamp".`,
 	}
 	set := verb.Flags()
 	set.StringVar(&f.as, "as", "", "the `NAME` of the agent")
-	set.Var(&f.role, "role", "the role of a new agent: worker, planner or reviewer")
+	set.Var(&f.role, "role", "the role of a new agent: worker, planner, reviewer or another word")
 	set.StringSliceVar(&f.capabilities, "capability", nil, "what a new agent is able to do: `NAMES`, with commas between them; may be repeated")
 	set.BoolVar(&f.echo, "echo", false, "show on stderr, after \"> \", each line as it is sent")
 	_ = verb.RegisterFlagCompletionFunc("as", a.completeAgents)

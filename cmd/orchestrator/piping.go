@@ -38,8 +38,8 @@ func (t *team) guest(ctx context.Context, query url.Values) (supervisor.Agent, e
 	switch {
 	case !config.IsName(name):
 		return supervisor.Agent{}, unfit("as", fmt.Sprintf("%.80q is no name for an agent", name), "Agents are named with "+config.NameRule)
-	case !slices.Contains(wire.Roles, role):
-		return supervisor.Agent{}, unfit("role", fmt.Sprintf("there is no role %.80q", role), "Roles are worker, planner and reviewer")
+	case !config.IsRole(role):
+		return supervisor.Agent{}, unfit("role", fmt.Sprintf("%.80q is not a role", role), "Roles are written with "+config.NameRule)
 	case slices.Contains(capabilities, ""):
 		return supervisor.Agent{}, unfit("capability", "a capability is not empty", "")
 	}

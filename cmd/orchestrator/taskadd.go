@@ -30,7 +30,7 @@ type addFlags struct {
 const noRole = "none"
 
 func (a *app) taskAddCommand() *cobra.Command {
-	f := addFlags{role: choice{of: append(slices.Clone(wire.Roles), noRole)}}
+	f := addFlags{role: choice{of: append(slices.Clone(wire.Roles), noRole), open: true}}
 	verb := &cobra.Command{
 		Use:   "add TITLE",
 		Short: "Hand out a new task",
@@ -69,7 +69,7 @@ func (f *addFlags) addTo(a *app, verb *cobra.Command) {
 	set.StringVar(&f.spec, "spec", "", "what is to be done: `TEXT`, @FILE or -")
 	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
 	f.needs.addTo(a, verb)
-	set.Var(&f.role, "role", "the role of the agent: worker, planner, reviewer, or none for any")
+	set.Var(&f.role, "role", "the role of the agent: worker, planner, reviewer, one of the file, or none for any")
 	set.StringSliceVar(&f.capabilities, "capability", nil, "what the agent must be able to do: `NAMES`, with commas between them; may be repeated")
 	f.wants.addTo(a, verb)
 	set.StringVar(&f.assign, "assign", "", "give it to `AGENT`")

@@ -24,7 +24,7 @@ type listFlags struct {
 }
 
 func (a *app) taskListCommand() *cobra.Command {
-	f := listFlags{role: choice{of: wire.Roles}}
+	f := listFlags{role: choice{of: wire.Roles, open: true}}
 	for _, state := range wire.TaskStates {
 		f.state.of = append(f.state.of, string(state))
 	}

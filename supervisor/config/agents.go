@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -178,7 +179,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 		attr("inherit_env", inheritEnv(&a.InheritEnv)),
 		attr("protocol", choice(&a.Protocol, "native", "raw")),
 		attr("stdin", choice(&a.Stdin, "pipe", "null")),
-		attr("role", choice(&a.Role, "worker", "planner", "reviewer")),
+		attr("role", r.role(&a.Role)),
 		attr("actor", r.actor(a)),
 		attr("pty", truth(&a.Pty)),
 		{name: "replicas", raw: func(*hcl.Attribute) {}},
@@ -210,6 +211,28 @@ func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 		})
 	}
 }
+
+// role reads the role of an agent. Any word is one, but a word that is nearly one of the
+// known roles gets a warning.
+func (r *reader) role(into *string) func(value) {
+	return func(v value) {
+		s, ok := v.asText()
+		switch {
+		case !ok:
+			return
+		case !IsRole(s):
+			v.reject("bad-role", "Not a role", fmt.Sprintf("%s is %s, and not \"none\": %s.", v.name, NameRule, v.quoted()), "")
+			return
+		}
+		*into = s
+		if hint := v.suggest(s, roles); hint != "" && !slices.Contains(roles, s) {
+			v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a role of its own, and not %s.", v.quoted(), quotedList(roles)), hint)
+		}
+	}
+}
+
+// roles are those that every team knows.
+var roles = []string{"worker", "planner", "reviewer"}
 
 // folder is a path to a folder that is there.
 func (r *reader) folder(into *string) func(value) {

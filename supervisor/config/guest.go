@@ -5,6 +5,9 @@ import "slices"
 // NameRule says what agents may be called.
 const NameRule = "up to 63 letters, digits, dots, - and _, the first a letter or digit"
 
+// IsRole reports whether agents may have a role. The word none means no role at all.
+func IsRole(word string) bool { return IsName(word) && word != "none" }
+
 // IsName says whether an agent may be called that.
 func IsName(name string) bool { return agentName().MatchString(name) }
 

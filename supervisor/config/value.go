@@ -39,6 +39,10 @@ func (v value) reject(code, summary, detail, hint string) {
 	v.r.report(v.expr.Range(), Problem{Code: "config/" + code, Summary: summary, Detail: detail, Hint: hint})
 }
 
+func (v value) warn(code, summary, detail, hint string) {
+	v.r.report(v.expr.Range(), Problem{Severity: SeverityWarning, Code: "config/" + code, Summary: summary, Detail: detail, Hint: hint})
+}
+
 func (v value) quoted() string {
 	if v.sensitive {
 		return "(sensitive)"
