@@ -24,6 +24,7 @@ type agent struct {
 	system     wire.Raw           // what else it said
 	state      agentState
 	run        string
+	past       []string      // the latest runs that have ended, oldest first
 	ended      bool          // it has
 	stale      bool          // it runs, but takes or says nothing
 	deaf       bool          // it takes no messages for now

@@ -102,8 +102,17 @@ func (f *happened) change(a *agent) {
 	}
 }
 
+// maxPast is how many ended runs of an agent are known: a session message for one of them
+// is refused.
+const maxPast = 16
+
 // endLife notes that a run has ended: nothing more is heard of it.
 func (s *State) endLife(a *agent) {
+	if !a.ended && a.run != "" {
+		if a.past = append(a.past, a.run); len(a.past) > maxPast {
+			a.past = a.past[1:]
+		}
+	}
 	a.ended = true
 	if a.mail != nil {
 		s.bus.unwatch(a.mail)

@@ -169,7 +169,7 @@ func (s *restoring) restoreLinks(kept *snapshot) {
 func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	a := newAgent(kept.Member.ID)
 	a.Member, a.configured, a.state, a.run, a.system = kept.Member, kept.File, kept.State, kept.Run, kept.System
-	a.ended = kept.Ended
+	a.ended, a.past = kept.Ended, kept.Past
 	a.farewell, a.wrecked = kept.Farewell, kept.Wrecked
 	a.returns = kept.Returns
 	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, s.named(kept.Holds)

@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"orchestrator/wire"
 )
@@ -83,7 +84,7 @@ func (t *turn) locate(said *wire.SaySession) (*saying, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &saying{SessionMessage: m, of: s, said: said, from: s.member(m.From.AgentID), to: s.member(m.To.AgentID), notes: slices.Clone(m.Notes)}
+	x := &saying{SessionMessage: m, of: s, said: said, from: s.member(m.From.AgentID), to: s.addressed(m.To), notes: slices.Clone(m.Notes)}
 	switch {
 	case x.from == nil:
 		return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of the session %q", m.From.AgentID, s.spec.ID))
@@ -93,10 +94,32 @@ func (t *turn) locate(said *wire.SaySession) (*saying, *wire.Error) {
 		return nil, rejected("/from_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.From.AgentID, x.from.AgentType))
 	case x.to.AgentType != m.To.AgentType:
 		return nil, rejected("/to_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.To.AgentID, x.to.AgentType))
+	case t.hasEnded(x.to.AgentID, m.To.InstanceID):
+		return nil, rejected("/to_agent/instance_id", fmt.Sprintf("the run %s of %q has ended", m.To.InstanceID, x.to.AgentID))
 	case s.spec.Validation == wire.ValidationStrict && m.Strictly() != nil:
 		return nil, m.Strictly()
 	}
 	return x, nil
+}
+
+// addressed returns the member that a message is for: the agent of that name or, where the
+// name is that of a block with replicas, the replica that instance_id names, by its whole
+// name or its number. An instance_id that names neither a replica nor a run is a label.
+func (s *session) addressed(to wire.AgentIdentifier) *member {
+	if m := s.member(to.AgentID); m != nil || to.InstanceID == "" {
+		return m
+	}
+	number := strings.TrimPrefix(to.InstanceID, to.AgentID+"-")
+	if strings.Trim(number, "0123456789") != "" {
+		return nil
+	}
+	return s.member(to.AgentID + "-" + number)
+}
+
+// hasEnded reports whether an instance of an agent is a run of it that has ended.
+func (s *State) hasEnded(agent, instance string) bool {
+	a := s.agents[agent]
+	return a != nil && instance != "" && (instance != a.run || a.ended) && slices.Contains(a.past, instance)
 }
 
 // sessionOf is the session that a message is said in: the one that it names, or the
@@ -120,7 +143,7 @@ func (t *turn) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 	var both, one []*session
 	for _, seat := range t.sessions.seats[m.From.AgentID] {
 		one = append(one, seat.of)
-		if seat.of.member(m.To.AgentID) != nil {
+		if seat.of.addressed(m.To) != nil {
 			both = append(both, seat.of)
 		}
 	}
@@ -273,7 +296,7 @@ func (t *turn) say(x *saying, mk *mark) *wire.SessionSaid {
 		x.fate = fatePulled
 	}
 	f := &sessionSaid{
-		Session: x.of.spec.ID, From: x.From.AgentID, To: x.To.AgentID, Type: x.MessageType, ID: x.MessageID, Task: x.task,
+		Session: x.of.spec.ID, From: x.From.AgentID, To: x.to.AgentID, Type: x.MessageType, ID: x.MessageID, Task: x.task,
 		Sequence: x.SequenceNumber, Given: x.Sequenced, Chain: x.chain, Linked: x.CorrelationID != "", ReplyTo: x.ReplyTo, Sum: x.Sum,
 		TookMS: milliseconds(t.took), Notes: x.notes, Fate: x.fate, Request: mk, Document: x.Document,
 	}

@@ -81,6 +81,7 @@ type snapshotAgent struct {
 	Deaf     bool             `json:"deaf,omitzero"`
 	Farewell bool             `json:"farewell,omitzero"`
 	Ended    bool             `json:"ended,omitzero"`
+	Past     []string         `json:"past,omitzero"`
 	Wrecked  bool             `json:"wrecked,omitzero"`
 	Returns  bool             `json:"returns,omitzero"`
 	Given    int64            `json:"given,omitzero"`
@@ -272,7 +273,7 @@ func (d *delegation) snapshot() *snapshotHandedOn {
 func (a *agent) snapshot() snapshotAgent {
 	kept := snapshotAgent{
 		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given,
-		Farewell: a.farewell, Ended: a.ended, Wrecked: a.wrecked, Returns: a.returns,
+		Farewell: a.farewell, Ended: a.ended, Past: a.past, Wrecked: a.wrecked, Returns: a.returns,
 		Holds: ids(a.holds), System: a.system,
 	}
 	if a.said != nil {
