@@ -61,6 +61,11 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, mail []*wi
 			answer = l.Payload
 		}
 	}
+	if acked, ok := answer.(*wire.Acked); ok && len(out.Records) == 0 {
+		if a := w.state.agents[in.From.Name]; a != nil && a.memories.byID[r.ID] != nil && a.memories.byID[r.ID].answer == any(acked) {
+			return mail // the answer of the first time
+		}
+	}
 	sent, _ := answer.(*wire.Sent)
 	if again := sent != nil && len(mail) == 0 && !sent.Duplicate; !again { // else it was allowed when it was there for the first time
 		w.lookAtClaim(in, r.Body, out)

@@ -103,7 +103,7 @@ func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 		t.enlist(m)
 		t.convene(m.Sessions)
 	case wire.Due:
-		t.expire(m.Late)
+		t.expire(m)
 	default:
 		panic("nobody decides about it")
 	}

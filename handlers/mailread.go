@@ -111,7 +111,7 @@ func ackMessages(t *turn, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
 		}
 	}
 	if c := t.bus.actors[id]; c == nil || r.Seq > c.cursor {
-		t.factOf(id, "", "", &mailAcked{Actor: id, Seq: r.Seq})
+		t.factOf(id, "", "", &mailAcked{Actor: id, Seq: r.Seq, Agent: agentOf(t.from.String()), Request: t.mark()})
 	}
 	return &wire.Acked{Actor: id, Cursor: t.bus.actors[id].cursor}, nil
 }
@@ -120,6 +120,9 @@ func ackMessages(t *turn, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
 type mailAcked struct {
 	Actor string `json:"actor"`
 	Seq   int64  `json:"seq"`
+
+	Agent   string `json:"agent,omitzero"` // that asked
+	Request *mark  `json:"request,omitzero"`
 }
 
 func (*mailAcked) kind() string { return wire.EventMailAcked }
@@ -130,4 +133,5 @@ func (f *mailAcked) apply(s *State, r *wire.Record) {
 	if f.Actor != wire.ActorBus {
 		c.seen = r.At
 	}
+	s.remember(f.Agent, f.Request, &wire.Acked{Actor: f.Actor, Cursor: c.cursor}, nil)
 }

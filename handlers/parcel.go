@@ -306,9 +306,13 @@ func (t *turn) deferParcel(p *parcel, retries int) {
 }
 
 // overlook notes that a run has not read a parcel in time. It stays on its way, in its
-// place among the others; its sender hears of it as if it were tried again.
-func (t *turn) overlook(p *parcel) {
+// place among the others; its sender hears of it as if it were tried again. Nothing could be
+// read while lines were held: that is not counted.
+func (t *turn) overlook(p *parcel, held bool) {
 	retries := p.retries + 1
+	if held {
+		retries = p.retries
+	}
 	if retries >= len(deliveryRetries) {
 		t.abandonParcel(p, len(deliveryRetries), "it runs and does not read")
 		return
@@ -317,6 +321,9 @@ func (t *turn) overlook(p *parcel) {
 	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next, Unread: true,
 	})
+	if held {
+		return
+	}
 	t.tellUndelivered(p, retries, next, "runs and does not read its messages: they wait")
 }
 
@@ -340,13 +347,13 @@ func (t *turn) tellUndelivered(p *parcel, retries int, next, why string) {
 }
 
 // retryParcels tries the parcels again whose time has come.
-func (t *turn) retryParcels() {
+func (t *turn) retryParcels(held bool) {
 	for len(t.sessions.posted) > 0 && !t.sessions.posted[0].next.After(t.at) && !t.stopping {
 		p := t.sessions.posted[0]
 		retries := p.retries + 1
 		switch a := t.agents[p.to.AgentID]; {
 		case p.out != "":
-			t.overlook(p)
+			t.overlook(p, held)
 		case a != nil && a.reachable() && retries <= len(deliveryRetries):
 			t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 				Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Again: true,

@@ -47,7 +47,12 @@ func (f *workAssigned) apply(st *State, r *wire.Record) {
 	}
 	w.architect, w.developer, w.chain, w.message, w.scope, w.tries = f.Architect, f.Developer, f.Chain, f.Message, f.Scope, 1
 	w.tested = f.Tested
-	w.wished = f.Deadline
+	if w.wished != f.Deadline {
+		w.wished, w.expired = f.Deadline, false
+	}
+	if wished, ok := wire.ParseTime(f.Deadline); ok && wished.Before(r.At) {
+		w.expired = true // its architect is told with the assignment
+	}
 	w.document, w.limit, w.overdue = s.latest.Document, time.Duration(s.spec.TaskTimeout)*time.Millisecond, false
 	phase := wire.PhaseAssigned
 	if f.Held {

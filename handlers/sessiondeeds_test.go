@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"orchestrator/wire"
 )
@@ -236,6 +237,9 @@ func (w *world) assign(s *sitting) *draft {
 func (w *world) assignment(id, more string) string {
 	if w.chance.IntN(4) == 0 {
 		more += fmt.Sprintf(`,"max_iterations":%d`, 1+w.chance.IntN(3))
+	}
+	if w.chance.IntN(4) == 0 {
+		more += fmt.Sprintf(`,"deadline":%q`, wire.Timestamp(w.at.Add(time.Duration(w.chance.IntN(180)-30)*time.Second)))
 	}
 	breaks := `,"must_not_break":[]`
 	if w.chance.IntN(30) == 0 {

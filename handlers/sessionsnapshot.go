@@ -44,6 +44,7 @@ type snapshotWork struct {
 	Trouble   *wire.TaskExecutionError `json:"trouble,omitzero"`
 	Limit     int64                    `json:"limit_ms,omitzero"`
 	Wished    string                   `json:"wished,omitzero"`
+	Expired   bool                     `json:"expired,omitzero"`
 	Begun     string                   `json:"begun,omitzero"`
 	Heard     string                   `json:"heard,omitzero"`
 	Overdue   bool                     `json:"overdue,omitzero"`
@@ -110,7 +111,7 @@ func (w *work) snapshot() snapshotWork {
 	kept := snapshotWork{
 		Task: w.task.view.ID, Number: w.number, Architect: w.architect, Developer: w.developer, Phase: w.phase, Chain: w.chain, Message: w.message,
 		Document: w.document, Scope: w.scope, Tested: w.tested, Tries: w.tries, Loop: w.loop, Result: w.result, Escalated: w.escalated, Question: w.question,
-		Trouble: w.trouble, Limit: w.limit.Milliseconds(), Wished: w.wished, Begun: stamped(w.begun), Heard: stamped(w.heard), Overdue: w.overdue,
+		Trouble: w.trouble, Limit: w.limit.Milliseconds(), Wished: w.wished, Expired: w.expired, Begun: stamped(w.begun), Heard: stamped(w.heard), Overdue: w.overdue,
 	}
 	if w.revises != nil {
 		kept.Revises = w.revises.task.view.ID
@@ -165,7 +166,7 @@ func (s *restoring) restoreWork(x *session, kept *snapshotWork) {
 		of: x, task: s.task(kept.Task), number: kept.Number, architect: kept.Architect, developer: kept.Developer, phase: kept.Phase,
 		chain: kept.Chain, message: kept.Message, document: kept.Document, scope: kept.Scope, tested: kept.Tested, tries: kept.Tries, loop: kept.Loop,
 		result: kept.Result, escalated: kept.Escalated, question: kept.Question, trouble: kept.Trouble,
-		limit: time.Duration(kept.Limit) * time.Millisecond, overdue: kept.Overdue, wished: kept.Wished,
+		limit: time.Duration(kept.Limit) * time.Millisecond, overdue: kept.Overdue, wished: kept.Wished, expired: kept.Expired,
 	}
 	w.begun, _ = wire.ParseTime(kept.Begun)
 	w.heard, _ = wire.ParseTime(kept.Heard)

@@ -125,6 +125,9 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 		if !w.overdue && !s.pulls(w.developer) {
 			due = w.silentAt()
 		}
+		if wished, ok := wire.ParseTime(w.wished); ok && !w.expired && (due.IsZero() || wished.Before(due)) {
+			due = wished
+		}
 		if out := w.begun.Add(w.limit); w.limit > 0 && (due.IsZero() || out.Before(due)) {
 			due = out
 		}

@@ -181,6 +181,10 @@ func (t *turn) watch() {
 			t.timeOut(w)
 			continue
 		}
+		if wished, ok := wire.ParseTime(w.wished); ok && !w.expired && !wished.After(t.at) {
+			t.passDeadline(w)
+			continue
+		}
 		t.fact(agentPrefix+w.developer, w.task.view.ID, &progressOverdue{ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Since: wire.Timestamp(w.heard)})
 	}
 }
@@ -200,6 +204,33 @@ func (t *turn) timeOut(w *work) {
 	more := fmt.Sprintf("%s: it has %s more", e.ErrorMessage, w.limit)
 	t.tell(t.agents[w.developer], w.task, wire.NoticeUpdated, more)
 	t.tellArchitect(w, more)
+}
+
+// passDeadline tells the architect and the developer of a work that its deadline has passed.
+// A deadline is a wish: the work goes on.
+func (t *turn) passDeadline(w *work) {
+	t.fact(agentPrefix+w.developer, w.task.view.ID, &deadlinePassed{
+		ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Deadline: w.wished,
+	})
+	message := fmt.Sprintf("The deadline of task %s has passed: %s", w.task.label(), w.wished)
+	t.tell(t.agents[w.developer], w.task, wire.NoticeUpdated, message)
+	t.tellArchitect(w, message)
+}
+
+// deadlinePassed says that a work has not been completed by its deadline.
+type deadlinePassed struct {
+	ID       string `json:"task"`
+	Name     string `json:"name"`
+	Agent    string `json:"agent"`
+	Deadline string `json:"deadline"`
+}
+
+func (*deadlinePassed) kind() string { return wire.EventDeadlinePassed }
+
+func (f *deadlinePassed) apply(s *State, _ *wire.Record) {
+	w := s.tasks[f.ID].work()
+	w.expired = true
+	s.watchWork(w)
 }
 
 // progressOverdue says that nothing is heard of a task that takes its time.

@@ -102,6 +102,7 @@ type snapshotMemory struct {
 	Task   *wire.TaskReply   `json:"task,omitzero"`
 	Answer *wire.UserAnswer  `json:"answer,omitzero"`
 	Link   *wire.LinkReply   `json:"link,omitzero"`
+	Acked  *wire.Acked       `json:"acked,omitzero"`
 	Note   *wire.NoteReply   `json:"note,omitzero"`
 	Given  *wire.Assignment  `json:"given,omitzero"`
 	Server *wire.Server      `json:"server,omitzero"`
@@ -312,6 +313,8 @@ func (m *memory) snapshot() snapshotMemory {
 		kept.Task = answer
 	case *wire.UserAnswer:
 		kept.Answer = answer
+	case *wire.Acked:
+		kept.Acked = answer
 	case *wire.LinkReply:
 		kept.Link = answer
 	case *wire.NoteReply:
@@ -349,6 +352,8 @@ func (m *snapshotMemory) reply() any {
 		return m.Said
 	case m.Stands != nil:
 		return m.Stands
+	case m.Acked != nil:
+		return m.Acked
 	case m.Sent != nil:
 		m.Sent.Payload = nil // it is spelled as null
 		return m.Sent

@@ -177,6 +177,7 @@ var facts = map[string]func() fact{
 	wire.EventSessionCompleted:   func() fact { return new(workCompleted) },
 	wire.EventSessionTrouble:     func() fact { return new(workTroubled) },
 	wire.EventProgressOverdue:    func() fact { return new(progressOverdue) },
+	wire.EventDeadlinePassed:     func() fact { return new(deadlinePassed) },
 	wire.EventReviewRequested:    func() fact { return new(reviewRequested) },
 	wire.EventReviewDecided:      func() fact { return new(reviewDecided) },
 	wire.EventReviewEscalated:    func() fact { return new(reviewEscalated) },

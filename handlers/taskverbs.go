@@ -84,6 +84,9 @@ func (t *turn) oddities(k *task, r *wire.SubmitTask) {
 			t.odd(k, o)
 		}
 	}
+	if o := wire.OddPriority(r.Priority); o != nil {
+		t.odd(k, *o)
+	}
 	for _, d := range r.Dependencies {
 		for _, o := range d.Oddities {
 			t.odd(k, o)

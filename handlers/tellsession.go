@@ -84,6 +84,10 @@ func (f *workTroubled) tell(e *wire.Event) {
 	e.Task, e.Text = f.TaskID, fmt.Sprintf("%s: %s: %s, to do: %s", short(f.TaskID), f.ErrorType, f.ErrorMessage, f.SuggestedAction)
 }
 
+func (f *deadlinePassed) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = f.Agent, f.ID, label(f.ID, f.Name)+" is not completed, and its deadline has passed: "+f.Deadline
+}
+
 func (f *progressOverdue) tell(e *wire.Event) {
 	e.Agent, e.Task, e.Text = f.Agent, f.ID, label(f.ID, f.Name)+" has not been heard of since "+f.Since
 }

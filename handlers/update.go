@@ -107,6 +107,9 @@ func updateTask(t *turn, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) {
 		f.Requirements, oddities = r.Requirements.Document, append(oddities, r.Requirements.Oddities...)
 	}
 	t.fact("", k.view.ID, f)
+	if o := wire.OddPriority(r.Priority); o != nil {
+		oddities = append(oddities, *o)
+	}
 	for _, o := range oddities {
 		t.odd(k, o)
 	}

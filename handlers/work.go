@@ -38,6 +38,7 @@ type work struct {
 	begun   time.Time     // this try
 	heard   time.Time     // its developer said something of it
 	overdue bool          // it was said that it does not
+	expired bool          // it was said that its deadline has passed
 	due     time.Time     // something is to be looked at then
 	number  int64         // of the record that made it
 }
@@ -195,6 +196,9 @@ func (s *State) watchWork(w *work) {
 	}
 	if !w.overdue && !s.pulls(w.developer) {
 		w.due = w.silentAt()
+	}
+	if wished, ok := wire.ParseTime(w.wished); ok && !w.expired && (w.due.IsZero() || wished.Before(w.due)) {
+		w.due = wished
 	}
 	if w.limit > 0 && (w.due.IsZero() || w.begun.Add(w.limit).Before(w.due)) {
 		w.due = w.begun.Add(w.limit)

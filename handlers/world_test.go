@@ -238,6 +238,7 @@ func (w *world) hearRecord(r *wire.Record) {
 var afterwards = []string{
 	wire.EventDependencyDone, wire.EventTaskAnnounced, wire.EventTaskNoted, wire.EventContractKept, wire.EventContractMissing,
 	wire.EventDocumentOdd, wire.EventSchemaUnknown, wire.EventQuestionAnswered, wire.EventQuestionWithdrawn, // of a review
+	wire.EventDeadlinePassed, // it is revised
 }
 
 // hearLetter looks at what somebody is told.

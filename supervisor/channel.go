@@ -29,6 +29,7 @@ type channel struct {
 
 	refusals complaints
 	warned   bool // that a line was nearly a message: once a run is enough
+	untimed  bool // that an event had no readable timestamp: the same
 }
 
 // complaints gathers what is said at most once a second.
@@ -157,6 +158,10 @@ func (c *channel) report(r *wire.Report, now time.Time) bool {
 	}
 	if r.Name == "log" {
 		return false
+	}
+	if _, ok := wire.ParseTime(r.Timestamp); !ok && !c.untimed {
+		c.untimed = true
+		c.refusals.add(fmt.Sprintf("took %s, whose timestamp is not an ISO 8601 time: %.40q", calledIn(r), r.Timestamp))
 	}
 	r.Payload = nil
 	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Message: r})

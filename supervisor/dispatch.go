@@ -67,6 +67,8 @@ type dispatcher struct {
 
 	last atomic.Int64 // the last fact that was recorded
 
+	appending atomic.Int64 // when the batch came to the record that it is taking, in nanoseconds; 0: none
+
 	// Of the recorder alone.
 	kept     int64     // the last fact of the newest snapshot
 	looked   time.Time // when sound was asked
@@ -306,7 +308,9 @@ func (d *dispatcher) expire() {
 	late := !d.due.IsZero() && now.Round(0).Sub(d.due) > tardy
 	d.due = time.Time{} // so that it is set again
 	d.seat.Unlock()
-	d.submit([]handlers.Input{{At: now, Message: wire.Due{Late: late}}}, new(work))
+	began := d.appending.Load()
+	held := began != 0 && now.Sub(time.Unix(0, began)) > time.Second
+	d.submit([]handlers.Input{{At: now, Message: wire.Due{Late: late, Held: held}}}, new(work))
 }
 
 // refused notes that something was refused, or answered, before anybody decided

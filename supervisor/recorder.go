@@ -132,7 +132,9 @@ func (d *dispatcher) append(b *batch) error {
 		d.overdue(b)
 	})
 	began := time.Now()
+	d.appending.Store(began.UnixNano())
 	err := d.record.Append(context.Background(), d.last.Load(), b.records)
+	d.appending.Store(0)
 	took := time.Since(began)
 	if !overdue.Stop() {
 		<-said
@@ -207,7 +209,12 @@ func (d *dispatcher) overdue(b *batch) {
 	d.deliver(late, new([]byte))
 }
 
-func isAnswer(l handlers.Letter) bool { return l.Notice == "" && !isLine(&l) }
+// isAnswer reports whether a letter answers a request. That a session message is not
+// delivered yet is told without having been asked.
+func isAnswer(l handlers.Letter) bool {
+	_, tiding := l.Payload.(*wire.DeliveryError)
+	return l.Notice == "" && !isLine(&l) && !tiding
+}
 
 // takeSnapshot spells the State when it is time to, or at the end. It includes
 // what is in the batch that is about to be recorded, and is kept after it. The

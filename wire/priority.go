@@ -1,5 +1,7 @@
 package wire
 
+import "fmt"
+
 // Priority is an optional number or text, as it was written.
 func (o *Object) Priority(key string) Raw {
 	value := o.find(key)
@@ -14,6 +16,30 @@ func (o *Object) Priority(key string) Raw {
 	}
 	_, raw := o.Number(key)
 	return raw
+}
+
+// OddPriority returns the warning about a priority that is none of those with a meaning, or
+// nil. It is kept as it is, and counts as Urgency says.
+func OddPriority(given Raw) *Oddity {
+	if len(given) == 0 {
+		return nil
+	}
+	counts := [...]string{"critical", "high", "normal", "low"}[Urgency(given)]
+	if given[0] == '"' {
+		switch word, _ := text(given); word {
+		case "critical", "urgent", "high", "normal", "medium", "low":
+			return nil
+		}
+	} else {
+		var number float64
+		if Decode(given, &number) == nil && number >= 1 && number <= 5 {
+			return nil
+		}
+	}
+	return &Oddity{
+		Kind: EventDocumentOdd, Pointer: "/payload/priority",
+		Text: fmt.Sprintf("%.80s is not a number from 1 to 5, nor critical, high, normal or low: it counts as %s", given, counts),
+	}
 }
 
 // PriorityWord is a priority for those who use words: their own, or that of its

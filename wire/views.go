@@ -271,6 +271,7 @@ const (
 	EventSessionCompleted   = "session.completed"   // its developer is done, and its task is not
 	EventSessionTrouble     = "session.trouble"     // the work on one went wrong
 	EventProgressOverdue    = "task.progress_overdue"
+	EventDeadlinePassed     = "task.deadline_passed"
 	EventReviewRequested    = "review.requested"
 	EventReviewDecided      = "review.decided"
 	EventReviewEscalated    = "review.escalated" // there have been as many as there may be

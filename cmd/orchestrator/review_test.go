@@ -44,7 +44,7 @@ FINDING  SEVERITY  CATEGORY  FILE            STATE                   WHAT
 k-1      major     logic     kettle/heat.go  open since iteration 1  0 is not below 0
 k-0      minor     style     kettle/lid.go   fixed in iteration 2
 k-7      -         -         -               open
-`, reviewCard(&all[0], task, "Nearly there\nand more", findingsOf(&all[0], task), false, evening))
+`, reviewCard(&all[0], task, "Nearly there\nand more", findingsOf(&all[0], task, nil), false, evening))
 	require.Equal(t, `r-2  open
   session    kettle
   task       kettle-1

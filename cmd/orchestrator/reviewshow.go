@@ -53,15 +53,15 @@ func (a *app) showReview(word, session string) error {
 		case a.flags.quiet && !a.flags.json:
 			return a.print("%s\n", wire.Visible(r.ReviewID))
 		}
-		task, summary, err := a.reviewed(ctx, d, r)
+		task, said, err := a.reviewed(ctx, d, r)
 		if err != nil {
 			return err
 		}
-		findings := findingsOf(r, task)
+		findings := findingsOf(r, task, said.Findings)
 		if a.flags.json {
 			return a.document(reviewDocument{FormatVersion: wire.FormatVersion, Review: r.raw, Findings: findings})
 		}
-		return a.print("%s", reviewCard(r, task, summary, findings, a.paint(a.stdout), time.Now()))
+		return a.print("%s", reviewCard(r, task, said.Summary, findings, a.paint(a.stdout), time.Now()))
 	})
 }
 
@@ -115,46 +115,57 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 	}
 }
 
-// reviewed asks for the task of a review, and for the summary of its result.
-func (a *app) reviewed(ctx context.Context, d *door, r *reviewSeen) (*wire.SessionTask, string, error) {
+// reviewed asks for the task of a review, and for what its result said.
+func (a *app) reviewed(ctx context.Context, d *door, r *reviewSeen) (*wire.SessionTask, resultSaid, error) {
 	seen, err := a.getSession(ctx, d, &wire.GetSession{SessionID: r.SessionID, TaskID: r.TaskID}, 0)
 	if err != nil {
-		return nil, "", err
+		return nil, resultSaid{}, err
 	}
-	summary := ""
+	var result resultSaid
 	for _, raw := range seen.Messages {
 		s, err := readSaid(raw)
 		if err != nil {
-			return nil, "", err
+			return nil, resultSaid{}, err
 		}
 		if s.kind != wire.TypeReviewResult || s.refused != "" {
 			continue
 		}
 		if b := bodyOf[resultSaid](s.payload); b.ReviewID == r.ReviewID {
-			summary = b.Summary
+			result = b
 		}
 	}
 	for i := range seen.Tasks {
 		if seen.Tasks[i].TaskID == r.TaskID {
-			return &seen.Tasks[i], summary, nil
+			return &seen.Tasks[i], result, nil
 		}
 	}
-	return &wire.SessionTask{TaskID: r.TaskID}, summary, nil
+	return &wire.SessionTask{TaskID: r.TaskID}, result, nil
 }
 
-// findingsOf are the findings that a review names, in its order. One of which
-// nothing more is known is there all the same.
-func findingsOf(r *reviewSeen, t *wire.SessionTask) []wire.FindingView {
+// findingsOf are the findings that a review names, in its order. When the task was planned
+// anew since, they are as the review said them.
+func findingsOf(r *reviewSeen, t *wire.SessionTask, said []findingSaid) []wire.FindingView {
 	found := make([]wire.FindingView, 0, len(r.Findings))
 	for _, id := range r.Findings {
 		i := slices.IndexFunc(t.Findings, func(f wire.FindingView) bool { return f.ID == id })
 		if i < 0 {
-			found = append(found, wire.FindingView{ID: id})
+			found = append(found, findingOf(id, r.Iteration, said))
 			continue
 		}
 		found = append(found, t.Findings[i])
 	}
 	return found
+}
+
+// findingOf is a finding as a review said it.
+func findingOf(id string, iteration int, said []findingSaid) wire.FindingView {
+	v := wire.FindingView{ID: id}
+	if i := slices.IndexFunc(said, func(f findingSaid) bool { return f.ID == id }); i >= 0 {
+		f := &said[i]
+		v.Severity, v.Category, v.File, v.Text = f.Severity, f.Category, f.Location.File, f.Text
+		v.Found, v.Fixed = iteration, int(f.Fixed)
+	}
+	return v
 }
 
 // reviewCard is a review in full.
