@@ -159,7 +159,7 @@ func (c *channel) report(r *wire.Report, now time.Time) bool {
 	if r.Name == "log" {
 		return false
 	}
-	if _, ok := wire.ParseTime(r.Timestamp); !ok && !c.untimed {
+	if _, ok := wire.ParseTime(r.Timestamp); !ok && !responds && !c.untimed {
 		c.untimed = true
 		c.refusals.add(fmt.Sprintf("took %s, whose timestamp is not an ISO 8601 time: %.40q", calledIn(r), r.Timestamp))
 	}

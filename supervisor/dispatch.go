@@ -67,6 +67,8 @@ type dispatcher struct {
 
 	last atomic.Int64 // the last fact that was recorded
 
+	reads bool // the record is only read: nothing falls due, and no snapshot is kept
+
 	appending atomic.Int64 // when the batch came to the record that it is taking, in nanoseconds; 0: none
 
 	// Of the recorder alone.
@@ -101,7 +103,7 @@ func (b *batch) clear() {
 
 func newDispatcher(o Options) *dispatcher {
 	d := &dispatcher{
-		record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, sound: o.Sound, every: snapshotEvery,
+		reads: o.ReadOnly, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, sound: o.Sound, every: snapshotEvery,
 		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if d.limit == 0 {
@@ -284,6 +286,9 @@ func (d *dispatcher) rouse() {
 
 // rearm sets the timer for the next deadline. The seat is held.
 func (d *dispatcher) rearm() {
+	if d.reads {
+		return
+	}
 	due, some := d.state.Due()
 	switch {
 	case !some:

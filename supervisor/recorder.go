@@ -226,7 +226,7 @@ func isAnswer(l handlers.Letter) bool {
 func (d *dispatcher) takeSnapshot(end bool) {
 	seq := d.state.Seq()
 	enough := int64(max(d.every, 2*d.snapshot.tasks))
-	if d.broken != nil || d.snapshot.state != nil || seq-d.kept < enough && !end || seq == d.kept {
+	if d.reads || d.broken != nil || d.snapshot.state != nil || seq-d.kept < enough && !end || seq == d.kept {
 		return
 	}
 	state, err := d.state.Snapshot()

@@ -57,6 +57,25 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 	return nil
 }
 
+// Look answers what reads until ctx ends, from a record that was opened for reading. Nothing
+// is started or recorded.
+func (s *Supervisor) Look(ctx context.Context) {
+	defer close(s.done)
+	defer s.audience.journal.close()
+	go s.dispatcher.keepRecording()
+	for {
+		select {
+		case <-s.inbox.wake:
+			for _, turn := range s.take() {
+				turn()
+			}
+		case <-ctx.Done():
+			s.dispatcher.close()
+			return
+		}
+	}
+}
+
 // Ask has an operation done for somebody who waits for its answer here: an
 // operator, or an agent that does not use its pipe. The answer is a document of
 // package wire, and a refusal a *wire.Error.

@@ -28,6 +28,7 @@ type Options struct {
 	Log      hclog.Logger
 	Shutdown time.Duration // one budget for the whole ordered stop
 	Record   Record        // where facts are kept; nil: nowhere
+	ReadOnly bool          // Record takes no facts: only Look can be called
 	Sound    func() error  // why what is recorded would be lost, such as a deleted file; nil: nothing is asked
 	Rules    handlers.Rules
 	Protocol Protocol

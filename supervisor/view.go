@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -53,6 +54,18 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Scene, er
 func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
 	s.dispatcher.look(func(state *handlers.State) { tasks, open = state.Foremost(most), state.Open() })
 	return tasks, open
+}
+
+// Since returns the tasks that had not ended at a time, for a report at the end of Run.
+func (s *Supervisor) Since(at time.Time) ([]wire.Task, error) {
+	var list *wire.TaskList
+	var pages []handlers.Page
+	s.dispatcher.look(func(state *handlers.State) { list, pages = state.Since(at) })
+	whole, err := handlers.Complete(list, pages, s.dispatcher)
+	if err != nil {
+		return list.Tasks, fmt.Errorf("reading why tasks failed: %w", err)
+	}
+	return whole.(*wire.TaskList).Tasks, nil
 }
 
 // Losses are what was lost of what agents said and of what they were told.

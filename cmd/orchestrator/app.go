@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"orchestrator/wire"
@@ -20,6 +21,9 @@ type app struct {
 	flags          flags
 	leaving        func()          // nil, or what gives a terminal back that was taken
 	over           <-chan struct{} // closed when whoever runs this has left; nil: never
+	reading        bool            // the verb reads the record when no orchestrator runs
+	pastDoor       *door           // to the record, once it was opened
+	ends           []func()        // are called at the end, the last one first
 
 	// socketPath says where the orchestrator of a state directory listens.
 	socketPath func(stateDir string) string
@@ -29,6 +33,11 @@ type app struct {
 func (a *app) run(args []string) (code int) {
 	a.args = args
 	defer a.caught(&code)
+	defer func() {
+		for _, end := range slices.Backward(a.ends) {
+			end()
+		}
+	}()
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(a.stdin)

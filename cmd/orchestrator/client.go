@@ -33,6 +33,16 @@ func (a *app) door() (*door, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.reading {
+		if a.pastDoor != nil {
+			return a.pastDoor, nil
+		}
+		d, there, err := a.past(t)
+		if there || err != nil {
+			a.pastDoor = d
+			return d, err
+		}
+	}
 	if a.flags.verbose {
 		a.talk("Speaking to %s", t.where())
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -175,24 +177,26 @@ func (a *app) formatStream(check, differ bool) error {
 }
 
 // replaceFile writes a file whole or not at all, through links and with the
-// rights it had.
+// rights it had. A new file can be read by all.
 func replaceFile(path string, text []byte) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
+	rights := fs.FileMode(0o644)
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		info, err := os.Stat(target)
+		if err != nil {
+			return err
+		}
+		path, rights = target, info.Mode().Perm()
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	next, err := os.CreateTemp(filepath.Dir(path), ".orchestrator-fmt-*")
+	next, err := os.CreateTemp(filepath.Dir(path), ".orchestrator-new-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(next.Name())
 	_, err = next.Write(text)
 	if err == nil {
-		err = next.Chmod(info.Mode().Perm())
+		err = next.Chmod(rights)
 	}
 	if closing := next.Close(); err == nil {
 		err = closing

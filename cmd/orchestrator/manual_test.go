@@ -304,7 +304,7 @@ func configCodes(t *testing.T) map[string]string {
 			if !ok {
 				return true
 			}
-			if to, ok := call.Fun.(*ast.SelectorExpr); ok && to.Sel.Name == "reject" {
+			if to, ok := call.Fun.(*ast.SelectorExpr); ok && (to.Sel.Name == "reject" || to.Sel.Name == "warn") {
 				require.NotEmpty(t, spelled(call.Args[0]), f.at(n))
 				codes["config/"+spelled(call.Args[0])] = f.at(n)
 			}

@@ -21,7 +21,9 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
-		PersistentPreRun:  func(*cobra.Command, []string) { a.parsed = true },
+		PersistentPreRun: func(verb *cobra.Command, _ []string) {
+			a.parsed, a.reading = true, readingVerbs[verb.CommandPath()]
+		},
 		RunE: func(root *cobra.Command, args []string) error {
 			switch asked, _ := root.Flags().GetBool("version"); {
 			case len(args) > 0:

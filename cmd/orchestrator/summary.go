@@ -137,7 +137,7 @@ func (y *account) unfinished(p paint) string {
 		about, _, _ = strings.Cut(y.wrong[0], " ")
 	}
 	if about != "" && y.team.config.Store.Kind != "memory" { // there it is gone
-		fmt.Fprintf(&b, "  Why, once it is up again: orchestrator why %s\n", wire.Visible(about))
+		fmt.Fprintf(&b, "  Why: orchestrator why %s\n", wire.Visible(about))
 	}
 	return b.String()
 }

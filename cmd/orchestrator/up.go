@@ -28,6 +28,7 @@ type upFlags struct {
 	logFormat      choice
 	answers        string
 	scripted       []scripted
+	report         string // a file, "" for none
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -50,7 +51,8 @@ up what was done, and what was lost.`,
 		Example: `  orchestrator up
   orchestrator up web worker         only these, and what they depend on
   orchestrator up -d                 in the background, once all have started
-  orchestrator up --exit-when-idle   ends with the last task, or agent: 1 if one failed`,
+  orchestrator up --exit-when-idle   ends with the last task, or agent: 1 if one failed
+  orchestrator up --exit-when-idle --report tasks.xml    for CI, as JUnit`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeAgents,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.up(f, args) },
@@ -61,8 +63,23 @@ up what was done, and what was lost.`,
 	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
 	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
 	set.StringVar(&f.answers, "answers", "", "answer questions from `FILE`: lines such as \"Which login* => oauth\"")
+	set.StringVar(&f.report, "report", "", "write what became of the tasks to `FILE` at the end: .json, .xml (JUnit) or .html")
 	set.Var(&f.logFormat, "log-format", "lines as console text or as json; auto is console")
 	return verb
+}
+
+// files reads and checks the files that are named beside the configuration.
+func (f *upFlags) files(a *app) (err error) {
+	if f.answers != "" {
+		if f.scripted, err = readAnswers(a.path(f.answers)); err != nil {
+			return err
+		}
+	}
+	if f.report != "" {
+		f.report = a.path(f.report)
+		return fitReport(f.report)
+	}
+	return nil
 }
 
 func (a *app) up(f upFlags, names []string) error {
@@ -70,10 +87,8 @@ func (a *app) up(f upFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	if f.answers != "" {
-		if f.scripted, err = readAnswers(a.path(f.answers)); err != nil {
-			return err
-		}
+	if err := f.files(a); err != nil {
+		return err
 	}
 	t := newTeam()
 	t.chosen, t.noDeps = names, f.noDeps
@@ -126,6 +141,7 @@ func (a *app) up(f upFlags, names []string) error {
 
 // work runs a team until its end, with its door open and its words shown.
 func (a *app) work(t *team, f upFlags) error {
+	began := time.Now()
 	signals := a.heed(t) // before a client can see that it runs
 	show := a.console(t, f)
 	show.hurry = signals.hurry
@@ -157,9 +173,12 @@ func (a *app) work(t *team, f upFlags) error {
 	}
 	forced := signals.end()
 	shut()
+	unwritten := a.writeReport(t, f.report, began)
 	switch {
 	case forced != 0:
 		return answered(forced)
+	case unwritten != nil:
+		return unwritten
 	case errors.Is(err, supervisor.ErrAgentsFailed), errors.Is(err, supervisor.ErrTasksUndone):
 		return answered(exitNo)
 	}

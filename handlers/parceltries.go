@@ -1,0 +1,149 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// What becomes of a session message that its addressee does not take.
+
+// handed notes that a session message was written to the stdin of whom it is for,
+// or that it was not.
+func (t *turn) handed(m *wire.Told) {
+	p := t.parcel(m.Agent, m.Said)
+	if p == nil || p.out != m.Run || p.taken {
+		return // its task is over, or that run is
+	}
+	switch a := t.agents[m.Agent]; {
+	case !m.Lost:
+		t.fact(agentPrefix+m.Agent, p.task, &sessionDelivered{Session: p.to.of.spec.ID, Agent: m.Agent, Message: m.Said})
+	case a != nil && a.runs(m.Run) && a.state == up && !p.repeat: // else what it did not read waits for its next run
+		t.miss(p)
+	}
+}
+
+// miss notes that a parcel could not be delivered. It is tried again a few times,
+// and its sender is told of each.
+func (t *turn) miss(p *parcel) {
+	if p.retries == len(deliveryRetries) {
+		t.abandonParcel(p, p.retries, "it was tried again and again")
+		return
+	}
+	t.deferParcel(p, p.retries)
+}
+
+func (t *turn) deferParcel(p *parcel, retries int) {
+	next := wire.Timestamp(p.turnOf(t.at.Add(deliveryRetries[retries])))
+	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
+		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next,
+	})
+	t.tellUndelivered(p, retries, next, "does not take its messages now: it is tried again")
+}
+
+// overlook notes that a run has not read a parcel in time. It stays on its way, in its
+// place among the others; its sender hears of it as if it were tried again. Nothing could be
+// read while lines were held: that is not counted.
+func (t *turn) overlook(p *parcel, held bool) {
+	retries := p.retries + 1
+	if held {
+		retries = p.retries
+	}
+	if retries >= len(deliveryRetries) {
+		t.abandonParcel(p, len(deliveryRetries), "it runs and does not read")
+		return
+	}
+	next := wire.Timestamp(t.at.Add(deliveryRetries[retries]))
+	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
+		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next, Unread: true,
+	})
+	if held {
+		return
+	}
+	t.tellUndelivered(p, retries, next, "runs and does not read its messages: they wait")
+}
+
+// tellUndelivered tells the sender of a parcel how its delivery goes.
+func (t *turn) tellUndelivered(p *parcel, retries int, next, why string) {
+	a := t.agents[p.from]
+	if p.by != "" || a == nil || a.remote != nil || !a.reachable() {
+		return
+	}
+	text := p.to.AgentID + " " + why
+	if next == "" {
+		text = fmt.Sprintf("%s has not taken the message: %s", p.to.AgentID, why)
+	}
+	t.out.Letters = append(t.out.Letters, Letter{
+		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Request: p.id, Form: wire.FormSession,
+		Payload: &wire.DeliveryError{
+			OriginalMessageID: p.id, ErrorType: wire.DeliveryTimeout, RetryCount: retries, MaxRetries: wire.DeliveryRetries, NextRetryAt: next,
+		},
+		Refusal: &wire.Error{Code: wire.CodeTimeout, Message: text, Details: map[string]any{"to_agent": p.to.AgentID}},
+	})
+}
+
+// retryParcels tries the parcels again whose time has come.
+func (t *turn) retryParcels(held bool) {
+	for len(t.sessions.posted) > 0 && !t.sessions.posted[0].next.After(t.at) && !t.stopping {
+		p := t.sessions.posted[0]
+		retries := p.retries + 1
+		switch a := t.agents[p.to.AgentID]; {
+		case p.out != "":
+			t.overlook(p, held)
+		case a != nil && a.reachable() && retries <= len(deliveryRetries):
+			t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
+				Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Again: true,
+			})
+		default:
+			t.missAll(p.to)
+		}
+	}
+}
+
+// missAll is another time that a member does not run. What waits behind the first has
+// been tried with it: else the last would be given up long after it.
+func (t *turn) missAll(m *member) {
+	for _, p := range slices.Clone(m.parcels) {
+		switch retries := p.retries + 1; {
+		case !p.waits() || !slices.Contains(m.parcels, p): // it went with one before it
+		case retries >= len(deliveryRetries):
+			t.abandonParcel(p, len(deliveryRetries), "it does not run")
+		default:
+			t.deferParcel(p, retries)
+		}
+	}
+}
+
+// abandonParcel gives a parcel up, and what hangs on it.
+func (t *turn) abandonParcel(p *parcel, retries int, why string) {
+	s := p.to.of
+	t.fact(agentPrefix+p.from, p.task, &sessionUndelivered{
+		Session: s.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Why: why,
+	})
+	t.tellUndelivered(p, retries, "", why)
+	w := t.workOn(s, p.task)
+	switch {
+	case w == nil:
+	case p.kind == wire.TypeTaskAssignment && w.phase == wire.PhaseAssigned:
+		t.loseWork(w, &wire.TaskExecutionError{
+			ErrorType: wire.ExecutionException, SuggestedAction: wire.SuggestReassign,
+			ErrorMessage: fmt.Sprintf("%s could not be given the task: %s", p.to.AgentID, why),
+		})
+	case (p.kind == wire.TypeTaskCompletion || p.kind == wire.TypeReviewResult) && w.stands():
+		t.askPerson(w, fmt.Sprintf("%s, who should say how it goes on, has not heard: %s", p.to.AgentID, why))
+	case p.kind == wire.TypeReviewRequest:
+		t.loseReview(w, fmt.Sprintf("%s could not be given the review: %s", p.to.AgentID, why))
+	}
+}
+
+// abandonParcels gives up all that waits for an agent that does not come back.
+func (t *turn) abandonParcels(name, why string) {
+	for _, m := range t.sessions.seats[name] {
+		for _, p := range slices.Clone(m.parcels) {
+			if p.waits() {
+				t.abandonParcel(p, p.retries, why)
+			}
+		}
+	}
+}
