@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"orchestrator/handlers"
@@ -32,12 +33,21 @@ type channel struct {
 	untimed  bool // that an event had no readable timestamp: the same
 }
 
-// complaints gathers what is said at most once a second.
+// complaints gathers what is said at most once a second: different texts one by one, each
+// with how often it came.
 type complaints struct {
 	told  time.Time
 	count int64
-	first string
+	texts []complaint // the first few
 }
+
+type complaint struct {
+	text  string
+	count int64
+}
+
+// maxComplaints is how many different texts are said at once.
+const maxComplaints = 5
 
 // Protocol is what the configuration says about messages.
 type Protocol struct {
@@ -201,10 +211,14 @@ func (c *channel) answer(form wire.Form, id []byte, err *wire.Error, now time.Ti
 }
 
 func (c *complaints) add(text string) {
-	if c.count == 0 {
-		c.first = text
-	}
 	c.count++
+	i := slices.IndexFunc(c.texts, func(known complaint) bool { return known.text == text })
+	switch {
+	case i >= 0:
+		c.texts[i].count++
+	case len(c.texts) < maxComplaints:
+		c.texts = append(c.texts, complaint{text: text, count: 1})
+	}
 }
 
 // send passes on what was taken. The agent waits here while its own mailbox is
@@ -261,8 +275,15 @@ func (c *channel) given(id string) (so bool) {
 func (c *channel) note() {
 	for i := range c.inputs {
 		in, err := &c.inputs[i], c.work.verdicts[i]
+		if err == nil {
+			continue
+		}
+		if r, ok := in.Message.(*wire.Request); ok { // its agent has the answer, and people see it here
+			c.refusals.add("refused " + calledOf(r).String() + ": " + err.Message)
+			continue
+		}
 		r, ok := in.Message.(*wire.Report)
-		if !ok || err == nil {
+		if !ok {
 			continue
 		}
 		what, id := calledIn(r), wire.Quote(r.ID)
@@ -298,11 +319,21 @@ func (c *channel) say(kind string, what *complaints, now time.Time) {
 	if what.count == 0 || now.Sub(what.told) < time.Second {
 		return
 	}
-	text := what.first
-	if what.count > 1 {
-		text += fmt.Sprintf(" (and %d more)", what.count-1)
+	more := what.count
+	for _, one := range what.texts {
+		more -= one.count
 	}
-	c.complain(kind, text, what.count)
+	for i, one := range what.texts {
+		text := one.text
+		if one.count > 1 {
+			text += fmt.Sprintf(" (%d times)", one.count)
+		}
+		if i == len(what.texts)-1 && more > 0 {
+			text += fmt.Sprintf(" (and %d more)", more)
+			one.count += more
+		}
+		c.complain(kind, text, one.count)
+	}
 	*what = complaints{told: now}
 }
 

@@ -59,7 +59,11 @@ type Line struct {
 
 // Document is the line for programs.
 func (l Line) Document() wire.LogLine {
-	return withEntry(wire.LogLine{At: stamp(l.At), Agent: l.Agent, Stream: l.Stream, Missed: l.Missed}, l.Text)
+	line := wire.LogLine{At: stamp(l.At), Agent: l.Agent, Stream: l.Stream, Missed: l.Missed}
+	if l.Event != nil {
+		line.Kind, line.Trouble = l.Event.Kind, l.Event.Trouble()
+	}
+	return withEntry(line, l.Text)
 }
 
 // withEntry puts the text into a line: what it says, when it is an event:log.

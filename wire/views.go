@@ -129,6 +129,9 @@ type LogLine struct {
 	// is the text.
 	Level   string `json:"level,omitzero"`
 	Context Raw    `json:"context,omitzero"`
+	// Kind and Trouble are those of an Event, when the orchestrator speaks.
+	Kind    string `json:"kind,omitzero"`
+	Trouble bool   `json:"trouble,omitzero"`
 	// Missed counts lines before this one that the reader was too slow for.
 	Missed int64 `json:"missed,omitzero"`
 }
@@ -277,6 +280,18 @@ const (
 	EventReviewEscalated    = "review.escalated" // there have been as many as there may be
 	EventReviewExtended     = "review.extended"  // a person wants one more
 )
+
+// Trouble reports whether an event is about something that went wrong with an agent.
+func (e *Event) Trouble() bool {
+	switch e.Kind {
+	case EventExited:
+		return e.Figures.ExitCode == nil || *e.Figures.ExitCode != 0
+	case EventGaveUp, EventLeftOver, EventHeldOpen, EventStalled, EventLineCut, EventUnlogged, EventStdinClosed, EventRefused,
+		EventNotServed, EventUndelivered, EventTaskTrouble, EventTaskFailed:
+		return true
+	}
+	return false
+}
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.
 type AgentsRequest struct {

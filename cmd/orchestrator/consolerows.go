@@ -38,8 +38,13 @@ func (v *vista) rows(columns, most int, now time.Time) []string {
 	tasks := min(open, room-min(agents, room/2))
 	agents = min(agents, room-tasks)
 	for i := range asking {
-		rows = append(rows, v.question(&v.Questions[i], columns, now))
+		spare := room - min(open, 1) - min(agents, 1) // what else there is keeps a row each
+		asked := v.question(&v.Questions[i], columns, spare, now)
+		room -= len(asked) - 1
+		rows = append(rows, asked...)
 	}
+	tasks = max(0, min(tasks, room-min(agents, room/2)))
+	agents = max(0, min(agents, room-tasks))
 	rows = append(rows, v.tasks(tasks, columns)...)
 	return append(rows, v.agents(agents, columns, now)...)
 }
@@ -88,9 +93,9 @@ func (v *vista) rule(columns int) string {
 	return said
 }
 
-// question is a row with what somebody asks, the answers by their numbers, and how
-// long an answer is waited for.
-func (v *vista) question(q *wire.Question, columns int, now time.Time) string {
+// question is what an agent asks, and how long an answer is waited for, with the answers by
+// their numbers: in a row each if there are so many to spare, else in the same row.
+func (v *vista) question(q *wire.Question, columns, spare int, now time.Time) []string {
 	left := ""
 	if rest, ok := between(wire.Timestamp(now), q.Deadline); ok {
 		left = "  " + plain.Duration(max(0, rest).Round(time.Second)) + " left"
@@ -101,13 +106,21 @@ func (v *vista) question(q *wire.Question, columns int, now time.Time) string {
 	head := "?  " + wire.Visible(q.ID) + " " + plain.OneLine(q.Agent) + ": "
 	text := plain.OneLine(q.Question)
 	var options strings.Builder
+	var below []string
 	for i, o := range q.Options {
-		fmt.Fprintf(&options, "  %d %s", i+1, plain.OneLine(cmp.Or(o.Label, o.Value)))
+		option := fmt.Sprintf("%d %s", i+1, plain.OneLine(cmp.Or(o.Label, o.Value)))
+		options.WriteString("  " + option)
+		below = append(below, plain.Clip("   "+option, columns))
 	}
 	room := columns - plain.Width(left)
+	if fits := plain.Width(head+text+options.String()) <= room; !fits && len(below) <= spare {
+		options.Reset()
+	} else {
+		below = nil
+	}
 	whole := plain.Clip(head+text, max(room/2, room-plain.Width(options.String())))
 	whole = plain.Pad(plain.Clip(whole+options.String(), room), room)
-	return v.paint.warn(whole[:1]) + v.paint.strong(whole[1:]) + v.paint.dim(left)
+	return append([]string{v.paint.warn(whole[:1]) + v.paint.strong(whole[1:]) + v.paint.dim(left)}, below...)
 }
 
 // hint says how to answer, where the answer is typed.

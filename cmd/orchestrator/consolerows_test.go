@@ -53,6 +53,21 @@ r  5be1d7c0 写手 store\x1b…  in_review                       reviewer
    … 2 more agents`, strings.Join(workshop().rows(79, 9, lookedAt.Add(2*time.Second)), "\n"))
 }
 
+// Answers that do not fit beside their question have a row each, where there is room.
+func TestVistaAnswers(t *testing.T) {
+	v := workshop()
+	long := []wire.Option{{Label: "white walls and blue water", Value: "day"}, {Label: "a dark sky with many stars", Value: "night"}, {Value: "storm"}}
+	v.Questions[0].Options = long
+	rows := v.rows(79, 9, lookedAt.Add(2*time.Second))
+	require.Equal(t, `?  q1 coder-0: Which login?                                          4m17s left
+   1 white walls and blue water
+   2 a dark sky with many stars
+   3 storm`, strings.Join(rows[1:5], "\n"))
+	require.Len(t, rows, 9)
+	require.Contains(t, strings.Join(rows, "\n"), "7f3a9c1e API")
+	require.Contains(t, v.rows(79, 4, lookedAt)[1], "1 white walls", "else they begin beside it")
+}
+
 // However little room there is, no row takes more, and there are no more of them.
 func TestVistaFits(t *testing.T) {
 	for columns := 10; columns < 200; columns++ {

@@ -31,8 +31,8 @@ func (a *app) logsCommand() *cobra.Command {
 		Use:   "logs [AGENT…]",
 		Short: "What agents print",
 		Long: `Shows what agents print, oldest first: the time, the agent and the line. A line
-of stdout is marked "|", one of stderr ":", and what the orchestrator has to say
-about the agent "!". Control characters are made visible, so no agent can
+of stdout is marked "|", one of stderr ":". What the orchestrator has to say about
+the agent is marked ".", and "!" when something went wrong. Control characters are made visible, so no agent can
 play tricks on your terminal; --raw shows the bytes as they came.
 
 Without names it is the lines of all agents. With --since or --until every line
@@ -155,13 +155,15 @@ func (l *logPrinter) line(raw []byte) error {
 		return l.app.print("%s\n", raw)
 	case l.raw:
 		return l.app.print("%s\n", line.Text)
+	case plain.Echo(&line):
+		return nil
 	}
 	name := wire.Visible(line.Agent)
 	l.wide = max(l.wide, plain.Width(name))
 	return l.app.print("%s %s %s %s\n",
 		l.paint.dim(plain.Clock(line.At, l.now, time.TimeOnly)),
 		l.paint.agent(name, plain.Pad(name, l.wide)),
-		l.mark(line.Stream), entryText(line.Level, line.Text, line.Context, l.paint))
+		l.mark(&line), entryText(line.Level, line.Text, line.Context, l.paint))
 }
 
 // entryText is a line as people read it. One that came as event:log has a level,
@@ -181,12 +183,15 @@ func entryText(level, text string, context wire.Raw, p paint) string {
 }
 
 // mark is the sign between a name and a line.
-func (l *logPrinter) mark(stream string) string {
-	switch stream {
+func (l *logPrinter) mark(line *wire.LogLine) string {
+	switch line.Stream {
 	case wire.StreamErr:
 		return l.paint.warn(":")
 	case wire.StreamOwn:
-		return l.paint.bad("!")
+		if line.Trouble {
+			return l.paint.bad(plain.OwnMark(line))
+		}
+		return l.paint.dim(plain.OwnMark(line))
 	}
 	return l.paint.dim("|")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 
 	"orchestrator/cmd/orchestrator/plain"
@@ -16,6 +17,7 @@ import (
 type solo struct {
 	app      *app
 	name     string
+	stateDir string
 	follower *supervisor.Follower
 	stop     func(reason string)
 	out, err sink
@@ -41,7 +43,7 @@ func newSink(to io.Writer, name string) sink {
 
 func newSolo(a *app, t *team, name string) *solo {
 	return &solo{
-		app: a, name: name, follower: t.super.Listen(true), stop: t.super.Stop,
+		app: a, name: name, stateDir: t.home.Dir, follower: t.super.Listen(true), stop: t.super.Stop,
 		out: newSink(a.stdout, "stdout"), err: newSink(a.stderr, "stderr"),
 	}
 }
@@ -114,7 +116,23 @@ func (s *solo) event(e *wire.Event) {
 		s.say("%s", wire.Visible(e.Text))
 	case wire.EventQuestionAsked, wire.EventTaskHelp:
 		s.say("asks %s", wire.Visible(e.Text))
+		s.say("%s", s.howToAnswer(e))
 	}
+}
+
+// howToAnswer says how a question is answered, and how long it waits. One of the answers that
+// were written down may come by itself.
+func (s *solo) howToAnswer(e *wire.Event) string {
+	var asked struct {
+		ID       string `json:"question_id"`
+		Deadline string `json:"deadline"`
+	}
+	_ = wire.Decode(e.Payload, &asked)
+	how := fmt.Sprintf("answer it: orchestrator inbox answer %s ANSWER --state-dir %s", wire.Visible(asked.ID), plain.Word(s.stateDir))
+	if rest, ok := between(e.At, asked.Deadline); ok {
+		how += "     It waits " + plain.Duration(rest)
+	}
+	return how
 }
 
 // missed tells of a hole in the output, to somebody who reads it.

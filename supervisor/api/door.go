@@ -292,7 +292,8 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) 
 	case err != nil && !begun:
 		d.refuse(w, r, err)
 	case err != nil:
-		if r.Context().Err() == nil {
+		_, over := errors.AsType[*wire.Error](err) // the orchestrator has stopped, and says so itself
+		if r.Context().Err() == nil && !over {
 			d.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
 		}
 		panic(http.ErrAbortHandler)

@@ -90,6 +90,9 @@ func (m *model) choiceKey(name string) bool {
 	case len(name) == 1 && name[0] >= '1' && name[0] <= '9':
 		if n := int(name[0] - '1'); n < len(c.question.Options) {
 			m.choose(n)
+		} else { // and enter does not take the one that was marked
+			m.choice = nil
+			m.say(noteNews{text: fmt.Sprintf("There is no answer %s, but %d: enter shows them again", name, len(c.question.Options)), bad: true})
 		}
 	default:
 		return c.move(name)

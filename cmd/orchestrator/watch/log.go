@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +95,7 @@ func (m *model) followTail() {
 }
 
 func (m *model) hearLog(news logNews) {
+	news.lines = slices.DeleteFunc(news.lines, func(l wire.LogLine) bool { return plain.Echo(&l) })
 	if news.tail {
 		if news.agent != m.tail.agent {
 			return
@@ -231,7 +233,10 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 	case wire.StreamErr:
 		mark, ink = ":", inkWarn
 	case wire.StreamOwn:
-		mark, ink = "!", inkBad
+		mark = plain.OwnMark(l)
+		if l.Trouble {
+			ink = inkBad
+		}
 	}
 	text := visible(l.Text)
 	switch l.Level {

@@ -359,3 +359,35 @@ func TestDraft(t *testing.T) {
 	l.recall(0)
 	require.Equal(t, "task", string(l.text))
 }
+
+// A key that is not one of the answers gives none, and neither does the enter after it.
+func TestNoSuchAnswer(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	m.show(tabInbox)
+	m.answerFirst()
+	require.NotNil(t, m.choice)
+	press(m, "9")
+	require.Nil(t, m.choice)
+	require.Contains(t, screenOf(m), "There is no answer 9, but 2")
+	press(m, "enter")
+	require.NotNil(t, m.choice, "enter shows the answers again")
+}
+
+// What the orchestrator says of an agent is marked by whether it is trouble, and said once.
+func TestOwnLines(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	own := func(kind, text string, trouble bool) wire.LogLine {
+		return wire.LogLine{At: "2026-11-21T14:00:00.000Z", Agent: "coder-0", Stream: wire.StreamOwn, Text: text, Kind: kind, Trouble: trouble}
+	}
+	m.hear(logNews{fresh: true, lines: []wire.LogLine{
+		own(wire.EventStarted, "pid 7", false), own(wire.EventExited, "exit 3 after 1s", true), own(wire.EventEnded, "ended here", false),
+		own(wire.EventSessionDelivered, "has message 95", false),
+	}})
+	m.show(tabLog)
+	require.Contains(t, screenOf(m), ". pid 7")
+	require.Contains(t, screenOf(m), "! exit 3 after 1s")
+	require.NotContains(t, screenOf(m), "ended here")
+	require.NotContains(t, screenOf(m), "has message 95")
+}
