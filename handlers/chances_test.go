@@ -16,7 +16,7 @@ func (w *world) step() {
 	w.steps++
 	w.at = w.at.Add(time.Duration(w.chance.IntN(1500)) * time.Millisecond)
 	if due, some := w.state.Due(); some && !due.After(w.at) {
-		w.do(Actor{}, wire.Due{Late: w.chance.IntN(20) == 0, Held: w.chance.IntN(20) == 0})
+		w.do(Actor{}, wire.Due{Late: w.chance.IntN(20) == 0, Blocked: w.chance.IntN(20) == 0})
 		due, some = w.state.Due()
 		w.must(!some || due.After(w.at), "what was due at %v is due still", due)
 	}

@@ -58,7 +58,7 @@ func (t *turn) expire(due wire.Due) {
 	}
 	t.silence()
 	t.missBeats()
-	t.retryParcels(due.Held)
+	t.retryParcels(due.Blocked || due.Late)
 	t.watch()
 	t.tryAgain()
 	for len(t.deadlines) > 0 && !t.deadlines[0].deadline.After(t.at) {

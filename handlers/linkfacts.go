@@ -9,6 +9,7 @@ type dependencyAdded struct {
 	ID         string          `json:"task"`
 	Name       string          `json:"name"`
 	Dependency wire.Dependency `json:"dependency"`
+	Shown      bool            `json:"shown,omitzero"` // it was there, and private
 	Request    *mark           `json:"request,omitzero"`
 }
 
@@ -16,6 +17,12 @@ func (*dependencyAdded) kind() string { return wire.EventDependencyAdded }
 
 func (f *dependencyAdded) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
+	if f.Shown {
+		e, _ := s.graph.Find(k.node, s.tasks[f.Dependency.On].node, kindOf(f.Dependency.Type), f.Dependency.Contract)
+		s.graph.Show(e)
+		s.rememberLink(r, f.Request, k, f.Dependency)
+		return
+	}
 	s.relink(k, func() { s.link(k, s.tasks[f.Dependency.On], f.Dependency, r.At) })
 	s.rememberLink(r, f.Request, k, f.Dependency)
 }

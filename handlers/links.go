@@ -90,7 +90,8 @@ func (s *State) showInputs(k *task, v *wire.Task) {
 }
 
 // showResults adds what came of the tasks that a task depends on, as far as it may show it.
-// A result that is only in the log is left out, and named in pages.
+// As many are shown as there is room for, in the order of the dependencies. One that is only
+// in the log is named in pages.
 func (s *State) showResults(k *task, v *wire.Task) {
 	at, room := 0, wire.MaxLinkResults
 	for e := range s.graph.Needs(k.node) {
@@ -98,21 +99,27 @@ func (s *State) showResults(k *task, v *wire.Task) {
 		up := s.list[edge.Up]
 		at++
 		switch {
-		case edge.Private || up.view.State != wire.TaskDone:
-		case up.view.Result == nil && up.stub, len(up.view.Result) > room:
+		case edge.Private || up.view.State != wire.TaskDone || up.result == 0:
+		case up.result > room:
 			l.LeftOut = true
 		default:
-			l.Result = up.view.Result
-			room -= len(l.Result)
+			l.Result, l.LeftOut = up.view.Result, up.view.Result == nil
+			room -= up.result
 		}
 	}
 }
 
-// resultPages are the results that a task would show and that are only in the log.
+// resultPages are the results that a task shows and that are only in the log.
 func (s *State) resultPages(v *wire.Task) []PageResult {
 	var pages []PageResult
+	room := wire.MaxLinkResults
 	for i := range v.Links {
-		if up := s.tasks[v.Links[i].On]; v.Links[i].LeftOut && up.view.Result == nil {
+		l, up := &v.Links[i], s.tasks[v.Links[i].On]
+		if l.Result == nil && !l.LeftOut || up.result > room {
+			continue
+		}
+		room -= up.result
+		if l.LeftOut {
 			pages = append(pages, PageResult{Link: i, Ended: up.ended})
 		}
 	}

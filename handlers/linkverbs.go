@@ -29,10 +29,10 @@ func (t *turn) dependencies(needs []wire.Dependency, of *wire.Details, patient b
 	return vain, nil
 }
 
-// mayHave decides what a task with the details d may get of another that its author depends
-// on: all of its result, what its spec promises, or nothing.
+// mayHave decides what a task with some details gets of another: the whole result, a promised
+// contract or nothing. It marks the dependency as private when the caller may not read the other.
 func (t *turn) mayHave(up *task, d *wire.Dependency, of *wire.Details, pointer string) *wire.Error {
-	if up.of(t.from) || t.within(up) || t.allied(up, of) {
+	if up.of(t.from) || t.within(up) || t.shares(up, of) {
 		return nil
 	}
 	d.Private = true
@@ -49,9 +49,10 @@ func (t *turn) mayHave(up *task, d *wire.Dependency, of *wire.Details, pointer s
 	}
 }
 
-// allied reports whether a task is of the same session, project or parent task as one with the
-// details d.
-func (t *turn) allied(up *task, d *wire.Details) bool {
+// shares reports whether a task is of the same session, project or parent task as one with the
+// details d. A session counts for its members only: any agent can write its name. The name of
+// a project is taken at its word: an agent that names a project may read what its tasks make.
+func (t *turn) shares(up *task, d *wire.Details) bool {
 	its := up.view.Details
 	if its == nil || d == nil {
 		return false
@@ -59,11 +60,8 @@ func (t *turn) allied(up *task, d *wire.Details) bool {
 	if its.ProjectID != "" && its.ProjectID == d.ProjectID || its.ParentTaskID != "" && its.ParentTaskID == d.ParentTaskID {
 		return true
 	}
-	if its.SessionID == "" || its.SessionID != d.SessionID {
-		return false
-	}
 	x := t.sessions.byID[d.SessionID]
-	return x == nil || x.member(t.from.Name) != nil // anyone can write the name of a session
+	return its.SessionID == d.SessionID && x != nil && x.member(t.from.Name) != nil
 }
 
 // promises reports whether the spec of a task declares a contract.
@@ -139,6 +137,9 @@ func addDependency(t *turn, r *wire.AddDependency) (*wire.LinkReply, *wire.Error
 		return nil, err
 	}
 	if e, there := t.graph.Find(k.node, t.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
+		if t.graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
+			t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Shown: true, Request: t.mark()})
+		}
 		return &wire.LinkReply{Dependency: t.shownLink(e)}, nil
 	}
 	for _, o := range r.Dependency.Oddities {

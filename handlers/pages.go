@@ -216,20 +216,15 @@ func restoreDocuments(t *wire.Task, f *taskCreated) {
 	direct(t)
 }
 
-// fillResults reads the results of dependencies, as many as a task shows.
+// fillResults reads the results of dependencies that a task shows.
 func (p *Page) fillResults(t *wire.Task, record Archive) error {
 	if len(p.Results) == 0 {
 		return nil
 	}
 	t.Links = slices.Clone(t.Links)
-	room := wire.MaxLinkResults
-	for i := range t.Links {
-		room -= len(t.Links[i].Result)
-	}
 	read := make(map[int64]wire.Raw) // each record once
 	for _, missing := range p.Results {
-		result, known := read[missing.Ended]
-		if !known {
+		if read[missing.Ended] == nil {
 			f, r, err := readFact(record, missing.Ended)
 			if err != nil {
 				return err
@@ -238,13 +233,9 @@ func (p *Page) fillResults(t *wire.Task, record Archive) error {
 			if !ok {
 				return fmt.Errorf("record %d, a %s, is not the end of a task that is done", r.Seq, r.Kind)
 			}
-			result = done.Result
-			read[missing.Ended] = result
+			read[missing.Ended] = done.Result
 		}
-		if len(result) <= room {
-			t.Links[missing.Link].Result, t.Links[missing.Link].LeftOut = result, false
-			room -= len(result)
-		}
+		t.Links[missing.Link].Result, t.Links[missing.Link].LeftOut = read[missing.Ended], false
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // What becomes of a session message that its addressee does not take.
 
-// handed notes that a session message was written to the stdin of whom it is for,
+// handed notes that a session message was written to the stdin of its addressee,
 // or that it was not.
 func (t *turn) handed(m *wire.Told) {
 	p := t.parcel(m.Agent, m.Said)
@@ -42,23 +42,23 @@ func (t *turn) deferParcel(p *parcel, retries int) {
 	t.tellUndelivered(p, retries, next, "does not take its messages now: it is tried again")
 }
 
-// overlook notes that a run has not read a parcel in time. It stays on its way, in its
-// place among the others; its sender hears of it as if it were tried again. Nothing could be
-// read while lines were held: that is not counted.
-func (t *turn) overlook(p *parcel, held bool) {
-	retries := p.retries + 1
-	if held {
-		retries = p.retries
+// noteUnread notes that a run has not read a parcel in time. It stays on its way, in its place
+// among the others; its sender hears of it as if it were tried again. Time in which nothing
+// could be read does not count.
+func (t *turn) noteUnread(p *parcel, excused bool) {
+	retries, patience := p.retries, p.patience()
+	if !excused {
+		if retries++; retries >= len(deliveryRetries) {
+			t.abandonParcel(p, len(deliveryRetries), "it runs and does not read")
+			return
+		}
+		patience = deliveryRetries[retries]
 	}
-	if retries >= len(deliveryRetries) {
-		t.abandonParcel(p, len(deliveryRetries), "it runs and does not read")
-		return
-	}
-	next := wire.Timestamp(t.at.Add(deliveryRetries[retries]))
+	next := wire.Timestamp(t.at.Add(patience))
 	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next, Unread: true,
 	})
-	if held {
+	if excused {
 		return
 	}
 	t.tellUndelivered(p, retries, next, "runs and does not read its messages: they wait")
@@ -84,13 +84,13 @@ func (t *turn) tellUndelivered(p *parcel, retries int, next, why string) {
 }
 
 // retryParcels tries the parcels again whose time has come.
-func (t *turn) retryParcels(held bool) {
+func (t *turn) retryParcels(excused bool) {
 	for len(t.sessions.posted) > 0 && !t.sessions.posted[0].next.After(t.at) && !t.stopping {
 		p := t.sessions.posted[0]
 		retries := p.retries + 1
 		switch a := t.agents[p.to.AgentID]; {
 		case p.out != "":
-			t.overlook(p, held)
+			t.noteUnread(p, excused)
 		case a != nil && a.reachable() && retries <= len(deliveryRetries):
 			t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 				Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Again: true,

@@ -85,7 +85,7 @@ func (s *restoring) named(ids []string) []*task {
 func (s *restoring) restoreTask(kept *snapshotTask) {
 	k := &task{
 		view: kept.View, urgency: wire.Urgency(kept.View.Priority), run: kept.Run, deaths: kept.Deaths,
-		created: kept.Created, ended: kept.Ended, stub: kept.Stub, way: kept.Way,
+		created: kept.Created, ended: kept.Ended, result: kept.Result, stub: kept.Stub, way: kept.Way,
 	}
 	k.view.Dependencies, k.view.Links, k.view.ResolvedInputs = nil, nil, nil
 	k.view.Details = k.view.Details.Filled()

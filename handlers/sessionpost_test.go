@@ -91,7 +91,7 @@ func (m *minutes) hearPost(f fact, at time.Time) {
 		p := m.post(f.Message)
 		m.w.must(p != nil && !p.held, "%d is deferred: %+v", f.Message, p)
 		if f.Unread {
-			m.w.must(p.out != "" && !p.taken && f.Retries <= p.retries+1 && f.Retries < wire.DeliveryRetries, "%d is not read for the %d. time: %+v", f.Message, f.Retries, p)
+			m.w.must(p.out != "" && !p.taken && f.Retries <= p.retries+1 && f.Retries <= wire.DeliveryRetries, "%d is not read for the %d. time: %+v", f.Message, f.Retries, p)
 			if f.Retries > p.retries {
 				p.retries = f.Retries
 				m.announce(p, f.Next)

@@ -94,17 +94,15 @@ func (t *turn) locate(said *wire.SaySession) (*saying, *wire.Error) {
 		return nil, rejected("/from_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.From.AgentID, x.from.AgentType))
 	case x.to.AgentType != m.To.AgentType:
 		return nil, rejected("/to_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.To.AgentID, x.to.AgentType))
-	case t.hasEnded(x.to.AgentID, m.To.InstanceID):
-		return nil, rejected("/to_agent/instance_id", fmt.Sprintf("the run %s of %q has ended", m.To.InstanceID, x.to.AgentID))
 	case s.spec.Validation == wire.ValidationStrict && m.Strictly() != nil:
 		return nil, m.Strictly()
 	}
 	return x, nil
 }
 
-// addressed returns the member that a message is for: the agent of that name or, where the
-// name is that of a block with replicas, the replica that instance_id names, by its whole
-// name or its number. An instance_id that names neither a replica nor a run is a label.
+// addressed returns the member that a message is for: the agent of that name, else the replica
+// that instance_id names, by its whole name or its number. The name is then that of the block.
+// Any other instance_id is a label.
 func (s *session) addressed(to wire.AgentIdentifier) *member {
 	if m := s.member(to.AgentID); m != nil || to.InstanceID == "" {
 		return m
@@ -229,6 +227,9 @@ func (t *turn) consider(x *saying) *wire.Error {
 	}
 	if err := x.Misdirected(); err != nil {
 		return err
+	}
+	if run := x.SessionMessage.To.InstanceID; t.hasEnded(x.to.AgentID, run) {
+		return rejected("/to_agent/instance_id", fmt.Sprintf("the run %s of %q has ended", run, x.to.AgentID))
 	}
 	if x.Sequenced && x.SequenceNumber < x.from.number {
 		x.notes = append(x.notes, fmt.Sprintf("/sequence_number: %d comes after %d", x.SequenceNumber, x.from.number))

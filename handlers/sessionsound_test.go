@@ -125,8 +125,8 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 		if !w.overdue && !s.pulls(w.developer) {
 			due = w.silentAt()
 		}
-		if wished, ok := wire.ParseTime(w.wished); ok && !w.expired && (due.IsZero() || wished.Before(due)) {
-			due = wished
+		if at, ok := w.deadlineAt(); ok && (due.IsZero() || at.Before(due)) {
+			due = at
 		}
 		if out := w.begun.Add(w.limit); w.limit > 0 && (due.IsZero() || out.Before(due)) {
 			due = out

@@ -181,7 +181,7 @@ func (t *turn) watch() {
 			t.timeOut(w)
 			continue
 		}
-		if wished, ok := wire.ParseTime(w.wished); ok && !w.expired && !wished.After(t.at) {
+		if at, ok := w.deadlineAt(); ok && !at.After(t.at) {
 			t.passDeadline(w)
 			continue
 		}
@@ -217,7 +217,7 @@ func (t *turn) passDeadline(w *work) {
 	t.tellArchitect(w, message)
 }
 
-// deadlinePassed says that a work has not been completed by its deadline.
+// deadlinePassed records that a work has not been completed by its deadline.
 type deadlinePassed struct {
 	ID       string `json:"task"`
 	Name     string `json:"name"`

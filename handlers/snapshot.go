@@ -12,7 +12,7 @@ import (
 
 // snapshotVersion is the form of snapshots. One of another form is passed over,
 // and the records tell everything.
-const snapshotVersion = 5
+const snapshotVersion = 6
 
 // snapshot is a State as it is kept, so that a restart need not begin at the
 // first record. What can be made of other parts is not in it.
@@ -119,6 +119,7 @@ type snapshotTask struct {
 	Deaths  int       `json:"deaths,omitzero"`
 	Created int64     `json:"created"`
 	Ended   int64     `json:"ended,omitzero"`
+	Result  int       `json:"result,omitzero"` // its length
 	Stub    bool      `json:"stub,omitzero"`
 	Way     way       `json:"way,omitzero"`
 
@@ -232,7 +233,7 @@ func ids(tasks []*task) []string {
 }
 
 func (k *task) snapshot() snapshotTask {
-	kept := snapshotTask{View: k.view, Run: k.run, Deaths: k.deaths, Created: k.created, Ended: k.ended, Stub: k.stub, Way: k.way}
+	kept := snapshotTask{View: k.view, Run: k.run, Deaths: k.deaths, Created: k.created, Ended: k.ended, Stub: k.stub, Way: k.way, Result: k.result}
 	m := k.more
 	if m == nil {
 		return kept

@@ -21,6 +21,7 @@ type task struct {
 	demand  *demand    // it waits in this one
 	created int64      // number of its first record
 	ended   int64      // and of its last
+	result  int        // length of its result
 	stub    bool       // a part of it is in the log alone
 	freed   bool       // it is among those that are being unblocked
 	more    *more      // nil for most
@@ -149,7 +150,7 @@ func (t *turn) own(id string) (*task, *wire.Error) {
 	return k, nil
 }
 
-// dependsOn reports whether a task that the caller holds depends on another.
+// dependsOn reports whether a task that the caller holds shows the result of another.
 func (t *turn) dependsOn(up *task) bool {
 	a := t.agents[t.from.Name]
 	if t.from.Kind != Agent || a == nil {
@@ -157,7 +158,7 @@ func (t *turn) dependsOn(up *task) bool {
 	}
 	for _, k := range a.holds {
 		for e := range t.graph.Needs(k.node) {
-			if t.list[t.graph.Edge(e).Up] == up {
+			if v := t.graph.Edge(e); t.list[v.Up] == up && !v.Private && up.view.State == wire.TaskDone {
 				return true
 			}
 		}

@@ -323,6 +323,7 @@ func (f *taskDone) apply(s *State, r *wire.Record) {
 	if f.read != nil && f.read.Structured && len(f.read.Contracts) > 0 {
 		k.needsMore().delivered = delivered(f.read)
 	}
+	k.result = len(f.Result)
 	if k.view.Result = f.Result; len(f.Result) > heavy {
 		k.view.Result, k.stub = nil, true
 		k.leaveDelivered()

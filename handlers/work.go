@@ -197,8 +197,8 @@ func (s *State) watchWork(w *work) {
 	if !w.overdue && !s.pulls(w.developer) {
 		w.due = w.silentAt()
 	}
-	if wished, ok := wire.ParseTime(w.wished); ok && !w.expired && (w.due.IsZero() || wished.Before(w.due)) {
-		w.due = wished
+	if at, ok := w.deadlineAt(); ok && (w.due.IsZero() || at.Before(w.due)) {
+		w.due = at
 	}
 	if w.limit > 0 && (w.due.IsZero() || w.begun.Add(w.limit).Before(w.due)) {
 		w.due = w.begun.Add(w.limit)
@@ -206,6 +206,16 @@ func (s *State) watchWork(w *work) {
 	if !w.due.IsZero() {
 		s.sessions.watched.add(w)
 	}
+}
+
+// deadlineAt returns when the deadline of a work passes, if that has not been told. One that
+// passed before this try began passes with its beginning.
+func (w *work) deadlineAt() (time.Time, bool) {
+	at, ok := wire.ParseTime(w.wished)
+	if ok && at.Before(w.begun) {
+		at = w.begun
+	}
+	return at, ok && !w.expired
 }
 
 // silentAt is when a developer will have said nothing of a work for too long: once

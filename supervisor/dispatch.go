@@ -70,6 +70,7 @@ type dispatcher struct {
 	reads bool // the record is only read: nothing falls due, and no snapshot is kept
 
 	appending atomic.Int64 // when the batch came to the record that it is taking, in nanoseconds; 0: none
+	blocked   atomic.Int64 // when the record last took a batch for which it needed long
 
 	// Of the recorder alone.
 	kept     int64     // the last fact of the newest snapshot
@@ -306,6 +307,10 @@ func (d *dispatcher) rearm() {
 // before: it was stopped, or its machine slept.
 const tardy = 10 * time.Second
 
+// long is how long a batch takes when the disk is blocked, and how long what it held back needs
+// to leave afterwards.
+const long = time.Second
+
 // expire is what the timer does.
 func (d *dispatcher) expire() {
 	now := time.Now()
@@ -314,8 +319,8 @@ func (d *dispatcher) expire() {
 	d.due = time.Time{} // so that it is set again
 	d.seat.Unlock()
 	began := d.appending.Load()
-	held := began != 0 && now.Sub(time.Unix(0, began)) > time.Second
-	d.submit([]handlers.Input{{At: now, Message: wire.Due{Late: late, Held: held}}}, new(work))
+	blocked := began != 0 && now.Sub(time.Unix(0, began)) > long || now.Sub(time.Unix(0, d.blocked.Load())) < long
+	d.submit([]handlers.Input{{At: now, Message: wire.Due{Late: late, Blocked: blocked}}}, new(work))
 }
 
 // refused notes that something was refused, or answered, before anybody decided

@@ -136,6 +136,9 @@ func (d *dispatcher) append(b *batch) error {
 	err := d.record.Append(context.Background(), d.last.Load(), b.records)
 	d.appending.Store(0)
 	took := time.Since(began)
+	if took > long {
+		d.blocked.Store(time.Now().UnixNano())
+	}
 	if !overdue.Stop() {
 		<-said
 	}
@@ -209,11 +212,10 @@ func (d *dispatcher) overdue(b *batch) {
 	d.deliver(late, new([]byte))
 }
 
-// isAnswer reports whether a letter answers a request. That a session message is not
-// delivered yet is told without having been asked.
+// isAnswer reports whether a letter answers a request. A DeliveryError is sent without one.
 func isAnswer(l handlers.Letter) bool {
-	_, tiding := l.Payload.(*wire.DeliveryError)
-	return l.Notice == "" && !isLine(&l) && !tiding
+	_, unasked := l.Payload.(*wire.DeliveryError)
+	return l.Notice == "" && !isLine(&l) && !unasked
 }
 
 // takeSnapshot spells the State when it is time to, or at the end. It includes

@@ -84,9 +84,9 @@ type Due struct {
 	// Late says that this is found out much later than it should be: the
 	// orchestrator has stood still, and has heard nobody meanwhile.
 	Late bool
-	// Held says that the disk has not taken the record for a while, so that nothing has
-	// left that was decided meanwhile.
-	Held bool
+	// Blocked reports whether the disk has not taken the record for a while, so that nothing
+	// has left that was decided meanwhile.
+	Blocked bool
 }
 
 func (*Event) message()   {}

@@ -22,8 +22,8 @@ type app struct {
 	leaving        func()          // nil, or what gives a terminal back that was taken
 	over           <-chan struct{} // closed when whoever runs this has left; nil: never
 	reading        bool            // the verb reads the record when no orchestrator runs
-	pastDoor       *door           // to the record, once it was opened
-	ends           []func()        // are called at the end, the last one first
+	recordDoor     *door           // to the record, once it was opened
+	cleanups       []func()        // are called at the end, the last one first
 
 	// socketPath says where the orchestrator of a state directory listens.
 	socketPath func(stateDir string) string
@@ -34,7 +34,7 @@ func (a *app) run(args []string) (code int) {
 	a.args = args
 	defer a.caught(&code)
 	defer func() {
-		for _, end := range slices.Backward(a.ends) {
+		for _, end := range slices.Backward(a.cleanups) {
 			end()
 		}
 	}()

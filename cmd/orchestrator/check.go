@@ -25,7 +25,7 @@ type checkFlags struct {
 
 func (a *app) checkCommand() *cobra.Command {
 	f := checkFlags{
-		as:    choice{of: wire.Roles, open: true, wary: true},
+		as:    choice{of: wire.Roles, open: true, close: true},
 		wait:  duration{10 * time.Second},
 		grace: duration{5 * time.Second},
 	}

@@ -34,12 +34,12 @@ func (a *app) door() (*door, error) {
 		return nil, err
 	}
 	if a.reading {
-		if a.pastDoor != nil {
-			return a.pastDoor, nil
+		if a.recordDoor != nil {
+			return a.recordDoor, nil
 		}
 		d, there, err := a.past(t)
 		if there || err != nil {
-			a.pastDoor = d
+			a.recordDoor = d
 			return d, err
 		}
 	}

@@ -45,14 +45,14 @@ type choice struct {
 	value string
 	of    []string
 	open  bool // other words are taken as well
-	wary  bool // of these, none that is nearly one of the words
+	close bool // and a word that is nearly one of the words is refused
 }
 
 func (c *choice) String() string { return c.value }
 func (c *choice) Type() string   { return "WORD" }
 
 func (c *choice) Set(word string) error {
-	if !slices.Contains(c.of, word) && (!c.open || word == "" || c.wary && nearest(word, c.of) != "") {
+	if !slices.Contains(c.of, word) && (!c.open || word == "" || c.close && nearest(word, c.of) != "") {
 		return fmt.Errorf("it is one of %s%s", strings.Join(c.of, ", "), didYouMean(word, c.of))
 	}
 	c.value = word

@@ -177,9 +177,9 @@ func (a *app) formatStream(check, differ bool) error {
 }
 
 // replaceFile writes a file whole or not at all, through links and with the
-// rights it had. A new file can be read by all.
+// rights it had. A new one has those that the user gives new files.
 func replaceFile(path string, text []byte) error {
-	rights := fs.FileMode(0o644)
+	var rights fs.FileMode
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		info, err := os.Stat(target)
 		if err != nil {
@@ -189,13 +189,14 @@ func replaceFile(path string, text []byte) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	next, err := os.CreateTemp(filepath.Dir(path), ".orchestrator-new-*")
+	name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".orchestrator-new-%d", os.Getpid()))
+	next, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(next.Name())
 	_, err = next.Write(text)
-	if err == nil {
+	if err == nil && rights != 0 {
 		err = next.Chmod(rights)
 	}
 	if closing := next.Close(); err == nil {

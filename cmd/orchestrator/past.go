@@ -48,7 +48,7 @@ func (a *app) past(t target) (*door, bool, error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("making a place for a socket: %w", err)
 	}
-	a.ends = append(a.ends, func() { _ = os.RemoveAll(dir) })
+	a.cleanups = append(a.cleanups, func() { _ = os.RemoveAll(dir) })
 	t.socket = filepath.Join(dir, "api.sock")
 	seen, err := a.servePast(c, t.socket)
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *app) servePast(c *config.Config, socket string) (time.Time, error) {
 		defer close(served)
 		server.Serve(ctx, t.listener)
 	}()
-	a.ends = append(a.ends, func() {
+	a.cleanups = append(a.cleanups, func() {
 		cancel()
 		<-served
 		<-looked

@@ -22,7 +22,7 @@ type pipeFlags struct {
 }
 
 func (a *app) pipeCommand() *cobra.Command {
-	f := pipeFlags{role: choice{of: wire.Roles, open: true, wary: true}}
+	f := pipeFlags{role: choice{of: wire.Roles, open: true, close: true}}
 	verb := &cobra.Command{
 		Use:   "pipe --as NAME",
 		Short: "Make this stdin and stdout an agent",

@@ -21,7 +21,7 @@ var reportForms = map[string]func(*report) ([]byte, error){
 	".json": (*report).json, ".xml": (*report).junit, ".html": (*report).html,
 }
 
-// report is what became of the tasks of one life of a team.
+// report lists the tasks of one life of a team and what became of them.
 type report struct {
 	FormatVersion string         `json:"format_version"`
 	Name          string         `json:"name"`

@@ -84,6 +84,7 @@ func (a *app) runOne(command []string, f runFlags) error {
 // runAlone runs a team of one and makes its exit code ours.
 func (a *app) runAlone(t *team, name string, rules []scripted) error {
 	show := newSolo(a, t, name)
+	show.scripted = len(rules) > 0
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)

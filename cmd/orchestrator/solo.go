@@ -18,6 +18,7 @@ type solo struct {
 	app      *app
 	name     string
 	stateDir string
+	scripted bool // answers were written down
 	follower *supervisor.Follower
 	stop     func(reason string)
 	out, err sink
@@ -116,12 +117,13 @@ func (s *solo) event(e *wire.Event) {
 		s.say("%s", wire.Visible(e.Text))
 	case wire.EventQuestionAsked, wire.EventTaskHelp:
 		s.say("asks %s", wire.Visible(e.Text))
-		s.say("%s", s.howToAnswer(e))
+		if !s.scripted {
+			s.say("%s", s.howToAnswer(e))
+		}
 	}
 }
 
-// howToAnswer says how a question is answered, and how long it waits. One of the answers that
-// were written down may come by itself.
+// howToAnswer says how a question is answered, and how long it waits.
 func (s *solo) howToAnswer(e *wire.Event) string {
 	var asked struct {
 		ID       string `json:"question_id"`

@@ -10,7 +10,7 @@ func (a *app) stream(what string, query url.Values, follow bool, show func([]byt
 	switch {
 	case follow && leftOff(err):
 		return nil
-	case follow && err == nil && a.pastDoor == nil:
+	case follow && err == nil && a.recordDoor == nil:
 		a.talk("The orchestrator has stopped.")
 	}
 	return err

@@ -176,6 +176,9 @@ func (a *app) work(t *team, f upFlags) error {
 	unwritten := a.writeReport(t, f.report, began)
 	switch {
 	case forced != 0:
+		if unwritten != nil {
+			a.talk("%v", unwritten)
+		}
 		return answered(forced)
 	case unwritten != nil:
 		return unwritten

@@ -52,6 +52,9 @@ func (g *Graph) Resolve(e Edge, at int64) (unblocked bool) {
 // Hide marks a dependency whose result is not shown.
 func (g *Graph) Hide(e Edge) { g.edges[e].private = true }
 
+// Show undoes Hide.
+func (g *Graph) Show(e Edge) { g.edges[e].private = false }
+
 // Remove takes a dependency out, and returns whether it was the last one to
 // hold its down node back.
 func (g *Graph) Remove(e Edge) (unblocked bool) {
