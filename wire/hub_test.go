@@ -39,6 +39,9 @@ func TestHubBodiesAreRead(t *testing.T) {
 	typed, full, bare := task, task, task
 	bare.Dependencies = []Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "blocks"}}
 	typed.Dependencies = []Dependency{{On: "a", Type: "input", Contract: "k"}, {On: "b", Type: "blocks"}}
+	repo, upper := task, task // keys and ids as other clients write them
+	repo.Details.TargetRepo = "shop"
+	upper.Dependencies = []Dependency{{On: "7f3a9c1e-33b7-4c0e-8a4e-2b9d1c6f5e10", Type: "blocks"}, {On: "A", Type: "blocks"}}
 	gated := task
 	gated.Dependencies = []Dependency{{On: "a", Type: "related"}, {On: "a", Type: "blocks"}}
 	full.Type, full.Priority = "bugfix", Raw(`"high"`)
@@ -57,6 +60,8 @@ func TestHubBodiesAreRead(t *testing.T) {
 			`{"title":"n","spec":"s","type":"bugfix","priority":"high","target_repo":"shop","acceptance_criteria":["c"],"project_id":"p","session_id":"x","requirements":{"repo":"shop"}}`,
 			&full,
 		},
+		{"create", `{"title":"n","spec":"s","repo":"shop"}`, &repo},
+		{"create", `{"title":"n","spec":"s","dependency_ids":["7F3A9C1E-33B7-4C0E-8A4E-2B9D1C6F5E10","A"]}`, &upper},
 		{"update", `{}`, &UpdateTask{TaskID: "t"}},
 		{"update", `{"title":"n","spec":"s","target_repo":"","project_id":"p","acceptance_criteria":["c"],"structured_spec":null}`, &UpdateTask{
 			TaskID: "t", Name: ptr("n"), Description: ptr("s"), TargetRepo: ptr(""), ProjectID: ptr("p"), AcceptanceCriteria: &[]string{"c"},
@@ -100,6 +105,7 @@ func TestHubBodiesAreRefused(t *testing.T) {
 		{"create", `{"title":" ","spec":"s"}`, "/title: title must not be empty"},
 		{"create", `{"title":"n"}`, "/spec: spec is missing"},
 		{"create", `{"title":"n","spec":"s","type":1}`, "/type: type must be a string"},
+		{"create", `{"title":"n","spec":"s","type":""}`, "/type: type must not be empty"},
 		{"create", `{"title":"n","spec":"s","priority":{}}`, "/priority: priority must be a number"},
 		{"create", `{"title":"n","spec":"s","dependency_ids":[{}]}`, "/dependency_ids/0: dependency_ids[0] must be a string"},
 		{"create", `{"title":"n","spec":"s","dependencies":[{"depends_on_task_id":"a","dependency_type":"soft"}]}`, `/dependencies/0/dependency_type: dependencies[0].dependency_type must be one of blocks, input or related, not "soft"`},
