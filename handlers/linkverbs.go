@@ -50,14 +50,18 @@ func (t *turn) mayHave(up *task, d *wire.Dependency, of *wire.Details, pointer s
 }
 
 // shares reports whether a task is of the same session, project or parent task as one with the
-// details d. A session counts for its members only: any agent can write its name. The name of
+// details d. A session counts for its members only, and a parent task for those that may read
+// it: any agent can write their names. The name of
 // a project is taken at its word: an agent that names a project may read what its tasks make.
 func (t *turn) shares(up *task, d *wire.Details) bool {
 	its := up.view.Details
 	if its == nil || d == nil {
 		return false
 	}
-	if its.ProjectID != "" && its.ProjectID == d.ProjectID || its.ParentTaskID != "" && its.ParentTaskID == d.ParentTaskID {
+	if its.ProjectID != "" && its.ProjectID == d.ProjectID {
+		return true
+	}
+	if parent := t.tasks[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.of(t.from) || t.within(parent)) {
 		return true
 	}
 	x := t.sessions.byID[d.SessionID]

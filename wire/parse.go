@@ -246,9 +246,9 @@ func (k *keys) note(m *member) {
 }
 
 // describes says whether a member belongs to work that is handed on, and not to what
-// says that it is that, or whose. Of two ids the last counts.
+// says that it is that, or whose.
 func describes(key string) bool {
-	return key == "id" || key == "payload" || key == "context" || key == "observability" || key == "timestamp" || key == "agentId"
+	return key == "payload" || key == "context" || key == "observability" || key == "timestamp" || key == "agentId"
 }
 
 // calls says whether rule 3 fits.

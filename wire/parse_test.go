@@ -141,8 +141,6 @@ func TestKeysThatStandTwice(t *testing.T) {
 		require.Equal(t, want, read(line), line)
 	}
 	require.Equal(t, "request query-agents", read(`{"type":"request:query-agents","id":"1","timestamp":"2026-01-01","x":1,"x":2}`))
-	work := `"type":"weigh","timestamp":"2026-01-01T00:00:00Z","payload":{},"context":{},"routing":{"source":"me"}}`
-	require.Contains(t, read(`{"id":"1","id":"2",`+work), `"2"`, "handed on")
 }
 
 func TestNestingIsBounded(t *testing.T) {

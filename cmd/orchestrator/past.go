@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -41,16 +46,10 @@ func (a *app) past(t target) (*door, bool, error) {
 		return nil, false, nil
 	}
 	c := a.pastConfig()
-	if info, err := os.Stat(c.Store.Path); c.Store.Kind == "memory" || err != nil || info.Size() == 0 {
+	if c.Store.Kind == "memory" || !recorded(c.Store.Path) {
 		return nil, false, nil
 	}
-	dir, err := os.MkdirTemp("", "orchestrator-read-")
-	if err != nil {
-		return nil, false, fmt.Errorf("making a place for a socket: %w", err)
-	}
-	a.cleanups = append(a.cleanups, func() { _ = os.RemoveAll(dir) })
-	t.socket = filepath.Join(dir, "api.sock")
-	seen, err := a.servePast(c, t.socket)
+	dial, seen, err := a.servePast(c)
 	if err != nil {
 		return nil, false, err
 	}
@@ -58,8 +57,23 @@ func (a *app) past(t target) (*door, bool, error) {
 	if !seen.IsZero() {
 		since = ", up to " + seen.Local().Format(time.DateTime)
 	}
-	a.talk("No orchestrator is running for %s. This is what its record says%s.", t.subject, since)
-	return a.doorOf(t), true, nil
+	a.talk("No orchestrator is running for %s. This is what its record says%s. To go on: orchestrator up%s", t.subject, since, t.named)
+	d := a.doorOf(t)
+	d.client.Transport = &http.Transport{
+		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		DisableCompression: true, DisableKeepAlives: true,
+	}
+	return d, true, nil
+}
+
+// recorded reports whether there is a record at a path, or was one.
+func recorded(path string) bool {
+	for _, name := range []string{path, path + "-tip"} {
+		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // pastConfig returns the configuration, or the standard one where the file cannot be read.
@@ -78,14 +92,18 @@ func (a *app) pastConfig() *config.Config {
 	return c
 }
 
-// servePast answers at a socket from the record of a configuration, until the program ends.
-// It returns the time of the last fact.
-func (a *app) servePast(c *config.Config, socket string) (time.Time, error) {
+// servePast answers from the record of a configuration, until the program ends. It returns how
+// to reach it, and the time of the last fact.
+func (a *app) servePast(c *config.Config) (dial func(context.Context) (net.Conn, error), seen time.Time, err error) {
+	if err := ownRecord(c.Store.Path); err != nil {
+		return nil, seen, err
+	}
+	unix.Umask(0o077) // SQLite makes the index of a record that lacks one
 	ctx, cancel := context.WithCancel(context.Background())
 	record, err := eventlog.Open(ctx, eventlog.Options{Path: c.Store.Path, ReadOnly: true})
 	if err != nil {
 		cancel()
-		return time.Time{}, unreadable(err, c.Store)
+		return nil, seen, unreadable(err, c.Store)
 	}
 	t := newTeam()
 	t.log, t.record, t.http, t.depth = hclog.NewNullLogger(), record, c.HTTP, c.Protocol.MaxDepth
@@ -96,13 +114,10 @@ func (a *app) servePast(c *config.Config, socket string) (time.Time, error) {
 	t.super = supervisor.New(o, t.specs(c))
 	if err := t.super.Restore(ctx); err != nil {
 		cancel()
-		return time.Time{}, unreadable(errors.Join(err, record.Close()), c.Store)
+		return nil, seen, unreadable(errors.Join(err, record.Close()), c.Store)
 	}
-	if t.listener, err = api.Listen(socket); err != nil {
-		cancel()
-		return time.Time{}, fmt.Errorf("opening a socket: %w", errors.Join(err, record.Close()))
-	}
-	t.runs = api.NewRuns(t.listener)
+	t.runs = new(api.Runs)
+	inside := api.NewInside()
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
@@ -112,7 +127,7 @@ func (a *app) servePast(c *config.Config, socket string) (time.Time, error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		server.Serve(ctx, t.listener)
+		server.Serve(ctx, inside)
 	}()
 	a.cleanups = append(a.cleanups, func() {
 		cancel()
@@ -122,10 +137,28 @@ func (a *app) servePast(c *config.Config, socket string) (time.Time, error) {
 	})
 	for last, err := range record.Records(ctx, max(t.super.Seq()-1, 0)) {
 		if err == nil {
-			return last.At, nil
+			seen = last.At
+		}
+		break
+	}
+	return inside.Dial, seen, nil
+}
+
+// ownRecord refuses the record of another user: what SQLite makes beside it would belong to
+// this one.
+func ownRecord(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // opening it says why
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return &failure{
+			exit: exitDenied, code: wire.CodeDenied, message: fmt.Sprintf("The record %s belongs to another user (%d)", path, owner.Uid),
+			because: []string{"No orchestrator is running, so it would be opened here."},
+			hint:    "Read it as that user, or read a copy of its folder: --state-dir COPY",
 		}
 	}
-	return time.Time{}, nil
+	return nil
 }
 
 // addLogged adds to a configuration the agents that it does not name and that have logs.
@@ -166,9 +199,16 @@ func (t *team) pastDoor() *api.Door {
 
 // unreadable explains why a record cannot be read while no orchestrator runs.
 func unreadable(err error, store config.Store) error {
+	if unix.Access(filepath.Dir(store.Path), unix.W_OK) != nil || unix.Access(store.Path, unix.W_OK) != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &failure{
+			exit: exitDenied, code: wire.CodeDenied, message: "Cannot read the record " + store.Path + ": its folder or its files are read-only",
+			because: []string{"Reading keeps an index beside the record."},
+			hint:    "Copy the folder, and read the copy: --state-dir COPY",
+		}
+	}
 	return &failure{
 		exit: exitNo, code: codeFailed, message: "Cannot read the record " + store.Path + ": " + err.Error(),
-		because: []string{"No orchestrator is running, so it was opened here. Nothing was written to it."},
+		because: []string{"No orchestrator is running, so it was opened here. No fact was written to it."},
 		hint:    "Look at all of it: orchestrator store check",
 		details: map[string]any{"path": store.Path},
 	}

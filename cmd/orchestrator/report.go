@@ -49,17 +49,46 @@ type reported struct {
 
 // fitReport refuses a file that no report could be written to.
 func fitReport(file string) error {
-	if reportForms[filepath.Ext(file)] == nil {
+	if reportForms[formOf(file)] == nil {
 		return misused(fmt.Sprintf("--report does not know the form of %s", plain.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
 	}
 	info, err := os.Stat(filepath.Dir(file))
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", filepath.Dir(file))
 	}
+	if err == nil {
+		err = canReplace(file)
+	}
 	if err != nil {
-		return misused("--report cannot be written: "+err.Error(), "Make its folder first: mkdir -p "+plain.Word(filepath.Dir(file)))
+		return misused("--report cannot be written: "+err.Error(), "Name a file in a folder that is there and can be written")
 	}
 	return nil
+}
+
+// formOf is how a file's name ends, in small letters.
+func formOf(file string) string { return strings.ToLower(filepath.Ext(file)) }
+
+// canReplace returns why a file cannot be written anew: it is not a regular file, or its folder
+// takes none.
+func canReplace(file string) error {
+	if _, err := os.Lstat(file); err == nil {
+		info, err := os.Stat(file)
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is not a file", file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	probe, err := os.CreateTemp(filepath.Dir(file), ".orchestrator-new-*")
+	if err != nil {
+		return err
+	}
+	_ = probe.Close()
+	return os.Remove(probe.Name())
 }
 
 // writeReport writes what became of the tasks since a time. The file gets its name when it
@@ -72,7 +101,7 @@ func (a *app) writeReport(t *team, file string, began time.Time) error {
 	if err != nil {
 		t.log.Warn("the report lacks the words of some errors", "error", err)
 	}
-	text, err := reportForms[filepath.Ext(file)](newReport(t.config.Orchestrator.Name, began, time.Now(), tasks))
+	text, err := reportForms[formOf(file)](newReport(t.config.Orchestrator.Name, began, time.Now(), tasks))
 	if err == nil {
 		err = replaceFile(file, text)
 	}

@@ -29,6 +29,7 @@ type upFlags struct {
 	answers        string
 	scripted       []scripted
 	report         string // a file, "" for none
+	reported       bool   // it was given
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -55,7 +56,10 @@ up what was done, and what was lost.`,
   orchestrator up --exit-when-idle --report tasks.xml    for CI, as JUnit`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeAgents,
-		RunE:              func(_ *cobra.Command, args []string) error { return a.up(f, args) },
+		RunE: func(verb *cobra.Command, args []string) error {
+			f.reported = verb.Flags().Changed("report")
+			return a.up(f, args)
+		},
 	}
 	set := verb.Flags()
 	set.BoolVarP(&f.detach, "detach", "d", false, "run in the background; returns when every agent has started")
@@ -70,6 +74,9 @@ up what was done, and what was lost.`,
 
 // files reads and checks the files that are named beside the configuration.
 func (f *upFlags) files(a *app) (err error) {
+	if f.reported && f.report == "" {
+		return misused("--report is empty", "Name it FILE.json, FILE.xml or FILE.html, or leave it out")
+	}
 	if f.answers != "" {
 		if f.scripted, err = readAnswers(a.path(f.answers)); err != nil {
 			return err
