@@ -219,12 +219,7 @@ func (r *report) junit() ([]byte, error) {
 func decimal(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
 
 // reportPage is the report for people: one file that loads nothing.
-var reportPage = template.Must(template.New("report").Funcs(template.FuncMap{
-	"line": plain.OneLine, "text": visibleLines, "id": plain.ID,
-	"took":  func(s float64) string { return plain.Duration(time.Duration(s * float64(time.Second))) },
-	"count": func(r *report, what string) int { return r.Counts[what] },
-	"words": func(outcome string) string { return strings.ReplaceAll(outcome, "_", " ") },
-}).Parse(`<!DOCTYPE html>
+const reportPage = `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -251,13 +246,23 @@ code { opacity: .7; }
 {{end}}</table>{{end}}
 </body>
 </html>
-`))
+`
 
 // Outcome is outcome, for the template.
 func (x reported) Outcome() string { return x.outcome() }
 
 func (r *report) html() ([]byte, error) {
+	words := template.FuncMap{
+		"line": plain.OneLine, "text": visibleLines, "id": plain.ID,
+		"took":  func(s float64) string { return plain.Duration(time.Duration(s * float64(time.Second))) },
+		"count": func(r *report, what string) int { return r.Counts[what] },
+		"words": func(outcome string) string { return strings.ReplaceAll(outcome, "_", " ") },
+	}
+	form, err := template.New("report").Funcs(words).Parse(reportPage)
+	if err != nil {
+		return nil, err
+	}
 	var page bytes.Buffer
-	err := reportPage.Execute(&page, r)
+	err = form.Execute(&page, r)
 	return page.Bytes(), err
 }
