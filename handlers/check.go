@@ -99,6 +99,10 @@ func (f *dependencyAdded) check(s *State) error {
 	switch {
 	case k == nil || on == nil:
 		return fmt.Errorf("there are no tasks %s and %s", f.ID, f.Dependency.On)
+	case f.Shown:
+		if _, there := s.graph.Find(k.node, on.node, kindOf(f.Dependency.Type), f.Dependency.Contract); !there {
+			return fmt.Errorf("task %s does not depend on %s", f.ID, f.Dependency.On)
+		}
 	case gates(kindOf(f.Dependency.Type)) && s.graph.Circle(k.node, on.node) != nil:
 		return fmt.Errorf("task %s would wait for itself", f.ID)
 	}

@@ -34,6 +34,7 @@ func (f *workMoved) check(s *State) error       { return s.checkWork(f.ID) }
 func (f *workCompleted) check(s *State) error   { return s.checkWork(f.ID) }
 func (f *workTroubled) check(s *State) error    { return s.checkWork(f.TaskID) }
 func (f *progressOverdue) check(s *State) error { return s.checkWork(f.ID) }
+func (f *deadlinePassed) check(s *State) error  { return s.checkWork(f.ID) }
 func (f *reviewExtended) check(s *State) error  { return s.checkWork(f.ID) }
 
 func (f *workRepeated) check(s *State) error {
