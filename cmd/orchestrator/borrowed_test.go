@@ -26,6 +26,16 @@ func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 	}
 }
 
+// Each verb that reads the record is one that there is, under the name by which it is found.
+func TestReadingVerbsExist(t *testing.T) {
+	root := (&app{}).rootCommand()
+	for path := range readingVerbs {
+		verb, _, err := root.Find(strings.Fields(path)[1:])
+		require.NoError(t, err)
+		require.Equal(t, path, verb.CommandPath())
+	}
+}
+
 // A flag that is known by another name elsewhere is one that some verb has.
 func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
 	root := (&app{}).rootCommand()

@@ -20,34 +20,15 @@ import (
 // pipes is a listener whose connections are in memory, so that time can be
 // fake.
 type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	door  entrance
+	*Inside
+	door entrance
 }
 
-func newPipes(c Caller) *pipes {
-	return &pipes{conns: make(chan net.Conn), done: make(chan struct{}), door: entrance{caller: c}}
-}
+func newPipes(c Caller) *pipes { return &pipes{Inside: NewInside(), door: entrance{caller: c}} }
 
 func (p *pipes) entrance() *entrance { return &p.door }
 
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
-func (p *pipes) Close() error   { close(p.done); return nil }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case conn := <-p.conns:
-		return conn, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	p.conns <- theirs
-	return ours, nil
-}
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) }
 
 // visitAs has a client visit a door in a bubble, and be a caller there.
 func visitAs(t *testing.T, c Caller, d *Door, do func(*testing.T, *http.Client, *pipes)) {
