@@ -176,7 +176,7 @@ func TestSessionsRefuseWhatMakesNoSense(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(lead)
 		_, err := s.Assign(t.Context(), "coder", agents.Assignment{Priority: "urgent"})
-		require.ErrorContains(t, err, "task_assignment: it cannot be said: task_id must not be empty")
+		require.ErrorContains(t, err, "task_assignment: it cannot be said: task.task_id must not be empty")
 		_, err = s.GiveFeedback(t.Context(), coder, agents.Feedback{Type: "praise"})
 		require.ErrorContains(t, err, "feedback_type must be one of")
 		_, err = s.TellStatus(t.Context(), &agents.Said{SessionMessage: &wire.SessionMessage{From: coder}}, []int{1})

@@ -63,7 +63,7 @@ func TestAccessRequestsAreRefused(t *testing.T) {
 		{"register-agent", `{"registration_token":"orcreg_x"}`, "/payload/name: name is missing"},
 		{"register-agent", `{"name":"attic"}`, "/payload/registration_token: registration_token is missing"},
 		{"register-agent", `{"name":"attic","registration_token":"orcreg_x","repos":[]}`, "/payload/repos: repos must be an object"},
-		{"register-agent", `{"name":"attic","registration_token":"orcreg_x","capabilities":{"repos":[]}}`, "/payload/capabilities/repos: repos must be an object"},
+		{"register-agent", `{"name":"attic","registration_token":"orcreg_x","capabilities":{"repos":[]}}`, "/payload/capabilities/repos: capabilities.repos must be an object"},
 	} {
 		_, wrong := readAs(t, test.operation, test.payload)
 		require.Equal(t, test.want, wrong, "%s %s", test.operation, test.payload)

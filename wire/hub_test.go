@@ -110,8 +110,8 @@ func TestHubBodiesAreRefused(t *testing.T) {
 		{"create", `{"title":"n","spec":"s","dependency_ids":[{}]}`, "/dependency_ids/0: dependency_ids[0] must be a string"},
 		{"create", `{"title":"n","spec":"s","dependencies":[{"depends_on_task_id":"a","dependency_type":"soft"}]}`, `/dependencies/0/dependency_type: dependencies[0].dependency_type must be one of blocks, input or related, not "soft"`},
 		{"create", `{"title":"n","spec":"s","acceptance_criteria":"c"}`, "/acceptance_criteria: acceptance_criteria must be a list"},
-		{"create", `{"title":"n","spec":"s","structured_spec":{"$schema":"foo/v1"}}`, `/structured_spec/$schema: $schema must be orchestratia/task-spec/v1, not "foo/v1"`},
-		{"create", `{"title":"n","spec":"s","requirements":{"languages":"rust"}}`, "/requirements/languages: languages must be a list"},
+		{"create", `{"title":"n","spec":"s","structured_spec":{"$schema":"foo/v1"}}`, `/structured_spec/$schema: structured_spec.$schema must be orchestratia/task-spec/v1, not "foo/v1"`},
+		{"create", `{"title":"n","spec":"s","requirements":{"languages":"rust"}}`, "/requirements/languages: requirements.languages must be a list"},
 		{"update", `{"title":""}`, "/title: title must not be empty"},
 		{"update", `{"status":"done"}`, "/status: status" + set},
 		{"update", `{"id":"x"}`, "/id: id" + set},
@@ -132,7 +132,7 @@ func TestHubBodiesAreRefused(t *testing.T) {
 		{"dependency", `{}`, "/depends_on_task_id: depends_on_task_id is missing"},
 		{"dependency", `{"depends_on_task_id":"a","dependency_type":"input"}`, "/contract_key: contract_key is missing"},
 		{"dependency", `{"depends_on_task_id":"a","dependency_type":"input","contract_key":" "}`, "/contract_key: contract_key must not be empty"},
-		{"heartbeat", `{"capabilities":{"tools":"sh"}}`, "/capabilities/tools: tools must be a list"},
+		{"heartbeat", `{"capabilities":{"tools":"sh"}}`, "/capabilities/tools: capabilities.tools must be a list"},
 	} {
 		_, wrong := readHub(t, test.what, test.body)
 		require.Equal(t, test.want, wrong, "%s %s", test.what, test.body)

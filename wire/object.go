@@ -48,36 +48,6 @@ func openObject(text []byte, depth int, pointer string, room []member) (Object, 
 	return Object{pointer: pointer, members: members}, nil
 }
 
-// nameOf is the last part of a pointer, for messages: options, or options[0].
-func nameOf(pointer string) string {
-	at := strings.LastIndexByte(pointer, '/')
-	if at < 0 || pointer == "/" {
-		return "the request"
-	}
-	if isIndex(pointer[at+1:]) && at > 0 {
-		return nameOf(pointer[:at]) + "[" + pointer[at+1:] + "]"
-	}
-	return pointer[at+1:]
-}
-
-// isIndex reports whether a part of a pointer counts the items of a list.
-func isIndex(part string) bool {
-	for i := range len(part) {
-		if part[i] < '0' || part[i] > '9' {
-			return false
-		}
-	}
-	return part != ""
-}
-
-// named is a member for messages: its key, after the item of a list that it is in.
-func (o *Object) named(key string) string {
-	if at := strings.LastIndexByte(o.pointer, '/'); at >= 0 && isIndex(o.pointer[at+1:]) {
-		return nameOf(o.pointer) + "." + key
-	}
-	return key
-}
-
 // Err is the first thing that is wrong, or nil.
 func (o *Object) Err() *Error { return o.err }
 
@@ -94,15 +64,6 @@ func (o *Object) take(err *Error) {
 		o.err = err
 	}
 }
-
-// below is the pointer to a member.
-func (o *Object) below(key string) string { return o.pointer + "/" + escapes.Replace(key) }
-
-// belowItem is the pointer to an item of a list.
-func (o *Object) belowItem(key string, i int) string { return o.below(key) + "/" + strconv.Itoa(i) }
-
-// escapes are those of keys in a pointer (RFC 6901).
-var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // find returns a member, nil when it is missing or null. One that stands twice
 // is refused, and so that nobody who goes on reading takes either for it, it is
@@ -281,7 +242,7 @@ func (o *Object) Objects(key string, read func(*Object)) {
 
 func (o *Object) refuseItem(key string, i int, message string) {
 	if o.err == nil {
-		o.err = invalid(o.belowItem(key, i), key+"["+strconv.Itoa(i)+"] "+message)
+		o.err = invalid(o.belowItem(key, i), o.named(key)+"["+strconv.Itoa(i)+"] "+message)
 	}
 }
 

@@ -245,10 +245,10 @@ func (k *keys) note(m *member) {
 	*into = m.value
 }
 
-// describes says whether a member belongs to work that is handed on, and not to what
-// says that it is that, or whose.
+// describes says whether a member of work that is handed on leaves it clear what the
+// line is, and who says it.
 func describes(key string) bool {
-	return key == "payload" || key == "context" || key == "observability" || key == "timestamp" || key == "agentId"
+	return key == "id" || key == "payload" || key == "context" || key == "observability" || key == "timestamp" || key == "agentId"
 }
 
 // calls says whether rule 3 fits.

@@ -39,16 +39,16 @@ func TestRequirementsAreRefused(t *testing.T) {
 	const p = "invalid /payload/doc"
 	for _, test := range []struct{ doc, want string }{
 		{`["go"]`, p + ": doc must be an object"},
-		{`{"$schema":1}`, p + "/$schema: $schema must be a string"},
-		{`{"$schema":"orchestratia/task-spec/v1"}`, p + `/$schema: $schema must be orchestratia/requirements/v1, not "orchestratia/task-spec/v1"`},
-		{`{"repo":[]}`, p + "/repo: repo must be a string"},
-		{`{"languages":"rust"}`, p + "/languages: languages must be a list"},
-		{`{"languages":["rust",null]}`, p + "/languages/1: languages[1] must be a string"},
-		{`{"tools":{}}`, p + "/tools: tools must be a list"},
-		{`{"environments":[1]}`, p + "/environments/0: environments[0] must be a string"},
-		{`{"tags":[" "]}`, p + "/tags/0: tags[0] must not be empty"},
-		{`{"prefer_server":7}`, p + "/prefer_server: prefer_server must be a string"},
-		{`{"repo":"a","repo":"b"}`, p + "/repo: repo stands twice"},
+		{`{"$schema":1}`, p + "/$schema: doc.$schema must be a string"},
+		{`{"$schema":"orchestratia/task-spec/v1"}`, p + `/$schema: doc.$schema must be orchestratia/requirements/v1, not "orchestratia/task-spec/v1"`},
+		{`{"repo":[]}`, p + "/repo: doc.repo must be a string"},
+		{`{"languages":"rust"}`, p + "/languages: doc.languages must be a list"},
+		{`{"languages":["rust",null]}`, p + "/languages/1: doc.languages[1] must be a string"},
+		{`{"tools":{}}`, p + "/tools: doc.tools must be a list"},
+		{`{"environments":[1]}`, p + "/environments/0: doc.environments[0] must be a string"},
+		{`{"tags":[" "]}`, p + "/tags/0: doc.tags[0] must not be empty"},
+		{`{"prefer_server":7}`, p + "/prefer_server: doc.prefer_server must be a string"},
+		{`{"repo":"a","repo":"b"}`, p + "/repo: doc.repo stands twice"},
 	} {
 		o := slotOf(t, test.doc)
 		o.Requirements("doc")

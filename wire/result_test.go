@@ -107,14 +107,14 @@ func TestResultsThatBreakTheirForm(t *testing.T) {
 	good := `"good":{"status":"fulfilled","data":{"n":1}}`
 	kept := []Contract{{Key: "good", Status: "fulfilled", Data: Raw(`{"n":1}`)}}
 	for _, test := range []struct{ members, want string }{
-		{`"$schema":7,"summary":"s"`, p + "/$schema: $schema must be a string"},
-		{`"$schema":"foo/v1","summary":"s"`, p + `/$schema: $schema must be orchestratia/task-result/v1, not "foo/v1"`},
-		{`"$schema":"orchestratia/task-result/v1","$schema":"x","summary":"s"`, p + "/$schema: $schema stands twice"},
-		{`"$schema":"orchestratia/task-result/v1"`, p + "/summary: summary is missing"},
-		{`"$schema":"orchestratia/task-result/v1","summary":null`, p + "/summary: summary is missing"},
-		{`"$schema":"orchestratia/task-result/v1","summary":{}`, p + "/summary: summary must be a string"},
-		{`"$schema":"orchestratia/task-result/v1","summary":"\t"`, p + "/summary: summary must not be empty"},
-		{`"$schema":"orchestratia/task-result/v1","summary":"s","summary":"t"`, p + "/summary: summary stands twice"},
+		{`"$schema":7,"summary":"s"`, p + "/$schema: doc.$schema must be a string"},
+		{`"$schema":"foo/v1","summary":"s"`, p + `/$schema: doc.$schema must be orchestratia/task-result/v1, not "foo/v1"`},
+		{`"$schema":"orchestratia/task-result/v1","$schema":"x","summary":"s"`, p + "/$schema: doc.$schema stands twice"},
+		{`"$schema":"orchestratia/task-result/v1"`, p + "/summary: doc.summary is missing"},
+		{`"$schema":"orchestratia/task-result/v1","summary":null`, p + "/summary: doc.summary is missing"},
+		{`"$schema":"orchestratia/task-result/v1","summary":{}`, p + "/summary: doc.summary must be a string"},
+		{`"$schema":"orchestratia/task-result/v1","summary":"\t"`, p + "/summary: doc.summary must not be empty"},
+		{`"$schema":"orchestratia/task-result/v1","summary":"s","summary":"t"`, p + "/summary: doc.summary stands twice"},
 	} {
 		r := resultIn(t, `{`+test.members+`,"contracts":{`+good+`}}`)
 		require.Equal(t, test.want, complaint(r.Breach))
@@ -122,41 +122,41 @@ func TestResultsThatBreakTheirForm(t *testing.T) {
 		require.Equal(t, kept, r.Contracts, test.members)
 	}
 	for _, test := range []struct{ members, want string }{
-		{`"changes":[]`, p + "/changes: changes must be an object"},
-		{`"changes":{"files_modified":"a"}`, p + "/changes/files_modified: files_modified must be a list"},
-		{`"changes":{"files_created":["a",{"path":"b"}]}`, p + "/changes/files_created/1: files_created[1] must be a string"},
-		{`"changes":{"files_deleted":[" "]}`, p + "/changes/files_deleted/0: files_deleted[0] must not be empty"},
-		{`"changes":{"lines_added":1.5}`, p + "/changes/lines_added: lines_added must be a whole number from 0 to 9007199254740991"},
-		{`"changes":{"lines_removed":-1}`, p + "/changes/lines_removed: lines_removed must be a whole number from 0 to 9007199254740991"},
-		{`"tests":7`, p + "/tests: tests must be an object"},
-		{`"tests":{"framework":[]}`, p + "/tests/framework: framework must be a string"},
-		{`"tests":{"total":"15"}`, p + "/tests/total: total must be a number"},
-		{`"tests":{"skipped":-1}`, p + "/tests/skipped: skipped must be a whole number from 0 to 9007199254740991"},
-		{`"tests":{"coverage_percent":"94.2"}`, p + "/tests/coverage_percent: coverage_percent must be a number"},
-		{`"artifacts":["a"]`, p + "/artifacts: artifacts must be an object"},
+		{`"changes":[]`, p + "/changes: doc.changes must be an object"},
+		{`"changes":{"files_modified":"a"}`, p + "/changes/files_modified: doc.changes.files_modified must be a list"},
+		{`"changes":{"files_created":["a",{"path":"b"}]}`, p + "/changes/files_created/1: doc.changes.files_created[1] must be a string"},
+		{`"changes":{"files_deleted":[" "]}`, p + "/changes/files_deleted/0: doc.changes.files_deleted[0] must not be empty"},
+		{`"changes":{"lines_added":1.5}`, p + "/changes/lines_added: doc.changes.lines_added must be a whole number from 0 to 9007199254740991"},
+		{`"changes":{"lines_removed":-1}`, p + "/changes/lines_removed: doc.changes.lines_removed must be a whole number from 0 to 9007199254740991"},
+		{`"tests":7`, p + "/tests: doc.tests must be an object"},
+		{`"tests":{"framework":[]}`, p + "/tests/framework: doc.tests.framework must be a string"},
+		{`"tests":{"total":"15"}`, p + "/tests/total: doc.tests.total must be a number"},
+		{`"tests":{"skipped":-1}`, p + "/tests/skipped: doc.tests.skipped must be a whole number from 0 to 9007199254740991"},
+		{`"tests":{"coverage_percent":"94.2"}`, p + "/tests/coverage_percent: doc.tests.coverage_percent must be a number"},
+		{`"artifacts":["a"]`, p + "/artifacts: doc.artifacts must be an object"},
 	} {
 		r := resultIn(t, resultOf(`,`+test.members+`,"contracts":{`+good+`}`))
 		require.Equal(t, test.want, complaint(r.Breach))
 		require.Equal(t, kept, r.Contracts, test.members)
 	}
 	for _, test := range []struct{ contract, want string }{
-		{`"bad":"x"`, "/bad: bad must be an object"},
-		{`"bad":{}`, "/bad/status: status is missing"},
-		{`"bad":{"status":"done","data":{}}`, `/bad/status: status must be one of fulfilled, partial or skipped, not "done"`},
-		{`"bad":{"status":1}`, "/bad/status: status must be a string"},
-		{`"bad":{"status":"skipped"}`, "/bad/data: data is missing: it must have the reason for what was skipped"},
-		{`"bad":{"status":"skipped","data":"why"}`, "/bad/data: data must be an object"},
-		{`"bad":{"status":"skipped","data":{}}`, "/bad/data/reason: reason is missing"},
-		{`"bad":{"status":"skipped","data":{"reason":" "}}`, "/bad/data/reason: reason must not be empty"},
-		{`"bad":{"status":"skipped","data":{"reason":["why"]}}`, "/bad/data/reason: reason must be a string"},
-		{`"bad":{"status":"partial","data":{},"data":{}}`, "/bad/data: data stands twice"},
-		{`"b~/d":{"status":"partial"},"b~/d":{"status":"partial"}`, "/b~0~1d: b~/d stands twice"},
+		{`"bad":"x"`, "/bad: doc.contracts.bad must be an object"},
+		{`"bad":{}`, "/bad/status: doc.contracts.bad.status is missing"},
+		{`"bad":{"status":"done","data":{}}`, `/bad/status: doc.contracts.bad.status must be one of fulfilled, partial or skipped, not "done"`},
+		{`"bad":{"status":1}`, "/bad/status: doc.contracts.bad.status must be a string"},
+		{`"bad":{"status":"skipped"}`, "/bad/data: doc.contracts.bad.data is missing: it must have the reason for what was skipped"},
+		{`"bad":{"status":"skipped","data":"why"}`, "/bad/data: doc.contracts.bad.data must be an object"},
+		{`"bad":{"status":"skipped","data":{}}`, "/bad/data/reason: doc.contracts.bad.data.reason is missing"},
+		{`"bad":{"status":"skipped","data":{"reason":" "}}`, "/bad/data/reason: doc.contracts.bad.data.reason must not be empty"},
+		{`"bad":{"status":"skipped","data":{"reason":["why"]}}`, "/bad/data/reason: doc.contracts.bad.data.reason must be a string"},
+		{`"bad":{"status":"partial","data":{},"data":{}}`, "/bad/data: doc.contracts.bad.data stands twice"},
+		{`"b~/d":{"status":"partial"},"b~/d":{"status":"partial"}`, "/b~0~1d: doc.contracts.b~/d stands twice"},
 	} {
 		r := resultIn(t, resultOf(`,"contracts":{`+test.contract+`,`+good+`}`))
 		require.Equal(t, p+"/contracts"+test.want, complaint(r.Breach))
 		require.Equal(t, kept, r.Contracts, test.contract)
 	}
-	require.Equal(t, p+"/contracts: contracts must be an object", complaint(resultIn(t, resultOf(`,"contracts":[]`)).Breach))
+	require.Equal(t, p+"/contracts: doc.contracts must be an object", complaint(resultIn(t, resultOf(`,"contracts":[]`)).Breach))
 	require.Equal(t, 1, resultIn(t, resultOf(`,"changes":{"files_created":["a",7]}`)).Files)
 }
 

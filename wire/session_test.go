@@ -137,13 +137,13 @@ func TestSessionEnvelopesAreRead(t *testing.T) {
 // Rows: C-30, C-55, C-64, C-101, C-102, K-23, T-25.
 func TestWhatSessionsForgive(t *testing.T) {
 	m := heard(t, shortAssignment, false)
-	require.Equal(t, []string{"/payload/task/constraints/must_not_break: must_not_break is missing, which is forgiven"}, m.Notes)
+	require.Equal(t, []string{"/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is forgiven"}, m.Notes)
 	require.Equal(t, []string{}, m.Body.(*SessionAssignment).Task.MustNotBreak)
 	require.Zero(t, m.Body.(*SessionAssignment).MaxIterations)
 	m = heard(t, shortResult, false)
 	require.Equal(t, []string{
 		"/payload/findings/0/rationale: findings[0].rationale is missing, which is forgiven",
-		"/payload/verification/custom: custom is missing, which is forgiven",
+		"/payload/verification/custom: verification.custom is missing, which is forgiven",
 	}, m.Notes)
 	m = heard(t, strings.Replace(shortResult, `"sequence_number":19,`, ``, 1), false)
 	require.Equal(t, "/sequence_number: sequence_number is missing, which is forgiven", m.Notes[0])
@@ -151,12 +151,12 @@ func TestWhatSessionsForgive(t *testing.T) {
 	for line, want := range map[string][]string{
 		shortAssignment: {
 			`/message_id: message_id must be a UUID of version 4, not "msg-7-kettle"`,
-			"/payload/task/constraints/must_not_break: must_not_break is missing",
+			"/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing",
 		},
 		shortResult: {
 			`/message_id: message_id must be a UUID of version 4, not "msg-19"`,
 			"/payload/findings/0/rationale: findings[0].rationale is missing",
-			"/payload/verification/custom: custom is missing",
+			"/payload/verification/custom: verification.custom is missing",
 		},
 	} {
 		err := judged([]byte(line), true)
@@ -194,14 +194,14 @@ func TestIDsOfSessionMessages(t *testing.T) {
 // Rows: C-11, C-42, C-43, C-44, C-58, C-66, C-85, C-92.
 func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 	for _, test := range []struct{ kind, from, to, want string }{
-		{"task_completion", `"tests_run":true`, `"tests_run":false`, "/payload/self_review/tests_passed: tests_passed is true, and tests_run is false: they cannot have passed"},
-		{"task_completion", `"change_type":"created"`, `"change_type":"deleted"`, `/payload/changes/files_created/0/change_type: files_created[0].change_type is "deleted", and it stands among files_created`},
-		{"task_completion", `"change_type":"modified"`, `"change_type":"created"`, `/payload/changes/files_modified/0/change_type: files_modified[0].change_type is "created", and it stands among files_modified`},
+		{"task_completion", `"tests_run":true`, `"tests_run":false`, "/payload/self_review/tests_passed: self_review.tests_passed is true, and tests_run is false: they cannot have passed"},
+		{"task_completion", `"change_type":"created"`, `"change_type":"deleted"`, `/payload/changes/files_created/0/change_type: changes.files_created[0].change_type is "deleted", and it stands among files_created`},
+		{"task_completion", `"change_type":"modified"`, `"change_type":"created"`, `/payload/changes/files_modified/0/change_type: changes.files_modified[0].change_type is "created", and it stands among files_modified`},
 		{"task_completion", `"blockers":["The lid is not there yet"],`, ``, "/payload/blockers: blockers says nothing: it should say why the status is partial"},
-		{"task_completion", `"error_type":"resource_limit"`, `"error_type":"hunger"`, `/payload/error/error_type: error_type must be one of timeout, exception, scope_violation or resource_limit, not "hunger"; the error is passed over`},
-		{"task_completion", `"suggested_action":"manual"`, `"suggested_action":"sleep"`, `/payload/error/suggested_action: suggested_action must be one of retry, reassign, abort or manual, not "sleep"; the error is passed over`},
-		{"task_completion", `"error_message":`, `"message":`, "/payload/error/error_message: error_message is missing; the error is passed over"},
-		{"task_completion", `"recoverable":true`, `"recoverable":"yes"`, "/payload/error/recoverable: recoverable must be true or false; the error is passed over"},
+		{"task_completion", `"error_type":"resource_limit"`, `"error_type":"hunger"`, `/payload/error/error_type: error.error_type must be one of timeout, exception, scope_violation or resource_limit, not "hunger"; the error is passed over`},
+		{"task_completion", `"suggested_action":"manual"`, `"suggested_action":"sleep"`, `/payload/error/suggested_action: error.suggested_action must be one of retry, reassign, abort or manual, not "sleep"; the error is passed over`},
+		{"task_completion", `"error_message":`, `"message":`, "/payload/error/error_message: error.error_message is missing; the error is passed over"},
+		{"task_completion", `"recoverable":true`, `"recoverable":"yes"`, "/payload/error/recoverable: error.recoverable must be true or false; the error is passed over"},
 		{"task_completion", `"recoverable":true`, `"later":[]`, ""},
 		{"task_completion", `"error":{`, `"error":null,"x":{`, "/payload/error: error must not be null; the error is passed over"},
 		{"task_completion", `"error":{`, `"error":"no room","x":{`, "/payload/error: error must be an object; the error is passed over"},
@@ -277,25 +277,25 @@ func TestSessionMessagesAreRefused(t *testing.T) {
 	for _, test := range []struct{ kind, from, to, want string }{
 		{"task_assignment", `"max_iterations":2`, `"max_iterations":0`, "/payload/max_iterations: max_iterations must be a whole number from 1 to 9007199254740991"},
 		{"task_assignment", `"max_iterations":2`, `"max_iterations":-3`, "/payload/max_iterations: max_iterations must be a whole number from 1 to 9007199254740991"},
-		{"task_assignment", `"scope":["kettle/**"]`, `"scope":["kettle/**"," "]`, "/payload/task/constraints/scope/1: scope[1] must not be empty"},
-		{"task_assignment", `"specs":[`, `"specs":[{"path":"a"},`, "/payload/task/context/specs/0/reason: specs[0].reason is missing"},
-		{"task_assignment", `when it is empty","task_id":`, `when it is empty","Task_ID":`, "/payload/task/task_id: task_id is missing"},
-		{"task_assignment", `when it is empty","task_id":"kettle-1"`, `when it is empty","task_id":"a\u0000"`, "/payload/task/task_id: task_id must not have control characters in it"},
+		{"task_assignment", `"scope":["kettle/**"]`, `"scope":["kettle/**"," "]`, "/payload/task/constraints/scope/1: task.constraints.scope[1] must not be empty"},
+		{"task_assignment", `"specs":[`, `"specs":[{"path":"a"},`, "/payload/task/context/specs/0/reason: task.context.specs[0].reason is missing"},
+		{"task_assignment", `when it is empty","task_id":`, `when it is empty","Task_ID":`, "/payload/task/task_id: task.task_id is missing"},
+		{"task_assignment", `when it is empty","task_id":"kettle-1"`, `when it is empty","task_id":"a\u0000"`, "/payload/task/task_id: task.task_id must not have control characters in it"},
 		{"task_assignment", `"dependency_type":"soft"`, `"dependency_type":"blocks"`, `/payload/dependencies/1/dependency_type: dependencies[1].dependency_type must be one of hard or soft, not "blocks"`},
 		{"task_progress", `62.5`, `-1`, "/payload/progress_percent: progress_percent must be a number from 0 to 100"},
 		{"task_progress", `62.5`, `100.5`, "/payload/progress_percent: progress_percent must be a number from 0 to 100"},
 		{"task_progress", `62.5`, `"62"`, "/payload/progress_percent: progress_percent must be a number"},
-		{"review_request", `"must_pass_tests":true`, `"mustPassTests":true`, "/payload/criteria/must_pass_tests: must_pass_tests is missing"},
-		{"review_result", `"line_end":19`, `"line_end":16`, "/payload/findings/0/location/line_end: line_end must not be less than line_start, which is 17"},
-		{"review_result", `"line_end":19`, `"line_end":18.5`, "/payload/findings/0/location/line_end: line_end must be a whole number from 0 to 9007199254740991"},
+		{"review_request", `"must_pass_tests":true`, `"mustPassTests":true`, "/payload/criteria/must_pass_tests: criteria.must_pass_tests is missing"},
+		{"review_result", `"line_end":19`, `"line_end":16`, "/payload/findings/0/location/line_end: findings[0].location.line_end must not be less than line_start, which is 17"},
+		{"review_result", `"line_end":19`, `"line_end":18.5`, "/payload/findings/0/location/line_end: findings[0].location.line_end must be a whole number from 0 to 9007199254740991"},
 		{"review_result", `"finding_id":"k-2"`, `"finding_id":"k-1"`, "/payload/findings/1/finding_id: findings[1].finding_id stands twice"},
 		{"review_result", `"severity":"major"`, `"severity":"Major"`, `/payload/findings/0/severity: findings[0].severity must be one of critical, major, minor or suggestion, not "Major"`},
 		{"review_result", `"category":"logic"`, `"category":"test_coverage"`, `/payload/findings/0/category: findings[0].category must be one of bug, security, performance, style, logic or test, not "test_coverage"`},
-		{"review_result", `"dry":{`, `"a/b~c":{"passed":"yes"},"dry":{`, "/payload/verification/custom/a~1b~0c/passed: passed must be true or false"},
-		{"review_result", `"dry":{`, `"dry":{"passed":true},"dry":{`, "/payload/verification/custom/dry: dry stands twice"},
-		{"review_result", `"dry":{`, `"wet":null,"dry":{`, "/payload/verification/custom/wet: wet must be an object"},
+		{"review_result", `"dry":{`, `"a/b~c":{"passed":"yes"},"dry":{`, "/payload/verification/custom/a~1b~0c/passed: verification.custom.a~1b~0c.passed must be true or false"},
+		{"review_result", `"dry":{`, `"dry":{"passed":true},"dry":{`, "/payload/verification/custom/dry: verification.custom.dry stands twice"},
+		{"review_result", `"dry":{`, `"wet":null,"dry":{`, "/payload/verification/custom/wet: verification.custom.wet must be an object"},
 		{"feedback", `"message_type":"feedback"`, `"message_type":"error"`, `/message_type: message_type must be one of task_assignment, task_progress, task_completion, review_request, review_result, feedback, status_query, status_response, abort or acknowledgment, not "error"`},
-		{"abort", `"agent_id":"lead"`, `"agent_id":""`, "/from_agent/agent_id: agent_id must not be empty"},
+		{"abort", `"agent_id":"lead"`, `"agent_id":""`, "/from_agent/agent_id: from_agent.agent_id must not be empty"},
 	} {
 		line := string(encoded(t, sessionExamples(t)[test.kind]))
 		require.Contains(t, line, test.from)

@@ -285,7 +285,7 @@ func (p *part) items(key string, must need) [][]byte {
 }
 
 func (p *part) wrongItem(key string, i int, message string) {
-	p.all.add(p.belowItem(key, i), key+"["+strconv.Itoa(i)+"] "+message)
+	p.all.add(p.belowItem(key, i), p.named(key)+"["+strconv.Itoa(i)+"] "+message)
 }
 
 // each calls read for every item of a list of objects.

@@ -147,7 +147,7 @@ func TestWhatTheSchemaOfSessionsCannotSay(t *testing.T) {
 	schema := validators(t)["session-message"]
 	for line, want := range map[string]string{
 		strings.Replace(string(encoded(t, sessionExamples(t)["review_result"])), `"k-2"`, `"k-1"`, 1):                             "findings[1].finding_id stands twice",
-		strings.Replace(string(encoded(t, sessionExamples(t)["review_result"])), `"line_end":19`, `"line_end":1`, 1):              "line_end must not be less than line_start, which is 17",
+		strings.Replace(string(encoded(t, sessionExamples(t)["review_result"])), `"line_end":19`, `"line_end":1`, 1):              "findings[0].location.line_end must not be less than line_start, which is 17",
 		strings.Replace(string(encoded(t, sessionExamples(t)["abort"])), "2026-11-20", "2026-02-30", 1):                           `timestamp must be an ISO 8601 time, not "2026-02-30T09:20:00Z"`,
 		strings.Replace(string(encoded(t, sessionExamples(t)["abort"])), `"kettle-1"`, `"`+strings.Repeat("é", 101)+`"`, 1):       "target_id must not be longer than 200 bytes",
 		strings.Replace(string(encoded(t, sessionExamples(t)["abort"])), `"0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d0a"`, `"msg-12"`, 1): `message_id must be a UUID of version 4, not "msg-12"`,

@@ -44,18 +44,18 @@ func TestWhatIsAskedAboutDelegatedWorkIsRefused(t *testing.T) {
 	for _, test := range []struct{ operation, payload, want string }{
 		{"submit-task-request", `[]`, "/payload: payload: it must be an object"},
 		{"submit-task-request", `{"id":7,"payload":{}}`, "/payload/id: id must be a string\n/payload/type: type is missing"},
-		{"submit-task-request", `{"id":"1","type":"t","payload":{},"routing":{"source":7}}`, "/payload/routing/source: source must be a string"},
+		{"submit-task-request", `{"id":"1","type":"t","payload":{},"routing":{"source":7}}`, "/payload/routing/source: routing.source must be a string"},
 		{"submit-task-request", `{"id":"1","type":"task.status","payload":{}}`, "/payload/type: type is of a message about a task that there is: task.status asks for none"},
 		{"submit-task-request", `{"id":"1","id":"1","type":"t","payload":{}}`, "/payload/id: id stands twice"},
-		{"submit-task-request", `{"id":"1","type":"t","payload":{},"observability":{"baggage":` + big + `}}`, "/payload/observability/baggage: baggage must not be longer than 16384 bytes"},
+		{"submit-task-request", `{"id":"1","type":"t","payload":{},"observability":{"baggage":` + big + `}}`, "/payload/observability/baggage: observability.baggage must not be longer than 16384 bytes"},
 		{"get-task-response", `{}`, "/payload/taskId: taskId is missing"},
 		{"update-task-request", `{"taskId":"a"}`, "/payload/input: input is missing"},
 		{"update-task-request", `{"taskId":"a","input":1,"input":1}`, "/payload/input: input stands twice"},
 		{"update-task-request", `{"taskId":"a","input":null,"input":null}`, "/payload/input: input stands twice"},
 		{"query-tasks", `{"conversationId":7}`, "/payload/conversationId: conversationId must be a string"},
 		{"submit-task", `{"type":"t","name":"n","observability":"x"}`, "/payload/observability: observability must be an object"},
-		{"submit-task", `{"type":"t","name":"n","observability":{"spanId":"\u0000","baggage":[]}}`, "/payload/observability/spanId: spanId must not have control characters in it\n/payload/observability/baggage: baggage must be an object"},
-		{"submit-task", `{"type":"t","name":"n","observability":{"baggage":` + big + `}}`, "/payload/observability/baggage: baggage must not be longer than 16384 bytes"},
+		{"submit-task", `{"type":"t","name":"n","observability":{"spanId":"\u0000","baggage":[]}}`, "/payload/observability/spanId: observability.spanId must not have control characters in it\n/payload/observability/baggage: observability.baggage must be an object"},
+		{"submit-task", `{"type":"t","name":"n","observability":{"baggage":` + big + `}}`, "/payload/observability/baggage: observability.baggage must not be longer than 16384 bytes"},
 		{"submit-task", `{"type":"t","observability":{"baggage":[]}}`, "/payload/name: name is missing"},
 	} {
 		body, err := ReadRequest(test.operation, []byte(test.payload), 64)

@@ -13,10 +13,16 @@ const (
 )
 
 // given is the id of the task that a line is about, and whether this agent has it, or
-// had it.
+// had it. Of two ids it is the last, as most readers of JSON take it, and the agent
+// has the task if it has either.
 func (r *Reader) given() (id string, given bool) {
-	id, ok := text(once(r.room, "id"))
-	return id, ok && r.Given != nil && r.Given(id)
+	for i := range r.room {
+		if string(r.room[i].key) == "id" {
+			id, _ = text(r.room[i].value)
+			given = given || id != "" && r.Given != nil && r.Given(id)
+		}
+	}
+	return id, given
 }
 
 // taskRequest reads a request for work.
@@ -77,7 +83,7 @@ func (r *Reader) taskResponse(line []byte) Message {
 }
 
 func (r *Reader) refusedTask(form Form, kind string, err *Error) *Refused {
-	id := bytes.Clone(correlatable(once(r.room, "id")))
+	id := bytes.Clone(correlatable(r.known.id))
 	return &Refused{ID: id, Type: kind, Request: true, Form: form, Err: err}
 }
 

@@ -145,7 +145,7 @@ func TestTaskResponsesOnALine(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, []string{
 		"/result: result must not stand beside the status in_progress: it goes with completed alone",
-		"/metadata/duration_ms: duration_ms must be a whole number from 0 to 9007199254740991",
+		"/metadata/duration_ms: metadata.duration_ms must be a whole number from 0 to 9007199254740991",
 	}, m.Err.Complaints())
 	m.Err = nil
 	require.Equal(t, &Refused{ID: []byte(`"tea-7"`), Type: "task:response", Request: true, Form: FormAct}, m)
@@ -192,12 +192,13 @@ func TestSpoiledTaskMessages(t *testing.T) {
 		ask + `"payload":{},"x":` + deep + `}`:                                        {Type: "task:request", Form: FormTask},
 		ask + `"routing":{"source":"kitchen"},"payload":` + deep + `}`:                {Type: "task:request", Form: FormTask},
 		ask + `"payload":{},"payload":{}}`:                                            {Type: "task:request", Form: FormTask},
+		`{"id":"tea-8",` + ask[1:] + `"payload":{}}`:                                  {Type: "task:request", Form: FormTask},
+		ask + `"payload":{},"id":8}`:                                                  nil,
 		ask + `"payload":{},"context":{},"context":{}}`:                               {Type: "task:request", Form: FormTask},
 		ask + `"timestamp":"x","context":{},"payload":{},"payload":7}`:                {Type: "task:request", Form: FormTask},
 		`{"id":"tea-7","type":"task.update","payload":{"input":` + deep + `}}`:        {Type: "task:update", Form: FormAct},
 		`{"id":"tea-7","type":"task.status","payload":{},"payload":{}}`:               {Type: "task:status", Form: FormAct},
 		`{"id":"tea-7","type":"task.cancel","payload":{},"timestamp":1,"x":tru`:       nil,
-		ask + `"payload":{},"id":"tea-8"}`:                                            nil,
 		ask + `"payload":{},"type":"weigh_milk"}`:                                     nil,
 		ask + `"payload":{},"routing":{},"routing":{}}`:                               nil,
 		ask + `"payload":{},"routing":{"source":"scale"},"x":"\ud800"}`:               nil,

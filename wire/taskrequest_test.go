@@ -160,15 +160,15 @@ func TestTaskRequestsAreRefused(t *testing.T) {
 		{`"payload":{"cups":3,"tea":"assam"}`, `"payload":[]`, "/payload: payload must be an object"},
 		{`"payload":{"cups":3,"tea":"assam"}`, `"payload":null`, "/payload: payload must not be null"},
 		{`"payload":{"cups":3,"tea":"assam"}`, `"payload":{},"payload":{}`, "/payload: payload stands twice"},
-		{`"priority":"high"`, `"priority":"High"`, `/context/priority: priority must be one of low, normal, high or urgent, not "High"`},
-		{`"priority":"high"`, `"priority":"medium"`, `/context/priority: priority must be one of low, normal, high or urgent, not "medium"`},
-		{`"priority":"high"`, `"priority":""`, `/context/priority: priority must be one of low, normal, high or urgent, not ""`},
-		{`2026-11-20T09:15:00Z`, `soon`, `/context/timestamp: timestamp must be an ISO 8601 time, not "soon"`},
-		{`2026-11-20T09:15:00Z`, ``, `/context/timestamp: timestamp must be an ISO 8601 time, not ""`},
-		{`"delegationChain":["orchestrator",`, `"delegationChain":["",`, "/routing/delegationChain/0: delegationChain[0] must not be empty"},
-		{`"delegationChain":["orchestrator",`, `"delegationChain":[null,`, "/routing/delegationChain/0: delegationChain[0] must be a string"},
-		{`"delegationChain":["orchestrator",`, `"delegationChain":["a\n",`, "/routing/delegationChain/0: delegationChain[0] must not have control characters in it"},
-		{`"source":"kitchen"`, `"source":"a","source":"b"`, "/routing/source: source stands twice"},
+		{`"priority":"high"`, `"priority":"High"`, `/context/priority: context.priority must be one of low, normal, high or urgent, not "High"`},
+		{`"priority":"high"`, `"priority":"medium"`, `/context/priority: context.priority must be one of low, normal, high or urgent, not "medium"`},
+		{`"priority":"high"`, `"priority":""`, `/context/priority: context.priority must be one of low, normal, high or urgent, not ""`},
+		{`2026-11-20T09:15:00Z`, `soon`, `/context/timestamp: context.timestamp must be an ISO 8601 time, not "soon"`},
+		{`2026-11-20T09:15:00Z`, ``, `/context/timestamp: context.timestamp must be an ISO 8601 time, not ""`},
+		{`"delegationChain":["orchestrator",`, `"delegationChain":["",`, "/routing/delegationChain/0: routing.delegationChain[0] must not be empty"},
+		{`"delegationChain":["orchestrator",`, `"delegationChain":[null,`, "/routing/delegationChain/0: routing.delegationChain[0] must be a string"},
+		{`"delegationChain":["orchestrator",`, `"delegationChain":["a\n",`, "/routing/delegationChain/0: routing.delegationChain[0] must not have control characters in it"},
+		{`"source":"kitchen"`, `"source":"a","source":"b"`, "/routing/source: routing.source stands twice"},
 		{`"context":{`, `"context":{},"context":{`, "/context: context stands twice"},
 	} {
 		require.Contains(t, line, test.from)
@@ -184,8 +184,8 @@ func TestEverythingThatIsWrongWithATaskRequestIsTold(t *testing.T) {
 	_, err := ReadTaskRequest([]byte(`{"type":7,"payload":"x","context":{"timestamp":1,"priority":"asap"},"routing":[],"observability":{"baggage":"b"}}`), 64)
 	require.Equal(t, []string{
 		"/id: id is missing", "/type: type must be a string", "/payload: payload must be an object",
-		"/context/timestamp: timestamp must be a string", `/context/priority: priority must be one of low, normal, high or urgent, not "asap"`,
-		"/routing: routing must be an object", "/observability/baggage: baggage must be an object",
+		"/context/timestamp: context.timestamp must be a string", `/context/priority: context.priority must be one of low, normal, high or urgent, not "asap"`,
+		"/routing: routing must be an object", "/observability/baggage: observability.baggage must be an object",
 	}, complaintsOf(err))
 	require.Equal(t, "id is missing", err.Message)
 	require.Equal(t, "/id", err.Details["pointer"])
@@ -262,10 +262,10 @@ func TestKeysOfTaskRequestsAreExact(t *testing.T) {
 	require.Empty(t, r.Routing)
 	require.Empty(t, r.Observability)
 	require.Equal(t, []string{
-		"/context/conversation_id: conversation_id is passed over: it is spelled conversationId",
-		"/context/Priority: Priority is passed over: it is spelled priority",
-		"/routing/delegation-chain: delegation-chain is passed over: it is spelled delegationChain",
-		"/observability/traceID: traceID is passed over: it is spelled traceId",
+		"/context/conversation_id: context.conversation_id is passed over: it is spelled conversationId",
+		"/context/Priority: context.Priority is passed over: it is spelled priority",
+		"/routing/delegation-chain: routing.delegation-chain is passed over: it is spelled delegationChain",
+		"/observability/traceID: observability.traceID is passed over: it is spelled traceId",
 		"/Context: Context is passed over: it is spelled context",
 	}, r.Notes)
 	require.Empty(t, requested(t, `{"id":"1","type":"t","payload":{},"i`+strings.Repeat("_", 100)+`d":1}`).Notes)

@@ -111,15 +111,15 @@ func TestTaskResponsesAreRefused(t *testing.T) {
 		{`"status":"completed"`, `"status":"completed","status":"failed"`, "/status: status stands twice"},
 		{`"status":"completed"`, `"status":"completed","type":"t"`, "/type: type must not stand in a response: it makes it a request"},
 		{`"status":"completed"`, `"status":"completed","type":"notify:shutdown"`, "/type: type must not stand in a response: it makes it a request"},
-		{`"duration_ms":3250`, `"duration_ms":-1`, "/metadata/duration_ms: duration_ms must be a whole number from 0 to 9007199254740991"},
-		{`"duration_ms":3250`, `"duration_ms":0.5`, "/metadata/duration_ms: duration_ms must be a whole number from 0 to 9007199254740991"},
-		{`"duration_ms":3250`, `"duration_ms":"3250"`, "/metadata/duration_ms: duration_ms must be a number"},
-		{`"retryCount":1`, `"retryCount":-1`, "/metadata/retryCount: retryCount must be a whole number from 0 to 9007199254740991"},
-		{`2026-11-20T09:15:01Z`, `09:15`, `/metadata/startedAt: startedAt must be an ISO 8601 time, not "09:15"`},
+		{`"duration_ms":3250`, `"duration_ms":-1`, "/metadata/duration_ms: metadata.duration_ms must be a whole number from 0 to 9007199254740991"},
+		{`"duration_ms":3250`, `"duration_ms":0.5`, "/metadata/duration_ms: metadata.duration_ms must be a whole number from 0 to 9007199254740991"},
+		{`"duration_ms":3250`, `"duration_ms":"3250"`, "/metadata/duration_ms: metadata.duration_ms must be a number"},
+		{`"retryCount":1`, `"retryCount":-1`, "/metadata/retryCount: metadata.retryCount must be a whole number from 0 to 9007199254740991"},
+		{`2026-11-20T09:15:01Z`, `09:15`, `/metadata/startedAt: metadata.startedAt must be an ISO 8601 time, not "09:15"`},
 		{`"content":"[7.5]"`, `"content":[7.5]`, "/artifacts/1/content: artifacts[1].content must be a string"},
 		{`"content":"[7.5]"`, `"content":null`, "/artifacts/1/content: artifacts[1].content must not be null"},
 		{`"name":"label.txt"`, `"name":" "`, "/artifacts/0/name: artifacts[0].name must not be empty"},
-		{`"result":{"grams":7.50}`, `"error":{"recoverable":"no"}`, "/error/recoverable: recoverable must be true or false"},
+		{`"result":{"grams":7.50}`, `"error":{"recoverable":"no"}`, "/error/recoverable: error.recoverable must be true or false"},
 		{`"result":{"grams":7.50}`, `"error":"it broke"`, "/error: error must be an object"},
 		{`"result":{"grams":7.50}`, `"result":1,"result":2`, "/result: result stands twice"},
 	} {
@@ -136,16 +136,16 @@ func TestKeysOfMetadata(t *testing.T) {
 	r := responded(t, `{"id":"1","status":"completed","result":1,"metadata":{"durationMs":1,"retry_count":2,"started_at":"x","later":3},"Artifacts":7}`)
 	require.Empty(t, r.Metadata)
 	require.Equal(t, []string{
-		"/metadata/durationMs: durationMs is passed over: it is spelled duration_ms",
-		"/metadata/retry_count: retry_count is passed over: it is spelled retryCount",
-		"/metadata/started_at: started_at is passed over: it is spelled startedAt",
+		"/metadata/durationMs: metadata.durationMs is passed over: it is spelled duration_ms",
+		"/metadata/retry_count: metadata.retry_count is passed over: it is spelled retryCount",
+		"/metadata/started_at: metadata.started_at is passed over: it is spelled startedAt",
 		"/Artifacts: Artifacts is passed over: it is spelled artifacts",
 	}, r.Notes)
 	r = responded(t, `{"id":"1","status":"completed","result":1,"metadata":{"duration_ms":0,"retryCount":0}}`)
 	require.Zero(t, *r.Metadata.DurationMS)
 	require.Zero(t, *r.Metadata.RetryCount)
 	r = responded(t, `{"id":"1","status":"completed","result":1,"metadata":{"startedAt":"2026-11-20T09:15:00Z","completedAt":"2026-11-20T10:14:59+01:00"}}`)
-	require.Equal(t, []string{"/metadata/completedAt: completedAt is before startedAt"}, r.Notes)
+	require.Equal(t, []string{"/metadata/completedAt: metadata.completedAt is before startedAt"}, r.Notes)
 }
 
 // A task that failed has failed, however little is said about it.
@@ -164,8 +164,8 @@ func TestFaultsOfTasks(t *testing.T) {
 		},
 		{`"status":"failed","error":{"code":"OUT_OF_TEA","message":"None","recoverable":false}`, &TaskFault{Code: "OUT_OF_TEA", Message: "None"}, ""},
 		{`"status":"failed","error":{"code":"TIMEOUT","message":"Too long"}`, &TaskFault{Code: FaultTimeout, Message: "Too long"}, ""},
-		{`"status":"failed","error":{"message":"Too long","details":null,"recoverable":null}`, &TaskFault{Code: FaultInternal, Message: "Too long"}, "/error/code: code is missing: it is taken for INTERNAL_ERROR"},
-		{`"status":"failed","error":{"code":"TIMEOUT","message":" "}`, &TaskFault{Code: FaultTimeout, Message: generic}, "/error/message: message is missing: it should say what went wrong"},
+		{`"status":"failed","error":{"message":"Too long","details":null,"recoverable":null}`, &TaskFault{Code: FaultInternal, Message: "Too long"}, "/error/code: error.code is missing: it is taken for INTERNAL_ERROR"},
+		{`"status":"failed","error":{"code":"TIMEOUT","message":" "}`, &TaskFault{Code: FaultTimeout, Message: generic}, "/error/message: error.message is missing: it should say what went wrong"},
 		{`"status":"failed"`, &TaskFault{Code: FaultInternal, Message: generic}, "/error: error is missing, and the status is failed: it should say why"},
 		{`"status":"cancelled","error":{"code":"TIMEOUT","message":"Too long"}`, &TaskFault{Code: FaultTimeout, Message: "Too long"}, "/error: error stands beside the status cancelled, and is dropped"},
 		{`"status":"cancelled"`, nil, ""},
@@ -193,16 +193,16 @@ func TestQuestionsOfTasks(t *testing.T) {
 		{`"message":{"text":"hm"},"input":{"question":7},"error":{"code":"X","message":"Lemon?"}`, "Lemon?", nil, ""},
 		{`"input":{"question":"Milk?","options":[{"label":"Yes, please","value":"yes"},{"value":"no"}]}`, "Milk?", yesNo, ""},
 		{`"message":"Milk?","input":{"options":["yes","no"]}`, "Milk?", []Option{{"yes", "yes"}, {"no", "no"}}, ""},
-		{`"message":"Milk?","input":{"options":["yes","no","no"]}`, "Milk?", nil, "/input: input has options that are passed over: options has a text that stands twice"},
-		{`"message":"Milk?","input":{"options":[{"value":"no"},{"label":"No","value":"no"}]}`, "Milk?", nil, "/input: input has options that are passed over: options[1].value stands twice"},
+		{`"message":"Milk?","input":{"options":["yes","no","no"]}`, "Milk?", nil, "/input: input has options that are passed over: input.options has a text that stands twice"},
+		{`"message":"Milk?","input":{"options":[{"value":"no"},{"label":"No","value":"no"}]}`, "Milk?", nil, "/input: input has options that are passed over: input.options[1].value stands twice"},
 		{`"message":"Milk?","input":{"options":[]}`, "Milk?", nil, ""},
 		{`"message":"Milk?","input":{"options":null}`, "Milk?", nil, ""},
-		{`"message":"Milk?","input":{"options":"yes or no"}`, "Milk?", nil, "/input: input has options that are passed over: options must be a list"},
-		{`"message":"Milk?","input":{"options":["yes",7]}`, "Milk?", nil, "/input: input has options that are passed over: options[1] must be a string"},
-		{`"message":"Milk?","input":{"options":[{"label":"yes"}]}`, "Milk?", nil, "/input: input has options that are passed over: options[0].value is missing"},
+		{`"message":"Milk?","input":{"options":"yes or no"}`, "Milk?", nil, "/input: input has options that are passed over: input.options must be a list"},
+		{`"message":"Milk?","input":{"options":["yes",7]}`, "Milk?", nil, "/input: input has options that are passed over: input.options[1] must be a string"},
+		{`"message":"Milk?","input":{"options":[{"label":"yes"}]}`, "Milk?", nil, "/input: input has options that are passed over: input.options[0].value is missing"},
 		{`"message":"Milk?","input":"yes or no"`, "Milk?", nil, "/input: input is passed over: it is no object with a question"},
 		{`"message":"Milk?","message":"Sugar?"`, unasked, nil, missing},
-		{`"error":{}`, unasked, nil, "/error/code: code is missing: it is taken for INTERNAL_ERROR\n/error/message: message is missing: it should say what went wrong\n" + missing},
+		{`"error":{}`, unasked, nil, "/error/code: error.code is missing: it is taken for INTERNAL_ERROR\n/error/message: error.message is missing: it should say what went wrong\n" + missing},
 	} {
 		r := responded(t, `{"id":"1","status":"input_required",`+test.said+`}`)
 		require.Equal(t, test.question, r.Question, test.said)

@@ -108,9 +108,9 @@ func TestSchemasOfDelegationAndReadersAgreeOnTheRest(t *testing.T) {
 func TestWhatSchemasOfDelegationCannotSay(t *testing.T) {
 	compiled := validators(t)
 	for _, test := range []struct{ name, line, want string }{
-		{"task-request", `{"id":"1","type":"t","payload":{},"context":{"timestamp":"2026-02-29"}}`, `timestamp must be an ISO 8601 time, not "2026-02-29"`},
-		{"task-request", `{"id":"1","type":"t","payload":{},"context":{"user":"` + strings.Repeat("é", 2049) + `"}}`, "user must not be longer than 4096 bytes"},
-		{"task-request", `{"id":"1","type":"t","payload":{},"observability":{"baggage":{"a":"` + strings.Repeat("a", 16<<10) + `"}}}`, "baggage must not be longer than 16384 bytes"},
+		{"task-request", `{"id":"1","type":"t","payload":{},"context":{"timestamp":"2026-02-29"}}`, `context.timestamp must be an ISO 8601 time, not "2026-02-29"`},
+		{"task-request", `{"id":"1","type":"t","payload":{},"context":{"user":"` + strings.Repeat("é", 2049) + `"}}`, "context.user must not be longer than 4096 bytes"},
+		{"task-request", `{"id":"1","type":"t","payload":{},"observability":{"baggage":{"a":"` + strings.Repeat("a", 16<<10) + `"}}}`, "observability.baggage must not be longer than 16384 bytes"},
 		{"task-request", `{"id":"1","id":"2","type":"t","payload":{}}`, "id stands twice"},
 		{"task-response", `{"id":"1","status":"pending","jsonrpc":1,"jsonrpc":2}`, "jsonrpc stands twice"},
 	} {

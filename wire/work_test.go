@@ -96,8 +96,8 @@ func TestWorkRequestsAreRefused(t *testing.T) {
 		{"update-task", `{"taskId":"a","priority":""}`, "/payload/priority: priority must not be empty"},
 		{"update-task", `{"taskId":"a","payload":"p"}`, "/payload/payload: payload must be an object"},
 		{"update-task", `{"taskId":"a","acceptanceCriteria":"c"}`, "/payload/acceptanceCriteria: acceptanceCriteria must be a list"},
-		{"update-task", `{"taskId":"a","requirements":{"repo":[]}}`, "/payload/requirements/repo: repo must be a string"},
-		{"update-task", `{"taskId":"a","structured_spec":{}}`, "/payload/structured_spec/$schema: $schema is missing"},
+		{"update-task", `{"taskId":"a","requirements":{"repo":[]}}`, "/payload/requirements/repo: requirements.repo must be a string"},
+		{"update-task", `{"taskId":"a","structured_spec":{}}`, "/payload/structured_spec/$schema: structured_spec.$schema is missing"},
 		{"update-task", `{"taskId":"a","structured_spec":null,"structured_spec":null}`, "/payload/structured_spec: structured_spec stands twice"},
 		{"add-dependency", `{"taskId":"a"}`, "/payload/dependsOnTaskId: dependsOnTaskId is missing"},
 		{"add-dependency", `{"taskId":"a","dependsOnTaskId":"\t"}`, "/payload/dependsOnTaskId: dependsOnTaskId must not be empty"},
@@ -117,7 +117,7 @@ func TestWorkRequestsAreRefused(t *testing.T) {
 		{"revise-plan", `{"taskId":"a"}`, "/payload/feedback: feedback is missing"},
 		{"request-help", `{"taskId":"a"}`, "/payload/question: question is missing"},
 		{"update-capabilities", `{"capabilities":[]}`, "/payload/capabilities: capabilities must be an object"},
-		{"update-capabilities", `{"capabilities":{"max_concurrent_tasks":-1}}`, "/payload/capabilities/max_concurrent_tasks: max_concurrent_tasks must be a whole number from 0 to 9007199254740991"},
+		{"update-capabilities", `{"capabilities":{"max_concurrent_tasks":-1}}`, "/payload/capabilities/max_concurrent_tasks: capabilities.max_concurrent_tasks must be a whole number from 0 to 9007199254740991"},
 		{"update-capabilities", `{"system":"linux"}`, "/payload/system: system must be an object"},
 	} {
 		_, wrong := readAs(t, test.operation, test.payload)

@@ -136,7 +136,7 @@ func TestSessionVerbsRefused(t *testing.T) {
 	s.write("odd.json", speech("msg-9", "ada", "dev", "task_assignment", `{"task":{},"priority":"urgent"}`))
 	_, said, code := s.call("session", "send", "checkout", "odd.json")
 	require.Equal(t, exitUsage, code, said)
-	for _, line := range []string{`  = /payload/task/task_id: task_id is missing`, `/payload/priority: priority must be one of high, medium or low`} {
+	for _, line := range []string{`  = /payload/task/task_id: task.task_id is missing`, `/payload/priority: priority must be one of high, medium or low`} {
 		require.Contains(t, said, line)
 	}
 	s.write("odd.json", speech("msg-10", "dev", "rex", "task_assignment", strings.TrimSuffix(m.message[strings.Index(m.message, `{"task":`):], "}\n")))
@@ -144,7 +144,7 @@ func TestSessionVerbsRefused(t *testing.T) {
 	require.Equal(t, exitDenied, code, said)
 	require.Regexp(t, `(?m)^  = At .*/from_agent/agent_type$`, said)
 	shown := s.waitForLog(`msg|refused: `)
-	require.Regexp(t, `(?m)^  [\d:]+  ada -> dev  task_assignment  refused: /payload/task/task_id: task_id is missing`, shown)
+	require.Regexp(t, `(?m)^  [\d:]+  ada -> dev  task_assignment  refused: /payload/task/task_id: task.task_id is missing`, shown)
 	require.Regexp(t, `(?m)^  [\d:]+  dev -> rex  task_assignment  refused: task_assignment is for an agent of the type architect to say`, shown)
 
 	stdout, said, code := s.call("session", "show", "chekout")

@@ -146,7 +146,7 @@ func TestTaskSubmitRefused(t *testing.T) {
 	const hint = "What one looks like: orchestrator help delegation"
 	refused(exitNo, `{"type":7,"payload":[],"routing":{"source":3},"context":{"priority":"soon"}}`,
 		"odd.json is no task request: type must be a string", "/type: type must be a string", "/payload: payload must be an object",
-		`/context/priority: priority must be one of low, normal, high or urgent, not "soon"`, "/routing/source: source must be a string", hint)
+		`/context/priority: context.priority must be one of low, normal, high or urgent, not "soon"`, "/routing/source: routing.source must be a string", hint)
 	refused(exitNo, `{"id":null,"type":"translate","payload":{}}`, "odd.json is no task request: id must not be null", "/id: id must not be null", hint)
 	_, said, code := s.call("task", "submit", "odd.json", "--json")
 	require.Equal(t, exitNo, code)
