@@ -94,6 +94,7 @@ type Letter struct {
 	Line    wire.Raw    // instead of all that: a line as it is, a session message
 	Said    int64       // of a Line: the number of its record, for the wire.Told that it was written
 	Kept    int64       // instead of a Line: the record that has it, see LineOf
+	After   int64       // of a session message: the one before it that is on its way too
 
 	Metadata *wire.TaskMetadata // of the task, for the members that the line lacks
 }

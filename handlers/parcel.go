@@ -219,10 +219,26 @@ func (m *member) crowded() *wire.Error {
 	}
 }
 
+// before returns the record of the parcel before this one that is on its way to the same
+// run and has not been written; 0 if there is none.
+func (p *parcel) before() int64 {
+	all := p.to.parcels
+	at := len(all) - 1
+	for at >= 0 && all[at] != p {
+		at--
+	}
+	for at--; at >= 0; at-- {
+		if o := all[at]; o.out == p.out && !o.taken {
+			return o.seq
+		}
+	}
+	return 0
+}
+
 // bring writes the letters of the parcels that this turn has sent on their way.
 func (t *turn) bring() {
 	for _, p := range t.sessions.fresh {
-		l := Letter{To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq}
+		l := Letter{To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq, After: p.before()}
 		if p.line == nil {
 			l.Kept = p.seq
 		}

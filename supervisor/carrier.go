@@ -117,6 +117,11 @@ func (p *postman) bringLine(o *load) {
 		p.lineDone(o)
 		return
 	}
+	if o.mail.overtakes(&l) {
+		d.fail(o.mail, entry{lines: 1, receipts: appendReceipt(nil, &l)}, l.To, ErrMailboxFull)
+		p.lineDone(o)
+		return
+	}
 	d.put(o.mail, entry{text: slices.Concat(line, []byte("\n")), lines: 1, receipts: appendReceipt(nil, &l)}, l.To)
 	p.lineDone(o)
 }

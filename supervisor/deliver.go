@@ -161,9 +161,13 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 // for the next: an entry has room whole or not at all.
 func (d *dispatcher) pass(letters []handlers.Letter, mail *mailbox, room *[]byte) int {
 	to, e := letters[0].To, entry{text: (*room)[:0]}
+	if mail != nil && mail.overtakes(&letters[0]) {
+		d.fail(mail, entry{lines: 1, receipts: appendReceipt(nil, &letters[0])}, to, ErrMailboxFull)
+		return 1
+	}
 	for i := range letters {
 		l := &letters[i]
-		if l.To != to || !isLine(l) || i > 0 && (isElsewhere(l) || len(e.text)+len(l.Line) > batchBytes) {
+		if l.To != to || !isLine(l) || i > 0 && (isElsewhere(l) || mail != nil && mail.overtakes(l) || len(e.text)+len(l.Line) > batchBytes) {
 			break
 		}
 		e.text = append(append(e.text, l.Line...), '\n')
@@ -210,6 +214,7 @@ func (d *dispatcher) put(mail *mailbox, e entry, to handlers.Actor) {
 // fail notes that a run did not get an entry, and why.
 func (d *dispatcher) fail(mail *mailbox, e entry, to handlers.Actor, err error) {
 	if len(e.receipts) > 0 {
+		mail.miss(e.receipts)
 		d.receive(e.receipts, false)
 		if errors.Is(err, ErrMailboxFull) { // until it has read, it is given nothing more
 			d.hope(mail, to)

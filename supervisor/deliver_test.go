@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bufio"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -209,6 +210,42 @@ func TestLinesArePassedTogether(t *testing.T) {
 		require.Equal(t, receipted{said: []int64{7}, written: true}, <-heard)
 		box.drop()
 		d.close()
+	})
+}
+
+// A session message does not overtake one that the run has missed: until that is known,
+// what was sent after it is refused as well, even if there is room again.
+//
+// Rows: C-91, C-92.
+func TestNothingOvertakesWhatWasMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		small := Agent{Name: "a", Mailbox: Bounds{Messages: 4, Bytes: 1 << 20}}
+		agents, parts, all := talkers(t, small)
+		a := all[0]
+		p := perform(t, Options{Record: newLedger()}, agents, parts)
+		synctest.Wait()
+		again := p.deafen(a)
+		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: a.run.spec.Run}
+		send := func(n, after int64) {
+			p.dispatcher.deliver([]handlers.Letter{{To: to, Line: fmt.Appendf(nil, `{"type":"%d"}`, n), Said: n, After: after}}, new([]byte))
+		}
+		for n := range int64(10) {
+			send(n+1, n)
+		}
+		again()
+		taken := len(a.told())
+		require.Less(t, taken, 10)
+		send(11, 10)
+		require.Len(t, a.told(), taken, "it was sent before it was known that others were missed")
+		for n := taken; n < 11; n++ {
+			send(int64(n+1), 0)
+			synctest.Wait()
+		}
+		for n, line := range a.told() {
+			require.Equal(t, strconv.Itoa(n+1), line.Type)
+		}
+		require.Len(t, a.told(), 11)
+		require.NoError(t, p.stop())
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 )
@@ -48,10 +49,11 @@ type mailbox struct {
 	over    bool // nothing can be written any more
 	free    bool // nobody waits for room: the agent is dead, and its last words are heard
 	refused int64
-	room    chan struct{} // closed when something was taken; nil while nobody waits
-	relief  []func()      // each called once when the mailbox is less than half full again
-	lighter []func()      // and these when it is without what is owed
-	hoping  atomic.Bool   // it was full, and when it is not any more that will be told
+	room    chan struct{}  // closed when something was taken; nil while nobody waits
+	relief  []func()       // each called once when the mailbox is less than half full again
+	lighter []func()       // and these when it is without what is owed
+	hoping  atomic.Bool    // it was full, and when it is not any more that will be told
+	missed  map[int64]bool // session messages that were refused, and are not in it since
 }
 
 // entry is what is put into a mailbox at once: whole lines.
@@ -316,6 +318,36 @@ func (m *mailbox) writeAll(text []byte) error {
 		return err
 	}
 	return m.writeLate(text[n:])
+}
+
+// overtakes reports whether a session message would be read before one that was sent
+// before it and was refused. It is refused as well then: the core did not know of that
+// when it sent it. If the message may go, what was refused before it is settled.
+func (m *mailbox) overtakes(l *handlers.Letter) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.missed) == 0 || l.Said == 0 || l.Task != "" {
+		return false
+	}
+	if m.missed[l.After] {
+		return true
+	}
+	delete(m.missed, l.Said)
+	return false
+}
+
+// miss notes session messages that were refused.
+func (m *mailbox) miss(receipts []wire.Told) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range receipts {
+		if r.Said != 0 && r.Task == "" {
+			if m.missed == nil {
+				m.missed = make(map[int64]bool)
+			}
+			m.missed[r.Said] = true
+		}
+	}
 }
 
 // writeLate writes the rest of what an agent did not take in time.

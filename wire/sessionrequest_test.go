@@ -113,10 +113,10 @@ func TestSessionMessagesInRequests(t *testing.T) {
 	require.Equal(t, []any{line.ID, line.Type, line.Document, line.RawID()}, []any{s.ID, s.Type, s.Document, s.RawID()})
 	require.Equal(t, line.Message.Body, s.Message.Body)
 	require.Equal(t, line.Message.Sum, s.Message.Sum)
-	require.Equal(t, []string{"/payload/message/payload/task/constraints/must_not_break: message.payload.task.constraints.must_not_break is missing, which is forgiven"}, s.Complaints())
+	require.Equal(t, []string{"/payload/message/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is forgiven"}, s.Complaints())
 	require.Equal(t, []string{
-		`/payload/message/message_id: message.message_id must be a UUID of version 4, not "msg-7-kettle"`,
-		"/payload/message/payload/task/constraints/must_not_break: message.payload.task.constraints.must_not_break is missing",
+		`/payload/message/message_id: message_id must be a UUID of version 4, not "msg-7-kettle"`,
+		"/payload/message/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing",
 	}, s.Message.Strictly().Complaints())
 	spread := saying(t, "", strings.ReplaceAll(shortAssignment, `,"`, ",\r\n\t\""))
 	require.Equal(t, shortAssignment, string(spread.Document))
@@ -135,7 +135,7 @@ func TestSessionMessagesThatAreWrongInRequests(t *testing.T) {
 	require.Equal(t, "task_assignment", s.Type)
 	require.Equal(t, urgent, string(s.Document))
 	require.Equal(t, "/payload/message/payload/priority", s.Err.Details["pointer"])
-	require.Equal(t, []string{`/payload/message/payload/priority: message.payload.priority must be one of high, medium or low, not "urgent"`}, s.Complaints())
+	require.Equal(t, []string{`/payload/message/payload/priority: priority must be one of high, medium or low, not "urgent"`}, s.Complaints())
 	for message, want := range map[string]string{
 		`{}`:                        "/payload/message/message_id",
 		twice(urgent, "message_id"): "/payload/message/message_id",

@@ -130,7 +130,7 @@ func noAgent(name string, agents []wire.AgentView) *failure {
 	}
 	f := &failure{
 		exit: exitNotFound, code: wire.CodeNotFound,
-		message: fmt.Sprintf("No agent is called %q", name),
+		message: fmt.Sprintf("no agent is called %q", name),
 		hint:    "See which there are: orchestrator agent ls",
 		details: map[string]any{"agent": name},
 	}

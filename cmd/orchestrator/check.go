@@ -86,7 +86,7 @@ func (a *app) check(command []string, f *checkFlags) error {
 		c.terms.Role = wire.RoleWorker
 	}
 	if command[0] == "" {
-		return misused("The program to check has no name", "Write: orchestrator check -- CMD…")
+		return misused("the program to check has no name", "Write: orchestrator check -- CMD…")
 	}
 	if c.terms.Wait <= 0 || c.terms.Grace <= 0 {
 		return misused("--wait and --grace want some time", "Write: orchestrator check --wait 10s --grace 5s -- CMD…")
@@ -161,14 +161,14 @@ func (c *checking) first(ctx context.Context) (*trial, checkup.Findings, error) 
 // notStarted is why nothing was checked.
 func (c *checking) notStarted(refused *checkup.Refused) *failure {
 	f := &failure{
-		exit: refused.Exit, code: codeFailed, message: "Cannot run " + c.command[0] + ": " + refused.Text,
+		exit: refused.Exit, code: codeFailed, message: "cannot run " + c.command[0] + ": " + refused.Text,
 		because: []string{"Nothing was checked."},
 	}
 	if refused.Exit != exitNoProgram {
 		return f
 	}
 	if len(c.command) == 1 && strings.ContainsAny(c.command[0], " \t") {
-		f.message = "Cannot run " + c.command[0] + ": program not found: it is one word, and each word of a command stands for itself"
+		f.message = "cannot run " + c.command[0] + ": program not found: it is one word, and each word of a command stands for itself"
 	}
 	if line := c.likely(); line != "" {
 		f.hint = "Did you mean:  orchestrator check -- " + line

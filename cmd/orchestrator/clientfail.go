@@ -27,7 +27,7 @@ func (d *door) failed(ctx context.Context, err error) error {
 	if stranger, ok := errors.AsType[*api.StrangerError](err); ok {
 		return &failure{
 			exit: exitDenied, code: wire.CodeDenied,
-			message: fmt.Sprintf("Not spoken to: what listens at %s belongs to another user (%d)", d.target.where(), stranger.UID),
+			message: fmt.Sprintf("not spoken to: what listens at %s belongs to another user (%d)", d.target.where(), stranger.UID),
 			hint:    "Speak to an orchestrator as the user who started it",
 		}
 	}
@@ -35,7 +35,7 @@ func (d *door) failed(ctx context.Context, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return &failure{
 			exit: exitDenied, code: wire.CodeDenied,
-			message: "Not allowed to speak to the orchestrator at " + d.target.where(),
+			message: "not allowed to speak to the orchestrator at " + d.target.where(),
 			hint:    "It belongs to another user: only the one who started it may",
 		}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
@@ -45,7 +45,7 @@ func (d *door) failed(ctx context.Context, err error) error {
 	}
 	return &failure{
 		exit: exitNotRunning, code: codeNotRunning,
-		message: "The orchestrator for " + d.target.subject + " does not answer",
+		message: "the orchestrator for " + d.target.subject + " does not answer",
 		because: []string{rootCause(err).Error()},
 		hint:    "Look whether it still runs: orchestrator status",
 	}
@@ -56,12 +56,12 @@ func (d *door) failed(ctx context.Context, err error) error {
 func (d *door) notRunning() *failure {
 	f := &failure{
 		exit: exitNotRunning, code: codeNotRunning,
-		message: "No orchestrator is running for " + d.target.subject,
+		message: "no orchestrator is running for " + d.target.subject,
 		hint:    "Start it: orchestrator up" + d.target.named,
 		details: map[string]any{"socket": d.target.where()},
 	}
 	if d.target.url != "" {
-		f.message = "No orchestrator is running at " + d.target.url
+		f.message = "no orchestrator is running at " + d.target.url
 		f.hint = elsewhereHint
 		return f
 	}
@@ -77,7 +77,7 @@ const elsewhereHint = "Its file (http.listen) says where it listens. On its own 
 // unreachable says why what is at an address could not be spoken to.
 func (d *door) unreachable(err error) *failure {
 	f := &failure{
-		exit: exitNotRunning, code: codeNotRunning, message: "The orchestrator at " + d.target.url + " does not answer",
+		exit: exitNotRunning, code: codeNotRunning, message: "the orchestrator at " + d.target.url + " does not answer",
 		because: []string{rootCause(err).Error()}, hint: elsewhereHint,
 		details: map[string]any{"socket": d.target.where()},
 	}
@@ -86,13 +86,13 @@ func (d *door) unreachable(err error) *failure {
 		return f
 	}
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		f.message = "The orchestrator at " + d.target.url + " was not spoken to: its certificate is not trusted"
+		f.message = "the orchestrator at " + d.target.url + " was not spoken to: its certificate is not trusted"
 		f.because = []string{wrong.Err.Error(), "Nothing was sent to it, and no token."}
 		f.hint = "Trust it: export SSL_CERT_FILE=CERTIFICATE.pem, which its owner has (http.certificate)"
 		return f
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
-		f.message = "What listens at " + d.target.url + " speaks http, not https"
+		f.message = "what listens at " + d.target.url + " speaks http, not https"
 		f.because = nil
 		f.hint = "Write it so: --host http" + strings.TrimPrefix(d.target.url, "https")
 	}
@@ -160,13 +160,13 @@ func (f *failure) wantsAgent(details map[string]any) {
 func (d *door) stranger(response *http.Response, said string) *failure {
 	f := &failure{
 		exit: exitNotRunning, code: codeNotRunning,
-		message: fmt.Sprintf("What listens at %s is no orchestrator (HTTP %s)", d.target.where(), response.Status),
+		message: fmt.Sprintf("what listens at %s is no orchestrator (HTTP %s)", d.target.where(), response.Status),
 	}
 	if d.target.url != "" {
 		f.hint = elsewhereHint
 	}
 	if response.StatusCode == http.StatusBadRequest && strings.Contains(said, "HTTPS server") && d.target.url != "" {
-		f.message = "What listens at " + d.target.url + " speaks https, not http"
+		f.message = "what listens at " + d.target.url + " speaks https, not http"
 		f.hint = "Write it so: --host https" + strings.TrimPrefix(d.target.url, "http")
 	}
 	return f

@@ -180,7 +180,7 @@ func beforeFarewell(text []byte, last byte) (before []byte, over bool) {
 func (c *conversation) lost() *failure {
 	return &failure{
 		exit: exitNotRunning, code: codeNotRunning,
-		message: "The orchestrator of " + c.target.subject + " has gone, or has cut this pipe off",
+		message: "the orchestrator of " + c.target.subject + " has gone, or has cut this pipe off",
 		because: []string{"What was not answered may have been heard, or not."},
 		hint:    "Look whether it still runs: orchestrator status",
 	}
@@ -194,5 +194,5 @@ func unwritten(err error, terminal bool) *failure {
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		err = failed.Err
 	}
-	return &failure{exit: exitNo, code: codeFailed, message: fmt.Sprintf("Cannot write what is answered to stdout: %v", err)}
+	return &failure{exit: exitNo, code: codeFailed, message: fmt.Sprintf("cannot write what is answered to stdout: %v", err)}
 }

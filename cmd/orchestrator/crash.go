@@ -24,7 +24,7 @@ func (a *app) caught(code *int) {
 	*code = a.report(&failure{
 		exit:    exitBug,
 		code:    wire.CodeInternal,
-		message: "This is a bug in orchestrator: " + firstLine(fmt.Sprint(cause)) + ". " + hint,
+		message: "this is a bug in orchestrator: " + firstLine(fmt.Sprint(cause)) + ". " + hint,
 		details: map[string]any{"report": file},
 	})
 }

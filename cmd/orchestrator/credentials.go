@@ -116,7 +116,7 @@ func (of *credentials) named(list []wire.Credential, word string) (*wire.Credent
 		return found, nil
 	}
 	f := &failure{
-		exit: exitNotFound, code: wire.CodeNotFound, message: fmt.Sprintf("No %s has an id that begins with %q", of.noun, word),
+		exit: exitNotFound, code: wire.CodeNotFound, message: fmt.Sprintf("no %s has an id that begins with %q", of.noun, word),
 		hint: "See which there are: " + of.where, details: map[string]any{"id": word},
 	}
 	if len(fits) > 1 {

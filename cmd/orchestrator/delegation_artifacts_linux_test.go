@@ -111,7 +111,7 @@ func requireLost(h *theatre, id, hash string) {
 	shown, said, code := h.call("task", "response", id, "--artifact", "a")
 	require.Equal(h.t, exitNo, code)
 	require.Empty(h.t, shown)
-	require.Contains(h.t, said, `The content of "a" is lost`)
+	require.Contains(h.t, said, `the content of "a" is lost`)
 	require.Contains(h.t, said, "<state_dir>/artifacts as sha256:"+hash+", and is gone, or was changed")
 	require.Contains(h.t, said, "The log of the orchestrator says why")
 	require.Contains(h.t, said, "ask for the work again, with a new id: orchestrator task submit FILE")

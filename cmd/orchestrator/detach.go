@@ -262,7 +262,7 @@ func (a *app) endedEarly(state *os.ProcessState, logName string, start int64) er
 	} else if eventlog.NoRoom(filepath.Dir(logName)) {
 		words = "The disk is full, so it could not say why: df -h " + plain.Word(filepath.Dir(logName))
 	}
-	return &failure{exit: code, code: codeFailed, message: "The orchestrator ended before it was up", because: []string{words}}
+	return &failure{exit: code, code: codeFailed, message: "the orchestrator ended before it was up", because: []string{words}}
 }
 
 // refusalIn is the failure that the program in the background ended with, read from

@@ -80,7 +80,7 @@ func TestDoorThatIsTaken(t *testing.T) {
 	defer other.Close()
 	s := newStage(t, "http {\n  listen = [\""+other.Addr().String()+"\"]\n}\nagent \"a\" {\n  command = [\"touch\", \"a-ran\"]\n}\n").up()
 	require.Equal(t, exitConflict, s.await())
-	require.Contains(t, s.cried.all(), fmt.Sprintf("Cannot serve http.listen (orchestrator.hcl:2): %s is in use by pid %d (", other.Addr(), os.Getpid()))
+	require.Contains(t, s.cried.all(), fmt.Sprintf("cannot serve http.listen (orchestrator.hcl:2): %s is in use by pid %d (", other.Addr(), os.Getpid()))
 	require.Contains(t, s.cried.all(), "Nothing was started.")
 	require.NoFileExists(t, s.path("a-ran"))
 	_, stderr, code := s.call("status")

@@ -98,7 +98,7 @@ func (a *app) afterDown(ctx context.Context, d *door, said bool) error {
 	case !said:
 		return &failure{
 			exit: exitNo, code: codeFailed,
-			message: "The orchestrator ended without saying how",
+			message: "the orchestrator ended without saying how",
 			hint:    "Left-over agents are found and cleared at the next start: orchestrator up",
 		}
 	}
@@ -126,7 +126,7 @@ func (a *app) confirm(question string) error {
 	case "y", "yes":
 		return nil
 	}
-	return &failure{exit: exitNo, code: codeFailed, message: "Nothing was done"}
+	return &failure{exit: exitNo, code: codeFailed, message: "nothing was done"}
 }
 
 // stopPrinter shows the events of a stop: one line an agent, and the end.

@@ -57,7 +57,7 @@ func (f *fate) event(e *wire.Event) {
 		}
 	case wire.EventGaveUp:
 		if !f.ran {
-			f.refused = &failure{exit: *e.Figures.ExitCode, code: codeFailed, message: "Cannot run " + f.name + ": " + e.Text}
+			f.refused = &failure{exit: *e.Figures.ExitCode, code: codeFailed, message: "cannot run " + f.name + ": " + e.Text}
 		}
 	}
 }

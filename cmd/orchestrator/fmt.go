@@ -129,7 +129,7 @@ func (a *app) formatFile(name string) (formattedFile, error) {
 	path := a.path(name)
 	before, err := os.ReadFile(path)
 	if err != nil {
-		return formattedFile{}, &failure{exit: exitNo, code: codeFailed, message: fmt.Sprintf("Cannot read %s", name), because: []string{rootOf(err)}}
+		return formattedFile{}, &failure{exit: exitNo, code: codeFailed, message: fmt.Sprintf("cannot read %s", name), because: []string{rootOf(err)}}
 	}
 	after, err := a.format(before, name)
 	if err != nil {

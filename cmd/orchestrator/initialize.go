@@ -94,7 +94,7 @@ func (a *app) initialize(dir string, lang language, force bool) error {
 		more, err := writeNew(filepath.Join(root, file.File), file.text)
 		made = append(made, more...)
 		if err != nil {
-			f := &failure{exit: exitNo, code: codeFailed, message: "Cannot write " + filepath.Join(dir, file.File), because: []string{rootOf(err)}}
+			f := &failure{exit: exitNo, code: codeFailed, message: "cannot write " + filepath.Join(dir, file.File), because: []string{rootOf(err)}}
 			if !force {
 				unmake(made)
 				f.because = append(f.because, "Nothing was written.")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,7 +23,10 @@ import (
 
 // TestMain makes the test binary the programs that the scripts run.
 func TestMain(m *testing.M) {
-	child.Shim() // or the watchdog would run the tests
+	child.Shim()                                                           // or the watchdog would run the tests
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for processes
+		_ = f.Value.Set("6")
+	}
 	testscript.Main(m, map[string]func(){
 		"orchestrator":        main,
 		"broken-orchestrator": brokenOrchestrator,

@@ -55,7 +55,7 @@ func TestRecordOfANewerProgram(t *testing.T) {
 			s.start(exec.Command(s.program, "up", "--state-dir", s.state(), "--timeout", "3m"))
 			require.Equal(t, exitNo, s.await())
 			said := s.cried.all()
-			require.Contains(t, said, "Error: Cannot use the record "+path+": ")
+			require.Contains(t, said, "Error: cannot use the record "+path+": ")
 			for _, words := range test.says {
 				require.Regexp(t, words, said)
 			}

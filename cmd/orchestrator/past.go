@@ -153,7 +153,7 @@ func ownRecord(path string) error {
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return &failure{
-			exit: exitDenied, code: wire.CodeDenied, message: fmt.Sprintf("The record %s belongs to another user (%d)", path, owner.Uid),
+			exit: exitDenied, code: wire.CodeDenied, message: fmt.Sprintf("the record %s belongs to another user (%d)", path, owner.Uid),
 			because: []string{"No orchestrator is running, so it would be opened here."},
 			hint:    "Read it as that user, or read a copy of its folder: --state-dir COPY",
 		}
@@ -201,13 +201,13 @@ func (t *team) pastDoor() *api.Door {
 func unreadable(err error, store config.Store) error {
 	if unix.Access(filepath.Dir(store.Path), unix.W_OK) != nil || unix.Access(store.Path, unix.W_OK) != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &failure{
-			exit: exitDenied, code: wire.CodeDenied, message: "Cannot read the record " + store.Path + ": its folder or its files are read-only",
+			exit: exitDenied, code: wire.CodeDenied, message: "cannot read the record " + store.Path + ": its folder or its files are read-only",
 			because: []string{"Reading keeps an index beside the record."},
 			hint:    "Copy the folder, and read the copy: --state-dir COPY",
 		}
 	}
 	return &failure{
-		exit: exitNo, code: codeFailed, message: "Cannot read the record " + store.Path + ": " + err.Error(),
+		exit: exitNo, code: codeFailed, message: "cannot read the record " + store.Path + ": " + err.Error(),
 		because: []string{"No orchestrator is running, so it was opened here. No fact was written to it."},
 		hint:    "Look at all of it: orchestrator store check",
 		details: map[string]any{"path": store.Path},

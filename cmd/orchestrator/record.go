@@ -41,7 +41,7 @@ func openRecord(ctx context.Context, store config.Store) (ledger, error) {
 func cannotRecord(err error, store config.Store) error {
 	f := &failure{
 		exit: exitNo, code: codeFailed,
-		message: "Cannot use the record " + store.Path + ": " + err.Error(),
+		message: "cannot use the record " + store.Path + ": " + err.Error(),
 		because: []string{"Nothing was started."},
 		details: map[string]any{"path": store.Path},
 	}
@@ -49,7 +49,7 @@ func cannotRecord(err error, store config.Store) error {
 	unknown, isUnknown := errors.AsType[*handlers.UnknownKindError](err)
 	switch {
 	case isNewer:
-		f.message = fmt.Sprintf("Cannot use the record %s: %v", store.Path, newer)
+		f.message = fmt.Sprintf("cannot use the record %s: %v", store.Path, newer)
 		f.details["schema"], f.details["known"] = newer.Schema, newer.Known
 	case isUnknown:
 		f.details["seq"], f.details["kind"] = unknown.Seq, unknown.Kind
@@ -69,18 +69,18 @@ func cannotRecord(err error, store config.Store) error {
 		f.hint = "See what is lost: orchestrator store check     Go on without it: orchestrator store salvage NEW.db     Begin anew: " + aside
 	case isEmpty:
 		f.details["acknowledged"] = empty.Acked
-		f.message = "Cannot use the record " + store.Path + ": " + empty.Error()
+		f.message = "cannot use the record " + store.Path + ": " + empty.Error()
 		f.hint = "Put it back from a backup, or begin anew: " + aside
 	case errors.Is(err, eventlog.ErrForeign):
 		f.message = store.Path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
 		f.because = []string{"Nothing was started, and nothing was changed."}
 		f.hint = "Put the record back from a backup, or begin anew: " + aside
 	case errors.Is(err, eventlog.ErrFull):
-		f.message = "There is no space left for the record " + store.Path
+		f.message = "there is no space left for the record " + store.Path
 		f.because = append(f.because, "Nothing that was confirmed is lost.", err.Error())
 		f.hint = "Make room there: df -h " + plain.Word(filepath.Dir(store.Path))
 	case errors.Is(err, syscall.ENOMEM):
-		f.message = "There is too little address space for the record " + store.Path
+		f.message = "there is too little address space for the record " + store.Path
 		f.hint = "Raise the limit: ulimit -v unlimited"
 	}
 	return f
@@ -92,14 +92,14 @@ func (t *team) cannotGoOn(err error) error {
 	switch {
 	case isLost:
 		return &failure{
-			exit: exitNo, code: codeFailed, message: "The record was lost: " + lost.Error(),
+			exit: exitNo, code: codeFailed, message: "the record was lost: " + lost.Error(),
 			because: []string{"Everything was stopped in order. What was recorded before is in that file, if you still have it."},
 			hint:    "Keep the state directory where nothing deletes it, such as git clean -fdx: orchestrator { state_dir = … }",
 			details: map[string]any{"path": lost.Path, "replaced": lost.Replaced},
 		}
 	case errors.Is(err, eventlog.ErrFull):
 		return &failure{
-			exit: exitNo, code: codeFailed, message: "The disk is full: " + err.Error(),
+			exit: exitNo, code: codeFailed, message: "the disk is full: " + err.Error(),
 			because: []string{"Everything was stopped in order, and nothing that was confirmed is lost."},
 			hint:    "Make room there, and start again: df -h " + plain.Word(t.home.Dir),
 		}

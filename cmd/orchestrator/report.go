@@ -107,7 +107,7 @@ func (a *app) writeReport(t *team, file string, began time.Time) error {
 	}
 	if err != nil {
 		return &failure{
-			exit: exitNo, code: codeFailed, message: "The report was not written: " + err.Error(),
+			exit: exitNo, code: codeFailed, message: "the report was not written: " + err.Error(),
 			hint: "What became of the tasks: orchestrator task ls", details: map[string]any{"path": file},
 		}
 	}

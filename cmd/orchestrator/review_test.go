@@ -62,7 +62,7 @@ func TestReviewOf(t *testing.T) {
 	for word, want := range map[string]string{
 		"r-1": `"r-1" fits 2 reviews: r-1 of kettle, r-1 of other`,
 		"r-":  `"r-" fits 3 reviews: r-1 of kettle, r-2 of kettle, r-1 of other`,
-		"x":   `No review has an id that begins with "x"`,
+		"x":   `no review has an id that begins with "x"`,
 	} {
 		_, err = reviewOf(all, word)
 		require.EqualError(t, err, want)

@@ -89,7 +89,7 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 		return fits[0], nil
 	case 0:
 		f := &failure{
-			exit: exitNotFound, code: wire.CodeNotFound, message: fmt.Sprintf("No review has an id that begins with %q", word),
+			exit: exitNotFound, code: wire.CodeNotFound, message: fmt.Sprintf("no review has an id that begins with %q", word),
 			hint: noReviewHint, details: map[string]any{"review": word},
 		}
 		if likely := nearest(word, ids); likely != "" {

@@ -152,7 +152,7 @@ func schemaName(word string) (string, error) {
 	case 0:
 		return "", &failure{
 			exit: exitNotFound, code: wire.CodeNotFound,
-			message: fmt.Sprintf("There is no schema %q%s", word, didYouMean(word, known)),
+			message: fmt.Sprintf("there is no schema %q%s", word, didYouMean(word, known)),
 			hint:    "See what there is: orchestrator schema",
 		}
 	}

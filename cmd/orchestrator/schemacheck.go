@@ -77,7 +77,7 @@ func cannotRead(name string, err error) error {
 	if name == "-" {
 		name = "stdin"
 	}
-	return &failure{exit: exitNo, code: codeFailed, message: "Cannot read " + name, because: []string{rootOf(err)}}
+	return &failure{exit: exitNo, code: codeFailed, message: "cannot read " + name, because: []string{rootOf(err)}}
 }
 
 // read takes the source apart. What is wrong is printed as it is found: the

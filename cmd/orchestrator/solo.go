@@ -74,7 +74,7 @@ func (s *solo) flush(to *sink) {
 	}
 	s.broken = true
 	trouble := failure{
-		message: "Cannot write what " + s.name + " prints to " + to.name + ": " + err.Error(),
+		message: "cannot write what " + s.name + " prints to " + to.name + ": " + err.Error(),
 		because: []string{"What it prints from now on is lost."},
 	}
 	trouble.print(s.app.stderr, s.app.paint(s.app.stderr))

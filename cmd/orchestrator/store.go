@@ -107,7 +107,7 @@ func cannotReadRecord(err error, path string) error {
 	f := &failure{exit: exitNo, code: codeFailed, message: err.Error(), details: map[string]any{"path": path}}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.exit, f.code, f.message = exitNotFound, wire.CodeNotFound, "There is no record "+path
+		f.exit, f.code, f.message = exitNotFound, wire.CodeNotFound, "there is no record "+path
 		f.hint = "Name it: orchestrator store check FILE     Or its state directory: --state-dir DIR"
 	case errors.Is(err, eventlog.ErrForeign):
 		f.message = path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
@@ -162,7 +162,7 @@ func (a *app) salvage(path, stateDir, to string) error {
 		return cannotReadRecord(err, path)
 	case last == 0:
 		return &failure{
-			exit: exitNo, code: codeFailed, message: "No fact can be read from " + path, because: []string{fmt.Sprint(lost), "No file was made."},
+			exit: exitNo, code: codeFailed, message: "no fact can be read from " + path, because: []string{fmt.Sprint(lost), "No file was made."},
 			hint: "Put the record back from a backup, or begin anew: move " + plain.Word(path) + "* away",
 		}
 	}
@@ -268,7 +268,7 @@ func (a *app) backup(path, stateDir, to string) error {
 		return fileExists(err, to)
 	case errors.Is(err, eventlog.ErrFull), errors.Is(err, syscall.ENOSPC):
 		return &failure{
-			exit: exitNo, code: codeFailed, message: "There is no space left for " + to, because: []string{"The record is as it was."},
+			exit: exitNo, code: codeFailed, message: "there is no space left for " + to, because: []string{"The record is as it was."},
 			hint: "Make room there: df -h " + plain.Word(filepath.Dir(to)),
 		}
 	case err != nil:

@@ -104,7 +104,7 @@ func (a *app) findConfig() (string, error) {
 	}
 	if untrusted, ok := errors.AsType[*config.UntrustedError](err); ok {
 		return "", &failure{
-			exit: exitDenied, code: wire.CodeDenied, message: "The configuration that was found is not used: " + untrusted.Why,
+			exit: exitDenied, code: wire.CodeDenied, message: "the configuration that was found is not used: " + untrusted.Why,
 			hint:    "If you trust it, name it: -c " + plain.Word(untrusted.File),
 			details: map[string]any{"file": untrusted.File},
 		}
@@ -121,7 +121,7 @@ func (a *app) findConfig() (string, error) {
 
 func noConfig(nowhere *config.NotFound) *failure {
 	return &failure{
-		exit: exitNo, code: codeNoConfig, message: "There is " + nowhere.Error(),
+		exit: exitNo, code: codeNoConfig, message: "there is " + nowhere.Error(),
 		hint:    "Write a first one: orchestrator init     Or name one: orchestrator -c FILE …",
 		details: map[string]any{"looked_in": nowhere.Looked},
 	}

@@ -163,12 +163,12 @@ func TestTaskSubmitRefused(t *testing.T) {
 		_, said, code = s.call(append([]string{"task", "submit"}, args...)...)
 		require.Equal(t, exitUsage, code, said)
 	}
-	refused(exitNotRunning, m.request, "No orchestrator is running for "+s.state(), "Start it: orchestrator up --state-dir "+s.state())
+	refused(exitNotRunning, m.request, "no orchestrator is running for "+s.state(), "Start it: orchestrator up --state-dir "+s.state())
 
 	s.up("--json")
 	s.serving()
 	refused(exitNotFound, `{"type":"translate","payload":{},"routing":{"target":"linguis"}}`,
-		`No agent is called "linguis".  Did you mean "linguist"?`, "See which there are: orchestrator agent ls")
+		`no agent is called "linguis".  Did you mean "linguist"?`, "See which there are: orchestrator agent ls")
 	refused(exitNotFound, `{"type":"cook","payload":{}}`, `no agent does "cook"`, "See who does what: orchestrator agent show NAME")
 	refused(exitDenied, `{"type":"translate","payload":{},"routing":{"source":"linguist"}}`,
 		`"linguist" is an agent, and does not ask for this itself`, "At /routing/source")

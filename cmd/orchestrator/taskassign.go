@@ -114,7 +114,7 @@ func (a *app) nobodyFits(ctx context.Context, d *door, id string, text []byte) e
 		return err
 	}
 	f := &failure{
-		exit: exitNo, code: codeFailed, message: "No agent fits " + taskLabel(id, t.Name),
+		exit: exitNo, code: codeFailed, message: "no agent fits " + taskLabel(id, t.Name),
 		hint: fmt.Sprintf("It waits for one that does. Or give it to somebody all the same: orchestrator task assign %s AGENT", plain.ID(id)),
 	}
 	const few = 10
@@ -145,7 +145,7 @@ func (a *app) isAgent(ctx context.Context, d *door, name string) error {
 		return nil
 	}
 	return &failure{
-		exit: exitNotFound, code: wire.CodeNotFound, message: fmt.Sprintf("No agent is called %q%s", name, didYouMean(name, names)),
+		exit: exitNotFound, code: wire.CodeNotFound, message: fmt.Sprintf("no agent is called %q%s", name, didYouMean(name, names)),
 		hint: noAgentHint, details: map[string]any{"agent": name},
 	}
 }

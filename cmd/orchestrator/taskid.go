@@ -84,7 +84,7 @@ func taskOf(tasks []taskSeen, prefix string) (string, error) {
 	case 0:
 		return "", &failure{
 			exit: exitNotFound, code: wire.CodeNotFound,
-			message: fmt.Sprintf("No task has an id that begins with %q", prefix),
+			message: fmt.Sprintf("no task has an id that begins with %q", prefix),
 			hint:    noTaskHint, details: map[string]any{"task": prefix},
 		}
 	case 1:

@@ -127,7 +127,7 @@ func (a *app) artifact(ctx context.Context, d *door, word, name string) error {
 func elsewhere(made *wire.Artifact) *failure {
 	f := &failure{exit: exitNo, code: codeFailed, details: map[string]any{"ref": made.Ref}}
 	if wire.IsArtifactRef(made.Ref) { // else the content would be in its place
-		f.message = fmt.Sprintf("The content of %q is lost", made.Name)
+		f.message = fmt.Sprintf("the content of %q is lost", made.Name)
 		f.because = []string{
 			"It was kept in <state_dir>/artifacts as " + plain.OneLine(made.Ref) + ", and is gone, or was changed",
 			"The log of the orchestrator says why",
@@ -144,7 +144,7 @@ func elsewhere(made *wire.Artifact) *failure {
 func noArtifact(id, name string, names []string) *failure {
 	f := &failure{
 		exit: exitNotFound, code: wire.CodeNotFound,
-		message: fmt.Sprintf("Task %s has no artifact %q%s", plain.ID(id), name, didYouMean(name, names)),
+		message: fmt.Sprintf("task %s has no artifact %q%s", plain.ID(id), name, didYouMean(name, names)),
 		hint:    "See what became of it: orchestrator task response " + plain.ID(id),
 	}
 	if len(names) > 0 {

@@ -142,7 +142,7 @@ func (v *vigil) follow(ctx context.Context, since int64) error {
 		return err
 	}
 	return &failure{
-		exit: exitNotRunning, code: codeNotRunning, message: "The orchestrator has stopped",
+		exit: exitNotRunning, code: codeNotRunning, message: "the orchestrator has stopped",
 		hint: "Start it: orchestrator up",
 	}
 }

@@ -200,7 +200,7 @@ func TestTortureRunOntoFullDisk(t *testing.T) {
 			s := newStage(t, "")
 			s.shell(">/dev/full", "run", "--", "sh", "-c", script+"; # to the end")
 			require.Equal(t, exit, s.await())
-			require.Equal(t, 1, strings.Count(s.cried.all(), "Error: Cannot write what sh prints to stdout: "))
+			require.Equal(t, 1, strings.Count(s.cried.all(), "Error: cannot write what sh prints to stdout: "))
 			require.Contains(t, s.cried.all(), "no space left on device")
 		})
 	}

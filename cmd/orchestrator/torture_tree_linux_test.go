@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -200,6 +201,10 @@ exec sleep 1000
 	s.signal(syscall.SIGKILL)
 	s.await()
 	waitForThat(t, "end of all that is left", func() bool { return len(s.processes()) == 0 })
+	waitForThat(t, "word of it", func() bool {
+		word, _ := os.ReadFile(s.path("state/swept"))
+		return bytes.HasSuffix(word, []byte("\n"))
+	})
 	s.up("--json")
 	second := s.waitForPIDs(2, "pids")[1]
 	requireGone(t, first)

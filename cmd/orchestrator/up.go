@@ -222,14 +222,14 @@ func (t *team) listen(c *config.Config) (urls []string, err error) {
 // its place if that can be known.
 func cannotListen(err error, address, place string) error {
 	f := &failure{
-		exit: exitNo, code: codeFailed, message: "Cannot serve http.listen" + at(place) + ": " + err.Error(),
+		exit: exitNo, code: codeFailed, message: "cannot serve http.listen" + at(place) + ": " + err.Error(),
 		because: []string{"Nothing was started."},
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		f.exit, f.code = exitConflict, wire.CodeConflict
 		if pid, name := listenerAt(address); pid != 0 {
-			f.message = fmt.Sprintf("Cannot serve http.listen%s: %s is in use by pid %d (%s)", at(place), address, pid, name)
+			f.message = fmt.Sprintf("cannot serve http.listen%s: %s is in use by pid %d (%s)", at(place), address, pid, name)
 			f.details = map[string]any{"address": address, "pid": pid, "program": name}
 		}
 		f.hint = "Write another port, or 0 for one that is free, or end the other program"
@@ -263,7 +263,7 @@ func knowAgents(c *config.Config, names []string) error {
 		}
 		return &failure{
 			exit: exitNotFound, code: wire.CodeNotFound,
-			message: fmt.Sprintf("There is no agent %q in %s%s", name, filepath.Base(c.File), didYouMean(name, known)),
+			message: fmt.Sprintf("there is no agent %q in %s%s", name, filepath.Base(c.File), didYouMean(name, known)),
 			because: []string{declared(known), "Nothing was started."},
 			hint:    "All agents of the file: orchestrator up",
 			details: map[string]any{"agent": name, "agents": known},

@@ -18,7 +18,7 @@ import (
 // interrupted is why a verb stops when somebody presses Ctrl-C.
 type interrupted struct{ signal os.Signal }
 
-func (i *interrupted) Error() string { return "Stopped by " + i.signal.String() }
+func (i *interrupted) Error() string { return "stopped by " + i.signal.String() }
 
 var errTimeout = errors.New("the time ran out")
 
@@ -80,7 +80,7 @@ func (a *app) ended(ctx context.Context) error {
 func (a *app) timedOut() *failure {
 	return &failure{
 		exit: exitTimeout, code: wire.CodeTimeout,
-		message: fmt.Sprintf("Not done within %s", plain.Duration(a.flags.timeout.Duration)),
+		message: fmt.Sprintf("not done within %s", plain.Duration(a.flags.timeout.Duration)),
 		hint:    "Wait longer with --timeout, or without it for as long as it takes",
 	}
 }

@@ -263,7 +263,7 @@ func TestWatchReconnects(t *testing.T) {
 	v := s.watching(80, 24)
 	v.sees("coder", "| life")
 	s.stop()
-	v.sees("reconnecting…", "coder", "No orchestrator is running")
+	v.sees("reconnecting…", "coder", "no orchestrator is running")
 	v.types("2")
 	v.sees(">[2]Tasks", "reconnecting…")
 	s.up("--json")
@@ -337,5 +337,5 @@ func TestWatchNobody(t *testing.T) {
 	code, err := v.Wait(v.ctx)
 	require.NoError(t, err)
 	require.Equal(t, exitNotRunning, code)
-	require.Contains(t, v.Text(), "No orchestrator is running")
+	require.Contains(t, v.Text(), "no orchestrator is running")
 }

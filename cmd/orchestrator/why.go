@@ -83,7 +83,7 @@ func neither(err error, word string, status *wire.Status) error {
 		f.hint = "Say which: orchestrator why " + plain.OneLine(replicas[0])
 		return f
 	}
-	f.message = fmt.Sprintf("No agent is called %q, and no task has an id that begins so%s", word, didYouMean(word, names))
+	f.message = fmt.Sprintf("no agent is called %q, and no task has an id that begins so%s", word, didYouMean(word, names))
 	f.hint = "See which there are: orchestrator ps     orchestrator task ls"
 	return f
 }

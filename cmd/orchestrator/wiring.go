@@ -353,13 +353,13 @@ func cannotHold(err error, stateDir string) error {
 	if busy, ok := errors.AsType[*supervisor.BusyError](err); ok {
 		return &failure{
 			exit: exitConflict, code: wire.CodeConflict,
-			message: "An orchestrator already runs here" + busyDetail(busy),
+			message: "an orchestrator already runs here" + busyDetail(busy),
 			hint:    "Look at it: orchestrator status     Stop it: orchestrator down     Another one: --state-dir DIR",
 			details: map[string]any{"pid": busy.PID, "state_dir": stateDir},
 		}
 	}
 	f := &failure{
-		exit: exitNo, code: codeFailed, message: "Cannot start in " + stateDir + ": " + err.Error(),
+		exit: exitNo, code: codeFailed, message: "cannot start in " + stateDir + ": " + err.Error(),
 		because: []string{"Nothing was started."}, hint: "Keep the state elsewhere: --state-dir DIR     or in the file: orchestrator { state_dir = … }",
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {

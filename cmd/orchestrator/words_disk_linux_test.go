@@ -143,7 +143,7 @@ agent "a" {
 `)
 	s.start(exec.Command("sh", "-c", `ulimit -f 8; exec "$0" "$@"`, s.program, "up", "--state-dir", s.state(), "--timeout", "3m"))
 	require.Equal(t, exitNo, s.await())
-	require.Contains(t, s.cried.all(), "Error: Cannot use the record")
+	require.Contains(t, s.cried.all(), "Error: cannot use the record")
 	require.NoFileExists(t, s.path("a-ran"))
 	require.Empty(t, s.processes())
 }
@@ -177,7 +177,7 @@ agent "b" {
 		if name == "headless" {
 			require.Contains(t, h.cried.all(), "Error: "+path+" is not a record of an orchestrator", name)
 		} else {
-			require.Contains(t, h.cried.all(), "Error: Cannot use the record "+path, name)
+			require.Contains(t, h.cried.all(), "Error: cannot use the record "+path, name)
 		}
 		require.Contains(t, h.cried.all(), "Nothing was started", name)
 		if name == "flipped" {

@@ -158,7 +158,6 @@ agent "leaves" {
 	h.up("--json")
 	h.waitForEvents(3, wire.EventStarted, "")
 	left := h.waitForPIDs(1, "left")
-	began := time.Now()
 	h.signal(syscall.SIGTERM)
 	for _, name := range []string{"goes", "stays", "leaves"} {
 		lines := h.waitForLines(1, name)
@@ -172,6 +171,7 @@ agent "leaves" {
 	}
 	h.waitForEvents(1, wire.EventStopped, "goes")
 	h.waitForEvents(1, wire.EventStopped, "leaves")
+	began := time.Now() // the signal has been taken by now
 	requireGone(t, left...)
 	require.Equal(t, []string{"stays"}, names(h.status()))
 	waitForThat(t, "the end of the echo", func() bool { return time.Since(began) > echo })

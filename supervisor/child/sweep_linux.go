@@ -79,11 +79,11 @@ func (w *watched) sweep() {
 	}
 	_, _ = e.killLeaves(leaves)
 	e.clearMarked()
+	w.note(e.met) // at once: the next start may come soon
 	for end := time.Now().Add(unkillable); len(leaves) > 0 && time.Now().Before(end); {
 		leaves = slices.DeleteFunc(leaves, func(l *leaf) bool { return l.rmdir() != unix.EBUSY })
 		time.Sleep(20 * time.Millisecond)
 	}
-	w.note(e.met)
 }
 
 // note leaves word of what was ended, unless the home is gone.

@@ -56,7 +56,7 @@ func (p Problem) render(b *strings.Builder, ink paint) {
 	if p.Severity == SeverityWarning {
 		word, hue = "Warning", ink.yellow
 	}
-	fmt.Fprintf(b, "%s%s:%s %s%s%s\n", hue, word, ink.reset, ink.bold, visible(p.Summary), ink.reset)
+	fmt.Fprintf(b, "%s%s:%s %s%s%s\n", hue, word, ink.reset, ink.bold, visible(lowerFirst(p.Summary)), ink.reset)
 
 	gutter := " "
 	if s := p.Snippet; s != nil {
@@ -70,6 +70,14 @@ func (p Problem) render(b *strings.Builder, ink paint) {
 		p.Snippet.render(b, ink, hue, gutter)
 	}
 	p.renderExplanation(b, ink, gutter)
+}
+
+// lowerFirst makes a title of HCL read like every other error.
+func lowerFirst(title string) string {
+	if len(title) > 1 && 'a' <= title[1] && title[1] <= 'z' {
+		return strings.ToLower(title[:1]) + title[1:]
+	}
+	return title
 }
 
 func (s *Snippet) render(b *strings.Builder, ink paint, hue, gutter string) {
