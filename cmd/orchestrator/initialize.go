@@ -39,27 +39,34 @@ type createdFile struct {
 
 func (a *app) initCommand() *cobra.Command {
 	lang := choice{value: "sh", of: languageNames()}
+	team := choice{of: []string{"review"}}
 	var force, list, unit bool
 	verb := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Write a first orchestrator.hcl and an agent",
+		Short: "Write a first orchestrator.hcl and its agents",
 		Long: `Writes the smallest orchestrator.hcl that runs, and one small agent for it. Files
 that exist are never overwritten without --force. The agent does tasks, and needs
 nothing but the language that it is written in.
 
+With --team review it writes a team of three shell scripts: a planner that asks you
+something and gives out two tasks, a writer, and a reviewer that is given what the
+writer has made.
+
 With --systemd it writes nothing, and prints a unit that runs the team as a service
 of yours.`,
-		Example: "  orchestrator init\n  orchestrator init --lang py shop\n  orchestrator init --systemd >~/.config/systemd/user/shop.service",
+		Example: "  orchestrator init\n  orchestrator init --lang py shop\n  orchestrator init --team review shop\n  orchestrator init --systemd >~/.config/systemd/user/shop.service",
 		Args:    words(0, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(verb *cobra.Command, args []string) error {
 			dir := ""
 			if len(args) > 0 {
 				dir = args[0]
 			}
 			switch {
+			case team.value != "" && verb.Flags().Changed("lang"):
+				return misused("--team and --lang write different things", "Write: orchestrator init --team "+team.value)
 			case list && unit:
 				return misused("--list and --systemd print different things", "Write: orchestrator init --list")
 			case list:
@@ -67,26 +74,40 @@ of yours.`,
 			case unit:
 				return a.printUnit(dir)
 			}
-			return a.initialize(dir, languages[slices.Index(lang.of, lang.value)], force)
+			p := languages[slices.Index(lang.of, lang.value)].project()
+			if team.value != "" {
+				p = project{folder: "team/" + team.value, flags: "--team " + team.value, language: languages[0], next: []string{"orchestrator up"}}
+			}
+			return a.initialize(dir, p, force)
 		},
 	}
 	verb.Flags().Var(&lang, "lang", "language of the agent: sh, go, ts or py")
+	verb.Flags().Var(&team, "team", "team to write instead of one agent: review")
 	verb.Flags().BoolVar(&force, "force", false, "overwrite files that exist")
 	verb.Flags().BoolVar(&list, "list", false, "list the languages")
 	verb.Flags().BoolVar(&unit, "systemd", false, "print a unit for systemd, and write nothing")
 	_ = verb.RegisterFlagCompletionFunc("lang", lang.complete)
+	_ = verb.RegisterFlagCompletionFunc("team", team.complete)
 	return verb
 }
 
-func (a *app) initialize(dir string, lang language, force bool) error {
-	files, err := starter(lang.name)
+// project is what init writes.
+type project struct {
+	folder   string   // of the starters
+	flags    string   // that ask for it
+	language language // of its agents
+	next     []string // commands to run
+}
+
+func (a *app) initialize(dir string, p project, force bool) error {
+	files, err := starter(p.folder)
 	if err != nil {
 		return err
 	}
 	root := a.path(dir)
 	for _, file := range files {
 		if _, err := os.Lstat(filepath.Join(root, file.File)); err == nil && !force {
-			return alreadyThere(dir, root, file.File, lang)
+			return alreadyThere(dir, root, file.File, p)
 		}
 	}
 	var made []string
@@ -102,13 +123,13 @@ func (a *app) initialize(dir string, lang language, force bool) error {
 			return f
 		}
 	}
-	return a.showCreated(dir, lang, files)
+	return a.showCreated(dir, p, files)
 }
 
 // alreadyThere refuses to overwrite a file. What is there can be run where there is a
 // file of a team.
-func alreadyThere(dir, root, file string, lang language) *failure {
-	hint := "Overwrite it: " + overwriting(dir, lang)
+func alreadyThere(dir, root, file string, p project) *failure {
+	hint := "Overwrite it: " + overwriting(dir, p)
 	if _, err := os.Stat(filepath.Join(root, "orchestrator.hcl")); err == nil {
 		hint = "Run what is there: " + strings.Join(nextSteps(dir, "orchestrator up -d"), " && ") + "     " + hint
 	}
@@ -121,8 +142,8 @@ func alreadyThere(dir, root, file string, lang language) *failure {
 }
 
 // overwriting is the command that writes what is there already.
-func overwriting(dir string, lang language) string {
-	return strings.TrimSpace("orchestrator init --force --lang " + lang.name + " " + dirWord(dir))
+func overwriting(dir string, p project) string {
+	return strings.TrimSpace("orchestrator init --force " + p.flags + " " + dirWord(dir))
 }
 
 // nextSteps are commands for a folder.
@@ -133,10 +154,10 @@ func nextSteps(dir string, commands ...string) []string {
 	return commands
 }
 
-// starter reads the files of one language.
-func starter(lang string) ([]createdFile, error) {
+// starter reads the files of one project.
+func starter(folder string) ([]createdFile, error) {
 	var files []createdFile
-	base := path.Join("starter", lang)
+	base := path.Join("starter", folder)
 	err := fs.WalkDir(starters, base, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -150,7 +171,7 @@ func starter(lang string) ([]createdFile, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the first project in %s: %w", lang, err)
+		return nil, fmt.Errorf("reading the first project in %s: %w", folder, err)
 	}
 	// The file that people will edit comes before the folders below it.
 	slices.SortStableFunc(files, func(a, b createdFile) int {
@@ -188,8 +209,8 @@ func unmake(made []string) {
 	}
 }
 
-func (a *app) showCreated(dir string, lang language, files []createdFile) error {
-	next := nextSteps(dir, "orchestrator up -d", `orchestrator task add "Say hello" --wait`, "orchestrator check -- "+strings.Join(lang.command, " "))
+func (a *app) showCreated(dir string, p project, files []createdFile) error {
+	next, lang := nextSteps(dir, p.next...), p.language
 	if a.flags.json {
 		return a.document(created{FormatVersion: wire.FormatVersion, Files: files, Next: next})
 	}

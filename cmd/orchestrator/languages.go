@@ -23,6 +23,13 @@ var languages = []language{
 	{name: "py", title: "Python", command: []string{"python3", "agents/hello.py"}, get: "https://www.python.org"},
 }
 
+// project is the first project in a language: one agent.
+func (l language) project() project {
+	return project{folder: l.name, flags: "--lang " + l.name, language: l, next: []string{
+		"orchestrator up -d", `orchestrator task add "Say hello" --wait`, "orchestrator check -- " + strings.Join(l.command, " "),
+	}}
+}
+
 func languageNames() []string {
 	var names []string
 	for _, l := range languages {

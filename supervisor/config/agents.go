@@ -225,8 +225,9 @@ func (r *reader) role(into *string) func(value) {
 			return
 		}
 		*into = s
-		if hint := v.suggest(s, roles); hint != "" && !slices.Contains(roles, s) {
-			v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a role of its own, and not %s.", v.quoted(), quotedList(roles)), hint)
+		// A role that is two letters off may be meant: writer is not worker.
+		if near := nearest(s, roles); near != "" && distance(s, near) == 1 && !slices.Contains(roles, s) {
+			v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a role of its own, and not %s.", v.quoted(), quotedList(roles)), v.suggest(s, roles))
 		}
 	}
 }
