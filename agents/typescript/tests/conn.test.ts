@@ -31,6 +31,15 @@ it("finds a thousand answers, each for its own question", async () => {
   (await Promise.all(all)).forEach((answer, n) => assert.equal(answer.n, n));
 });
 
+it("takes texts as the options of a question", async () => {
+  const { conn, said, say } = pipe();
+  const answer = conn.askUser({ question: "Which?", options: ["md", { label: "Go", value: "go" }] });
+  const request = await next(said);
+  assert.deepEqual(request.payload.options, [{ value: "md" }, { label: "Go", value: "go" }]);
+  say({ type: "response:success", correlationId: request.id, payload: { answer: "md" } });
+  assert.equal((await answer).answer, "md");
+});
+
 it("keeps every notice, for whoever looks", async () => {
   const { conn, say, end } = pipe();
   for (let n = 0; n < 5000; n++) say({ type: "notify:noise", id: String(n) });
