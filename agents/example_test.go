@@ -135,7 +135,7 @@ func ExampleConn_Progress() {
 	go func() { _ = conn.Progress("task-1", 0.75, "tests pass") }()
 
 	_, message, _ := peer.Hear()
-	if report, ok := message.(*wire.Report); ok {
+	if report, ok := message.(*wire.AgentEvent); ok {
 		fmt.Println(report.Name, string(report.Payload))
 	}
 	fmt.Println(conn.Progress("task-1", 75, "in per cent"))

@@ -45,11 +45,11 @@ func (t *talk) request(operation string) *wire.Request {
 }
 
 // report expects the agent to tell of an event.
-func (t *talk) report(name string) *wire.Report {
+func (t *talk) report(name string) *wire.AgentEvent {
 	t.Helper()
 	line, message, err := t.peer.Hear()
 	require.NoError(t, err)
-	report, ok := message.(*wire.Report)
+	report, ok := message.(*wire.AgentEvent)
 	require.True(t, ok, line)
 	require.Equal(t, name, report.Name)
 	return report

@@ -44,7 +44,7 @@ func (t *talk) responds(id, status string) *agents.Response {
 	t.Helper()
 	line, message, err := t.peer.Hear()
 	require.NoError(t, err)
-	report, ok := message.(*wire.Report)
+	report, ok := message.(*wire.AgentEvent)
 	require.True(t, ok && report.Name == wire.ReportTaskResponse, line)
 	response := &agents.Response{TaskResponse: report.Body.(*wire.TaskResponse)}
 	require.Equal(t, []string{id, status}, []string{response.ID, response.Status}, line)

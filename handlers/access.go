@@ -110,7 +110,7 @@ func (s *State) sweep(at time.Time) {
 	for _, c := range slices.Clone(s.access.order) {
 		if c.over(at) && !(c.revoked && c.until.Add(beyond).After(at)) {
 			s.access.drop(c)
-			s.stand(s.agents[c.For])
+			s.updateStanding(s.agents[c.For])
 		}
 	}
 }
@@ -126,11 +126,11 @@ func (x *access) list(at time.Time, kinds ...string) *wire.CredentialList {
 	return answer
 }
 
-func listKeys(t *turn, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
+func listKeys(t *decision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
 	return t.access.list(t.at, credentialKey, credentialRegistration), nil
 }
 
-func listTokens(t *turn, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
+func listTokens(t *decision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
 	return t.access.list(t.at, credentialToken, credentialActor), nil
 }
 
@@ -142,7 +142,7 @@ func (s *State) TokenRevoked(id string) bool {
 }
 
 // credentialNamed finds a credential to revoke.
-func (t *turn) credentialNamed(id string, kinds ...string) (*credential, *wire.Error) {
+func (t *decision) credentialNamed(id string, kinds ...string) (*credential, *wire.Error) {
 	if c := t.access.byID[id]; c != nil && slices.Contains(kinds, c.Kind) && !c.revoked {
 		return c, nil
 	}
@@ -151,7 +151,7 @@ func (t *turn) credentialNamed(id string, kinds ...string) (*credential, *wire.E
 	}
 }
 
-func revokeKey(t *turn, r *wire.Revoke) (*wire.Credential, *wire.Error) {
+func revokeKey(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 	c, err := t.credentialNamed(r.ID, credentialKey, credentialRegistration)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (*keyRevoked) kind() string { return wire.EventKeyRevoked }
 
 func (f *keyRevoked) apply(s *State, _ *wire.Record) {
 	s.access.use(f.ID)
-	s.stand(s.agents[f.Agent])
+	s.updateStanding(s.agents[f.Agent])
 }
 
 // registrationLasts is how long a registration token holds when nobody says.
@@ -182,7 +182,7 @@ const registrationLasts = 24 * time.Hour
 // registrationPrefix is what registration tokens begin with.
 const registrationPrefix = "orcreg_"
 
-func issueRegistration(t *turn, r *wire.IssueRegistration) (*wire.IssuedRegistration, *wire.Error) {
+func issueRegistration(t *decision, r *wire.IssueRegistration) (*wire.IssuedRegistration, *wire.Error) {
 	token := registrationPrefix + t.secret()
 	hash := HashKey(token)
 	f := &registrationIssued{ID: "r" + hash[:8], Name: r.Name, Hash: hash, ExpiresAt: t.expiry(r.TTL, registrationLasts)}
@@ -191,7 +191,7 @@ func issueRegistration(t *turn, r *wire.IssueRegistration) (*wire.IssuedRegistra
 }
 
 // expiry is when something runs out that holds for a time in milliseconds.
-func (t *turn) expiry(ttl int64, otherwise time.Duration) string {
+func (t *decision) expiry(ttl int64, otherwise time.Duration) string {
 	if ttl == 0 {
 		return wire.Timestamp(t.at.Add(otherwise))
 	}
@@ -218,7 +218,7 @@ func (f *registrationIssued) apply(s *State, r *wire.Record) {
 // tokenLasts is how long a person's token holds when nobody says: a working day.
 const tokenLasts = 8 * time.Hour
 
-func issueToken(t *turn, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
+func issueToken(t *decision, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
 	if r.Actor != "" {
 		return t.issueActorToken(r)
 	}
@@ -251,7 +251,7 @@ func (f *tokenIssued) apply(s *State, r *wire.Record) {
 	}})
 }
 
-func revokeToken(t *turn, r *wire.Revoke) (*wire.Credential, *wire.Error) {
+func revokeToken(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 	c, err := t.credentialNamed(r.ID, credentialToken, credentialActor)
 	if err != nil {
 		return nil, err
@@ -279,7 +279,7 @@ func (f *tokenRevoked) apply(s *State, r *wire.Record) {
 	default: // nothing is signed that would hold without us
 		s.access.drop(c)
 		if !s.access.admitsBeside(c, r.At) && s.bus.remote(c.For) {
-			s.bus.forsake(c.For)
+			s.bus.dropActor(c.For)
 		}
 	}
 }

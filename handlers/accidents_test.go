@@ -55,7 +55,7 @@ func (w *world) giveUp(m *inhabitant, figures wire.Figures) {
 	switch {
 	case w.chance.IntN(4) > 0:
 	case figures.ExitCode != nil && *figures.ExitCode == 0:
-		w.do(Actor{}, &wire.Gone{Agent: m.ID})
+		w.do(Actor{}, &wire.AgentGone{Agent: m.ID})
 	default:
 		w.do(Actor{}, &wire.Event{Kind: wire.EventGaveUp, Agent: m.ID, Run: m.run, Text: wire.EventGaveUp})
 	}

@@ -11,7 +11,7 @@ import (
 // gets a new one, and the old ones hold for the overlap: whoever has any of them
 // is that actor. An agent has its own from its start, and nobody else can be it:
 // tokens that were issued before the configuration gave it the name are void then.
-func (t *turn) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
+func (t *decision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
 	if t.from.Kind != Operator {
 		if from, err := t.writer("", "actor"); err != nil {
 			return nil, err

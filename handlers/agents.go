@@ -13,7 +13,7 @@ type agent struct {
 	wire.Member
 	configured wire.Member        // as the file has it
 	actor      string             // as the log has it
-	mail       *correspondent     // as whom it has mail; nil: it has none as long as it does not run
+	mail       *busActor          // as whom it has mail; nil: it has none as long as it does not run
 	farewell   bool               // its run has told GO that it ends
 	wrecked    bool               // its last run ended badly
 	serverID   string             // for those who call agents servers
@@ -35,7 +35,7 @@ type agent struct {
 	number     int64 // in the order in which agents became known
 	given      int64 // number of the record that gave it its latest task
 	offered    bool  // it is among those that are free
-	memories   memories
+	memories   replyCache
 }
 
 // agentState is what its process does, as far as it matters here.
@@ -112,7 +112,7 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 		a = newAgent(f.ID)
 		s.meet(a)
 	}
-	s.market.withdraw(a)
+	s.market.removeIdle(a)
 	if a.remote != nil { // its name is that of one that runs here now
 		s.unhear(a)
 		s.access.revokeOf(a.ID)
@@ -120,20 +120,20 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 		s.detach(a)
 	}
 	a.Member, a.configured, a.said = f.Member, f.Member, nil
-	s.enroll(a, r.Seq)
+	s.attachAgent(a, r.Seq)
 	for _, w := range s.worksOf(f.ID) { // it may ask for its messages now, or not any more
 		s.watchWork(w)
 	}
-	s.equip(a, wire.ReadCapabilities(f.Abilities))
-	s.offer(a)
+	s.indexCapabilities(a, wire.ReadCapabilities(f.Abilities))
+	s.addIdle(a)
 	s.wishes.gain(a)
-	s.stir(a)
-	s.bringOwed(a) // it may take messages now
+	s.recheckCapacity(a)
+	s.sendKeptResponses(a) // it may take messages now
 }
 
-// equip notes what an agent can do.
-func (s *State) equip(a *agent, c *wire.Capabilities) {
-	var under distinct
+// indexCapabilities notes what an agent can do.
+func (s *State) indexCapabilities(a *agent, c *wire.Capabilities) {
+	var under orderedSet
 	if c == nil {
 		c = new(wire.Capabilities)
 	}
@@ -150,15 +150,15 @@ func (s *State) equip(a *agent, c *wire.Capabilities) {
 	}
 	a.under = under.texts
 	s.index.Put(a.ID, offer, match.Standing{})
-	s.stand(a)
+	s.updateStanding(a)
 }
 
 // agentCapable says that an agent itself says what it can do, or where it runs.
 type agentCapable struct {
-	Agent        string   `json:"agent"`
-	Capabilities wire.Raw `json:"capabilities,omitzero"`
-	System       wire.Raw `json:"system,omitzero"`
-	Request      *mark    `json:"request,omitzero"`
+	Agent        string      `json:"agent"`
+	Capabilities wire.Raw    `json:"capabilities,omitzero"`
+	System       wire.Raw    `json:"system,omitzero"`
+	Request      *requestKey `json:"request,omitzero"`
 }
 
 func (*agentCapable) kind() string { return wire.EventAgentCapable }
@@ -169,21 +169,21 @@ func (f *agentCapable) apply(s *State, r *wire.Record) {
 		a.noteSystem(f.System)
 	}
 	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
-		s.market.withdraw(a)
-		a.speak(c)
-		s.equip(a, a.said)
-		s.offer(a)
+		s.market.removeIdle(a)
+		a.setCapabilities(c)
+		s.indexCapabilities(a, a.said)
+		s.addIdle(a)
 		s.wishes.gain(a)
-		s.stir(a)
+		s.recheckCapacity(a)
 	}
-	s.remember(agentOf(r.From), f.Request, s.server(a), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.server(a), nil)
 }
 
-// speak takes on what an agent says that it can do, in place of what is written
+// setCapabilities takes on what an agent says that it can do, in place of what is written
 // of it. Its names are not in what it says.
-func (a *agent) speak(c *wire.Capabilities) {
+func (a *agent) setCapabilities(c *wire.Capabilities) {
 	a.said, a.Capacity = c, c.Capacity
-	var all distinct
+	var all orderedSet
 	for _, texts := range [][]string{a.Names, c.Languages, c.Tools, c.Tags} {
 		for _, text := range texts {
 			all.add(text)
@@ -192,7 +192,7 @@ func (a *agent) speak(c *wire.Capabilities) {
 	a.Capabilities = all.texts
 }
 
-func updateCapabilities(t *turn, r *wire.UpdateCapabilities) (*wire.Server, *wire.Error) {
+func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, *wire.Error) {
 	a := t.agents[t.from.Name]
 	t.seen(a)
 	f := &agentCapable{Agent: a.ID, Request: t.mark()}
@@ -239,7 +239,7 @@ func (a *agent) noteSystem(said wire.Raw) {
 
 // oddCapabilities says what is worth a warning about what an agent says that it
 // can do.
-func (t *turn) oddCapabilities(a *agent, c *wire.Capabilities) {
+func (t *decision) oddCapabilities(a *agent, c *wire.Capabilities) {
 	for _, o := range c.Oddities {
 		t.fact(a.actor, "", &oddity{what: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
 	}
@@ -275,22 +275,22 @@ func (*agentForgotten) kind() string { return wire.EventAgentForgotten }
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents[f.ID]
 	for _, d := range slices.Clone(a.owed) {
-		s.settleOwed(d) // nobody of that name is left to hear it
+		s.dropKeptResponse(d) // nobody of that name is left to hear it
 	}
-	s.market.withdraw(a)
+	s.market.removeIdle(a)
 	s.unhear(a)
 	s.detach(a)
 	for _, m := range s.sessions.seats[f.ID] {
-		m.parcels = slices.DeleteFunc(m.parcels, (*parcel).told)
+		m.outbox = slices.DeleteFunc(m.outbox, (*outboxItem).told)
 	}
 	delete(s.agents, f.ID)
 	s.index.Remove(f.ID)
 	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })
 }
 
-// enlist takes on the agents of the configuration: those that are new, have
+// syncAgents takes on the agents of the configuration: those that are new, have
 // changed, or are gone.
-func (t *turn) enlist(r *wire.Roster) {
+func (t *decision) syncAgents(r *wire.AgentSet) {
 	there := make(map[string]bool, len(r.Agents))
 	for _, m := range r.Agents {
 		there[m.ID] = true
@@ -316,7 +316,7 @@ func (t *turn) enlist(r *wire.Roster) {
 }
 
 // strip takes all its tasks from an agent.
-func (t *turn) strip(a *agent, why string) {
+func (t *decision) strip(a *agent, why string) {
 	for _, k := range slices.Clone(a.holds) {
 		if !k.view.State.Final() { // else it has come to nothing with another that the agent had
 			t.requeue(k, &taskRequeued{Why: why, Blameless: true})
@@ -330,7 +330,7 @@ func same(a, b wire.Member) bool {
 }
 
 // requeue lets a task wait for another agent.
-func (t *turn) requeue(k *task, f *taskRequeued) {
+func (t *decision) requeue(k *task, f *taskRequeued) {
 	if w := k.work(); w != nil {
 		t.loseWork(w, &wire.TaskExecutionError{
 			ErrorType: wire.ExecutionException, ErrorMessage: f.Why, SuggestedAction: wire.SuggestReassign,
@@ -338,17 +338,17 @@ func (t *turn) requeue(k *task, f *taskRequeued) {
 		return
 	}
 	parts := k.parts()
-	t.withdraw(k)
+	t.cancelQuestions(k)
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, k.view.AssignedTo
 	t.fact("", k.view.ID, f)
 	t.cancelParts(parts)
-	t.orphans = append(t.orphans, orphan{task: k, of: f.Agent})
+	t.lostTasks = append(t.lostTasks, lostTask{task: k, of: f.Agent})
 }
 
 // told notes that an agent has been told of its task, which starts it if it was
 // dispatched, or that it could not be told, which frees it. A task that came to
 // its agent in another way waits until the agent asks.
-func (t *turn) told(m *wire.Told) {
+func (t *decision) told(m *wire.Delivered) {
 	if m.Said != 0 && m.Task == "" {
 		t.handed(m)
 		return

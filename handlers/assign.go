@@ -7,15 +7,15 @@ import (
 	"orchestrator/wire"
 )
 
-// hand gives a task to an agent and tells it, unless something still holds the
+// assignBy gives a task to an agent and tells it, unless something still holds the
 // task back: then it is told when nothing does. The agent says when it starts.
-func (t *turn) hand(k *task, a *agent, f *taskAssigned) {
+func (t *decision) assignBy(k *task, a *agent, f *taskAssigned) {
 	t.take(k, a, f)
 	t.tellAssigned(a, k)
 }
 
 // tellAssigned tells an agent of a task that it has been given and can begin.
-func (t *turn) tellAssigned(a *agent, k *task) {
+func (t *decision) tellAssigned(a *agent, k *task) {
 	switch {
 	case k.view.State == wire.TaskPlanning:
 		t.tell(a, k, wire.NoticeAssigned, wire.PlanFirstMessage)
@@ -25,7 +25,7 @@ func (t *turn) tellAssigned(a *agent, k *task) {
 }
 
 // tell sends a notice about a task to an agent that has a stdin.
-func (t *turn) tell(a *agent, k *task, notice, message string) {
+func (t *decision) tell(a *agent, k *task, notice, message string) {
 	if a == nil || a.remote != nil || a.run == "" {
 		return // it asks itself, or will be told when it starts
 	}
@@ -38,7 +38,7 @@ func (t *turn) tell(a *agent, k *task, notice, message string) {
 
 // remind tells an agent that has started of what it has been given and has not
 // begun: the run before it may have died with the news.
-func (t *turn) remind(a *agent) {
+func (t *decision) remind(a *agent) {
 	for _, k := range a.holds {
 		if k.way == matched || k.way == byHand {
 			t.tellAssigned(a, k)
@@ -46,8 +46,8 @@ func (t *turn) remind(a *agent) {
 	}
 }
 
-func assignTask(t *turn, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func assignTask(t *decision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func assignTask(t *turn, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
 	default:
 		return nil, wrongState(k, "assigned")
 	}
-	t.hand(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: t.mark()})
+	t.assignBy(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: t.mark()})
 	return t.reply(k), nil
 }
 
@@ -77,7 +77,7 @@ func assignTask(t *turn, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
 // whoever has handed it on.
 func assignedInSession(k *task) *wire.Error {
 	if k.delegation() != nil && !k.view.State.Final() {
-		return wasHandedOn(k)
+		return errDelegated(k)
 	}
 	w := k.work()
 	if w == nil || k.view.State.Final() {
@@ -91,8 +91,8 @@ func assignedInSession(k *task) *wire.Error {
 
 // mayManage says why an agent that has a task, and neither submitted it nor sees
 // to others', may not say what becomes of it.
-func (t *turn) mayManage(k *task, verb string) *wire.Error {
-	if t.from.Kind != Agent || k.view.SubmittedBy == t.from.String() || t.within(k) {
+func (t *decision) mayManage(k *task, verb string) *wire.Error {
+	if t.from.Kind != Agent || k.view.SubmittedBy == t.from.String() || t.manages(k) {
 		return nil
 	}
 	return &wire.Error{
@@ -114,8 +114,8 @@ func (s *State) agentNamed(name string) *agent {
 	return nil
 }
 
-func autoAssign(t *turn, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func autoAssign(t *decision, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func autoAssign(t *turn, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
 		return &wire.Assignment{Status: wire.NoMatch}, nil
 	}
 	answer := &wire.Assignment{Status: wire.Assigned, ServerID: t.agents[name].serverID, ServerName: name, MatchScore: score}
-	t.hand(k, t.agents[name], &taskAssigned{Way: matched, Score: score, Request: t.mark()})
+	t.assignBy(k, t.agents[name], &taskAssigned{Way: matched, Score: score, Request: t.mark()})
 	return answer, nil
 }
 
@@ -146,16 +146,16 @@ func (s *State) rememberAssigned(r *wire.Record, f *taskAssigned, k *task) {
 		return
 	}
 	if f.Way == matched {
-		s.remember(agentOf(r.From), f.Request, &wire.Assignment{
+		s.saveReply(agentOf(r.From), f.Request, &wire.Assignment{
 			Status: wire.Assigned, ServerID: s.agents[f.Agent].serverID, ServerName: f.Agent, MatchScore: f.Score,
 		}, nil)
 		return
 	}
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-func matchAgents(t *turn, r *wire.TaskID) (*wire.Matches, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func matchAgents(t *decision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -180,12 +180,12 @@ func onlineWord(online bool) string {
 	return wire.ServerOffline
 }
 
-func pollTasks(t *turn, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
+func pollTasks(t *decision, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
 	return t.given(t.agents[t.from.Name]), nil
 }
 
 // given are the tasks that an agent has been given and has not begun.
-func (t *turn) given(a *agent) *wire.TaskList {
+func (t *decision) given(a *agent) *wire.TaskList {
 	answer := &wire.TaskList{Tasks: []wire.Task{}}
 	if a == nil {
 		return answer
@@ -202,7 +202,7 @@ func (t *turn) given(a *agent) *wire.TaskList {
 	return answer
 }
 
-func checkTasks(t *turn, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
+func checkTasks(t *decision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
 	a := t.agents[t.from.Name]
 	if r.SessionID != "" {
 		a = t.agentNamed(r.SessionID)

@@ -1,10 +1,10 @@
 package handlers
 
-// Awaits says whether a run of an agent waits for the answer to something that
+// HasPendingReply says whether a run of an agent waits for the answer to something that
 // it asked. Questions to people and tasks that its agent has handed on are all that
 // is not answered in its own turn; of the latter those of earlier runs count too, for
 // it gets their responses.
-func (s *State) Awaits(run string) bool {
+func (s *State) HasPendingReply(run string) bool {
 	for _, a := range s.order {
 		if a.run == run && a.handsOn > 0 {
 			return true

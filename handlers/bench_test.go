@@ -24,7 +24,7 @@ type bench struct {
 // newBench is a State with a planner and many workers, all of which run.
 func newBench(b testing.TB, workers int) *bench {
 	z := &bench{b: b, state: New(Rules{})}
-	roster := &wire.Roster{Agents: []wire.Member{{ID: "planner", Role: wire.RolePlanner, Capacity: 1 << 30, OnExit: "auto"}}}
+	roster := &wire.AgentSet{Agents: []wire.Member{{ID: "planner", Role: wire.RolePlanner, Capacity: 1 << 30, OnExit: "auto"}}}
 	for i := range workers {
 		roster.Agents = append(roster.Agents, wire.Member{
 			ID: fmt.Sprintf("w%d", i), Role: wire.RoleWorker, Capabilities: []string{"go", "sql"}, Capacity: 1, OnExit: "auto",
@@ -132,7 +132,7 @@ func (z *bench) cycle(submit *wire.Request) {
 	z.ask(planner, submit)
 	k := z.state.list[len(z.state.list)-1]
 	worker := Actor{Kind: Agent, Name: k.view.AssignedTo, Run: "r"}
-	z.do(Actor{}, &wire.Told{Agent: worker.Name, Run: "r", Task: k.view.ID})
+	z.do(Actor{}, &wire.Delivered{Agent: worker.Name, Run: "r", Task: k.view.ID})
 	z.ask(worker, &wire.Request{Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
 }
 
@@ -170,7 +170,7 @@ func BenchmarkProgressBesideWaiting(b *testing.B) {
 	}
 	id := z.submit(workerTask)
 	worker := Actor{Kind: Agent, Name: z.state.tasks[id].view.AssignedTo, Run: "r"}
-	r := &wire.Report{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: 0.5}}
+	r := &wire.AgentEvent{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: 0.5}}
 	b.ReportAllocs()
 	for b.Loop() {
 		z.do(worker, r)
@@ -189,7 +189,7 @@ func BenchmarkRequeue(b *testing.B) {
 		if k.view.AssignedTo == "" { // the one agent has the first one
 			k = z.state.list[len(z.state.list)-2]
 		}
-		z.do(Actor{}, &wire.Told{Agent: k.view.AssignedTo, Run: "r", Task: k.view.ID})
+		z.do(Actor{}, &wire.Delivered{Agent: k.view.AssignedTo, Run: "r", Task: k.view.ID})
 		worker := Actor{Kind: Agent, Name: k.view.AssignedTo, Run: "r"}
 		z.do(worker, &wire.Request{ID: "c", Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
 	}
@@ -197,7 +197,7 @@ func BenchmarkRequeue(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		name := k.view.AssignedTo
-		z.do(Actor{}, &wire.Told{Agent: name, Run: "r", Task: first, Lost: true})
+		z.do(Actor{}, &wire.Delivered{Agent: name, Run: "r", Task: first, Lost: true})
 		z.do(Actor{}, &wire.Event{Kind: wire.EventRecovered, Agent: name, Run: "r"})
 	}
 }
@@ -245,7 +245,7 @@ func BenchmarkApply(b *testing.B) {
 	var records []wire.Record
 	keep := func() { records = append(records, z.out.Records...) }
 	z.state = New(Rules{})
-	z.do(Actor{}, &wire.Roster{Agents: []wire.Member{{ID: "planner", Role: wire.RolePlanner}, {ID: "w0", Role: wire.RoleWorker, Capacity: 1 << 30, Capabilities: []string{"go"}}}})
+	z.do(Actor{}, &wire.AgentSet{Agents: []wire.Member{{ID: "planner", Role: wire.RolePlanner}, {ID: "w0", Role: wire.RoleWorker, Capacity: 1 << 30, Capabilities: []string{"go"}}}})
 	keep()
 	z.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: "w0", Run: "r"})
 	keep()
@@ -254,7 +254,7 @@ func BenchmarkApply(b *testing.B) {
 		z.ask(planner, r)
 		keep()
 		k := z.state.list[len(z.state.list)-1]
-		z.do(Actor{}, &wire.Told{Agent: "w0", Run: "r", Task: k.view.ID})
+		z.do(Actor{}, &wire.Delivered{Agent: "w0", Run: "r", Task: k.view.ID})
 		keep()
 		z.do(Actor{Kind: Operator}, &wire.Request{ID: "1", Operation: "complete-task", Body: &wire.CompleteTask{TaskID: k.view.ID}})
 		keep()

@@ -12,13 +12,13 @@ import (
 // poison is how many agents may die with a task in their hands.
 const poison = 2
 
-// bereave decides about a task whose agent has ended. If the agent was told to stop,
+// requeueLost decides about a task whose agent has ended. If the agent was told to stop,
 // or died with the orchestrator, the task is requeued, whatever on_exit is, and no
 // attempt and no death is counted.
-func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
+func (t *decision) requeueLost(k *task, a *agent, how string, code int, ordered bool) {
 	switch {
 	case k.way == inSession: // see bereaveWorks
-	case k.way == handed && !k.view.State.Final():
+	case k.way == assignedDelegated && !k.view.State.Final():
 		t.loseHolder(k, a, how, ordered)
 	case k.view.State.Final(): // it has come to nothing with another that the agent had
 	case k.way != dispatched:
@@ -41,7 +41,7 @@ func (t *turn) bereave(k *task, a *agent, how string, code int, ordered bool) {
 
 // stopWhy is why a task is requeued whose agent was stopped, or lost with the
 // orchestrator.
-func (t *turn) stopWhy(how string) string {
+func (t *decision) stopWhy(how string) string {
 	if t.lost {
 		return "its agent ended: " + how
 	}
@@ -52,7 +52,7 @@ func (t *turn) stopWhy(how string) string {
 // hand, and whose agent has ended or is not heard of any more. Nobody but the
 // agent says that such a task is done. What the agent had not begun waits for
 // it, unless only agents that are online are given anything.
-func (t *turn) retry(k *task, a *agent, how string, code int, ordered bool) {
+func (t *decision) retry(k *task, a *agent, how string, code int, ordered bool) {
 	begun := k.view.State == wire.TaskRunning || k.view.State == wire.TaskNeedsHuman || k.view.State == wire.TaskInReview
 	counts := begun && !ordered
 	death := counts && code != 0
@@ -74,7 +74,7 @@ func (t *turn) retry(k *task, a *agent, how string, code int, ordered bool) {
 
 // giveBack lets others have what an agent was matched with and has not begun, for
 // it does not come back by itself. What somebody gave it by hand waits for it.
-func (t *turn) giveBack(a *agent) {
+func (t *decision) giveBack(a *agent) {
 	for _, k := range slices.Clone(a.holds) {
 		if k.way == matched && k.view.State == wire.TaskAssigned {
 			t.requeue(k, &taskRequeued{Why: "its agent does not run any more", Blameless: true})
@@ -83,17 +83,17 @@ func (t *turn) giveBack(a *agent) {
 	t.shift(a)
 }
 
-// orphan is a task that has lost its agent.
-type orphan struct {
+// lostTask is a task that has lost its agent.
+type lostTask struct {
 	task *task
 	of   string
 }
 
-// rehome gives tasks with requirements, and those that were handed on, that have lost
+// reassignLost gives tasks with requirements, and those that were handed on, that have lost
 // their agents in this turn to others. It is for its end, when all is known of who is online.
-func (t *turn) rehome() {
-	slices.SortStableFunc(t.orphans, func(a, b orphan) int { return inTurn(a.task, b.task) })
-	for _, o := range t.orphans {
+func (t *decision) reassignLost() {
+	slices.SortStableFunc(t.lostTasks, func(a, b lostTask) int { return inTurn(a.task, b.task) })
+	for _, o := range t.lostTasks {
 		if o.task.delegation() != nil {
 			t.handOver(o.task, o.of)
 		} else if t.free(o.task) {
@@ -112,15 +112,15 @@ func (k *task) fates(last *agent, how string) string {
 }
 
 // giveUp fails a task that waits for a person perhaps.
-func (t *turn) giveUp(k *task, why string) {
+func (t *decision) giveUp(k *task, why string) {
 	t.resume(k)
 	t.fail(k, why, "", nil)
 }
 
 // resume takes a task up again whose agent waits for a person.
-func (t *turn) resume(k *task) {
+func (t *decision) resume(k *task) {
 	if k.view.State == wire.TaskNeedsHuman {
-		t.withdraw(k)
+		t.cancelQuestions(k)
 		t.start(k, nil)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // what depends on it is resolved, tasks that have nothing left to wait for are
 // unblocked, those of them that say what they require are assigned, and when all
 // that is done it is announced.
-func (t *turn) complete(k *task, result *wire.Result, mk *mark) {
+func (t *decision) complete(k *task, result *wire.Result, mk *requestKey) {
 	before := len(t.out.Records)
 	t.fact("", k.view.ID, &taskDone{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: t.responded == k, Request: mk, read: result,
@@ -35,7 +35,7 @@ func (t *turn) complete(k *task, result *wire.Result, mk *mark) {
 }
 
 // announce ends a turn: what was decided on the way is complete.
-func (t *turn) announce() {
+func (t *decision) announce() {
 	if len(t.announcements) == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func (t *turn) announce() {
 }
 
 // checkScope warns when a result touches more files than the spec likes.
-func (t *turn) checkScope(k *task, result *wire.Result) {
+func (t *decision) checkScope(k *task, result *wire.Result) {
 	if k.more == nil || k.more.maxFiles == 0 || int64(result.Files) <= k.more.maxFiles {
 		return
 	}
@@ -64,7 +64,7 @@ func (t *turn) checkScope(k *task, result *wire.Result) {
 // One that was skipped is not there, though what it says is delivered: it is
 // missing if it was required. One that is optional and not there is no news
 // unless somebody needs it.
-func (t *turn) checkContracts(k *task, result *wire.Result) {
+func (t *decision) checkContracts(k *task, result *wire.Result) {
 	said := make(map[string]bool)
 	miss := func(key, status, reason string) {
 		if !said[key] {
@@ -104,7 +104,7 @@ func (t *turn) checkContracts(k *task, result *wire.Result) {
 
 // missLate says what a task will not get of tasks that were done before it came
 // to depend on them.
-func (t *turn) missLate(k *task, needs []wire.Dependency) {
+func (t *decision) missLate(k *task, needs []wire.Dependency) {
 	for _, d := range needs {
 		on := t.tasks[d.On]
 		if d.Type == wire.DependsInput && on.view.State == wire.TaskDone && on.delivery(d.Contract) == nil {
@@ -120,7 +120,7 @@ const mostResolved = 1000
 
 // resolve frees the tasks that waited for one that is done, and returns those
 // that wait for nothing any more.
-func (t *turn) resolve(k *task) (count int, unblocked []*task) {
+func (t *decision) resolve(k *task) (count int, unblocked []*task) {
 	var waiting []resolved
 	record := func() {
 		if len(waiting) > 0 {
@@ -162,7 +162,7 @@ func (t *turn) resolve(k *task) (count int, unblocked []*task) {
 
 // unblock says that tasks wait for nothing any more, and assigns those that say
 // what they require.
-func (t *turn) unblock(tasks []*task) {
+func (t *decision) unblock(tasks []*task) {
 	if len(tasks) == 0 {
 		return
 	}
@@ -178,7 +178,7 @@ func (t *turn) unblock(tasks []*task) {
 		case k.work() != nil:
 			t.release(k.work())
 		case k.delegation() != nil:
-			t.stir(t.agents[k.view.AssignedTo])
+			t.recheckCapacity(t.agents[k.view.AssignedTo])
 		case k.view.State == wire.TaskAssigned:
 			t.tellAssigned(t.agents[k.view.AssignedTo], k)
 		case t.free(k):

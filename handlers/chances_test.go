@@ -16,7 +16,7 @@ func (w *world) step() {
 	w.steps++
 	w.at = w.at.Add(time.Duration(w.chance.IntN(1500)) * time.Millisecond)
 	if due, some := w.state.Due(); some && !due.After(w.at) {
-		w.do(Actor{}, wire.Due{Late: w.chance.IntN(20) == 0, Blocked: w.chance.IntN(20) == 0})
+		w.do(Actor{}, wire.Tick{Late: w.chance.IntN(20) == 0, Blocked: w.chance.IntN(20) == 0})
 		due, some = w.state.Due()
 		w.must(!some || due.After(w.at), "what was due at %v is due still", due)
 	}
@@ -140,7 +140,7 @@ func (w *world) someTask() string {
 // work has an agent say something of a task in its hands.
 func (w *world) work() {
 	m := w.members[w.chance.IntN(len(w.members))]
-	holds := w.state.Holds(m.ID)
+	holds := w.state.TasksOf(m.ID)
 	if len(holds) == 0 || !m.up && !m.dying {
 		return
 	}
@@ -162,9 +162,9 @@ func (w *world) work() {
 	case n < 14:
 		w.request(w.anybody(w.members[w.chance.IntN(len(w.members))]), "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
 	case n < 18:
-		w.do(m.actor(), &wire.Report{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: w.chance.Float64()}})
+		w.do(m.actor(), &wire.AgentEvent{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: w.chance.Float64()}})
 	default:
-		w.do(m.actor(), &wire.Report{Name: "error", Body: &wire.Trouble{TaskID: id, Error: "oh", Recoverable: n == 18}})
+		w.do(m.actor(), &wire.AgentEvent{Name: "error", Body: &wire.Trouble{TaskID: id, Error: "oh", Recoverable: n == 18}})
 	}
 }
 
@@ -182,7 +182,7 @@ func (w *world) deliver() {
 			lost = true
 		}
 	}
-	w.do(Actor{}, &wire.Told{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Lost: lost})
+	w.do(Actor{}, &wire.Delivered{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Lost: lost})
 }
 
 func (w *world) read(m *inhabitant) {
@@ -264,7 +264,7 @@ func (w *world) question(m *inhabitant) {
 	switch {
 	case from.Kind != Agent || m.far && m.says(from):
 	case w.chance.IntN(4) == 0:
-		w.do(from, &wire.Report{Name: "question", Body: &wire.OpenQuestion{Question: "really?"}})
+		w.do(from, &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "really?"}})
 	default:
 		w.request(from, "ask-user", fmt.Sprintf(`{"question":"q%d","options":[{"value":"yes"},{"value":"no"}],"timeout":%d}`,
 			w.chance.IntN(2), 60_000))

@@ -9,9 +9,9 @@ import (
 	"orchestrator/wire"
 )
 
-// correspondent is an actor as the bus knows it: somebody who has mail. Most are
+// busActor is an actor as the bus knows it: somebody who has mail. Most are
 // agents; some come from elsewhere and have nothing else here.
-type correspondent struct {
+type busActor struct {
 	id     string
 	number int64     // in the order in which they became known
 	since  int64     // number of the record by which it did
@@ -27,29 +27,29 @@ type correspondent struct {
 }
 
 // date implements dated: when its heartbeat was last there.
-func (c *correspondent) date() (time.Time, int64) { return c.beat, c.number }
+func (c *busActor) date() (time.Time, int64) { return c.beat, c.number }
 
 // bus is who has mail. The mail itself is in the record.
 type bus struct {
-	actors map[string]*correspondent
-	order  []*correspondent         // in the order in which they became known
-	met    int64                    // so far
-	due    timeline[*correspondent] // whose heartbeat is expected
+	actors map[string]*busActor
+	order  []*busActor          // in the order in which they became known
+	met    int64                // so far
+	due    timeOrder[*busActor] // whose heartbeat is expected
 	keys   sentKeys
 }
 
 func newBus() bus {
-	b := bus{actors: make(map[string]*correspondent), keys: newSentKeys()}
+	b := bus{actors: make(map[string]*busActor), keys: newSentKeys()}
 	b.enter(wire.ActorGlobal, 0)
 	return b
 }
 
 // enter finds somebody who has mail, or makes them known.
-func (b *bus) enter(id string, seq int64) *correspondent {
+func (b *bus) enter(id string, seq int64) *busActor {
 	c := b.actors[id]
 	if c == nil {
 		b.met++
-		c = &correspondent{id: id, number: b.met, since: seq}
+		c = &busActor{id: id, number: b.met, since: seq}
 		b.actors[id] = c
 		b.order = append(b.order, c)
 	}
@@ -57,22 +57,22 @@ func (b *bus) enter(id string, seq int64) *correspondent {
 }
 
 // leave forgets somebody.
-func (b *bus) leave(c *correspondent) {
+func (b *bus) leave(c *busActor) {
 	b.unwatch(c)
 	delete(b.actors, c.id)
-	b.order = slices.DeleteFunc(b.order, func(o *correspondent) bool { return o == c })
+	b.order = slices.DeleteFunc(b.order, func(o *busActor) bool { return o == c })
 }
 
 // watch expects the heartbeat of somebody, which was last there at a time. Of
 // those that are stale it is not expected any more, until it comes.
-func (b *bus) watch(c *correspondent, at time.Time) {
+func (b *bus) watch(c *busActor, at time.Time) {
 	b.unwatch(c)
 	c.beat, c.due = at, true
 	b.due.add(c)
 }
 
 // unwatch expects it no more.
-func (b *bus) unwatch(c *correspondent) {
+func (b *bus) unwatch(c *busActor) {
 	if c.due {
 		b.due.drop(c)
 		c.due = false
@@ -81,7 +81,7 @@ func (b *bus) unwatch(c *correspondent) {
 
 // beat notes a heartbeat. An agent that does not run has none: what it said came
 // late.
-func (b *bus) beat(c *correspondent, at time.Time) {
+func (b *bus) beat(c *busActor, at time.Time) {
 	b.unwatch(c)
 	c.seen, c.beat, c.beats = at, at, true
 	if c.agent == nil || c.agent.remote != nil || c.agent.alive() {
@@ -90,7 +90,7 @@ func (b *bus) beat(c *correspondent, at time.Time) {
 }
 
 // attach gives an agent the mail of an actor.
-func (s *State) attach(a *agent, id string, seq int64) *correspondent {
+func (s *State) attach(a *agent, id string, seq int64) *busActor {
 	if a.mail != nil && a.mail.id == id {
 		return a.mail
 	}
@@ -130,8 +130,8 @@ func (a *agent) writes() string { return cmp.Or(a.Member.Actor, ownActor) }
 // heartbeats.
 func (a *agent) named() bool { return a.writes() != ownActor }
 
-// enroll gives an agent that does not run the mail that it has whatever its run.
-func (s *State) enroll(a *agent, seq int64) {
+// attachAgent gives an agent that does not run the mail that it has whatever its run.
+func (s *State) attachAgent(a *agent, seq int64) {
 	switch {
 	case a.remote != nil:
 		s.attach(a, ownActor+":"+a.serverID, seq)
@@ -151,9 +151,9 @@ func (b *bus) remote(id string) bool {
 	return c != nil && c.agent == nil
 }
 
-// forsake is for an actor from elsewhere that nobody can be any more: it is missed
+// dropActor is for an actor from elsewhere that nobody can be any more: it is missed
 // by nobody, and forgotten if its name is not one to come back.
-func (b *bus) forsake(id string) {
+func (b *bus) dropActor(id string) {
 	c := b.actors[id]
 	b.unwatch(c)
 	if wire.Passing(id) && !c.stale {
@@ -167,8 +167,8 @@ func (b *bus) taken(id string, a *agent) bool {
 	return c != nil && c.agent != nil && c.agent != a && c.agent.remote == nil && c.agent.alive()
 }
 
-// board gives an agent that has started the mail of its run.
-func (s *State) board(a *agent, r *wire.Record) {
+// attachRun gives an agent that has started the mail of its run.
+func (s *State) attachRun(a *agent, r *wire.Record) {
 	c := s.attach(a, wire.ActorOfRun(a.writes(), a.run), r.Seq)
 	c.ofRun, a.farewell = wire.PerRun(a.writes()), false
 	if a.named() {
@@ -182,7 +182,7 @@ const fromActor = "from_actor"
 // writer is as whom somebody writes and reads: the one whom the pipe or the
 // credential says. A claim must be the same; only operators at their own socket
 // are whoever they say.
-func (t *turn) writer(claimed, where string) (string, *wire.Error) {
+func (t *decision) writer(claimed, where string) (string, *wire.Error) {
 	if claimed == wire.Broadcast && where != fromActor {
 		return "", &wire.Error{
 			Code: wire.CodeInvalid, Message: fmt.Sprintf("%s must be an actor, and %s is everybody", where, wire.Broadcast),

@@ -23,7 +23,7 @@ type crowded struct {
 
 func newCrowded(t *testing.T, rules Rules) *crowded {
 	c := &crowded{t: t, state: New(rules)}
-	c.do(Actor{}, &wire.Roster{Agents: []wire.Member{{ID: "a", Role: wire.RoleWorker, Capacity: 2, OnExit: "requeue", Abilities: wire.Raw(`{"languages":["go"],"max_concurrent_tasks":2}`)}}})
+	c.do(Actor{}, &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: wire.RoleWorker, Capacity: 2, OnExit: "requeue", Abilities: wire.Raw(`{"languages":["go"],"max_concurrent_tasks":2}`)}}})
 	c.do(Actor{}, &wire.Event{Kind: wire.EventUp})
 	c.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: "a", Run: "a.1"})
 	return c
@@ -194,16 +194,16 @@ func TestManyAbilities(t *testing.T) {
 	for i := range multitude {
 		able.Languages = append(able.Languages, fmt.Sprint("l", i), fmt.Sprint("l", i/2))
 	}
-	c.state.agents["a"].speak(able)
+	c.state.agents["a"].setCapabilities(able)
 	require.Len(t, c.state.agents["a"].Capabilities, multitude)
-	c.state.equip(c.state.agents["a"], able)
+	c.state.indexCapabilities(c.state.agents["a"], able)
 	require.Len(t, c.state.agents["a"].under, multitude)
 }
 
 // TestDistinct: each text stands once, where it came first, be they few or many.
 func TestDistinct(t *testing.T) {
 	for _, size := range []int{0, 1, few - 1, few, few + 1, 10 * few} {
-		var d distinct
+		var d orderedSet
 		var expected []string
 		for i := range size {
 			expected = append(expected, fmt.Sprint(i))

@@ -52,13 +52,13 @@ func (s *State) keepDeadline(q *question) {
 // not heard of any more, actors whose heartbeat stays away, session messages that
 // are to be tried again, developers who are silent, and tasks that were handed on and
 // are to be tried again or asked about in vain.
-func (t *turn) expire(due wire.Due) {
+func (t *decision) expire(due wire.Tick) {
 	if due.Late {
 		t.fact("", "", new(stoodStill)) // who is there has its time again to say so
 	}
 	t.silence()
 	t.missBeats()
-	t.retryParcels(due.Blocked || due.Late)
+	t.retryItems(due.Blocked || due.Late)
 	t.watch()
 	t.tryAgain()
 	for len(t.deadlines) > 0 && !t.deadlines[0].deadline.After(t.at) {

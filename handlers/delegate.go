@@ -15,7 +15,7 @@ const orchestratorName = "orchestrator"
 
 // submitTaskRequest hands a task on. What is refused is no task: its id can be used
 // again.
-func submitTaskRequest(t *turn, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
+func submitTaskRequest(t *decision, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
 	if k := t.tasks[r.ID]; k != nil {
 		return t.handedOnBefore(k, r)
 	}
@@ -26,13 +26,13 @@ func submitTaskRequest(t *turn, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Er
 	parent, among := t.partOf(r)
 	chain := chainOf(parent, r.Routing.Chain, source)
 	if len(chain) > wire.LongestChain {
-		return nil, undelegable(wire.CodeConflict, wire.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", wire.LongestChain)
+		return nil, delegationError(wire.CodeConflict, wire.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", wire.LongestChain)
 	}
-	to, err := t.addressee(r.Type, r.Routing.Target, chain, "")
+	to, err := t.chooseTarget(r.Type, r.Routing.Target, chain, "")
 	if err != nil {
 		return nil, err
 	}
-	if err := to.swamped(); err != nil {
+	if err := to.checkBacklog(); err != nil {
 		return nil, err
 	}
 	f := t.handingOn(r, parent, source, chain)
@@ -42,12 +42,12 @@ func submitTaskRequest(t *turn, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Er
 	if parent == nil && among > 1 {
 		t.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and nobody can tell of which of %d tasks in hand this is a part: it has none of their trace", among)})
 	}
-	t.giveTo(k, to)
+	t.assignDelegated(k, to)
 	return t.standingAnswer(k), nil
 }
 
 // notes says what is odd about words that a task has come with, each with its place.
-func (t *turn) notes(k *task, notes []string) {
+func (t *decision) notes(k *task, notes []string) {
 	for _, note := range notes {
 		pointer, text, _ := strings.Cut(note, ": ")
 		t.odd(k, wire.Oddity{Kind: wire.EventDocumentOdd, Pointer: pointer, Text: text})
@@ -56,14 +56,14 @@ func (t *turn) notes(k *task, notes []string) {
 
 // handedOnBefore answers a request whose id is that of a task: the same once more has
 // no second effect.
-func (t *turn) handedOnBefore(k *task, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
+func (t *decision) handedOnBefore(k *task, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
 	if d := k.delegation(); d == nil || d.sum != r.Sum || k.view.SubmittedBy != t.from.String() {
 		return nil, &wire.Error{
 			Code: wire.CodeInvalid, Message: "this id is that of another task: take a new one for each",
 			Details: map[string]any{"pointer": t.pointer("/id"), "reason": wire.ReasonReused},
 		}
 	}
-	if t.request.Form == wire.FormTask {
+	if t.request.Form == wire.DialectTaskRequest {
 		t.repeatResponse(k)
 	}
 	return t.standingAnswer(k), nil
@@ -71,7 +71,7 @@ func (t *turn) handedOnBefore(k *task, r *wire.TaskRequest) (*wire.TaskAnswer, *
 
 // source is who hands a task on, and is answered. A pipe and a credential say that
 // of themselves; whoever is no agent may have any name but that of one.
-func (t *turn) source(r *wire.TaskRequest) (string, *wire.Error) {
+func (t *decision) source(r *wire.TaskRequest) (string, *wire.Error) {
 	said := r.Routing.Source
 	switch {
 	case t.from.Kind == Agent && (said == "" || said == t.from.Name):
@@ -87,8 +87,8 @@ func (t *turn) source(r *wire.TaskRequest) (string, *wire.Error) {
 }
 
 // pointer is where something stands in a task request, as whoever has said it sees it.
-func (t *turn) pointer(pointer string) string {
-	if t.request.Form == wire.FormTask {
+func (t *decision) pointer(pointer string) string {
+	if t.request.Form == wire.DialectTaskRequest {
 		return pointer
 	}
 	return "/payload" + pointer
@@ -101,11 +101,11 @@ func denied(pointer, message string) *wire.Error {
 // partOf is the task in the course of which an agent hands on another: the one that it
 // names, or that is in the same trace, or the only one that it has in hand. Among says
 // how many it could be.
-func (t *turn) partOf(r *wire.TaskRequest) (part *task, among int) {
+func (t *decision) partOf(r *wire.TaskRequest) (part *task, among int) {
 	named := t.tasks[r.Context.ParentTaskID]
 	a := t.agents[t.from.Name]
 	switch {
-	case named != nil && named.of(t.from):
+	case named != nil && named.submittedBy(t.from):
 		return named, 1
 	case named != nil || t.from.Kind != Agent || a == nil:
 		return nil, 0
@@ -141,7 +141,7 @@ func chainOf(parent *task, said []string, source string) []string {
 	if parent != nil && parent.delegation() != nil {
 		before = parent.delegation().chain
 	}
-	var chain distinct
+	var chain orderedSet
 	for _, names := range [][]string{before, said} {
 		for _, name := range names {
 			if name != source {
@@ -152,24 +152,24 @@ func chainOf(parent *task, said []string, source string) []string {
 	return append(chain.texts, source)
 }
 
-// addressee is the agent that is to do something: the one that is named, or the one
+// chooseTarget is the agent that is to do something: the one that is named, or the one
 // of those that can do it that is most likely to begin at once. Who has just ended with
 // it in hand is the last choice.
-func (t *turn) addressee(kind, named string, chain []string, ended string) (*agent, *wire.Error) {
+func (t *decision) chooseTarget(kind, named string, chain []string, ended string) (*agent, *wire.Error) {
 	if named == "" {
-		return t.capable(kind, chain, ended)
+		return t.bestCapable(kind, chain, ended)
 	}
 	a := t.agents[named]
 	switch {
 	case a == nil:
-		return nil, undelegable(wire.CodeNotFound, wire.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
+		return nil, delegationError(wire.CodeNotFound, wire.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
 	case slices.Contains(chain, named):
-		return nil, undelegable(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
+		return nil, delegationError(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
 	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // of one that says nothing of itself nobody knows better
-		return nil, undelegable(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
+		return nil, delegationError(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
 	}
 	if why := t.unavailable(a, ended); why != "" {
-		return nil, undelegable(wire.CodeConflict, wire.FaultAgentUnavailable, why, "target", named)
+		return nil, delegationError(wire.CodeConflict, wire.FaultAgentUnavailable, why, "target", named)
 	}
 	return a, nil
 }
@@ -177,7 +177,7 @@ func (t *turn) addressee(kind, named string, chain []string, ended string) (*age
 // unavailable is why nothing can be handed on to an agent, "" when something can. One
 // that has just ended is perhaps about to be started again: it is said when it is not.
 // When everything stops, what waits is for the next start.
-func (t *turn) unavailable(a *agent, ended string) string {
+func (t *decision) unavailable(a *agent, ended string) string {
 	switch {
 	case a.Deaf && a.remote == nil:
 		return fmt.Sprintf("%q takes no messages", a.ID)
@@ -189,9 +189,9 @@ func (t *turn) unavailable(a *agent, ended string) string {
 	return fmt.Sprintf("%q does not run, and is not started by itself", a.ID)
 }
 
-// undelegable refuses to hand a task on. The fault is its code in the words of those
+// delegationError refuses to hand a task on. The fault is its code in the words of those
 // who deal with tasks in this way.
-func undelegable(code wire.Code, fault, message, key string, value any) *wire.Error {
+func delegationError(code wire.Code, fault, message, key string, value any) *wire.Error {
 	return &wire.Error{Code: code, Message: message, Details: map[string]any{"fault": fault, "reason": reasons[fault], key: value}}
 }
 
@@ -202,8 +202,8 @@ var reasons = map[string]string{
 	wire.FaultDelegation: "chain_too_long",
 }
 
-// capable is the agent that something goes to that nobody was named for.
-func (t *turn) capable(kind string, chain []string, ended string) (best *agent, err *wire.Error) {
+// bestCapable is the agent that something goes to that nobody was named for.
+func (t *decision) bestCapable(kind string, chain []string, ended string) (best *agent, err *wire.Error) {
 	can, had := false, false
 	for _, a := range t.order {
 		if !slices.Contains(a.Capabilities, kind) {
@@ -214,7 +214,7 @@ func (t *turn) capable(kind string, chain []string, ended string) (best *agent, 
 		case slices.Contains(chain, a.ID):
 			had = true
 		case t.unavailable(a, ended) != "":
-		case best == nil || a.eager(ended).compare(best.eager(ended)) < 0:
+		case best == nil || a.rank(ended).compare(best.rank(ended)) < 0:
 			best = a
 		}
 	}
@@ -222,33 +222,33 @@ func (t *turn) capable(kind string, chain []string, ended string) (best *agent, 
 	case best != nil:
 		return best, nil
 	case !can:
-		return nil, undelegable(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("no agent does %q", kind), "type", kind)
+		return nil, delegationError(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("no agent does %q", kind), "type", kind)
 	case had:
-		return nil, undelegable(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("whoever does %q has had this in hand already", kind), "delegationChain", chain)
+		return nil, delegationError(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("whoever does %q has had this in hand already", kind), "delegationChain", chain)
 	}
-	return nil, undelegable(wire.CodeConflict, wire.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
+	return nil, delegationError(wire.CodeConflict, wire.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
 }
 
-// eagerness is how soon an agent would begin something; the least comes first.
-type eagerness struct {
+// rank is how soon an agent would begin something; the least comes first.
+type rank struct {
 	lost, away, full bool
 	load             int
 	given            int64
 }
 
-func (a *agent) eager(ended string) eagerness {
-	return eagerness{
+func (a *agent) rank(ended string) rank {
+	return rank{
 		lost: a.ID == ended, away: !a.reachable() && a.remote == nil || a.deaf || a.stale || a.remote != nil && !a.online(),
 		full: a.load() >= a.Capacity, load: a.load(), given: a.given,
 	}
 }
 
-func (e eagerness) compare(o eagerness) int {
-	return cmp.Or(order(e.lost, o.lost), order(e.away, o.away), order(e.full, o.full), cmp.Compare(e.load, o.load), cmp.Compare(e.given, o.given))
+func (e rank) compare(o rank) int {
+	return cmp.Or(compareBool(e.lost, o.lost), compareBool(e.away, o.away), compareBool(e.full, o.full), cmp.Compare(e.load, o.load), cmp.Compare(e.given, o.given))
 }
 
-// order puts what is not so before what is.
-func order(a, b bool) int {
+// compareBool puts what is not so before what is.
+func compareBool(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -269,8 +269,8 @@ const (
 	mostWaitingBytes = 32 << 20
 )
 
-// swamped refuses to hand something on to an agent for which too much waits.
-func (a *agent) swamped() *wire.Error {
+// checkBacklog refuses to hand something on to an agent for which too much waits.
+func (a *agent) checkBacklog() *wire.Error {
 	n, size := 0, 0
 	for _, k := range a.holds {
 		if d := k.delegation(); d != nil && d.waits() {
@@ -280,11 +280,11 @@ func (a *agent) swamped() *wire.Error {
 	if n < mostWaiting && size < mostWaitingBytes {
 		return nil
 	}
-	return undelegable(wire.CodeLimited, wire.FaultAgentBusy, fmt.Sprintf("%s waits for %q already: ask again when it has less to do", counted(n, "task"), a.ID), "waiting", n)
+	return delegationError(wire.CodeLimited, wire.FaultAgentBusy, fmt.Sprintf("%s waits for %q already: ask again when it has less to do", counted(n, "task"), a.ID), "waiting", n)
 }
 
 // handingOn is the fact of a task that is handed on.
-func (t *turn) handingOn(r *wire.TaskRequest, parent *task, source string, chain []string) *taskCreated {
+func (t *decision) handingOn(r *wire.TaskRequest, parent *task, source string, chain []string) *taskCreated {
 	trace, above := t.traceBelow(parent, r.Observability)
 	if trace.TraceID == "" {
 		trace.TraceID = t.traceIDOf(parent, r.ID)
@@ -324,10 +324,10 @@ func contextBelow(parent *task) (c wire.TaskContext) {
 	return c
 }
 
-// giveTo puts a task that was handed on into the hands of an agent. It is forwarded
+// assignDelegated puts a task that was handed on into the hands of an agent. It is forwarded
 // when the agent has room for it.
-func (t *turn) giveTo(k *task, a *agent) {
+func (t *decision) assignDelegated(k *task, a *agent) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
-	t.take(k, a, &taskAssigned{Way: handed})
+	t.take(k, a, &taskAssigned{Way: assignedDelegated})
 }

@@ -30,7 +30,7 @@ func TestChains(t *testing.T) {
 		{[]string{"a", "b"}, []string{"b", "c"}, "[a b c me]"},
 		{[]string{"a", "b"}, []string{"b", "a"}, "[a b me]"},
 	} {
-		parent := &task{more: &more{delegation: &delegation{chain: test.before}}}
+		parent := &task{more: &taskExtra{delegation: &delegation{chain: test.before}}}
 		require.Equal(t, test.want, fmt.Sprint(chainOf(parent, test.said, "me")), "%v %v", test.before, test.said)
 		require.Len(t, parent.delegation().chain, len(test.before), "it is the parent's")
 		if test.before == nil {
@@ -44,7 +44,7 @@ func TestChains(t *testing.T) {
 //
 // Rows: D-16.
 func TestEagerness(t *testing.T) {
-	sorted := []eagerness{
+	sorted := []rank{
 		{}, {given: 7}, {load: 1}, {load: 2, given: 1}, {full: true}, {full: true, load: 3},
 		{away: true}, {away: true, given: 1}, {away: true, full: true}, {lost: true}, {lost: true, away: true},
 	}
@@ -99,7 +99,7 @@ func (p *player) handsOn(who, id, to string, payload wire.Raw) Outcome {
 	p.chance++
 	out := p.state.Handle(Input{
 		At: p.at, From: p.actor(who), Random: [16]byte{byte(p.chance >> 8), byte(p.chance), 1},
-		Message: &wire.Request{ID: id, Operation: "submit-task-request", Body: r, Form: wire.FormTask, Sum: r.Sum},
+		Message: &wire.Request{ID: id, Operation: "submit-task-request", Body: r, Form: wire.DialectTaskRequest, Sum: r.Sum},
 	})
 	require.NoError(p.t, out.Fault)
 	p.records = append(p.records, out.Records...)
@@ -197,10 +197,10 @@ func TestResponsesInVain(t *testing.T) {
 	responds := func(who, id, status string) *wire.Error {
 		r, err := wire.ReadTaskResponse([]byte(`{"id":"`+id+`","status":"`+status+`","message":"?"}`), 64)
 		require.Nil(t, err)
-		return p.do(p.actor(who), &wire.Report{ID: id, Name: wire.ReportTaskResponse, Body: r}).Refused
+		return p.do(p.actor(who), &wire.AgentEvent{ID: id, Name: wire.ReportTaskResponse, Body: r}).Refused
 	}
 	for range mostQuestions {
-		require.Nil(t, p.do(p.actor("dev"), &wire.Report{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}).Refused)
+		require.Nil(t, p.do(p.actor("dev"), &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}).Refused)
 	}
 	before := spelled(t, p.state)
 	require.Equal(t, wire.CodeNotFound, responds("boss", "t-1", "completed").Code)

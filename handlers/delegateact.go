@@ -6,16 +6,16 @@ import (
 	"orchestrator/wire"
 )
 
-// wasHandedOn refuses to give a task to somebody whose source has handed it on.
-func wasHandedOn(k *task) *wire.Error {
+// errDelegated refuses to give a task to somebody whose source has handed it on.
+func errDelegated(k *task) *wire.Error {
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s was handed on by a task request, and goes to whom that asks", k.label()),
 		Details: map[string]any{"taskId": k.view.ID, "reason": "delegated"}, Hint: "cancel it with cancel-task, and hand it on anew with another target",
 	}
 }
 
-// notHandedOn refuses what is said about tasks that came by a task request alone.
-func notHandedOn(k *task) *wire.Error {
+// errNotDelegated refuses what is said about tasks that came by a task request alone.
+func errNotDelegated(k *task) *wire.Error {
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s did not come by a task request", k.label()),
 		Details: map[string]any{"taskId": k.view.ID, "reason": "not_delegated"}, Hint: "ask for it with get-task, or cancel it with cancel-task",
@@ -32,14 +32,14 @@ func notForwarded(k *task) *wire.Error {
 
 // unbrought says whether a task waits to be brought to its agent: until it is, nobody
 // else says that it has begun. A server asks for its tasks itself.
-func (t *turn) unbrought(k *task) bool {
+func (t *decision) unbrought(k *task) bool {
 	d, a := k.delegation(), t.agents[k.view.AssignedTo]
 	return d != nil && d.waits() && a != nil && a.remote == nil
 }
 
 // act says something about a task to its agent. It is recorded; what it could not be
 // brought of an input it is brought when it reads.
-func (t *turn) act(k *task, f *taskActed) {
+func (t *decision) act(k *task, f *taskActed) {
 	a := t.agents[k.view.AssignedTo]
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, a.ID
 	t.fact(a.actor, k.view.ID, f)
@@ -59,7 +59,7 @@ func (t *turn) act(k *task, f *taskActed) {
 
 // checkOn asks the agent of a task how it stands. Where there is nobody to ask, or
 // nobody says, its source is told what is known.
-func (t *turn) checkOn(k *task) {
+func (t *decision) checkOn(k *task) {
 	d, a := k.delegation(), t.agents[k.view.AssignedTo]
 	if d == nil || k.view.State.Final() || a == nil || d.out == "" || d.out != a.run || !a.listens() || t.stopping {
 		t.repeatResponse(k)
@@ -71,7 +71,7 @@ func (t *turn) checkOn(k *task) {
 }
 
 // repeatResponse says once more to the source of a task how it stands.
-func (t *turn) repeatResponse(k *task) {
+func (t *decision) repeatResponse(k *task) {
 	l := Letter{To: t.from}
 	if d := k.delegation(); d != nil && d.said == k.view.State.Response() {
 		m := k.metadata()
@@ -82,8 +82,8 @@ func (t *turn) repeatResponse(k *task) {
 	t.out.Letters = append(t.out.Letters, l)
 }
 
-func updateTaskRequest(t *turn, r *wire.UpdateTaskRequest) (*wire.TaskAnswer, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func updateTaskRequest(t *decision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func updateTaskRequest(t *turn, r *wire.UpdateTaskRequest) (*wire.TaskAnswer, *w
 	d, a := k.delegation(), t.agents[k.view.AssignedTo]
 	switch {
 	case d == nil:
-		return nil, notHandedOn(k)
+		return nil, errNotDelegated(k)
 	case a != nil && a.remote != nil && !k.view.State.Final():
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s is done by a server, which takes no input", k.label()),
@@ -104,12 +104,12 @@ func updateTaskRequest(t *turn, r *wire.UpdateTaskRequest) (*wire.TaskAnswer, *w
 	case d.out == "":
 		return nil, notForwarded(k)
 	}
-	t.withdraw(k)
+	t.cancelQuestions(k)
 	if k.view.State == wire.TaskNeedsHuman {
 		t.start(k, nil)
 	}
 	t.act(k, &taskActed{Act: wire.ActUpdate, Input: r.Input, Payload: r.Payload, Request: t.mark()})
-	if t.request.Form == wire.FormAct {
+	if t.request.Form == wire.DialectTaskAct {
 		return nil, nil
 	}
 	answer := t.answerOf(k, nil) // a repeat hears the same

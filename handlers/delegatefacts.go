@@ -66,9 +66,9 @@ func (f *taskReturned) apply(s *State, _ *wire.Record) {
 		d.out = ""
 	}
 	if a := s.agents[f.Agent]; a != nil && a.runs(f.Run) {
-		s.market.withdraw(a)
+		s.market.removeIdle(a)
 		a.deaf = true
-		s.offer(a)
+		s.addIdle(a)
 	}
 }
 
@@ -95,7 +95,7 @@ func (f *taskResponded) apply(s *State, r *wire.Record) {
 		d.said, d.latest = f.Status, r.Seq
 	}
 	s.when(d, d.next, time.Time{})
-	s.owe(d, f.Document)
+	s.keepResponse(d, f.Document)
 }
 
 // taskAnswered says that its source has the latest response.
@@ -117,7 +117,7 @@ func (f *taskAnswered) apply(s *State, r *wire.Record) {
 				oldest = o
 			}
 		}
-		s.settleOwed(oldest)
+		s.dropKeptResponse(oldest)
 	}
 }
 
@@ -135,15 +135,15 @@ func (f *taskUnanswered) apply(s *State, _ *wire.Record) { s.tasks[f.ID].delegat
 
 // taskActed says what was said to the agent of a task.
 type taskActed struct {
-	ID      string   `json:"task"`
-	Name    string   `json:"name"`
-	Agent   string   `json:"agent"`
-	Act     string   `json:"act"` // wire.Act…
-	Input   wire.Raw `json:"input,omitzero"`
-	Payload wire.Raw `json:"payload,omitzero"` // of an update that brings more than an input
-	Reason  string   `json:"reason,omitzero"`
-	Until   string   `json:"until,omitzero"` // of a question how it stands: then its source is told what is known
-	Request *mark    `json:"request,omitzero"`
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Agent   string      `json:"agent"`
+	Act     string      `json:"act"` // wire.Act…
+	Input   wire.Raw    `json:"input,omitzero"`
+	Payload wire.Raw    `json:"payload,omitzero"` // of an update that brings more than an input
+	Reason  string      `json:"reason,omitzero"`
+	Until   string      `json:"until,omitzero"` // of a question how it stands: then its source is told what is known
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*taskActed) kind() string { return wire.EventTaskActed }
@@ -154,7 +154,7 @@ func (f *taskActed) apply(s *State, r *wire.Record) {
 		d := k.delegation()
 		s.when(d, d.next, until)
 	}
-	s.remember(agentOf(r.From), f.Request, s.answerOf(k, nil), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.answerOf(k, nil), nil)
 }
 
 // line is what the agent is told.
@@ -179,7 +179,7 @@ func (*taskRetried) kind() string { return wire.EventTaskRetried }
 
 func (f *taskRetried) apply(s *State, _ *wire.Record) {
 	k := s.tasks[f.ID]
-	s.unhand(k, f.Agent, "it failed: "+f.Fault.Message)
+	s.unassign(k, f.Agent, "it failed: "+f.Fault.Message)
 	k.delegation().retries++
 	next, _ := wire.ParseTime(f.Next)
 	s.when(k.delegation(), next, k.delegation().asked)

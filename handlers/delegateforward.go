@@ -9,7 +9,7 @@ import (
 
 // forward brings tasks that were handed on to agents that have room for them, the
 // most urgent first, then the oldest.
-func (t *turn) forward() {
+func (t *decision) forward() {
 	for i := 0; i < len(t.delegations.look); i++ { // what is done here may add to them
 		a := t.delegations.look[i]
 		for d := t.nextHanded(a); d != nil; d = t.nextHanded(a) {
@@ -22,7 +22,7 @@ func (t *turn) forward() {
 }
 
 // nextHanded is what an agent gets next; nil when nothing waits for it, or it has no room.
-func (t *turn) nextHanded(a *agent) (first *delegation) {
+func (t *decision) nextHanded(a *agent) (first *delegation) {
 	if t.stopping || a.state != up || a.stale || !a.listens() {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (a *agent) load() int {
 
 // inputAgain brings an agent that reads again the input that it could not be brought,
 // in order.
-func (t *turn) inputAgain(a *agent) {
+func (t *decision) inputAgain(a *agent) {
 	for _, k := range a.holds {
 		d := k.delegation()
 		if d == nil || d.out == "" || !a.listens() {
@@ -90,7 +90,7 @@ func (k *task) occupies() bool {
 }
 
 // forwardTo brings an agent a task.
-func (t *turn) forwardTo(d *delegation, a *agent) {
+func (t *decision) forwardTo(d *delegation, a *agent) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
 	k := d.task
@@ -103,7 +103,7 @@ func (t *turn) forwardTo(d *delegation, a *agent) {
 
 // bringResponses brings the responses of this turn to those who have handed on their
 // tasks.
-func (t *turn) bringResponses() {
+func (t *decision) bringResponses() {
 	for _, b := range t.delegations.fresh {
 		a := t.sourceAgent(b.of)
 		if a == nil || a.run == "" || a.run != b.of.sent {
@@ -121,7 +121,7 @@ func (t *turn) bringResponses() {
 
 // carried notes whether a line about a task that was handed on was written. What
 // could not be is not lost: it is tried again when its agent reads.
-func (t *turn) carried(d *delegation, m *wire.Told) {
+func (t *decision) carried(d *delegation, m *wire.Delivered) {
 	k := d.task
 	a := t.agents[m.Agent]
 	current := a != nil && a.runs(m.Run) && a.state == up // else the next run gets it

@@ -12,7 +12,7 @@ import (
 // that had not been brought waits for its next run; the rest it is given again, or
 // somebody else is, unless agents keep dying of it. That an agent was told to end, or
 // was lost with the orchestrator, counts for nothing.
-func (t *turn) loseHolder(k *task, a *agent, how string, ordered bool) {
+func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 	begun := k.view.State != wire.TaskAssigned
 	d := k.delegation()
 	switch {
@@ -41,7 +41,7 @@ func (t *turn) loseHolder(k *task, a *agent, how string, ordered bool) {
 }
 
 // failHanded fails a task that was handed on and that nobody does.
-func (t *turn) failHanded(k *task, fault *wire.TaskFault) {
+func (t *decision) failHanded(k *task, fault *wire.TaskFault) {
 	t.resume(k)
 	t.fault = fault
 	t.fail(k, fault.Code+": "+fault.Message, "", nil)
@@ -50,27 +50,27 @@ func (t *turn) failHanded(k *task, fault *wire.TaskFault) {
 
 // handOver gives a task that has lost its agent, or that is tried again, to the one
 // that it was for, or to another that can do it.
-func (t *turn) handOver(k *task, last string) {
+func (t *decision) handOver(k *task, last string) {
 	d := k.delegation()
 	if k.view.State != wire.TaskPending || d.next.After(t.at) {
 		return // it has come to nothing meanwhile, or its time has not come
 	}
-	a, err := t.addressee(k.view.Type, d.target, d.chain, last)
+	a, err := t.chooseTarget(k.view.Type, d.target, d.chain, last)
 	if err != nil {
 		t.failHanded(k, wire.FaultOf(err))
 		return
 	}
-	t.giveTo(k, a)
+	t.assignDelegated(k, a)
 }
 
 // takeBack takes what was handed on from an agent that does not come back by itself.
-func (t *turn) takeBack(a *agent, why string) {
+func (t *decision) takeBack(a *agent, why string) {
 	if t.departed == nil {
 		t.departed = make(map[*agent]string)
 	}
 	t.departed[a] = why
 	for _, k := range slices.Clone(a.holds) {
-		if k.way == handed && !k.view.State.Final() {
+		if k.way == assignedDelegated && !k.view.State.Final() {
 			t.requeue(k, &taskRequeued{Why: why, Blameless: true})
 		}
 	}
@@ -78,13 +78,13 @@ func (t *turn) takeBack(a *agent, why string) {
 
 // retries tries a task again that has failed, if its agent says that this may go
 // well, and it is not too often.
-func (t *turn) retries(k *task, fault *wire.TaskFault) bool {
+func (t *decision) retries(k *task, fault *wire.TaskFault) bool {
 	d := k.delegation()
 	if d == nil || !fault.Recoverable || d.retries >= t.rules.DelegationRetries {
 		return false
 	}
 	parts := k.parts()
-	t.withdraw(k)
+	t.cancelQuestions(k)
 	next := t.at.Add(retryDelays[min(d.retries, len(retryDelays)-1)])
 	t.fact("", k.view.ID, &taskRetried{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Fault: fault, Next: wire.Timestamp(next)})
 	t.cancelParts(parts)
@@ -96,13 +96,13 @@ var retryDelays = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Seco
 
 // shift gives what an agent that was stopped has not begun to others that can do it, if
 // nobody was named.
-func (t *turn) shift(a *agent) {
+func (t *decision) shift(a *agent) {
 	for _, k := range slices.Clone(a.holds) {
 		d := k.delegation()
 		if d == nil || !d.waits() || d.target != "" {
 			continue
 		}
-		if _, err := t.capable(k.view.Type, d.chain, ""); err == nil {
+		if _, err := t.bestCapable(k.view.Type, d.chain, ""); err == nil {
 			t.requeue(k, &taskRequeued{Why: "its agent does not run any more", Blameless: true})
 		}
 	}
@@ -110,7 +110,7 @@ func (t *turn) shift(a *agent) {
 
 // tryAgain sees to tasks whose time has come: those that are tried again, and those
 // whose agents were asked how they stand and have not said.
-func (t *turn) tryAgain() {
+func (t *decision) tryAgain() {
 	for len(t.delegations.due) > 0 && !t.delegations.due[0].due.After(t.at) && !t.stopping {
 		d := t.delegations.due[0]
 		if !d.asked.IsZero() && !d.asked.After(t.at) {
@@ -123,7 +123,7 @@ func (t *turn) tryAgain() {
 
 // tellStanding tells the source of a task how it stands, because its agent does not:
 // by the latest words of that, if they hold.
-func (t *turn) tellStanding(d *delegation) {
+func (t *decision) tellStanding(d *delegation) {
 	k := d.task
 	if d.said != k.view.State.Response() {
 		t.speakFor(k, t.response(k, nil))
@@ -142,7 +142,7 @@ func (k *task) parts() []*delegation {
 }
 
 // cancelParts cancels what nobody waits for any more.
-func (t *turn) cancelParts(parts []*delegation) {
+func (t *decision) cancelParts(parts []*delegation) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
 	for _, d := range parts {

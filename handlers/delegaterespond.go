@@ -10,7 +10,7 @@ import (
 // respond decides about what an agent says of a task that it was given. What it says
 // goes on to whoever has handed the task on, word for word. Whoever has a task that
 // was not handed on may say so as well: it counts like the words of other dialects.
-func (t *turn) respond(r *wire.TaskResponse) *wire.Error {
+func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 	k := t.tasks[r.ID]
 	if k == nil || k.view.AssignedTo != t.from.Name {
 		return &wire.Error{
@@ -55,7 +55,7 @@ func (t *turn) respond(r *wire.TaskResponse) *wire.Error {
 
 // heedResponse does what a response says. Again says that the task is tried once more, and
 // that nobody need hear of this try.
-func (t *turn) heedResponse(k *task, r *wire.TaskResponse) (again bool, err *wire.Error) {
+func (t *decision) heedResponse(k *task, r *wire.TaskResponse) (again bool, err *wire.Error) {
 	if r.Status == wire.ResponsePending {
 		if k.view.State != wire.TaskAssigned {
 			return false, wrongState(k, "pending again")
@@ -66,7 +66,7 @@ func (t *turn) heedResponse(k *task, r *wire.TaskResponse) (again bool, err *wir
 		t.giveUpItself(k, r)
 		return false, nil
 	}
-	if _, err := t.working(k.view.ID, meant[r.Status]); err != nil {
+	if _, err := t.reportableTask(k.view.ID, meant[r.Status]); err != nil {
 		return false, err
 	}
 	if r.Status == wire.ResponseInputRequired {
@@ -98,7 +98,7 @@ var meant = map[string]string{
 }
 
 // giveUpItself cancels a task because its agent says so.
-func (t *turn) giveUpItself(k *task, r *wire.TaskResponse) {
+func (t *decision) giveUpItself(k *task, r *wire.TaskResponse) {
 	reason := "Cancelled by " + t.from.String()
 	if r.Question != "" { // what it says, as its source reads it
 		reason = r.Question
@@ -119,7 +119,7 @@ func resultOf(document wire.Raw) *wire.Result {
 }
 
 // respondFor says in place of its agent how a task that was handed on has ended.
-func (t *turn) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
+func (t *decision) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
 	if k.delegation() == nil || t.responded == k {
 		return
 	}
@@ -132,7 +132,7 @@ func (t *turn) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
 }
 
 // speakFor says something to the source of a task in place of its agent.
-func (t *turn) speakFor(k *task, r *wire.TaskResponse) {
+func (t *decision) speakFor(k *task, r *wire.TaskResponse) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
 	t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
@@ -190,8 +190,8 @@ func (s *State) answerOf(k *task, result wire.Raw) *wire.TaskAnswer {
 
 // standingAnswer is the same, with the words that its agent has found for it, if it has;
 // nil where what is said about tasks is no answer.
-func (t *turn) standingAnswer(k *task) *wire.TaskAnswer {
-	if t.request.Form == wire.FormTask || t.request.Form == wire.FormAct {
+func (t *decision) standingAnswer(k *task) *wire.TaskAnswer {
+	if t.request.Form == wire.DialectTaskRequest || t.request.Form == wire.DialectTaskAct {
 		return nil
 	}
 	switch d := k.delegation(); {
@@ -205,13 +205,13 @@ func (t *turn) standingAnswer(k *task) *wire.TaskAnswer {
 	return answer
 }
 
-func getTaskResponse(t *turn, r *wire.GetTaskResponse) (*wire.TaskAnswer, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func getTaskResponse(t *decision, r *wire.GetTaskResponse) (*wire.TaskAnswer, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
 	if r.Check && k.delegation() == nil {
-		return nil, notHandedOn(k)
+		return nil, errNotDelegated(k)
 	}
 	if r.Check {
 		t.checkOn(k)

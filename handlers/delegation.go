@@ -42,7 +42,7 @@ func (d *delegation) date() (time.Time, int64) { return d.due, d.number }
 
 // delegations are all there are.
 type delegations struct {
-	due   timeline[*delegation]
+	due   timeOrder[*delegation]
 	look  []*agent // that may have room for what waits for them
 	fresh []reply  // that this turn has sent on their way
 }
@@ -77,8 +77,8 @@ func (s *State) when(d *delegation, next, asked time.Time) {
 	}
 }
 
-// stir has an agent looked at: there may be room for what waits for it.
-func (s *State) stir(a *agent) {
+// recheckCapacity has an agent looked at: there may be room for what waits for it.
+func (s *State) recheckCapacity(a *agent) {
 	if a != nil && !slices.Contains(s.delegations.look, a) {
 		s.delegations.look = append(s.delegations.look, a)
 	}
@@ -116,7 +116,7 @@ func (s *State) handsOn(k *task, by int) {
 func (s *State) directed(d *delegation, a *agent) {
 	direct(&d.task.view)
 	s.when(d, time.Time{}, d.asked)
-	s.stir(a)
+	s.recheckCapacity(a)
 }
 
 // direct has the routing of a task say who has it.
@@ -137,25 +137,25 @@ func (s *State) awaitEnd(d *delegation, parent *task) {
 		d.awaited = parent
 		m := parent.needsMore()
 		m.handedOn = append(m.handedOn, d)
-		s.stir(s.agents[parent.view.AssignedTo])
+		s.recheckCapacity(s.agents[parent.view.AssignedTo])
 	}
 }
 
-// conclude lets go of what an open task has beside it.
-func (s *State) conclude(d *delegation) {
+// closeDelegation lets go of what an open task has beside it.
+func (s *State) closeDelegation(d *delegation) {
 	d.request = nil
 	s.handsOn(d.task, -1)
 	s.when(d, time.Time{}, time.Time{})
 	if p := d.awaited; p != nil {
 		d.awaited = nil
 		p.more.handedOn = slices.DeleteFunc(p.more.handedOn, func(o *delegation) bool { return o == d })
-		s.stir(s.agents[p.view.AssignedTo])
+		s.recheckCapacity(s.agents[p.view.AssignedTo])
 	}
 }
 
-// forsake lets go of what an agent has handed on that loses its task: nobody waits
+// detachParts lets go of what an agent has handed on that loses its task: nobody waits
 // for that any more, though it goes on.
-func (k *task) forsake() {
+func (k *task) detachParts() {
 	if k.more == nil {
 		return
 	}
@@ -165,9 +165,9 @@ func (k *task) forsake() {
 	k.more.handedOn = nil
 }
 
-// owe has the latest response brought to its source, if that is an agent with a
+// keepResponse has the latest response brought to its source, if that is an agent with a
 // stdin: now, or when it has a run that reads.
-func (s *State) owe(d *delegation, line wire.Raw) {
+func (s *State) keepResponse(d *delegation, line wire.Raw) {
 	a := s.sourceAgent(d)
 	if a == nil {
 		return
@@ -198,8 +198,8 @@ func (s *State) bringTo(a *agent, d *delegation, line wire.Raw) {
 	s.delegations.fresh = append(s.delegations.fresh, reply{of: d, said: d.latest, line: line})
 }
 
-// bringOwed sends on their way what an agent has not got that reads now.
-func (s *State) bringOwed(a *agent) {
+// sendKeptResponses sends on their way what an agent has not got that reads now.
+func (s *State) sendKeptResponses(a *agent) {
 	if !a.listens() {
 		return
 	}
@@ -220,13 +220,13 @@ func (s *State) settleGiven(agent string, at time.Time) {
 	}
 	for _, d := range slices.Clone(a.owed) {
 		if !d.given.IsZero() && !d.given.Add(readWithin).After(at) {
-			s.settleOwed(d)
+			s.dropKeptResponse(d)
 		}
 	}
 }
 
-// settleOwed notes that nobody is owed a response any more.
-func (s *State) settleOwed(d *delegation) {
+// dropKeptResponse notes that nobody is owed a response any more.
+func (s *State) dropKeptResponse(d *delegation) {
 	if !d.owed {
 		return
 	}

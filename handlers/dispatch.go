@@ -7,7 +7,7 @@ import (
 
 // dispatch gives waiting tasks to free agents, until there is no task or no
 // agent for it.
-func (t *turn) dispatch() {
+func (t *decision) dispatch() {
 	t.rematch()
 	m := &t.market
 	if t.stopping || len(m.fresh) == 0 && len(m.freed) == 0 {
@@ -25,7 +25,7 @@ func (t *turn) dispatch() {
 
 // match is the first task for which there is an agent, and the agent. One of
 // the two is new in this round.
-func (m *market) match() (first *task, to *agent) {
+func (m *taskQueue) match() (first *task, to *agent) {
 	for _, d := range m.fresh {
 		if k := d.head(); k != nil && (first == nil || k.before(first)) {
 			if a := m.mostPatient(d); a != nil {
@@ -44,7 +44,7 @@ func (m *market) match() (first *task, to *agent) {
 
 // better is the task that goes first of those for which there is an agent: one
 // under a capability of a, or the first so far.
-func (m *market) better(under string, a *agent, first *task, to *agent) (*task, *agent) {
+func (m *taskQueue) better(under string, a *agent, first *task, to *agent) (*task, *agent) {
 	for _, d := range m.under[under] {
 		if k := d.head(); (first == nil || k.before(first)) && m.fits(d, a) {
 			first, to = k, a
@@ -62,7 +62,7 @@ func (k *task) before(o *task) bool {
 }
 
 // mostPatient is the first agent that a demand fits.
-func (m *market) mostPatient(d *demand) *agent {
+func (m *taskQueue) mostPatient(d *bucket) *agent {
 	for _, a := range m.free {
 		if m.fits(d, a) {
 			return a
@@ -73,13 +73,13 @@ func (m *market) mostPatient(d *demand) *agent {
 
 // fits says whether an agent could be given the tasks of a demand. It has to
 // hear of them: only a server that has registered asks by itself.
-func (m *market) fits(d *demand, a *agent) bool {
+func (m *taskQueue) fits(d *bucket, a *agent) bool {
 	return a.actor != d.submitter && a.hears() && a.offers(d.role, d.capabilities) &&
 		(d.wants == nil || m.index.Fits(&d.wants.Demand, a.ID, match.Conditions{}))
 }
 
 // settled notes that all was given out.
-func (m *market) settled() {
+func (m *taskQueue) settled() {
 	clear(m.fresh)
 	clear(m.freed)
 	m.fresh, m.freed = m.fresh[:0], m.freed[:0]
@@ -87,7 +87,7 @@ func (m *market) settled() {
 }
 
 // assign gives a task to an agent and tells it.
-func (t *turn) assign(k *task, a *agent) {
+func (t *decision) assign(k *task, a *agent) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{} // it is the orchestrator that decides this
 	t.take(k, a, &taskAssigned{})
@@ -95,7 +95,7 @@ func (t *turn) assign(k *task, a *agent) {
 }
 
 // take puts a task into the hands of an agent.
-func (t *turn) take(k *task, a *agent, f *taskAssigned) {
+func (t *decision) take(k *task, a *agent, f *taskAssigned) {
 	f.ID, f.Name, f.Agent, f.Run, f.Attempt = k.view.ID, k.view.Name, a.ID, a.run, k.view.Attempts+1
 	parts := k.parts()
 	t.fact(a.actor, k.view.ID, f)

@@ -2,16 +2,16 @@ package handlers
 
 import "slices"
 
-// distinct are texts in the order in which they came, each once. There may be as
+// orderedSet are texts in the order in which they came, each once. There may be as
 // many as fit into a line, so that a few are looked through and many are not.
-type distinct struct {
+type orderedSet struct {
 	texts []string
 	known map[string]struct{} // nil while they are few
 }
 
 const few = 16
 
-func (d *distinct) add(text string) {
+func (d *orderedSet) add(text string) {
 	if d.known == nil && len(d.texts) < few {
 		if !slices.Contains(d.texts, text) {
 			d.texts = append(d.texts, text)

@@ -7,11 +7,11 @@ import (
 	"orchestrator/wire"
 )
 
-// Foremost are the first of the tasks that have not ended, at most so many and in
+// OpenTasks are the first of the tasks that have not ended, at most so many and in
 // short: those that agents work on, those that agents have, and those that wait, each
 // in the order in which they were created. It is for those who look often.
-func (s *State) Foremost(most int) []wire.Task {
-	var found line
+func (s *State) OpenTasks(most int) []wire.Task {
+	var found taskList
 	for _, a := range s.order {
 		found = append(found, a.holds...)
 	}

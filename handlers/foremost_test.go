@@ -22,7 +22,7 @@ func BenchmarkForemost(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if tasks := z.state.Foremost(40); len(tasks) != 40 {
+		if tasks := z.state.OpenTasks(40); len(tasks) != 40 {
 			b.Fatal(len(tasks))
 		}
 	}
@@ -36,13 +36,13 @@ func TestForemost(t *testing.T) {
 		ids = append(ids, z.submit(workerTask))
 	}
 	last := z.submit(fmt.Sprintf(`{"type":"x","name":"last","dependencies":[%q]}`, ids[2]))
-	tasks := z.state.Foremost(10)
+	tasks := z.state.OpenTasks(10)
 	require.Len(t, tasks, 4)
 	require.Equal(t, ids[0], tasks[0].ID)
 	require.NotEmpty(t, tasks[0].AssignedTo)
 	require.Equal(t, []string{ids[1], ids[2], last}, []string{tasks[1].ID, tasks[2].ID, tasks[3].ID})
 	require.Equal(t, wire.TaskPending, tasks[3].State)
 	require.Equal(t, []string{ids[2]}, tasks[3].WaitsFor)
-	require.Len(t, z.state.Foremost(2), 2)
+	require.Len(t, z.state.OpenTasks(2), 2)
 	require.Empty(t, z.state.Asked(2))
 }

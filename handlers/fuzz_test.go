@@ -131,9 +131,9 @@ func (z *fuzzer) input() {
 		kinds := []string{wire.EventUp, wire.EventStopping, wire.EventStarted, wire.EventExited, wire.EventStalled, wire.EventRecovered, wire.EventGaveUp}
 		z.do(Actor{}, &wire.Event{Kind: kinds[z.next()%len(kinds)], Agent: z.name(z.next()), Run: fmt.Sprint(z.next() % 3), Text: z.text()})
 	case 3:
-		z.do(Actor{}, &wire.Told{Agent: z.name(z.next()), Run: fmt.Sprint(z.next() % 3), Task: z.task(), Lost: z.next()%4 == 0})
+		z.do(Actor{}, &wire.Delivered{Agent: z.name(z.next()), Run: fmt.Sprint(z.next() % 3), Task: z.task(), Lost: z.next()%4 == 0})
 	case 4:
-		z.do(Actor{}, wire.Due{})
+		z.do(Actor{}, wire.Tick{})
 	case 5:
 		z.report()
 	case 6: // whatever the bytes are
@@ -146,7 +146,7 @@ func (z *fuzzer) input() {
 }
 
 func (z *fuzzer) roster() {
-	roster := &wire.Roster{}
+	roster := &wire.AgentSet{}
 	for i := range fuzzAgents {
 		n := z.next()
 		if n%16 != 15 {
@@ -166,7 +166,7 @@ func (z *fuzzer) report() {
 		&wire.OpenQuestion{Question: z.text()},
 		nil,
 	}
-	z.do(z.actor(), &wire.Report{Name: "x", Body: reports[z.next()%len(reports)]})
+	z.do(z.actor(), &wire.AgentEvent{Name: "x", Body: reports[z.next()%len(reports)]})
 }
 
 // request sends a payload as it is, if it can be read.
@@ -272,7 +272,7 @@ func FuzzApply(f *testing.F) {
 		for _, state := range []*State{s, again} {
 			out := state.Handle(Input{At: beginning, Message: &wire.Event{Kind: wire.EventUp}})
 			require.NoError(t, out.Fault, "after %d records", applied)
-			out = state.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Due{}})
+			out = state.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Tick{}})
 			require.NoError(t, out.Fault)
 		}
 		require.Equal(t, spelled(t, s), spelled(t, again))
@@ -352,6 +352,6 @@ func FuzzRestore(f *testing.F) {
 		_, _ = s.Snapshot()
 		_ = s.Counts()
 		s.Handle(Input{At: beginning, Message: &wire.Event{Kind: wire.EventUp}})
-		s.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Due{}})
+		s.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Tick{}})
 	})
 }

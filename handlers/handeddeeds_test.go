@@ -65,7 +65,7 @@ func (w *world) handoverLine(m *inhabitant) string {
 	}
 	line := fmt.Sprintf(`{"id":%q,"type":%q,"payload":{"step":%d,"x":1.0},"other":1e2`, id, w.one(skills...), w.steps)
 	context := fmt.Sprintf(`"priority":%q`, w.one("low", "normal", "high", "urgent"))
-	if holds := w.state.Holds(m.ID); len(holds) > 0 && w.chance.IntN(2) == 0 {
+	if holds := w.state.TasksOf(m.ID); len(holds) > 0 && w.chance.IntN(2) == 0 {
 		context += fmt.Sprintf(`,"parentTaskId":%q`, holds[w.chance.IntN(len(holds))].ID)
 	} else if w.chance.IntN(8) == 0 {
 		context += fmt.Sprintf(`,"parentTaskId":%q`, w.someTask())
@@ -108,7 +108,7 @@ func (w *world) utter(m *inhabitant, from Actor, line string) {
 	switch said := reader.Parse([]byte(line)).(type) {
 	case *wire.Request:
 		w.lookAtAnswer(said, w.do(from, said))
-	case *wire.Report:
+	case *wire.AgentEvent:
 		w.hearSaying(m, said, w.do(from, said))
 	default:
 		w.saw["handed on: nobody's words"]++
@@ -142,7 +142,7 @@ func (w *world) lookAtAnswer(r *wire.Request, out Outcome) {
 
 // hearSaying: what an agent says counts if it has the task, and is not a word of a run
 // that is over.
-func (w *world) hearSaying(m *inhabitant, said *wire.Report, out Outcome) {
+func (w *world) hearSaying(m *inhabitant, said *wire.AgentEvent, out Outcome) {
 	if out.Refused != nil {
 		w.saw["handed on: words refused: "+reasonOf(out.Refused)]++
 		for i := range out.Records {

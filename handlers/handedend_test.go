@@ -32,7 +32,7 @@ func (w *world) settle() {
 	for range 200 {
 		w.at = w.at.Add(time.Second)
 		if due, some := w.state.Due(); some && !due.After(w.at) {
-			w.do(Actor{}, wire.Due{})
+			w.do(Actor{}, wire.Tick{})
 		}
 		for len(w.handovers.lines) > 0 {
 			w.handovers.write(0, !w.runsNow(w.handovers.lines[0].To))

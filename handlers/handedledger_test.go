@@ -206,7 +206,7 @@ func (x *handovers) hearLife(r *wire.Record) {
 	f, err := decode(r)
 	x.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
-	case *happened:
+	case *lifecycleEvent:
 		if f.what == wire.EventUp {
 			x.lines = nil // they were lost with all who were to read them
 		}
@@ -230,7 +230,7 @@ func (x *handovers) hearLife(r *wire.Record) {
 func (x *handovers) hearAssigned(e *handover, f *taskAssigned, r *wire.Record) {
 	a := x.w.state.agents[f.Agent]
 	x.move(e, wire.TaskAssigned, r.Kind)
-	x.w.must(e.out == "" && f.Way == handed && f.Attempt == e.tries+1, "%+v is assigned: %+v", e, f)
+	x.w.must(e.out == "" && f.Way == assignedDelegated && f.Attempt == e.tries+1, "%+v is assigned: %+v", e, f)
 	x.w.must(!slices.Contains(e.chain, f.Agent), "%+v is given to %s, who has had it in hand", e, f.Agent)
 	x.w.must(e.target == "" || e.target == f.Agent, "%+v is given to %s", e, f.Agent)
 	x.w.must(a != nil && (!a.Deaf || a.remote != nil), "%+v is given to %s, who takes no messages", e, f.Agent)

@@ -108,7 +108,7 @@ func (x *handovers) hearRequest(e *handover, l *Letter) {
 // hearStanding: whoever asks is told how the task stands.
 func (x *handovers) hearStanding(in *Input, l *Letter) {
 	r, ok := in.Message.(*wire.Request)
-	x.w.must(ok && (r.Form == wire.FormTask || r.Form == wire.FormAct) && l.To == in.From, "nobody has asked for %+v", l)
+	x.w.must(ok && (r.Form == wire.DialectTaskRequest || r.Form == wire.DialectTaskAct) && l.To == in.From, "nobody has asked for %+v", l)
 	if l.Kept != 0 {
 		e := x.byID[r.ID]
 		x.w.must(e != nil && e.latest == l.Kept && e.status == e.state.Response(), "%+v is said of %+v", l, e)
@@ -167,7 +167,7 @@ func (x *handovers) write(i int, lost bool) {
 	if lost {
 		x.w.saw["handed on: a line is lost"]++
 	}
-	x.w.do(Actor{}, &wire.Told{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Said: l.Said, Lost: lost})
+	x.w.do(Actor{}, &wire.Delivered{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Said: l.Said, Lost: lost})
 }
 
 func isRequest(l *Letter) bool { return !isAct(l, wire.ActUpdate) }

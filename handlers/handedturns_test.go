@@ -10,7 +10,7 @@ import (
 
 // handoverTurn is what a turn has brought.
 type handoverTurn struct {
-	told     *wire.Told // the input, if it is one
+	told     *wire.Delivered // the input, if it is one
 	created  []*handover
 	requests []*wire.TaskRequest // of those
 	forwards []*handover         // that must have a letter
@@ -30,7 +30,7 @@ type act struct {
 
 func (x *handovers) begin(message wire.Message) {
 	x.turn = handoverTurn{}
-	x.turn.told, _ = message.(*wire.Told)
+	x.turn.told, _ = message.(*wire.Delivered)
 }
 
 // lookAtTurn looks at all records and letters of a turn.

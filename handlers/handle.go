@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// turn is the handling of one input.
-type turn struct {
+// decision is the handling of one input.
+type decision struct {
 	*State
 	at        time.Time
 	from      Actor
@@ -29,7 +29,7 @@ type turn struct {
 	departed  map[*agent]string // that do not come back by themselves
 	lost      bool              // no run is there any more, though it looks so
 
-	orphans       []orphan         // of this turn
+	lostTasks     []lostTask       // of this turn
 	announcements []*taskAnnounced // that end the turn
 }
 
@@ -69,12 +69,12 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
 	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Fault = nil, false, false, nil
-	s.turn = turn{State: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, took: in.Took, out: &s.outcome}
+	s.turn = decision{State: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, took: in.Took, out: &s.outcome}
 	s.turn.handle(in.Message, in.Refusal)
 	return s.outcome
 }
 
-func (t *turn) handle(message wire.Message, refusal *wire.Error) {
+func (t *decision) handle(message wire.Message, refusal *wire.Error) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.out.Fault = fmt.Errorf("handling a %T: %v", message, p)
@@ -91,18 +91,18 @@ func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 			return
 		}
 		t.ask(m)
-	case *wire.Report:
+	case *wire.AgentEvent:
 		t.out.Refused = t.report(m)
 	case *wire.Event:
 		t.happen(m)
-	case *wire.Told:
+	case *wire.Delivered:
 		t.told(m)
-	case *wire.Gone:
+	case *wire.AgentGone:
 		t.gone(m.Agent)
-	case *wire.Roster:
-		t.enlist(m)
-		t.convene(m.Sessions)
-	case wire.Due:
+	case *wire.AgentSet:
+		t.syncAgents(m)
+		t.syncSessions(m.Sessions)
+	case wire.Tick:
 		t.expire(m)
 	default:
 		panic("nobody decides about it")
@@ -110,7 +110,7 @@ func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 	if t.out.Again {
 		return // nothing was decided
 	}
-	t.rehome()
+	t.reassignLost()
 	t.dispatch()
 	t.forward()
 	t.announce()
@@ -119,7 +119,7 @@ func (t *turn) handle(message wire.Message, refusal *wire.Error) {
 }
 
 // ask handles a request.
-func (t *turn) ask(r *wire.Request) {
+func (t *decision) ask(r *wire.Request) {
 	o := byName[r.Operation]
 	if o == nil {
 		t.refuse(&wire.Error{
@@ -161,7 +161,7 @@ func (t *turn) ask(r *wire.Request) {
 
 // unknown refuses an agent that nobody knows, or knows any more: what it did
 // could not be remembered, and a repeat would be done twice.
-func (t *turn) unknown() bool {
+func (t *decision) unknown() bool {
 	if t.from.Kind != Agent || t.agents[t.from.Name] != nil {
 		return false
 	}
@@ -173,10 +173,10 @@ func (t *turn) unknown() bool {
 }
 
 // wait leaves the answer to the request to a later turn.
-func (t *turn) wait() { t.out.Waits, t.settled = true, true }
+func (t *decision) wait() { t.out.Waits, t.settled = true, true }
 
 // answer grants the request.
-func (t *turn) answer(payload any) {
+func (t *decision) answer(payload any) {
 	switch answer := payload.(type) {
 	case *wire.TaskReply:
 		t.look(&answer.Task)
@@ -196,7 +196,7 @@ func (t *turn) answer(payload any) {
 }
 
 // look notes what of a task in the answer is in the log alone.
-func (t *turn) look(v *wire.Task) {
+func (t *decision) look(v *wire.Task) {
 	k := t.tasks[v.ID]
 	if k == nil {
 		return
@@ -209,21 +209,23 @@ func (t *turn) look(v *wire.Task) {
 	}
 }
 
-func (t *turn) refuse(err *wire.Error) {
+func (t *decision) refuse(err *wire.Error) {
 	t.out.Refused, t.settled = err, true
 	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Form: t.request.Form, Refusal: err})
 }
 
 // notice tells an agent something without having been asked.
-func (t *turn) notice(to Actor, name, receipt string, payload any) {
+func (t *decision) notice(to Actor, name, receipt string, payload any) {
 	t.out.Letters = append(t.out.Letters, Letter{To: to, Notice: name, Payload: payload, Task: receipt})
 }
 
 // fact makes something true: it is recorded and applied.
-func (t *turn) fact(to, correlation string, f fact) { t.factOf(t.from.String(), to, correlation, f) }
+func (t *decision) fact(to, correlation string, f fact) {
+	t.factOf(t.from.String(), to, correlation, f)
+}
 
 // factOf is fact for what somebody else has caused than who asks.
-func (t *turn) factOf(from, to, correlation string, f fact) {
+func (t *decision) factOf(from, to, correlation string, f fact) {
 	topic := ""
 	if m, ok := f.(onBus); ok && (correlation == "" || correlation != t.byMail) {
 		if actor, about := m.mailTo(t.State); actor != "" {

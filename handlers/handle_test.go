@@ -11,8 +11,8 @@ import (
 )
 
 // register adds an operation to the table for one test.
-func register(t *testing.T, name string, do func(*turn) (any, *wire.Error)) {
-	byName[name] = &Operation{Name: name, Writes: true, do: func(t *turn, _ any) (any, *wire.Error) { return do(t) }}
+func register(t *testing.T, name string, do func(*decision) (any, *wire.Error)) {
+	byName[name] = &Operation{Name: name, Writes: true, do: func(t *decision, _ any) (any, *wire.Error) { return do(t) }}
 	t.Cleanup(func() { delete(byName, name) })
 }
 
@@ -36,7 +36,7 @@ func (p *player) ask(who, id, operation string) Outcome {
 //
 // Rows: B-21, B-75.
 func TestPanic(t *testing.T) {
-	register(t, "stumble", func(t *turn) (any, *wire.Error) {
+	register(t, "stumble", func(t *decision) (any, *wire.Error) {
 		_, _ = submitTask(t, &wire.SubmitTask{Type: "t", Name: "before"})
 		panic("for the log alone")
 	})
@@ -63,9 +63,9 @@ func TestPanic(t *testing.T) {
 // Rows: B-21, B-75.
 func TestPanicAfterTheAnswer(t *testing.T) {
 	p := atWork(t)
-	spoil := func(t *turn) { t.market.fresh = append(t.market.fresh, nil) }
+	spoil := func(t *decision) { t.market.fresh = append(t.market.fresh, nil) }
 	mend := func() { p.state.market.fresh = nil }
-	register(t, "answer-and-stumble", func(t *turn) (any, *wire.Error) {
+	register(t, "answer-and-stumble", func(t *decision) (any, *wire.Error) {
 		spoil(t)
 		return &wire.Nothing{}, nil
 	})
@@ -76,7 +76,7 @@ func TestPanicAfterTheAnswer(t *testing.T) {
 	require.Nil(t, out.Letters[0].Refusal)
 	mend()
 
-	register(t, "wait-and-stumble", func(t *turn) (any, *wire.Error) {
+	register(t, "wait-and-stumble", func(t *decision) (any, *wire.Error) {
 		spoil(t)
 		return nil, nil
 	})
@@ -142,9 +142,9 @@ func TestQuestionsAreBounded(t *testing.T) {
 		require.NoError(t, out.Fault)
 		return out
 	}
-	handle(Actor{}, &wire.Roster{Agents: []wire.Member{{ID: "a", Role: "worker", Capacity: 1}, {ID: "b", Role: "worker", Capacity: 1}}})
+	handle(Actor{}, &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: "worker", Capacity: 1}, {ID: "b", Role: "worker", Capacity: 1}}})
 	a, b := Actor{Kind: Agent, Name: "a", Run: "1"}, Actor{Kind: Agent, Name: "b", Run: "2"}
-	wonder := &wire.Report{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}
+	wonder := &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}
 	for range mostQuestions {
 		require.Nil(t, handle(a, wonder).Refused)
 	}
@@ -181,7 +181,7 @@ func TestHeavyTasksAreNotKept(t *testing.T) {
 		require.NoError(t, err)
 		return answer.(*wire.TaskReply).Task
 	}
-	handle(Actor{}, &wire.Roster{Agents: []wire.Member{{ID: "a", Role: "worker", Capacity: 1}}})
+	handle(Actor{}, &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: "worker", Capacity: 1}}})
 	a := Actor{Kind: Agent, Name: "a", Run: "1"}
 	payload := `{"text":"` + strings.Repeat("é<&>", 1<<16) + `","n":12345678901234567890}`
 	submit := &wire.Request{ID: "1", Operation: "submit-task", Payload: []byte(`{"type":"t","name":"n","payload":` + payload + `}`)}

@@ -18,8 +18,8 @@ var happenings = map[string]bool{
 	wire.EventNotServed: true, wire.EventUndelivered: true,
 }
 
-// happened is what the supervisor did or saw.
-type happened struct {
+// lifecycleEvent is what the supervisor did or saw.
+type lifecycleEvent struct {
 	what    string
 	Agent   string       `json:"agent,omitzero"`
 	Run     string       `json:"run,omitzero"`
@@ -27,9 +27,9 @@ type happened struct {
 	Figures wire.Figures `json:"figures,omitzero"`
 }
 
-func (f *happened) kind() string { return f.what }
+func (f *lifecycleEvent) kind() string { return f.what }
 
-func (f *happened) apply(s *State, r *wire.Record) {
+func (f *lifecycleEvent) apply(s *State, r *wire.Record) {
 	switch f.what {
 	case wire.EventUp:
 		s.awake(r.At)
@@ -39,12 +39,12 @@ func (f *happened) apply(s *State, r *wire.Record) {
 		return
 	}
 	if a := s.agents[f.Agent]; a != nil && a.remote == nil { // else it was one before the server took its name
-		s.market.withdraw(a)
+		s.market.removeIdle(a)
 		came := a.takes()
 		f.change(a)
 		s.follow(a, f, r)
 		s.carry(a, f, r)
-		s.offer(a)
+		s.addIdle(a)
 		if !came && a.takes() {
 			s.wishes.gain(a)
 		}
@@ -60,12 +60,12 @@ func (s *State) awake(at time.Time) {
 		if a.remote != nil {
 			continue // it runs elsewhere, and may not even have noticed
 		}
-		s.market.withdraw(a)
+		s.market.removeIdle(a)
 		a.wrecked = a.wrecked || a.alive()
 		s.endLife(a)
 		a.state, a.stale, a.deaf, a.run, a.returns = offline, false, false, "", true
 		s.waitAgain(a, at)
-		s.stand(a)
+		s.updateStanding(a)
 	}
 	for _, q := range s.asked {
 		q.door = false
@@ -73,7 +73,7 @@ func (s *State) awake(at time.Time) {
 }
 
 // change is what a happening does to the agent it is about.
-func (f *happened) change(a *agent) {
+func (f *lifecycleEvent) change(a *agent) {
 	switch f.what {
 	case wire.EventStarting:
 		a.state, a.returns = starting, true
@@ -120,10 +120,10 @@ func (s *State) endLife(a *agent) {
 }
 
 // follow is what a happening does to an agent's mail.
-func (s *State) follow(a *agent, f *happened, r *wire.Record) {
+func (s *State) follow(a *agent, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
 	case wire.EventStarted:
-		s.board(a, r)
+		s.attachRun(a, r)
 		a.wrecked = false
 	case wire.EventEnded:
 		if !a.runs(f.Run) {
@@ -136,13 +136,13 @@ func (s *State) follow(a *agent, f *happened, r *wire.Record) {
 
 // carry is what a happening does to the session messages that an agent has not
 // taken up.
-func (s *State) carry(a *agent, f *happened, r *wire.Record) {
+func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
 	case wire.EventStarted, wire.EventRecovered:
 		if a.runs(f.Run) && a.reachable() {
 			s.meetRun(a, r.At)
-			s.bringOwed(a)
-			s.stir(a)
+			s.sendKeptResponses(a)
+			s.recheckCapacity(a)
 		}
 		for _, m := range s.sessions.seats[a.ID] {
 			if f.what == wire.EventStarted {
@@ -158,7 +158,7 @@ func (s *State) carry(a *agent, f *happened, r *wire.Record) {
 
 // hearing is what a happening says about an agent that runs: whether it works,
 // and whether it can be told.
-func (f *happened) hearing(a *agent) {
+func (f *lifecycleEvent) hearing(a *agent) {
 	switch f.what {
 	case wire.EventStalled:
 		a.stale = true
@@ -171,7 +171,7 @@ func (f *happened) hearing(a *agent) {
 
 // happen records what the supervisor did or saw, and decides about the tasks of
 // agents that have ended.
-func (t *turn) happen(e *wire.Event) {
+func (t *decision) happen(e *wire.Event) {
 	if !happenings[e.Kind] {
 		panic("no kind of happening: " + e.Kind)
 	}
@@ -183,7 +183,7 @@ func (t *turn) happen(e *wire.Event) {
 		t.lose() // before the agents' runs are forgotten
 	}
 	wrecked := t.wrecked(e.Agent)
-	t.fact(to, "", &happened{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
+	t.fact(to, "", &lifecycleEvent{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
 	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventStarted {
 		t.remind(a)
 		if a.remote == nil {
@@ -200,7 +200,7 @@ func (t *turn) happen(e *wire.Event) {
 		}
 		t.terminate(a, e)
 		for _, k := range slices.Clone(a.holds) {
-			t.bereave(k, a, e.Text, code, e.Figures.Ordered)
+			t.requeueLost(k, a, e.Text, code, e.Figures.Ordered)
 		}
 		t.bereaveWorks(a, e.Text, e.Figures.Ordered)
 	}
@@ -213,7 +213,7 @@ func (t *turn) happen(e *wire.Event) {
 }
 
 // wrecked says whether the last run of an agent has ended badly.
-func (t *turn) wrecked(name string) bool {
+func (t *decision) wrecked(name string) bool {
 	a := t.agents[name]
 	return a != nil && a.wrecked
 }
@@ -223,7 +223,7 @@ const lostWithUs = "lost when the orchestrator was killed"
 
 // lose decides about the tasks of agents that an orchestrator before this one
 // left behind: it was killed, and they with it.
-func (t *turn) lose() {
+func (t *decision) lose() {
 	t.lost = true
 	for _, a := range t.order {
 		if a.remote != nil {
@@ -233,7 +233,7 @@ func (t *turn) lose() {
 			t.crashed(a, &wire.Event{Run: a.run, Text: lostWithUs})
 		}
 		for _, k := range slices.Clone(a.holds) {
-			t.bereave(k, a, lostWithUs, -1, true)
+			t.requeueLost(k, a, lostWithUs, -1, true)
 		}
 		t.bereaveWorks(a, lostWithUs, true)
 	}

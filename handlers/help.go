@@ -4,14 +4,14 @@ import "orchestrator/wire"
 
 // taskHelp says that an agent cannot go on with its task without a person.
 type taskHelp struct {
-	ID         string   `json:"task"`
-	Name       string   `json:"name"`
-	Agent      string   `json:"agent"`
-	QuestionID string   `json:"question_id"`
-	Question   string   `json:"question"`
-	Context    wire.Raw `json:"context,omitzero"`
-	Actor      string   `json:"actor,omitzero"` // its agent on the bus
-	Request    *mark    `json:"request,omitzero"`
+	ID         string      `json:"task"`
+	Name       string      `json:"name"`
+	Agent      string      `json:"agent"`
+	QuestionID string      `json:"question_id"`
+	Question   string      `json:"question"`
+	Context    wire.Raw    `json:"context,omitzero"`
+	Actor      string      `json:"actor,omitzero"` // its agent on the bus
+	Request    *requestKey `json:"request,omitzero"`
 
 	Options []wire.Option `json:"options,omitzero"`
 }
@@ -29,7 +29,7 @@ func (f *taskHelp) apply(s *State, r *wire.Record) {
 	s.rewrite(k, r, func() { k.view.Details = d })
 	k.more.question = f.QuestionID
 	s.move(k, wire.TaskNeedsHuman)
-	s.stand(s.agents[f.Agent])
+	s.updateStanding(s.agents[f.Agent])
 	s.numbered++
 	q := &question{
 		number: s.numbered,
@@ -39,10 +39,10 @@ func (f *taskHelp) apply(s *State, r *wire.Record) {
 	}
 	s.questions[f.QuestionID] = q
 	s.asked = append(s.asked, q)
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-func requestHelp(t *turn, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error) {
+func requestHelp(t *decision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error) {
 	k, err := t.held(r.TaskID, "helped with")
 	switch {
 	case err != nil:
@@ -76,9 +76,9 @@ func (f *questionWithdrawn) apply(s *State, _ *wire.Record) {
 	}
 }
 
-// withdraw takes back what was asked about a task, which goes on without the
+// cancelQuestions takes back what was asked about a task, which goes on without the
 // answer, or not at all.
-func (t *turn) withdraw(k *task) {
+func (t *decision) cancelQuestions(k *task) {
 	if k.more != nil && k.more.question != "" {
 		asked := k.view.AssignedTo
 		if w := k.work(); w != nil && w.question == k.more.question {
@@ -89,7 +89,7 @@ func (t *turn) withdraw(k *task) {
 }
 
 // helped lets a task go on whose agent has its answer.
-func (t *turn) helped(id, answer string) {
+func (t *decision) helped(id, answer string) {
 	k := t.tasks[id]
 	if k == nil || k.view.State != wire.TaskNeedsHuman {
 		return

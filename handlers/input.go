@@ -84,17 +84,17 @@ type Outcome struct {
 // request, or a notice to an agent.
 type Letter struct {
 	To      Actor
-	Request string      // of an answer: the id of what it answers
-	Form    wire.Form   // of an answer: how that was asked
-	Notice  string      // of a notice: its name
-	Payload any         // of either
-	Refusal *wire.Error // of an answer: instead of a payload
-	Task    string      // of a notice: somebody wants to hear, in a wire.Told, that it was written
-	Pages   []Page      // of an answer: what is in the log alone
-	Line    wire.Raw    // instead of all that: a line as it is, a session message
-	Said    int64       // of a Line: the number of its record, for the wire.Told that it was written
-	Kept    int64       // instead of a Line: the record that has it, see LineOf
-	After   int64       // of a session message: the one before it that is on its way too
+	Request string       // of an answer: the id of what it answers
+	Form    wire.Dialect // of an answer: how that was asked
+	Notice  string       // of a notice: its name
+	Payload any          // of either
+	Refusal *wire.Error  // of an answer: instead of a payload
+	Task    string       // of a notice: somebody wants to hear, in a wire.Told, that it was written
+	Pages   []Page       // of an answer: what is in the log alone
+	Line    wire.Raw     // instead of all that: a line as it is, a session message
+	Said    int64        // of a Line: the number of its record, for the wire.Told that it was written
+	Kept    int64        // instead of a Line: the record that has it, see LineOf
+	After   int64        // of a session message: the one before it that is on its way too
 
 	Metadata *wire.TaskMetadata // of the task, for the members that the line lacks
 }

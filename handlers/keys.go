@@ -11,9 +11,9 @@ import (
 )
 
 // secret is what this turn's chance makes of a credential.
-func (t *turn) secret() string { return base64.RawURLEncoding.EncodeToString(t.random[:]) }
+func (t *decision) secret() string { return base64.RawURLEncoding.EncodeToString(t.random[:]) }
 
-func issueKey(t *turn, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
+func issueKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
 	if t.agents[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
@@ -23,7 +23,7 @@ func issueKey(t *turn, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
 }
 
 // newKey is a key, and what is kept of it.
-func (t *turn) newKey() (key, id, hash string) {
+func (t *decision) newKey() (key, id, hash string) {
 	key = wire.KeyPrefix + t.secret()
 	hash = HashKey(key)
 	return key, "k" + hash[:8], hash
@@ -74,8 +74,8 @@ func (f *keyIssued) apply(s *State, r *wire.Record) {
 // something again.
 func (s *State) admit(a *agent) {
 	if a != nil {
-		s.market.withdraw(a)
-		s.offer(a)
+		s.market.removeIdle(a)
+		s.addIdle(a)
 		s.wishes.gain(a)
 	}
 }
@@ -110,7 +110,7 @@ func (x *access) shorten(c *credential, until string) {
 	}
 }
 
-func rotateKey(t *turn, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
+func rotateKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
 	if t.agents[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}

@@ -180,7 +180,7 @@ func (l *ledger) hearLife(f fact, r *wire.Record) {
 		}
 		l.lives[f.Agent].remote = true
 		l.become(f.Agent, "W:"+wire.ServerID(f.Agent))
-	case *happened:
+	case *lifecycleEvent:
 		if f.what == wire.EventUp {
 			l.lost = 0
 			for _, v := range l.lives {
@@ -243,7 +243,7 @@ func (l *ledger) taken(id, name string) bool {
 }
 
 // live is what happens to the process of an agent.
-func (l *ledger) live(v *life, f *happened, r *wire.Record) {
+func (l *ledger) live(v *life, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
 	case wire.EventStarted:
 		v.run, v.runs, v.exited, v.farewell = f.Run, true, false, false

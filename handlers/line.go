@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// line is tasks in the order of their creation.
-type line []*task
+// taskList is tasks in the order of their creation.
+type taskList []*task
 
 // find says where a task stands, or would.
-func (l line) find(k *task) (at int, there bool) {
+func (l taskList) find(k *task) (at int, there bool) {
 	return slices.BinarySearchFunc(l, k.created, func(o *task, created int64) int { return cmp.Compare(o.created, created) })
 }
 
 // with is the line with a task in its place. Nearly always that is the end.
-func (l line) with(k *task) line {
+func (l taskList) with(k *task) taskList {
 	if n := len(l); n == 0 || l[n-1].created < k.created {
 		return append(l, k)
 	}
@@ -26,7 +26,7 @@ func (l line) with(k *task) line {
 }
 
 // after returns the tasks after one.
-func (l line) after(k *task) line {
+func (l taskList) after(k *task) taskList {
 	at, there := l.find(k)
 	if there {
 		at++
@@ -35,7 +35,7 @@ func (l line) after(k *task) line {
 }
 
 // without is the line without a task. Nearly always it is the first.
-func (l line) without(k *task) line {
+func (l taskList) without(k *task) taskList {
 	switch at, there := l.find(k); {
 	case !there:
 		return l

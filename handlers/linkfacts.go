@@ -10,7 +10,7 @@ type dependencyAdded struct {
 	Name       string          `json:"name"`
 	Dependency wire.Dependency `json:"dependency"`
 	Shown      bool            `json:"shown,omitzero"` // it was there, and private
-	Request    *mark           `json:"request,omitzero"`
+	Request    *requestKey     `json:"request,omitzero"`
 }
 
 func (*dependencyAdded) kind() string { return wire.EventDependencyAdded }
@@ -39,22 +39,22 @@ func (s *State) relink(k *task, change func()) {
 	s.enqueue(k)
 }
 
-func (s *State) rememberLink(r *wire.Record, mk *mark, k *task, d wire.Dependency) {
+func (s *State) rememberLink(r *wire.Record, mk *requestKey, k *task, d wire.Dependency) {
 	if mk == nil {
 		return
 	}
 	if e, there := s.graph.Find(k.node, s.tasks[d.On].node, kindOf(d.Type), d.Contract); there {
-		s.remember(agentOf(r.From), mk, &wire.LinkReply{Dependency: s.shownLink(e)}, nil)
+		s.saveReply(agentOf(r.From), mk, &wire.LinkReply{Dependency: s.shownLink(e)}, nil)
 	}
 }
 
 // dependencyGone says that a task does not depend on another any more.
 type dependencyGone struct {
-	ID      string `json:"task"`
-	Name    string `json:"name"`
-	Number  int64  `json:"number"`
-	On      string `json:"on"`
-	Request *mark  `json:"request,omitzero"`
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Number  int64       `json:"number"`
+	On      string      `json:"on"`
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*dependencyGone) kind() string { return wire.EventDependencyGone }
@@ -67,7 +67,7 @@ func (f *dependencyGone) apply(s *State, r *wire.Record) {
 	}
 	link := s.shownLink(e)
 	s.relink(k, func() { s.graph.Remove(e) })
-	s.remember(agentOf(r.From), f.Request, &wire.LinkReply{Dependency: link}, nil)
+	s.saveReply(agentOf(r.From), f.Request, &wire.LinkReply{Dependency: link}, nil)
 }
 
 // dependencyResolved says that tasks need not wait any longer for one that is
@@ -149,6 +149,6 @@ func (f *oddity) kind() string             { return f.what }
 func (*oddity) apply(*State, *wire.Record) {}
 
 // odd records what is worth a warning about a task.
-func (t *turn) odd(k *task, o wire.Oddity) {
+func (t *decision) odd(k *task, o wire.Oddity) {
 	t.fact("", k.view.ID, &oddity{what: o.Kind, ID: k.view.ID, Name: k.view.Name, Agent: agentOf(t.from.String()), Pointer: o.Pointer, Text: o.Text})
 }

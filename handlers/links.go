@@ -63,7 +63,7 @@ func linkID(number int64) string { return "d" + strconv.FormatInt(number, 10) }
 
 // showLinks adds what a task depends on to what others see of it.
 func (s *State) showLinks(k *task, v *wire.Task) {
-	var needs distinct
+	var needs orderedSet
 	for e := range s.graph.Needs(k.node) {
 		l := s.shownLink(e)
 		if l.Type != wire.DependsRelated {

@@ -11,7 +11,7 @@ import (
 // dependencies checks what a new task is to depend on. Those that have come to
 // nothing are vain: they are refused, or only said, as the rule is. There is no
 // look for circles, for there cannot be any: a new task depends on older ones.
-func (t *turn) dependencies(needs []wire.Dependency, of *wire.Details, patient bool) (vain []string, err *wire.Error) {
+func (t *decision) dependencies(needs []wire.Dependency, of *wire.Details, patient bool) (vain []string, err *wire.Error) {
 	taken := make(map[string]string)
 	for i := range needs {
 		d := &needs[i]
@@ -31,8 +31,8 @@ func (t *turn) dependencies(needs []wire.Dependency, of *wire.Details, patient b
 
 // mayHave decides what a task with some details gets of another: the whole result, a promised
 // contract or nothing. It marks the dependency as private when the caller may not read the other.
-func (t *turn) mayHave(up *task, d *wire.Dependency, of *wire.Details, pointer string) *wire.Error {
-	if up.of(t.from) || t.within(up) || t.shares(up, of) {
+func (t *decision) mayHave(up *task, d *wire.Dependency, of *wire.Details, pointer string) *wire.Error {
+	if up.submittedBy(t.from) || t.manages(up) || t.shares(up, of) {
 		return nil
 	}
 	d.Private = true
@@ -53,7 +53,7 @@ func (t *turn) mayHave(up *task, d *wire.Dependency, of *wire.Details, pointer s
 // details d. A session counts for its members only, and a parent task for those that may read
 // it: any agent can write their names. The name of
 // a project is taken at its word: an agent that names a project may read what its tasks make.
-func (t *turn) shares(up *task, d *wire.Details) bool {
+func (t *decision) shares(up *task, d *wire.Details) bool {
 	its := up.view.Details
 	if its == nil || d == nil {
 		return false
@@ -61,7 +61,7 @@ func (t *turn) shares(up *task, d *wire.Details) bool {
 	if its.ProjectID != "" && its.ProjectID == d.ProjectID {
 		return true
 	}
-	if parent := t.tasks[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.of(t.from) || t.within(parent)) {
+	if parent := t.tasks[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(t.from) || t.manages(parent)) {
 		return true
 	}
 	x := t.sessions.byID[d.SessionID]
@@ -81,7 +81,7 @@ func (s *State) isVain(d wire.Dependency) bool {
 }
 
 // mayDepend says why a task cannot depend on another, whatever the task.
-func (t *turn) mayDepend(d *wire.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
+func (t *decision) mayDepend(d *wire.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
 	on := t.tasks[d.On]
 	if on == nil {
 		return &wire.Error{
@@ -129,8 +129,8 @@ func (s *State) staysBlocked(patient bool) bool {
 	return patient
 }
 
-func addDependency(t *turn, r *wire.AddDependency) (*wire.LinkReply, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func addDependency(t *decision, r *wire.AddDependency) (*wire.LinkReply, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func addDependency(t *turn, r *wire.AddDependency) (*wire.LinkReply, *wire.Error
 }
 
 // mayAdd says why a task cannot depend on another.
-func (t *turn) mayAdd(k *task, d *wire.Dependency) *wire.Error {
+func (t *decision) mayAdd(k *task, d *wire.Dependency) *wire.Error {
 	if err := t.mayDepend(d, k.view.Details, k.patient(), "/payload/dependsOnTaskId"); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func circle(path []string) *wire.Error {
 }
 
 // mayRelink says why the dependencies of a task cannot change any more.
-func (t *turn) mayRelink(k *task, kind graph.Kind) *wire.Error {
+func (t *decision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 	if d := k.delegation(); d != nil && d.out != "" && gates(kind) { // its agent has it
 		return wrongState(k, "made to depend on something else")
 	}
@@ -225,14 +225,14 @@ func (t *turn) mayRelink(k *task, kind graph.Kind) *wire.Error {
 }
 
 // warnVain says that a task waits for something that has come to nothing.
-func (t *turn) warnVain(k *task, d wire.Dependency) {
+func (t *decision) warnVain(k *task, d wire.Dependency) {
 	if t.isVain(d) {
 		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
 	}
 }
 
-func removeDependency(t *turn, r *wire.RemoveDependency) (*wire.LinkReply, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func removeDependency(t *turn, r *wire.RemoveDependency) (*wire.LinkReply, *wire
 
 // findLink finds a dependency of a task by its own id, or by that of the task
 // that is depended on: then one that is still open, if there are several.
-func (t *turn) findLink(k *task, id string) (found graph.Edge, ok bool) {
+func (t *decision) findLink(k *task, id string) (found graph.Edge, ok bool) {
 	for e := range t.graph.Needs(k.node) {
 		v := t.graph.Edge(e)
 		if linkID(v.Number) == id {

@@ -17,9 +17,9 @@ type mailed struct {
 // cause is the agent that sent a message, the request by which it did, where that
 // is one that may be repeated, and what else it was answered.
 type cause struct {
-	Agent    string   `json:"agent"`
-	Request  *mark    `json:"request,omitzero"`
-	Warnings []string `json:"warnings,omitzero"`
+	Agent    string      `json:"agent"`
+	Request  *requestKey `json:"request,omitzero"`
+	Warnings []string    `json:"warnings,omitzero"`
 }
 
 func (*mailed) kind() string { return wire.EventMail }
@@ -42,7 +42,7 @@ func (f *mailed) apply(s *State, r *wire.Record) {
 	if f.cause != nil {
 		answer := &wire.Sent{Mail: f.Mail, Warnings: f.cause.Warnings}
 		answer.Payload = nil // what may be large is in the record
-		s.remember(f.cause.Agent, f.cause.Request, answer, nil)
+		s.saveReply(f.cause.Agent, f.cause.Request, answer, nil)
 	}
 }
 
@@ -55,7 +55,7 @@ func (s *State) arrived(r *wire.Record) {
 
 // heard notes what a message says of its sender. That an agent has started is
 // said for GO, not by it.
-func (b *bus) heard(c *correspondent, r *wire.Record) {
+func (b *bus) heard(c *busActor, r *wire.Record) {
 	if r.Topic != wire.TopicAgentSpawned {
 		c.seen = r.At
 	}
@@ -74,7 +74,7 @@ func (b *bus) heard(c *correspondent, r *wire.Record) {
 }
 
 // mail makes a message true.
-func (t *turn) mail(f *mailed) {
+func (t *decision) mail(f *mailed) {
 	r := wire.Record{
 		Seq: t.seq + 1, At: t.at, From: f.From, To: f.To, Topic: f.Topic, Kind: wire.EventMail, Payload: f.Payload, Key: f.key,
 	}
@@ -96,7 +96,7 @@ func (t *turn) mail(f *mailed) {
 }
 
 // tellGlobal sends a message to GO.
-func (t *turn) tellGlobal(from, topic string, about int64, payload any) {
+func (t *decision) tellGlobal(from, topic string, about int64, payload any) {
 	text, err := wire.Encode(payload)
 	if err != nil {
 		panic(fmt.Sprintf("mail on %s cannot be spelled: %v", topic, err))
@@ -108,7 +108,7 @@ func (t *turn) tellGlobal(from, topic string, about int64, payload any) {
 	t.mail(m)
 }
 
-func sendMessage(t *turn, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
+func sendMessage(t *decision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 	from, err := t.writer(m.From, "from_actor")
 	switch {
 	case err != nil:
@@ -125,15 +125,15 @@ func sendMessage(t *turn, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 	return t.send(from, m), nil
 }
 
-// Keyed says what an input sends with a key, if it does: whether there is something
+// IdempotencyKey says what an input sends with a key, if it does: whether there is something
 // with it already is to be looked up in the record first, and filled into l. The key
 // is that of from.
-func (s *State) Keyed(in *Input) (l *wire.Lookup, from, key string) {
+func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 	r, ok := in.Message.(*wire.Request)
 	if !ok {
 		return nil, "", ""
 	}
-	t := turn{State: s, from: in.From}
+	t := decision{State: s, from: in.From}
 	switch m := r.Body.(type) {
 	case *wire.SendMessage:
 		if from, err := t.writer(m.From, "from_actor"); m.Key != "" && err == nil {
@@ -148,7 +148,7 @@ func (s *State) Keyed(in *Input) (l *wire.Lookup, from, key string) {
 }
 
 // before is what somebody has sent with the same key, nothing if there is none.
-func (t *turn) before(l *wire.Lookup, from, key string) (what keyed, sure bool) {
+func (t *decision) before(l *wire.Lookup, from, key string) (what keyed, sure bool) {
 	if key == "" {
 		return keyed{}, true
 	}
@@ -175,8 +175,8 @@ func SumOf(r *wire.Record) uint64 {
 }
 
 // outdated says whether what was looked up for a request is too old to decide it.
-func (t *turn) outdated(r *wire.Request) bool {
-	l, from, key := t.Keyed(&Input{From: t.from, Message: r})
+func (t *decision) outdated(r *wire.Request) bool {
+	l, from, key := t.IdempotencyKey(&Input{From: t.from, Message: r})
 	if l == nil {
 		return false
 	}
@@ -185,7 +185,7 @@ func (t *turn) outdated(r *wire.Request) bool {
 }
 
 // send sends a message, and does what follows from it.
-func (t *turn) send(from string, m *wire.SendMessage) *wire.Sent {
+func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
 	f := &mailed{Mail: wire.Mail{From: from, To: m.To, Topic: m.Topic, Payload: m.Payload}, key: m.Key}
 	if m.ReplyTo != 0 {
 		f.ReplyTo = &m.ReplyTo
@@ -211,7 +211,7 @@ func (t *turn) send(from string, m *wire.SendMessage) *wire.Sent {
 		t.heed(about, f)
 	case given != nil:
 		t.byMail = given.view.ID
-		t.hand(given, t.bus.actors[m.To].agent, &taskAssigned{Way: byHand})
+		t.assignBy(given, t.bus.actors[m.To].agent, &taskAssigned{Way: byHand})
 	case m.Topic == wire.TopicTaskFailed && m.To == wire.ActorGlobal && f.ReplyTo != nil:
 		t.deadLetter(f)
 	}
@@ -219,7 +219,7 @@ func (t *turn) send(from string, m *wire.SendMessage) *wire.Sent {
 }
 
 // oddMail says what is odd about a message, and no reason to refuse it.
-func (t *turn) oddMail(from string, m *wire.SendMessage) (warnings []string) {
+func (t *decision) oddMail(from string, m *wire.SendMessage) (warnings []string) {
 	if odd := misdirected(from, m); odd != "" {
 		warnings = append(warnings, odd)
 	}

@@ -46,7 +46,7 @@ func BenchmarkSendKey(b *testing.B) {
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				body.Key, body.Looked = strconv.Itoa(n), z.state.seq
-				_, body.Sender, _ = z.state.Keyed(&Input{From: m.from, Message: r})
+				_, body.Sender, _ = z.state.IdempotencyKey(&Input{From: m.from, Message: r})
 				z.ask(m.from, r)
 			}
 			require.Len(b, z.out.Records, 1)

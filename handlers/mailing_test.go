@@ -164,7 +164,7 @@ func (w *world) reportByMail(m *inhabitant) {
 		return
 	}
 	id, mine := w.someTask(), false
-	if holds := w.state.Holds(m.ID); len(holds) > 0 && w.chance.IntN(4) > 0 {
+	if holds := w.state.TasksOf(m.ID); len(holds) > 0 && w.chance.IntN(4) > 0 {
 		held := holds[w.chance.IntN(len(holds))]
 		id, mine = held.ID, held.State == wire.TaskRunning
 	}

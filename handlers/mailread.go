@@ -21,7 +21,7 @@ type MailPage struct {
 // itself.
 const mailPageBytes = 4 << 20
 
-func pollMessages(t *turn, r *wire.PollMessages) (*wire.MailList, *wire.Error) {
+func pollMessages(t *decision, r *wire.PollMessages) (*wire.MailList, *wire.Error) {
 	id, err := t.writer(r.Actor, "actor")
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func ReadMail(record Archive, page MailPage, most int) (messages []wire.Mail, se
 	return messages, seen, false, nil
 }
 
-func ackMessages(t *turn, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
+func ackMessages(t *decision, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
 	id, err := t.writer(r.Actor, "actor")
 	switch {
 	case err != nil:
@@ -121,8 +121,8 @@ type mailAcked struct {
 	Actor string `json:"actor"`
 	Seq   int64  `json:"seq"`
 
-	Agent   string `json:"agent,omitzero"` // that asked
-	Request *mark  `json:"request,omitzero"`
+	Agent   string      `json:"agent,omitzero"` // that asked
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*mailAcked) kind() string { return wire.EventMailAcked }
@@ -133,5 +133,5 @@ func (f *mailAcked) apply(s *State, r *wire.Record) {
 	if f.Actor != wire.ActorBus {
 		c.seen = r.At
 	}
-	s.remember(f.Agent, f.Request, &wire.Acked{Actor: f.Actor, Cursor: c.cursor}, nil)
+	s.saveReply(f.Agent, f.Request, &wire.Acked{Actor: f.Actor, Cursor: c.cursor}, nil)
 }

@@ -6,9 +6,9 @@ import (
 	"orchestrator/wire"
 )
 
-// errand is a task of which an agent says by mail how it is. Such mail is for GO,
+// mailReport is a task of which an agent says by mail how it is. Such mail is for GO,
 // and names its task in the payload.
-type errand struct {
+type mailReport struct {
 	task     *task
 	result   *wire.Result // of task.completed
 	progress *float64     // of task.progress, if it says so
@@ -17,7 +17,7 @@ type errand struct {
 
 // linked is the task that a message says something of which counts: its agent's
 // word. What keeps it from counting is a warning, and the message goes its way.
-func (t *turn) linked(m *wire.SendMessage) (*errand, []string) {
+func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if t.from.Kind != Agent {
 		return nil, nil
 	}
@@ -29,16 +29,16 @@ func (t *turn) linked(m *wire.SendMessage) (*errand, []string) {
 		return nil, nil
 	}
 	id := firstText(&said, "ticket_id", "task_id", "taskId")
-	if _, err := t.own(id); err != nil {
+	if _, err := t.manageableTask(id); err != nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from.Strict = false // mail has no word for the beginning
-	k, err := t.working(id, verb)
+	k, err := t.reportableTask(id, verb)
 	if err != nil {
 		return nil, []string{err.Message}
 	}
-	e := &errand{task: k, result: &succeeded, text: firstText(&said, "error", "message", "error_code")}
+	e := &mailReport{task: k, result: &succeeded, text: firstText(&said, "error", "message", "error_code")}
 	if at, raw := said.Number("progress"); raw != nil && at >= 0 && at <= 1 {
 		e.progress = &at
 	}
@@ -62,7 +62,7 @@ func firstText(o *wire.Object, keys ...string) string {
 }
 
 // heed does what a message says of a task.
-func (t *turn) heed(e *errand, m *mailed) {
+func (t *decision) heed(e *mailReport, m *mailed) {
 	t.begin(e.task)
 	k := e.task
 	switch m.Topic {
@@ -86,7 +86,7 @@ func (t *turn) heed(e *errand, m *mailed) {
 // deadLetter tells GO that somebody could not deal with a message, and that
 // nothing has been done about it: whoever is GO gives it to another, or lets it
 // be. The message itself stays.
-func (t *turn) deadLetter(m *mailed) {
+func (t *decision) deadLetter(m *mailed) {
 	about := wire.Alert{Alert: wire.AlertDead, Actor: m.From}
 	var said wire.Object
 	if said.ReadObject(m.Payload, t.rules.Depth, "") == nil {
@@ -96,7 +96,7 @@ func (t *turn) deadLetter(m *mailed) {
 }
 
 // handsOut returns the pending task that a message of GO gives to an agent.
-func (t *turn) handsOut(from string, m *wire.SendMessage) (*task, []string) {
+func (t *decision) handsOut(from string, m *wire.SendMessage) (*task, []string) {
 	c := t.bus.actors[m.To]
 	if from != wire.ActorGlobal || m.Topic != wire.TopicTaskAssigned || c == nil || c.agent == nil {
 		return nil, nil

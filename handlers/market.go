@@ -9,34 +9,34 @@ import (
 	"orchestrator/wire"
 )
 
-// market is where tasks that wait and agents that are free meet.
+// taskQueue is where tasks that wait and agents that are free meet.
 //
 // Each turn ends with nothing left that fits, so the next one need only look at
 // what has changed since: demands in which a task waits again, and agents that
 // are free again. With nothing new, however much waits, nothing is looked at.
-type market struct {
-	byKey map[string]*demand
+type taskQueue struct {
+	byKey map[string]*bucket
 	// Demands in which a task waits, each under one capability that it asks for,
 	// the one under which there are the fewest; those that ask for none are
 	// under "". An agent looks only under what it has.
-	under map[string][]*demand
+	under map[string][]*bucket
 	free  []*agent  // that can be given a task, by patience
-	fresh []*demand // of this round
+	fresh []*bucket // of this round
 	freed []*agent  // those that became free in this round, by patience
 	round int64     // grows when all has been given out
 	key   []byte    // room to spell one
 	index *match.Index
 }
 
-// demand is what tasks ask of an agent, and those that ask it. It includes who
+// bucket is what tasks ask of an agent, and those that ask it. It includes who
 // submitted them, for an agent is never given its own: the tasks of a demand
 // differ in nothing but whose turn it is.
-type demand struct {
+type bucket struct {
 	role         string
 	capabilities []string
 	submitter    string
-	wants        *wants // what it requires besides
-	waiting      [urgencies]line
+	wants        *requirements // what it requires besides
+	waiting      [urgencies]taskList
 	size         int
 	key          string
 	filed        string // under this capability
@@ -48,8 +48,8 @@ type demand struct {
 // the same: there are few different ones, however many tasks there are.
 const spareDemands = 1024
 
-func newMarket(index *match.Index) market {
-	return market{index: index, byKey: make(map[string]*demand), under: make(map[string][]*demand), round: 1}
+func newMarket(index *match.Index) taskQueue {
+	return taskQueue{index: index, byKey: make(map[string]*bucket), under: make(map[string][]*bucket), round: 1}
 }
 
 // enqueue lets a task wait for an agent, if it goes by itself and nothing holds
@@ -85,7 +85,7 @@ func (s *State) unqueue(k *task) {
 }
 
 // demand finds the demand of a task.
-func (m *market) demand(k *task) *demand {
+func (m *taskQueue) demand(k *task) *bucket {
 	capabilities := k.view.RequiredCapabilities
 	if !slices.IsSorted(capabilities) {
 		capabilities = slices.Sorted(slices.Values(capabilities))
@@ -99,7 +99,7 @@ func (m *market) demand(k *task) *demand {
 	}
 	d := m.byKey[string(m.key)]
 	if d == nil {
-		d = &demand{
+		d = &bucket{
 			role: k.view.RequiredRole, capabilities: capabilities, submitter: k.view.SubmittedBy, wants: k.wants(), key: string(m.key),
 		}
 		m.byKey[d.key] = d
@@ -113,7 +113,7 @@ func appendPart(key []byte, text string) []byte {
 }
 
 // file puts a demand where agents find it.
-func (m *market) file(d *demand) {
+func (m *taskQueue) file(d *bucket) {
 	d.filed = ""
 	for i, c := range d.capabilities {
 		if i == 0 || len(m.under[c]) < len(m.under[d.filed]) {
@@ -129,7 +129,7 @@ func (m *market) file(d *demand) {
 }
 
 // unfile takes out a demand in which nothing waits any more.
-func (m *market) unfile(d *demand) {
+func (m *taskQueue) unfile(d *bucket) {
 	beside := m.under[d.filed]
 	last := len(beside) - 1
 	beside[d.at], beside[last].at = beside[last], d.at
@@ -145,7 +145,7 @@ func (m *market) unfile(d *demand) {
 }
 
 // drop takes a task out of its demand.
-func (m *market) drop(k *task) {
+func (m *taskQueue) drop(k *task) {
 	d := k.demand
 	k.demand = nil
 	d.waiting[k.urgency] = d.waiting[k.urgency].without(k)
@@ -156,7 +156,7 @@ func (m *market) drop(k *task) {
 }
 
 // head is the task whose turn it is, nil if none waits.
-func (d *demand) head() *task {
+func (d *bucket) head() *task {
 	for _, line := range d.waiting {
 		if len(line) > 0 {
 			return line[0]
@@ -165,9 +165,9 @@ func (d *demand) head() *task {
 	return nil
 }
 
-// withdraw takes an agent from those that are free. It is for before anything
+// removeIdle takes an agent from those that are free. It is for before anything
 // about it changes, and offer for after.
-func (m *market) withdraw(a *agent) {
+func (m *taskQueue) removeIdle(a *agent) {
 	if !a.offered {
 		return
 	}
@@ -176,10 +176,10 @@ func (m *market) withdraw(a *agent) {
 	m.freed = without(m.freed, a)
 }
 
-// offer puts an agent among those that are free, if it can be given a task, and
+// addIdle puts an agent among those that are free, if it can be given a task, and
 // notes where it stands.
-func (s *State) offer(a *agent) {
-	s.stand(a)
+func (s *State) addIdle(a *agent) {
+	s.updateStanding(a)
 	if a.offered || !a.takes() {
 		return
 	}
@@ -188,8 +188,8 @@ func (s *State) offer(a *agent) {
 	s.market.freed = with(s.market.freed, a)
 }
 
-// stand notes for the matching how an agent stands.
-func (s *State) stand(a *agent) {
+// updateStanding notes for the matching how an agent stands.
+func (s *State) updateStanding(a *agent) {
 	if a == nil || s.agents[a.ID] != a {
 		return
 	}

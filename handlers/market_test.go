@@ -36,7 +36,7 @@ func TestGivenInOrder(t *testing.T) {
 
 // crowd is agents of many kinds.
 func crowd(p *player, chance *rand.Rand) {
-	roster := &wire.Roster{}
+	roster := &wire.AgentSet{}
 	for i := range 8 {
 		m := wire.Member{ID: fmt.Sprintf("a%d", i), Role: wire.Roles[chance.IntN(2)], Capacity: 1 + chance.IntN(2), OnExit: "requeue"}
 		m.Capabilities = skills[:chance.IntN(3)]

@@ -12,11 +12,11 @@ const mostNotes = 10_000
 // taskNoted says what somebody noted on a task. The note itself is in the log
 // alone.
 type taskNoted struct {
-	ID      string `json:"task"`
-	Name    string `json:"name"`
-	Content string `json:"content"`
-	Urgent  bool   `json:"urgent,omitzero"`
-	Request *mark  `json:"request,omitzero"`
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Content string      `json:"content"`
+	Urgent  bool        `json:"urgent,omitzero"`
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*taskNoted) kind() string { return wire.EventTaskNoted }
@@ -24,7 +24,7 @@ func (*taskNoted) kind() string { return wire.EventTaskNoted }
 func (f *taskNoted) apply(s *State, r *wire.Record) {
 	m := s.tasks[f.ID].needsMore()
 	m.notes = append(m.notes, r.Seq)
-	s.remember(agentOf(r.From), f.Request, &wire.NoteReply{Note: f.note(r)}, nil)
+	s.saveReply(agentOf(r.From), f.Request, &wire.NoteReply{Note: f.note(r)}, nil)
 }
 
 func (f *taskNoted) note(r *wire.Record) wire.Note {
@@ -33,8 +33,8 @@ func (f *taskNoted) note(r *wire.Record) wire.Note {
 	}
 }
 
-func addNote(t *turn, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func addNote(t *decision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func addNote(t *turn, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 	return &wire.NoteReply{Note: f.note(&records[len(records)-1])}, nil
 }
 
-func listNotes(t *turn, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func listNotes(t *decision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ type Operation struct {
 	Answer   any  // of the answer's type
 	Writes   bool // it can change something, so its repeats are recognised
 
-	do func(t *turn, body any) (any, *wire.Error)
+	do func(t *decision, body any) (any, *wire.Error)
 }
 
 // Who may ask.
@@ -37,9 +37,9 @@ func (w Who) String() string {
 }
 
 // operation declares one. Request is what wire.ReadRequest makes of its payload.
-func operation[Request, Answer any](o Operation, do func(*turn, *Request) (*Answer, *wire.Error)) Operation {
+func operation[Request, Answer any](o Operation, do func(*decision, *Request) (*Answer, *wire.Error)) Operation {
 	o.Request, o.Answer = new(Request), new(Answer)
-	o.do = func(t *turn, body any) (any, *wire.Error) {
+	o.do = func(t *decision, body any) (any, *wire.Error) {
 		request, ok := body.(*Request)
 		if !ok {
 			return nil, &wire.Error{Code: wire.CodeInvalid, Message: o.Name + " was given the payload of something else"}

@@ -8,12 +8,12 @@ import (
 	"orchestrator/wire"
 )
 
-// parcel is a session message that its addressee may not have read. It was written to
+// outboxItem is a session message that its addressee may not have read. It was written to
 // the stdin of a run, or it waits for one. A task assignment and a review request stay
 // parcels until they are taken up, any other message until its addressee says something
 // in a session after it. If the run ends before that, the next run is given it again;
 // receivers know duplicates by message_id.
-type parcel struct {
+type outboxItem struct {
 	seq     int64 // of its record
 	to      *member
 	from    string // the member that said it
@@ -32,16 +32,16 @@ type parcel struct {
 }
 
 // date implements dated.
-func (p *parcel) date() (time.Time, int64) { return p.next, p.seq }
+func (p *outboxItem) date() (time.Time, int64) { return p.next, p.seq }
 
 // lasting reports whether a parcel stays one until its task or review is taken up.
-func (p *parcel) lasting() bool {
+func (p *outboxItem) lasting() bool {
 	return p.kind == wire.TypeTaskAssignment || p.kind == wire.TypeReviewRequest
 }
 
 // told reports whether a parcel was delivered to a run that may not have read it.
 // Its sender hears nothing more about it.
-func (p *parcel) told() bool { return p.repeat || p.taken && !p.lasting() }
+func (p *outboxItem) told() bool { return p.repeat || p.taken && !p.lasting() }
 
 // pulls says whether an agent asks for its messages itself: it runs elsewhere, has
 // no stdin for messages, or nobody knows it yet.
@@ -55,38 +55,38 @@ func (a *agent) reachable() bool {
 	return a.run != "" && !a.ended && (a.state == up || a.state == leaving)
 }
 
-// lodge takes a parcel in.
-func (s *State) lodge(p *parcel, at time.Time) {
-	p.to.parcels = append(p.to.parcels, p)
+// addItem takes a parcel in.
+func (s *State) addItem(p *outboxItem, at time.Time) {
+	p.to.outbox = append(p.to.outbox, p)
 	s.post(p, at)
 }
 
 // post sends a parcel on its way, where nothing is in the way; else it waits.
-func (s *State) post(p *parcel, at time.Time) {
-	waits := slices.ContainsFunc(p.to.parcels, func(o *parcel) bool { return o != p && o.waits() })
+func (s *State) post(p *outboxItem, at time.Time) {
+	waits := slices.ContainsFunc(p.to.outbox, func(o *outboxItem) bool { return o != p && o.waits() })
 	switch a := s.agents[p.to.AgentID]; {
 	case p.held:
 	case a != nil && a.reachable() && !waits:
-		s.launch(p, at)
+		s.sendItem(p, at)
 	default:
-		s.defers(p, at.Add(deliveryRetries[0]))
+		s.deferUntil(p, at.Add(deliveryRetries[0]))
 	}
 }
 
 // unread reports whether a parcel is on its way to a run that has not taken it yet.
-func (p *parcel) unread() bool { return p.out != "" && !p.taken && !p.repeat }
+func (p *outboxItem) unread() bool { return p.out != "" && !p.taken && !p.repeat }
 
 // timed reports whether something happens to a parcel at a time: it waits and is tried
 // again, or it is not read and its sender hears that.
-func (p *parcel) timed() bool { return p.waits() || p.unread() }
+func (p *outboxItem) timed() bool { return p.waits() || p.unread() }
 
 // waits reports whether a parcel is to be tried again.
-func (p *parcel) waits() bool { return p.out == "" && !p.held && !p.repeat }
+func (p *outboxItem) waits() bool { return p.out == "" && !p.held && !p.repeat }
 
 // turnOf is when a parcel is tried again that could be at some time: not before those
 // that are before it.
-func (p *parcel) turnOf(at time.Time) time.Time {
-	for _, o := range p.to.parcels {
+func (p *outboxItem) turnOf(at time.Time) time.Time {
+	for _, o := range p.to.outbox {
 		if o == p {
 			break
 		}
@@ -97,14 +97,14 @@ func (p *parcel) turnOf(at time.Time) time.Time {
 	return at
 }
 
-// defers lets a parcel wait until a time, and those behind it. It is not on its way
+// deferUntil lets a parcel wait until a time, and those behind it. It is not on its way
 // then, even if this turn has sent it.
-func (s *State) defers(p *parcel, until time.Time) {
-	s.sessions.fresh = slices.DeleteFunc(s.sessions.fresh, func(o *parcel) bool { return o == p })
+func (s *State) deferUntil(p *outboxItem, until time.Time) {
+	s.sessions.fresh = slices.DeleteFunc(s.sessions.fresh, func(o *outboxItem) bool { return o == p })
 	s.sessions.posted.drop(p)
 	p.out, p.taken, p.next = "", false, p.turnOf(until)
 	s.sessions.posted.add(p)
-	for _, o := range p.to.parcels[slices.Index(p.to.parcels, p)+1:] {
+	for _, o := range p.to.outbox[slices.Index(p.to.outbox, p)+1:] {
 		if o.waits() && o.next.Before(p.next) {
 			s.sessions.posted.drop(o)
 			o.next = p.next
@@ -113,9 +113,9 @@ func (s *State) defers(p *parcel, until time.Time) {
 	}
 }
 
-// launch sends a parcel on its way to the run that its addressee has now. Its letter
+// sendItem sends a parcel on its way to the run that its addressee has now. Its letter
 // is written when the turn ends.
-func (s *State) launch(p *parcel, at time.Time) {
+func (s *State) sendItem(p *outboxItem, at time.Time) {
 	s.sessions.posted.drop(p)
 	p.out, p.taken = s.agents[p.to.AgentID].run, false
 	if p.unread() {
@@ -125,27 +125,27 @@ func (s *State) launch(p *parcel, at time.Time) {
 }
 
 // patience is how long the next attempt to deliver a parcel takes.
-func (p *parcel) patience() time.Duration {
+func (p *outboxItem) patience() time.Duration {
 	return deliveryRetries[min(p.retries, len(deliveryRetries)-1)]
 }
 
 // askLater has a parcel that is on its way looked at again at a time.
-func (s *State) askLater(p *parcel, at time.Time) {
+func (s *State) askLater(p *outboxItem, at time.Time) {
 	s.sessions.posted.drop(p)
 	p.next = at
 	s.sessions.posted.add(p)
 }
 
-// unlodge lets go of a parcel.
-func (s *State) unlodge(p *parcel) {
+// removeItem lets go of a parcel.
+func (s *State) removeItem(p *outboxItem) {
 	s.sessions.posted.drop(p)
-	p.to.parcels = slices.DeleteFunc(p.to.parcels, func(o *parcel) bool { return o == p })
+	p.to.outbox = slices.DeleteFunc(p.to.outbox, func(o *outboxItem) bool { return o == p })
 }
 
-// parcel finds what of a record is still a parcel for an agent.
-func (s *State) parcel(agent string, seq int64) *parcel {
+// outboxItem finds what of a record is still a parcel for an agent.
+func (s *State) outboxItem(agent string, seq int64) *outboxItem {
 	for _, m := range s.sessions.seats[agent] {
-		for _, p := range m.parcels {
+		for _, p := range m.outbox {
 			if p.seq == seq {
 				return p
 			}
@@ -154,12 +154,12 @@ func (s *State) parcel(agent string, seq int64) *parcel {
 	return nil
 }
 
-// unlodge takes back the parcels about a task that have not been taken up.
-func (s *session) unlodge(st *State, task, kind string) {
+// removeItems takes back the parcels about a task that have not been taken up.
+func (s *session) removeItems(st *State, task, kind string) {
 	for _, m := range s.members {
-		for _, p := range slices.Clone(m.parcels) {
+		for _, p := range slices.Clone(m.outbox) {
 			if p.task == task && p.kind == kind {
-				st.unlodge(p)
+				st.removeItem(p)
 			}
 		}
 	}
@@ -176,22 +176,22 @@ const (
 // are kept. A run that was written so many since has read it.
 func (s *State) trim(m *member) {
 	n := 0
-	for _, p := range m.parcels {
+	for _, p := range m.outbox {
 		if p.told() {
 			n++
 		}
 	}
 	if n > mostKept {
-		s.unlodge(m.parcels[slices.IndexFunc(m.parcels, (*parcel).told)])
+		s.removeItem(m.outbox[slices.IndexFunc(m.outbox, (*outboxItem).told)])
 	}
 }
 
-// settleParcels drops what was delivered to the run of an agent that has read it: the agent
+// settleItems drops what was delivered to the run of an agent that has read it: the agent
 // answers it, or says something a while after it was written. What an agent prints
 // before it reads a line may be decided after that line was written.
-func (s *State) settleParcels(agent string, in *session, reply string, at time.Time) {
+func (s *State) settleItems(agent string, in *session, reply string, at time.Time) {
 	for _, m := range s.sessions.seats[agent] {
-		m.parcels = slices.DeleteFunc(m.parcels, func(p *parcel) bool {
+		m.outbox = slices.DeleteFunc(m.outbox, func(p *outboxItem) bool {
 			read := m.of == in && reply != "" && p.id == reply || !p.given.Add(readWithin).After(at)
 			return p.taken && p.told() && read
 		})
@@ -202,10 +202,10 @@ func (s *State) settleParcels(agent string, in *session, reply string, at time.T
 // has printed before.
 const readWithin = time.Second
 
-// crowded refuses a message to a member who does not take those before it.
-func (m *member) crowded() *wire.Error {
+// checkBacklog refuses a message to a member who does not take those before it.
+func (m *member) checkBacklog() *wire.Error {
 	n, size := 0, 0
-	for _, p := range m.parcels {
+	for _, p := range m.outbox {
 		if !p.taken && !p.held && !p.repeat {
 			n, size = n+1, size+len(p.line)
 		}
@@ -221,8 +221,8 @@ func (m *member) crowded() *wire.Error {
 
 // before returns the record of the parcel before this one that is on its way to the same
 // run and has not been written; 0 if there is none.
-func (p *parcel) before() int64 {
-	all := p.to.parcels
+func (p *outboxItem) before() int64 {
+	all := p.to.outbox
 	at := len(all) - 1
 	for at >= 0 && all[at] != p {
 		at--
@@ -236,7 +236,7 @@ func (p *parcel) before() int64 {
 }
 
 // bring writes the letters of the parcels that this turn has sent on their way.
-func (t *turn) bring() {
+func (t *decision) bring() {
 	for _, p := range t.sessions.fresh {
 		l := Letter{To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq, After: p.before()}
 		if p.line == nil {
@@ -251,9 +251,9 @@ func (t *turn) bring() {
 // meetRun is the start of a run: all that waits for its agent goes to it.
 func (s *State) meetRun(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
-		for _, p := range m.parcels {
+		for _, p := range m.outbox {
 			if !p.held && (p.out == "" || p.out != a.run) {
-				s.launch(p, at)
+				s.sendItem(p, at)
 			}
 		}
 	}
@@ -262,12 +262,12 @@ func (s *State) meetRun(a *agent, at time.Time) {
 // loseRun is the end of one: what it may not have read waits for the next.
 func (s *State) loseRun(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
-		for _, p := range m.parcels {
+		for _, p := range m.outbox {
 			switch {
 			case p.told():
 				p.out, p.taken, p.repeat = "", false, true
 			case p.out != "":
-				s.defers(p, at.Add(p.patience()))
+				s.deferUntil(p, at.Add(p.patience()))
 			}
 		}
 	}
@@ -277,12 +277,12 @@ func (s *State) loseRun(a *agent, at time.Time) {
 // it while there was no orchestrator.
 func (s *State) waitAgain(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
-		for _, p := range m.parcels {
+		for _, p := range m.outbox {
 			switch {
 			case p.told():
 				p.out, p.taken, p.repeat = "", false, true
 			case !p.held:
-				s.defers(p, at.Add(p.patience()))
+				s.deferUntil(p, at.Add(p.patience()))
 			}
 		}
 	}

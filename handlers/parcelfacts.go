@@ -16,7 +16,7 @@ type sessionDelivered struct {
 func (*sessionDelivered) kind() string { return wire.EventSessionDelivered }
 
 func (f *sessionDelivered) apply(s *State, r *wire.Record) {
-	p := s.parcel(f.Agent, f.Message)
+	p := s.outboxItem(f.Agent, f.Message)
 	s.sessions.posted.drop(p)
 	p.taken, p.given = true, r.At
 	if p.told() {
@@ -41,10 +41,10 @@ type sessionDeferred struct {
 func (*sessionDeferred) kind() string { return wire.EventSessionDeferred }
 
 func (f *sessionDeferred) apply(s *State, r *wire.Record) {
-	p := s.parcel(f.Agent, f.Message)
+	p := s.outboxItem(f.Agent, f.Message)
 	p.retries = f.Retries
 	if f.Again {
-		s.launch(p, r.At)
+		s.sendItem(p, r.At)
 		return
 	}
 	next, _ := wire.ParseTime(f.Next)
@@ -52,7 +52,7 @@ func (f *sessionDeferred) apply(s *State, r *wire.Record) {
 		s.askLater(p, next)
 		return
 	}
-	s.defers(p, next)
+	s.deferUntil(p, next)
 }
 
 // sessionUndelivered says that a message is not delivered.
@@ -67,14 +67,16 @@ type sessionUndelivered struct {
 
 func (*sessionUndelivered) kind() string { return wire.EventSessionUndelivered }
 
-func (f *sessionUndelivered) apply(s *State, _ *wire.Record) { s.unlodge(s.parcel(f.Agent, f.Message)) }
+func (f *sessionUndelivered) apply(s *State, _ *wire.Record) {
+	s.removeItem(s.outboxItem(f.Agent, f.Message))
+}
 
 func (f *sessionDelivered) check(s *State) error   { return s.checkParcel(f.Agent, f.Message) }
 func (f *sessionDeferred) check(s *State) error    { return s.checkParcel(f.Agent, f.Message) }
 func (f *sessionUndelivered) check(s *State) error { return s.checkParcel(f.Agent, f.Message) }
 
 func (s *State) checkParcel(agent string, message int64) error {
-	if s.parcel(agent, message) == nil {
+	if s.outboxItem(agent, message) == nil {
 		return fmt.Errorf("no message %d is on its way to %q", message, agent)
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 
 // handed notes that a session message was written to the stdin of its addressee,
 // or that it was not.
-func (t *turn) handed(m *wire.Told) {
-	p := t.parcel(m.Agent, m.Said)
+func (t *decision) handed(m *wire.Delivered) {
+	p := t.outboxItem(m.Agent, m.Said)
 	if p == nil || p.out != m.Run || p.taken {
 		return // its task is over, or that run is
 	}
@@ -20,21 +20,21 @@ func (t *turn) handed(m *wire.Told) {
 	case !m.Lost:
 		t.fact(agentPrefix+m.Agent, p.task, &sessionDelivered{Session: p.to.of.spec.ID, Agent: m.Agent, Message: m.Said})
 	case a != nil && a.runs(m.Run) && a.state == up && !p.repeat: // else what it did not read waits for its next run
-		t.miss(p)
+		t.deliveryFailed(p)
 	}
 }
 
-// miss notes that a parcel could not be delivered. It is tried again a few times,
+// deliveryFailed notes that a parcel could not be delivered. It is tried again a few times,
 // and its sender is told of each.
-func (t *turn) miss(p *parcel) {
+func (t *decision) deliveryFailed(p *outboxItem) {
 	if p.retries == len(deliveryRetries) {
-		t.abandonParcel(p, p.retries, "it was tried again and again")
+		t.abandonItem(p, p.retries, "it was tried again and again")
 		return
 	}
-	t.deferParcel(p, p.retries)
+	t.deferItem(p, p.retries)
 }
 
-func (t *turn) deferParcel(p *parcel, retries int) {
+func (t *decision) deferItem(p *outboxItem, retries int) {
 	next := wire.Timestamp(p.turnOf(t.at.Add(deliveryRetries[retries])))
 	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next,
@@ -45,11 +45,11 @@ func (t *turn) deferParcel(p *parcel, retries int) {
 // noteUnread notes that a run has not read a parcel in time. It stays on its way, in its place
 // among the others; its sender hears of it as if it were tried again. Time in which nothing
 // could be read does not count.
-func (t *turn) noteUnread(p *parcel, excused bool) {
+func (t *decision) noteUnread(p *outboxItem, excused bool) {
 	retries, patience := p.retries, p.patience()
 	if !excused {
 		if retries++; retries >= len(deliveryRetries) {
-			t.abandonParcel(p, len(deliveryRetries), "it runs and does not read")
+			t.abandonItem(p, len(deliveryRetries), "it runs and does not read")
 			return
 		}
 		patience = deliveryRetries[retries]
@@ -65,7 +65,7 @@ func (t *turn) noteUnread(p *parcel, excused bool) {
 }
 
 // tellUndelivered tells the sender of a parcel how its delivery goes.
-func (t *turn) tellUndelivered(p *parcel, retries int, next, why string) {
+func (t *decision) tellUndelivered(p *outboxItem, retries int, next, why string) {
 	a := t.agents[p.from]
 	if p.by != "" || a == nil || a.remote != nil || !a.reachable() {
 		return
@@ -75,7 +75,7 @@ func (t *turn) tellUndelivered(p *parcel, retries int, next, why string) {
 		text = fmt.Sprintf("%s has not taken the message: %s", p.to.AgentID, why)
 	}
 	t.out.Letters = append(t.out.Letters, Letter{
-		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Request: p.id, Form: wire.FormSession,
+		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Request: p.id, Form: wire.DialectSession,
 		Payload: &wire.DeliveryError{
 			OriginalMessageID: p.id, ErrorType: wire.DeliveryTimeout, RetryCount: retries, MaxRetries: wire.DeliveryRetries, NextRetryAt: next,
 		},
@@ -83,8 +83,8 @@ func (t *turn) tellUndelivered(p *parcel, retries int, next, why string) {
 	})
 }
 
-// retryParcels tries the parcels again whose time has come.
-func (t *turn) retryParcels(excused bool) {
+// retryItems tries the parcels again whose time has come.
+func (t *decision) retryItems(excused bool) {
 	for len(t.sessions.posted) > 0 && !t.sessions.posted[0].next.After(t.at) && !t.stopping {
 		p := t.sessions.posted[0]
 		retries := p.retries + 1
@@ -103,20 +103,20 @@ func (t *turn) retryParcels(excused bool) {
 
 // missAll is another time that a member does not run. What waits behind the first has
 // been tried with it: else the last would be given up long after it.
-func (t *turn) missAll(m *member) {
-	for _, p := range slices.Clone(m.parcels) {
+func (t *decision) missAll(m *member) {
+	for _, p := range slices.Clone(m.outbox) {
 		switch retries := p.retries + 1; {
-		case !p.waits() || !slices.Contains(m.parcels, p): // it went with one before it
+		case !p.waits() || !slices.Contains(m.outbox, p): // it went with one before it
 		case retries >= len(deliveryRetries):
-			t.abandonParcel(p, len(deliveryRetries), "it does not run")
+			t.abandonItem(p, len(deliveryRetries), "it does not run")
 		default:
-			t.deferParcel(p, retries)
+			t.deferItem(p, retries)
 		}
 	}
 }
 
-// abandonParcel gives a parcel up, and what hangs on it.
-func (t *turn) abandonParcel(p *parcel, retries int, why string) {
+// abandonItem gives a parcel up, and what hangs on it.
+func (t *decision) abandonItem(p *outboxItem, retries int, why string) {
 	s := p.to.of
 	t.fact(agentPrefix+p.from, p.task, &sessionUndelivered{
 		Session: s.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Why: why,
@@ -137,12 +137,12 @@ func (t *turn) abandonParcel(p *parcel, retries int, why string) {
 	}
 }
 
-// abandonParcels gives up all that waits for an agent that does not come back.
-func (t *turn) abandonParcels(name, why string) {
+// abandonItems gives up all that waits for an agent that does not come back.
+func (t *decision) abandonItems(name, why string) {
 	for _, m := range t.sessions.seats[name] {
-		for _, p := range slices.Clone(m.parcels) {
+		for _, p := range slices.Clone(m.outbox) {
 			if p.waits() {
-				t.abandonParcel(p, p.retries, why)
+				t.abandonItem(p, p.retries, why)
 			}
 		}
 	}

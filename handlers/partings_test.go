@@ -65,7 +65,7 @@ func TestLastHeartbeat(t *testing.T) {
 	p.play("event agent.exited named")
 	p.play("> named 2 heartbeat {}")
 	p.play("at +4m")
-	p.do(Actor{}, wire.Due{})
+	p.do(Actor{}, wire.Tick{})
 	require.Empty(t, p.last.Records, "its heartbeat was there two minutes ago")
 }
 
@@ -107,7 +107,7 @@ func TestNameMoves(t *testing.T) {
 			p.play("acts other PO:named")
 			p.play("agents: named(worker) plain(worker) other(worker)") // as in a reload: the one that has it is still there
 			p.play("at +10m")
-			p.do(Actor{}, wire.Due{})
+			p.do(Actor{}, wire.Tick{})
 			require.Empty(t, p.heard(wire.TopicAlertFired, "other"), "it does not run")
 			p.play("start other")
 			p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: "named", Run: p.run("named"), Figures: wire.Figures{ExitCode: &code}})
@@ -136,7 +136,7 @@ func TestMissedAndGone(t *testing.T) {
 			p := atEnds(t)
 			p.play("> plain 1 heartbeat {}")
 			p.play("at +4m")
-			p.do(Actor{}, wire.Due{})
+			p.do(Actor{}, wire.Tick{})
 			require.Equal(t, []string{wire.AlertStale}, p.heard(wire.TopicAlertFired, "plain"))
 			for _, line := range lines {
 				p.play(line)

@@ -8,11 +8,11 @@ import (
 
 // taskPlanned says how an agent will go about its task.
 type taskPlanned struct {
-	ID      string   `json:"task"`
-	Name    string   `json:"name"`
-	Agent   string   `json:"agent"`
-	Plan    wire.Raw `json:"plan"`
-	Request *mark    `json:"request,omitzero"`
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Agent   string      `json:"agent"`
+	Plan    wire.Raw    `json:"plan"`
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*taskPlanned) kind() string { return wire.EventTaskPlanned }
@@ -23,7 +23,7 @@ func (f *taskPlanned) apply(s *State, r *wire.Record) {
 	d.Plan, d.PlanFeedback = f.Plan, ""
 	s.rewrite(k, r, func() { k.view.Details = d })
 	s.move(k, wire.TaskPlanReview)
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // rewrite changes words or documents of a task, and notes where it is written.
@@ -36,11 +36,11 @@ func (s *State) rewrite(k *task, r *wire.Record, change func()) {
 
 // taskRevise says what is wrong with a plan.
 type taskRevise struct {
-	ID       string `json:"task"`
-	Name     string `json:"name"`
-	Agent    string `json:"agent"`
-	Feedback string `json:"feedback"`
-	Request  *mark  `json:"request,omitzero"`
+	ID       string      `json:"task"`
+	Name     string      `json:"name"`
+	Agent    string      `json:"agent"`
+	Feedback string      `json:"feedback"`
+	Request  *requestKey `json:"request,omitzero"`
 }
 
 func (*taskRevise) kind() string { return wire.EventTaskRevise }
@@ -51,10 +51,10 @@ func (f *taskRevise) apply(s *State, r *wire.Record) {
 	d.PlanFeedback = f.Feedback
 	k.view.Details = d
 	s.move(k, wire.TaskPlanning)
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-func submitPlan(t *turn, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
+func submitPlan(t *decision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
 	k, err := t.held(r.TaskID, "planned")
 	switch {
 	case err != nil:
@@ -67,8 +67,8 @@ func submitPlan(t *turn, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
 }
 
 // review finds a task whose plan the caller may judge.
-func (t *turn) review(id, verb string) (*task, *wire.Error) {
-	k, err := t.own(id)
+func (t *decision) review(id, verb string) (*task, *wire.Error) {
+	k, err := t.manageableTask(id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -82,7 +82,7 @@ func (t *turn) review(id, verb string) (*task, *wire.Error) {
 	return k, nil
 }
 
-func approvePlan(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+func approvePlan(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	k, err := t.review(r.TaskID, "begun: there is no plan to approve")
 	switch {
 	case err != nil:
@@ -95,7 +95,7 @@ func approvePlan(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	return t.reply(k), nil
 }
 
-func revisePlan(t *turn, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
+func revisePlan(t *decision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
 	k, err := t.review(r.TaskID, "sent back: there is no plan to revise")
 	if err != nil {
 		return nil, err

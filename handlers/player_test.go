@@ -108,13 +108,13 @@ func command(word string) func(p *player, rest string) {
 	case "respond":
 		return (*player).respond
 	case "gone":
-		return func(p *player, who string) { p.do(Actor{}, &wire.Gone{Agent: who}) }
+		return func(p *player, who string) { p.do(Actor{}, &wire.AgentGone{Agent: who}) }
 	case "show":
 		return (*player).showSession
 	case "at":
 		return (*player).setTime
 	case "late":
-		return func(p *player, _ string) { p.do(Actor{}, wire.Due{Late: true}) }
+		return func(p *player, _ string) { p.do(Actor{}, wire.Tick{Late: true}) }
 	case "wait":
 		return (*player).wait
 	case "counts":
@@ -196,7 +196,7 @@ func (p *player) setRules(rest string) {
 var memberForm = regexp.MustCompile(`([\w-]+)\(([^)]*)\)`)
 
 func (p *player) enlist(rest string) {
-	roster := &wire.Roster{Sessions: p.convened}
+	roster := &wire.AgentSet{Sessions: p.convened}
 	for _, found := range memberForm.FindAllStringSubmatch(rest, -1) {
 		m := wire.Member{ID: found[1], Capacity: 1, OnExit: "auto", Abilities: p.able[found[1]], Actor: p.acts[found[1]]}
 		for i, field := range strings.Split(found[2], ";") {
@@ -314,7 +314,7 @@ func (p *player) report(who, name, payload string) {
 		fmt.Fprintf(&p.out, "(ignored: %s)\n", err.Message)
 		return
 	}
-	p.do(p.actor(who), &wire.Report{Name: name, Body: body})
+	p.do(p.actor(who), &wire.AgentEvent{Name: name, Body: body})
 }
 
 func (p *player) told(rest string, lost bool) {
@@ -323,7 +323,7 @@ func (p *player) told(rest string, lost bool) {
 	if what, id, found := strings.Cut(task, " "); found {
 		task, said = id, p.carriedAs(what, id)
 	}
-	p.do(Actor{}, &wire.Told{Agent: a.Name, Run: a.Run, Task: p.withIDs(task), Said: said, Lost: lost})
+	p.do(Actor{}, &wire.Delivered{Agent: a.Name, Run: a.Run, Task: p.withIDs(task), Said: said, Lost: lost})
 }
 
 // actor is who speaks: the operator, an agent's present run, or AGENT@RUN.
@@ -377,5 +377,5 @@ func (p *player) wait(string) {
 		p.at = due
 	}
 	fmt.Fprintf(&p.out, "(at %s)\n", wire.Timestamp(p.at))
-	p.do(Actor{}, wire.Due{})
+	p.do(Actor{}, wire.Tick{})
 }

@@ -10,7 +10,7 @@ import (
 // sends more is there all the same.
 const beatsApart = time.Second
 
-func heartbeat(t *turn, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
+func heartbeat(t *decision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
 	id, err := t.writer(r.Actor, "actor")
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (f *actorStale) apply(s *State, _ *wire.Record) {
 	}
 }
 
-func alertOf(what string, c *correspondent) wire.Alert {
+func alertOf(what string, c *busActor) wire.Alert {
 	a := wire.Alert{Alert: what}
 	if c == nil {
 		return a
@@ -74,7 +74,7 @@ func (s *State) staleAt() time.Time {
 }
 
 // missBeats finds the actors whose heartbeat stays away. Of each GO is told once.
-func (t *turn) missBeats() {
+func (t *decision) missBeats() {
 	for len(t.bus.due) > 0 && !t.staleAt().After(t.at) {
 		c := t.bus.due[0]
 		about := alertOf(wire.AlertStale, c)
@@ -84,7 +84,7 @@ func (t *turn) missBeats() {
 }
 
 // resolveStale tells GO that an actor is not stale any more, if it was.
-func (t *turn) resolveStale(c *correspondent, why string) {
+func (t *decision) resolveStale(c *busActor, why string) {
 	if c == nil || !c.stale {
 		return
 	}
@@ -96,7 +96,7 @@ func (t *turn) resolveStale(c *correspondent, why string) {
 
 // spawn tells GO that an agent has started, and that what was wrong with it is
 // not any more.
-func (t *turn) spawn(a *agent, e *wire.Event, wrecked bool) {
+func (t *decision) spawn(a *agent, e *wire.Event, wrecked bool) {
 	t.tellGlobal(wire.ActorGlobal, wire.TopicAgentSpawned, 0, wire.Spawned{Agent: a.ID, Actor: a.mail.id, Run: e.Run, PID: e.Figures.PID})
 	t.resolveStale(a.mail, "it has started anew")
 	if wrecked {
@@ -108,7 +108,7 @@ func (t *turn) spawn(a *agent, e *wire.Event, wrecked bool) {
 
 // terminate tells GO how an agent has ended: well, unless it has said so itself,
 // or badly.
-func (t *turn) terminate(a *agent, e *wire.Event) {
+func (t *decision) terminate(a *agent, e *wire.Event) {
 	from, id := wire.ActorBus, "" // another has become who it was
 	if a.mail != nil {
 		from, id = a.mail.id, a.mail.id
@@ -126,7 +126,7 @@ func (t *turn) terminate(a *agent, e *wire.Event) {
 }
 
 // crashed tells GO that an agent has ended badly.
-func (t *turn) crashed(a *agent, e *wire.Event) {
+func (t *decision) crashed(a *agent, e *wire.Event) {
 	t.resolveStale(a.mail, "it has ended")
 	about := alertOf(wire.AlertCrashed, a.mail)
 	about.Agent, about.Run, about.Text = a.ID, e.Run, e.Text
@@ -134,7 +134,7 @@ func (t *turn) crashed(a *agent, e *wire.Event) {
 	t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)
 }
 
-func listActors(t *turn, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
+func listActors(t *decision, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
 	answer := &wire.ActorList{Actors: make([]wire.ActorView, 0, len(t.bus.order))}
 	for _, c := range t.bus.order {
 		answer.Actors = append(answer.Actors, c.view())
@@ -143,7 +143,7 @@ func listActors(t *turn, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
 }
 
 // view is an actor as everybody may see it.
-func (c *correspondent) view() wire.ActorView {
+func (c *busActor) view() wire.ActorView {
 	v := wire.ActorView{Actor: c.id, Cursor: c.cursor, Latest: c.latest, Status: wire.ActorQuiet}
 	if c.agent != nil {
 		v.Agent = c.agent.ID

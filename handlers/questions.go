@@ -13,9 +13,9 @@ import (
 type question struct {
 	view     wire.Question
 	number   int64
-	run      string // that waits for the answer
-	door     bool   // it is no process of ours, and waits at a door
-	request  *mark  // nil when nobody waits
+	run      string      // that waits for the answer
+	door     bool        // it is no process of ours, and waits at a door
+	request  *requestKey // nil when nobody waits
 	deadline time.Time
 }
 
@@ -24,7 +24,7 @@ type question struct {
 const mostQuestions = 1000
 
 // tooMany refuses a question of an agent that has asked enough.
-func (t *turn) tooMany() *wire.Error {
+func (t *decision) tooMany() *wire.Error {
 	if len(t.asked) < mostQuestions {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (t *turn) tooMany() *wire.Error {
 	}
 }
 
-func askUser(t *turn, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
+func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 	timeout := time.Duration(r.Timeout) * time.Millisecond
 	if timeout == 0 {
 		timeout = t.rules.RequestTimeout
@@ -69,7 +69,7 @@ func askUser(t *turn, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 // askedBefore finds the same question where whoever asked it no longer waits,
 // because that run of the agent has died: nobody should be asked twice. It also
 // finds the very same request.
-func (t *turn) askedBefore() *question {
+func (t *decision) askedBefore() *question {
 	for _, q := range t.asked {
 		if q.view.Agent == t.from.Name && q.request != nil && q.request.Sum == t.request.Sum &&
 			(!q.waited(t.State) || q.run == t.from.Run && q.request.ID == t.request.ID) {
@@ -79,7 +79,7 @@ func (t *turn) askedBefore() *question {
 	return nil
 }
 
-func (t *turn) questionID() string { return fmt.Sprintf("q%d", t.numbered+1) }
+func (t *decision) questionID() string { return fmt.Sprintf("q%d", t.numbered+1) }
 
 // questionAsked says that somebody has a question.
 type questionAsked struct {
@@ -89,7 +89,7 @@ type questionAsked struct {
 	Options  []wire.Option `json:"options,omitzero"`
 	Context  wire.Raw      `json:"context,omitzero"`
 	Deadline string        `json:"deadline,omitzero"`
-	Request  *mark         `json:"request,omitzero"` // nil: the agent does not wait
+	Request  *requestKey   `json:"request,omitzero"` // nil: the agent does not wait
 }
 
 func (*questionAsked) kind() string { return wire.EventQuestionAsked }
@@ -110,10 +110,10 @@ func (f *questionAsked) apply(s *State, r *wire.Record) {
 
 // questionRejoined says that another run of the agent waits for the answer.
 type questionRejoined struct {
-	ID       string `json:"question_id"`
-	Agent    string `json:"agent"`
-	Deadline string `json:"deadline"`
-	Request  *mark  `json:"request"`
+	ID       string      `json:"question_id"`
+	Agent    string      `json:"agent"`
+	Deadline string      `json:"deadline"`
+	Request  *requestKey `json:"request"`
 }
 
 func (*questionRejoined) kind() string { return wire.EventQuestionRejoined }
@@ -125,7 +125,7 @@ func (f *questionRejoined) apply(s *State, _ *wire.Record) {
 }
 
 // await notes who waits for the answer to a question, and until when.
-func (s *State) await(q *question, mk *mark, deadline string) {
+func (s *State) await(q *question, mk *requestKey, deadline string) {
 	q.request, q.view.Deadline = mk, deadline
 	q.deadline, _ = wire.ParseTime(deadline)
 	s.keepDeadline(q)
@@ -134,10 +134,10 @@ func (s *State) await(q *question, mk *mark, deadline string) {
 	}
 	a := s.agents[q.view.Agent]
 	q.run, q.door = mk.Run, a == nil || a.run != mk.Run
-	s.remember(q.view.Agent, mk, nil, nil)
+	s.saveReply(q.view.Agent, mk, nil, nil)
 }
 
-func listQuestions(t *turn, _ *wire.Nothing) (*wire.QuestionList, *wire.Error) {
+func listQuestions(t *decision, _ *wire.Nothing) (*wire.QuestionList, *wire.Error) {
 	answer := &wire.QuestionList{}
 	for _, q := range t.asked {
 		answer.Questions = append(answer.Questions, q.view)
@@ -145,7 +145,7 @@ func listQuestions(t *turn, _ *wire.Nothing) (*wire.QuestionList, *wire.Error) {
 	return answer, nil
 }
 
-func answerQuestion(t *turn, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire.Error) {
+func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire.Error) {
 	q := t.questions[r.QuestionID]
 	if q == nil {
 		return nil, &wire.Error{

@@ -6,34 +6,34 @@ import "orchestrator/wire"
 // agent, so that a repeat changes nothing.
 const remembers = 128
 
-// mark is the request that a fact came of, as the fact keeps it.
-type mark struct {
+// requestKey is the request that a fact came of, as the fact keeps it.
+type requestKey struct {
 	ID        string `json:"id"`
 	Run       string `json:"run"`
 	Timestamp string `json:"timestamp"`
 	Sum       uint64 `json:"sum"` // of the operation and the payload
 }
 
-// memory is a request that was granted. While it waits there is no answer.
-type memory struct {
-	mark
+// savedReply is a request that was granted. While it waits there is no answer.
+type savedReply struct {
+	requestKey
 	answer any
 	err    *wire.Error
 	seq    int64 // of the record that it was answered with: what was changed later is not in the answer
 }
 
-// memories are the latest requests of one agent.
-type memories struct {
-	byID map[string]*memory
-	ring []*memory
+// replyCache are the latest requests of one agent.
+type replyCache struct {
+	byID map[string]*savedReply
+	ring []*savedReply
 	next int
 }
 
-func (m *memories) keep(mk mark) *memory {
+func (m *replyCache) keep(mk requestKey) *savedReply {
 	if m.byID == nil {
-		m.byID = make(map[string]*memory)
+		m.byID = make(map[string]*savedReply)
 	}
-	kept := &memory{mark: mk}
+	kept := &savedReply{requestKey: mk}
 	if len(m.ring) < remembers {
 		m.ring = append(m.ring, kept)
 	} else {
@@ -49,8 +49,8 @@ func (m *memories) keep(mk mark) *memory {
 
 // forget lets go of what an agent was told of a task while it had it: when it is
 // given the task again, that is another time.
-func (m *memories) forget(task string) {
-	ring := make([]*memory, 0, len(m.ring))
+func (m *replyCache) forget(task string) {
+	ring := make([]*savedReply, 0, len(m.ring))
 	for i := range m.ring {
 		kept := m.ring[(m.next+i)%len(m.ring)] // oldest first
 		reply, ok := kept.answer.(*wire.TaskReply)
@@ -68,21 +68,21 @@ func (m *memories) forget(task string) {
 // mark is what facts of this turn keep of its request; nil when people ask,
 // whose doors do not repeat, and in forms where an id is not one request's for
 // good.
-func (t *turn) mark() *mark {
-	if t.request == nil || t.from.Kind != Agent || t.request.Form != wire.FormOwn {
+func (t *decision) mark() *requestKey {
+	if t.request == nil || t.from.Kind != Agent || t.request.Form != wire.DialectNative {
 		return nil
 	}
-	return &mark{ID: t.request.ID, Run: t.from.Run, Timestamp: t.request.Timestamp, Sum: t.request.Sum}
+	return &requestKey{ID: t.request.ID, Run: t.from.Run, Timestamp: t.request.Timestamp, Sum: t.request.Sum}
 }
 
-// remember files the answer to the request that a fact came of.
-func (s *State) remember(name string, mk *mark, answer any, err *wire.Error) {
+// saveReply files the answer to the request that a fact came of.
+func (s *State) saveReply(name string, mk *requestKey, answer any, err *wire.Error) {
 	a := s.agents[name]
 	if mk == nil || a == nil {
 		return
 	}
 	kept := a.memories.byID[mk.ID]
-	if kept == nil || kept.mark != *mk {
+	if kept == nil || kept.requestKey != *mk {
 		kept = a.memories.keep(*mk)
 	}
 	kept.answer, kept.err, kept.seq = answer, err, s.seq
@@ -90,13 +90,13 @@ func (s *State) remember(name string, mk *mark, answer any, err *wire.Error) {
 
 // settle files the answer to a request that has waited. Its id may have been
 // used again since, by a later run: then that is what is remembered.
-func (s *State) settle(name string, mk *mark, answer any, err *wire.Error) {
+func (s *State) settle(name string, mk *requestKey, answer any, err *wire.Error) {
 	a := s.agents[name]
 	if mk == nil || a == nil {
 		return
 	}
-	if kept := a.memories.byID[mk.ID]; kept == nil || kept.mark == *mk {
-		s.remember(name, mk, answer, err)
+	if kept := a.memories.byID[mk.ID]; kept == nil || kept.requestKey == *mk {
+		s.saveReply(name, mk, answer, err)
 	}
 }
 
@@ -106,9 +106,9 @@ func (s *State) settle(name string, mk *mark, answer any, err *wire.Error) {
 // died without having heard the answer.
 //
 // A request that was refused changed nothing, and is looked at afresh.
-func (t *turn) repeated(r *wire.Request) bool {
+func (t *decision) repeated(r *wire.Request) bool {
 	a := t.agents[t.from.Name]
-	if t.from.Kind != Agent || a == nil || r.Form != wire.FormOwn {
+	if t.from.Kind != Agent || a == nil || r.Form != wire.DialectNative {
 		return false
 	}
 	kept := a.memories.byID[r.ID]

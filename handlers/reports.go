@@ -4,7 +4,7 @@ import "orchestrator/wire"
 
 // report takes what an agent tells. Nobody is answered; what is wrong with it is
 // for the audit.
-func (t *turn) report(r *wire.Report) *wire.Error {
+func (t *decision) report(r *wire.AgentEvent) *wire.Error {
 	switch body := r.Body.(type) {
 	case *wire.Progress:
 		return t.progress(body)
@@ -22,8 +22,8 @@ func (t *turn) report(r *wire.Report) *wire.Error {
 	return &wire.Error{Code: wire.CodeUnknownType, Message: "nobody decides about event:" + r.Name}
 }
 
-func (t *turn) progress(p *wire.Progress) *wire.Error {
-	k, err := t.working(p.TaskID, "worked on")
+func (t *decision) progress(p *wire.Progress) *wire.Error {
+	k, err := t.reportableTask(p.TaskID, "worked on")
 	if err != nil {
 		return err
 	}
@@ -33,12 +33,12 @@ func (t *turn) progress(p *wire.Progress) *wire.Error {
 }
 
 // trouble notes an error, and fails the task when the agent cannot go on.
-func (t *turn) trouble(e *wire.Trouble) *wire.Error {
+func (t *decision) trouble(e *wire.Trouble) *wire.Error {
 	if e.TaskID == "" || e.Recoverable && t.tasks[e.TaskID] == nil {
 		t.fact("", "", &taskTrouble{Agent: t.from.Name, Error: e.Error, Stack: e.Stack})
 		return nil
 	}
-	k, err := t.working(e.TaskID, "failed")
+	k, err := t.reportableTask(e.TaskID, "failed")
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 		}
 	}
 	for _, a := range s.order {
-		s.offer(a)
+		s.addIdle(a)
 	}
 	s.finished = s.named(kept.Finished)
 	for _, owner := range kept.Owned {
@@ -92,7 +92,7 @@ func (s *restoring) restoreTask(kept *snapshotTask) {
 	if string(k.view.Result) == "null" {
 		k.view.Result = nil // it is spelled so
 	}
-	m := more{
+	m := taskExtra{
 		patient: kept.Patient, promises: kept.Promises, maxFiles: kept.MaxFiles, parts: kept.Parts, notes: kept.Notes,
 		question: kept.Question, history: kept.History, trace: kept.Trace,
 	}
@@ -148,7 +148,7 @@ func (s *restoring) restoreAwaited(kept *snapshotTask) {
 }
 
 // empty says whether a task can do without.
-func (m *more) empty() bool {
+func (m *taskExtra) empty() bool {
 	return !m.patient && m.promises == nil && m.maxFiles == 0 && m.wants == nil && m.parts == nil && m.notes == nil &&
 		m.delivered == nil && m.question == "" && m.history == nil && m.trace == nil && m.delegation == nil
 }
@@ -176,7 +176,7 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	a.said = wire.ReadCapabilities(kept.Said)
 	for i := range kept.Memories {
 		m := &kept.Memories[i]
-		memory := a.memories.keep(m.mark)
+		memory := a.memories.keep(m.requestKey)
 		memory.err, memory.answer, memory.seq = m.Err, m.reply(), m.Seq
 	}
 	s.broken = s.broken || s.agents[a.ID] != nil
@@ -194,17 +194,17 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 			s.hear(a, seen)
 		}
 	}
-	s.equip(a, abilities)
+	s.indexCapabilities(a, abilities)
 }
 
 // restoreBus makes who has mail. Of the keys that it was sent with none is known
 // here now: whoever asks has looked into the record.
 func (s *restoring) restoreBus(kept *snapshot) {
-	s.bus.actors, s.bus.order, s.bus.met = make(map[string]*correspondent), nil, kept.Met
+	s.bus.actors, s.bus.order, s.bus.met = make(map[string]*busActor), nil, kept.Met
 	s.bus.keys.floor = kept.Seq
 	for i := range kept.Actors {
 		k := &kept.Actors[i]
-		c := &correspondent{
+		c := &busActor{
 			id: k.ID, number: k.Number, since: k.Since, ofRun: k.OfRun, cursor: k.Cursor, latest: k.Latest,
 			beats: k.Beats, due: k.Due, stale: k.Stale,
 		}

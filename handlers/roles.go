@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-func queryAgents(t *turn, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
+func queryAgents(t *decision, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
 	if roles := t.rolesWithout(q.Role); roles != nil {
 		return nil, wire.UnknownRole(q.Role, "/payload/role", roles)
 	}

@@ -45,19 +45,19 @@ func (f *serverRegistered) apply(s *State, r *wire.Record) {
 		a.Role, a.OnExit, a.Capacity, a.Deaf = wire.RoleWorker, "requeue", 1, true
 		s.meet(a)
 	}
-	s.market.withdraw(a)
+	s.market.removeIdle(a)
 	s.unhear(a)
 	a.remote = &remote{hostname: f.Hostname, ip: f.IP, os: f.OS, repos: f.Repos}
 	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
-		a.speak(c)
+		a.setCapabilities(c)
 	}
 	s.access.use(f.Registration)
 	s.access.revokeOf(f.Agent)
 	s.access.keep(keyOf(f.Agent, f.KeyID, f.Hash, r.At))
-	s.equip(a, a.said)
-	s.enroll(a, r.Seq)
+	s.indexCapabilities(a, a.said)
+	s.attachAgent(a, r.Seq)
 	s.hear(a, r.At)
-	s.offer(a)
+	s.addIdle(a)
 	s.wishes.gain(a)
 }
 
@@ -88,10 +88,10 @@ func (*serverSeen) kind() string { return wire.EventServerSeen }
 func (f *serverSeen) apply(s *State, r *wire.Record) {
 	a := s.agents[f.Agent]
 	came := a.state != up
-	s.market.withdraw(a)
+	s.market.removeIdle(a)
 	s.unhear(a)
 	s.hear(a, r.At)
-	s.offer(a)
+	s.addIdle(a)
 	if came {
 		s.wishes.gain(a)
 	}
@@ -106,14 +106,14 @@ func (*serverLost) kind() string { return wire.EventServerLost }
 
 func (f *serverLost) apply(s *State, _ *wire.Record) {
 	a := s.agents[f.Agent]
-	s.market.withdraw(a)
+	s.market.removeIdle(a)
 	s.unhear(a)
 	a.state = offline
-	s.offer(a)
+	s.addIdle(a)
 }
 
 // seen records a sign of life of a server, if it is time for that.
-func (t *turn) seen(a *agent) {
+func (t *decision) seen(a *agent) {
 	if a == nil || a.remote == nil || a.state == up && t.at.Sub(a.remote.seen) < t.rules.Silence/seenEach {
 		return
 	}
@@ -122,22 +122,22 @@ func (t *turn) seen(a *agent) {
 
 // silence ends the life of servers that are not heard of any more: what they had
 // goes to others.
-func (t *turn) silence() {
+func (t *decision) silence() {
 	for len(t.servers) > 0 && !t.lostAt().After(t.at) {
 		t.part(t.servers[0], "it was not heard of for "+t.rules.Silence.String())
 	}
 }
 
 // part takes a server for gone. What it had goes to others.
-func (t *turn) part(a *agent, why string) {
+func (t *decision) part(a *agent, why string) {
 	t.fact(a.actor, "", &serverLost{Agent: a.ID})
 	for _, k := range slices.Clone(a.holds) {
-		t.bereave(k, a, why, 0, false)
+		t.requeueLost(k, a, why, 0, false)
 	}
 	t.bereaveWorks(a, why, false)
 }
 
-func registerAgent(t *turn, r *wire.Register) (*wire.Registered, *wire.Error) {
+func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error) {
 	c := t.access.find(HashKey(r.Token), credentialRegistration, t.at)
 	switch {
 	case c == nil:
@@ -183,7 +183,7 @@ func registerAgent(t *turn, r *wire.Register) (*wire.Registered, *wire.Error) {
 	return &wire.Registered{ServerID: t.agents[r.Name].serverID, Name: r.Name, Key: key}, nil
 }
 
-func queryServers(t *turn, _ *wire.Nothing) (*wire.ServerList, *wire.Error) {
+func queryServers(t *decision, _ *wire.Nothing) (*wire.ServerList, *wire.Error) {
 	answer := &wire.ServerList{Servers: make([]wire.Server, 0, len(t.order))}
 	for _, a := range t.order {
 		answer.Servers = append(answer.Servers, *t.server(a))

@@ -28,19 +28,19 @@ type session struct {
 // member is one of a session.
 type member struct {
 	wire.SessionMember
-	of      *session
-	number  int64     // the last sequence number that it gave itself
-	parcels []*parcel // that are not in its hands, in order
+	of     *session
+	number int64         // the last sequence number that it gave itself
+	outbox []*outboxItem // that are not in its hands, in order
 }
 
 // sessions are all there are.
 type sessions struct {
 	byID    map[string]*session
 	order   []*session
-	seats   map[string][]*member // of each agent
-	posted  timeline[*parcel]    // that are to be tried again
-	watched timeline[*work]      // whose developer is expected to say something
-	fresh   []*parcel            // that this turn has sent on their way
+	seats   map[string][]*member   // of each agent
+	posted  timeOrder[*outboxItem] // that are to be tried again
+	watched timeOrder[*work]       // whose developer is expected to say something
+	fresh   []*outboxItem          // that this turn has sent on their way
 }
 
 func newSessions() sessions {
@@ -120,10 +120,10 @@ func (x *sessions) unseat(s *session) {
 
 // drop lets go of what waits for a member that is none any more.
 func (x *sessions) drop(m *member) {
-	for _, p := range m.parcels {
+	for _, p := range m.outbox {
 		x.posted.drop(p)
 	}
-	m.parcels = nil
+	m.outbox = nil
 }
 
 // looked lets go of the letters of a turn that was another life's.

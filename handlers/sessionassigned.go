@@ -86,11 +86,11 @@ func (s *State) letGo(w *work, at time.Time) {
 	if m == nil {
 		return // it has left the session
 	}
-	for _, p := range slices.Clone(m.parcels) {
+	for _, p := range slices.Clone(m.outbox) {
 		switch {
 		case !p.held || p.task != w.task.view.ID:
 		case s.pulls(w.developer):
-			s.unlodge(p)
+			s.removeItem(p)
 		default:
 			p.held = false
 			s.post(p, at)
@@ -98,14 +98,14 @@ func (s *State) letGo(w *work, at time.Time) {
 	}
 }
 
-func (t *turn) moveWork(w *work, phase, why string) {
+func (t *decision) moveWork(w *work, phase, why string) {
 	t.fact("", w.task.view.ID, &workMoved{ID: w.task.view.ID, Phase: phase, Why: why})
 }
 
 // release lets a work go to its developer that waited for others.
-func (t *turn) release(w *work) {
+func (t *decision) release(w *work) {
 	if w.phase == wire.PhaseHeld {
 		t.moveWork(w, wire.PhaseAssigned, "it waits for nothing any more")
-		t.giveWork(w)
+		t.startWorkTask(w)
 	}
 }

@@ -21,8 +21,8 @@ func BenchmarkSay(b *testing.B) {
 		p.play(line)
 	}
 	for _, m := range p.state.sessions.byID["shop"].members {
-		for len(m.parcels) > 0 {
-			p.state.unlodge(m.parcels[0])
+		for len(m.outbox) > 0 {
+			p.state.removeItem(m.outbox[0])
 		}
 	}
 	line := []byte(p.spelledMessage("dev", "arch", "msg-1000000000", wire.TypeTaskProgress, nil))
@@ -36,12 +36,12 @@ func BenchmarkSay(b *testing.B) {
 		s := reader.Parse(line).(*wire.Session)
 		said := &wire.SaySession{Session: *s, Lookup: wire.Lookup{Sender: "session:shop", Looked: p.state.seq}}
 		out := p.state.Handle(Input{At: p.at, From: dev, Message: &wire.Request{
-			ID: s.ID, Operation: "send-session-message", Form: wire.FormSession, Body: said,
+			ID: s.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: said,
 		}})
 		if out.Refused != nil {
 			b.Fatal(out.Refused)
 		}
 		number := out.Letters[0].Said
-		p.state.Handle(Input{At: p.at, Message: &wire.Told{Agent: "arch", Run: arch.Run, Said: number}})
+		p.state.Handle(Input{At: p.at, Message: &wire.Delivered{Agent: "arch", Run: arch.Run, Said: number}})
 	}
 }

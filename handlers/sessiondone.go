@@ -10,7 +10,7 @@ import (
 
 // considerCompletion decides about the end of the work on a task. What changes files
 // that it was not to change is refused, with the scope that holds.
-func (t *turn) considerCompletion(x *saying, c *wire.Completion) *wire.Error {
+func (t *decision) considerCompletion(x *messageContext, c *wire.Completion) *wire.Error {
 	w, err := t.completable(x, c.TaskID)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func brief(text string) string {
 
 // completable is the work that a completion ends. One that is being reviewed may be
 // completed yet: its review was asked for early.
-func (t *turn) completable(x *saying, id string) (*work, *wire.Error) {
+func (t *decision) completable(x *messageContext, id string) (*work, *wire.Error) {
 	if w := t.workOn(x.of, id); w != nil && w.phase == wire.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
 		x.task, x.chain = id, w.chain
 		return w, nil
@@ -102,7 +102,7 @@ func payloadOf(document wire.Raw) wire.Raw {
 }
 
 // outOfScope refuses a completion that touches what it was not to touch.
-func (t *turn) outOfScope(w *work, files []string, n int) *wire.Error {
+func (t *decision) outOfScope(w *work, files []string, n int) *wire.Error {
 	e := &wire.TaskExecutionError{
 		TaskID: w.task.view.ID, ErrorType: wire.ExecutionScopeViolation, Recoverable: true, SuggestedAction: wire.SuggestRetry,
 		ErrorMessage: fmt.Sprintf("%s changed outside of the scope, such as %.200q", counted(n, "file"), files[0]),
@@ -119,9 +119,9 @@ func (t *turn) outOfScope(w *work, files []string, n int) *wire.Error {
 
 // completeWork is a completion: the task is done, or waits for its review where the
 // session wants one.
-func (t *turn) completeWork(w *work, result wire.Raw) {
+func (t *decision) completeWork(w *work, result wire.Raw) {
 	if w.of.spec.RequireReview || w.task.view.State.Final() {
-		t.withdraw(w.task)
+		t.cancelQuestions(w.task)
 		t.fact(agentPrefix+w.architect, w.task.view.ID, &workCompleted{ID: w.task.view.ID, Result: result})
 		return
 	}
@@ -146,7 +146,7 @@ func (f *workCompleted) apply(s *State, r *wire.Record) {
 }
 
 // doneWork ends the task of a work well, and those of which it is a revision.
-func (t *turn) doneWork(w *work, document wire.Raw) {
+func (t *decision) doneWork(w *work, document wire.Raw) {
 	result := &succeeded
 	if document != nil {
 		result = wire.ReadResult(document)
@@ -154,14 +154,14 @@ func (t *turn) doneWork(w *work, document wire.Raw) {
 	defer t.among()()
 	for ; w != nil; w = w.revises {
 		if k := w.task; !k.view.State.Final() {
-			t.withdraw(k)
+			t.cancelQuestions(k)
 			t.complete(k, result, nil)
 		}
 	}
 }
 
 // failWork ends the task of a work badly, and those of which it is a revision.
-func (t *turn) failWork(w *work, why string) {
+func (t *decision) failWork(w *work, why string) {
 	why = brief(why)
 	defer t.among()()
 	for ; w != nil; w = w.revises {
@@ -173,7 +173,7 @@ func (t *turn) failWork(w *work, why string) {
 }
 
 // drop ends a work that nobody wants any more.
-func (t *turn) drop(w *work, why string) {
+func (t *decision) drop(w *work, why string) {
 	why = brief(why)
 	defer t.among()()
 	for ; w != nil; w = w.revises {
@@ -190,7 +190,7 @@ func (t *turn) drop(w *work, why string) {
 
 // endWork ends a work whose task has ended before, and what a person is asked about
 // it; that of others ends with it.
-func (t *turn) endWork(w *work, why string) {
+func (t *decision) endWork(w *work, why string) {
 	if q := t.questions[w.question]; q != nil && w.task.more.question == "" {
 		t.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
 	}
@@ -202,14 +202,14 @@ func (t *turn) endWork(w *work, why string) {
 
 // among says that it is its session that ends a task now, and returns what ends
 // that: else its members are to be told.
-func (t *turn) among() func() {
+func (t *decision) among() func() {
 	before := t.bySession
 	t.bySession = true
 	return func() { t.bySession = before }
 }
 
 // failedWork is a completion that says that the work has failed.
-func (t *turn) failedWork(w *work, c *wire.Completion) {
+func (t *decision) failedWork(w *work, c *wire.Completion) {
 	why := c.Summary
 	if len(c.Blockers) > 0 {
 		why += ": " + c.Blockers[0]
@@ -224,7 +224,7 @@ func (t *turn) failedWork(w *work, c *wire.Completion) {
 
 // tellEnd tells the members of a session what became of a task of theirs that
 // somebody else has ended, as if its developer had said it.
-func (t *turn) tellEnd(k *task, outcome, why string) {
+func (t *decision) tellEnd(k *task, outcome, why string) {
 	w := k.work()
 	if w == nil || t.bySession || w.of.closed {
 		return
@@ -233,7 +233,7 @@ func (t *turn) tellEnd(k *task, outcome, why string) {
 }
 
 // sayCompletion says a completion for a developer who says none.
-func (t *turn) sayCompletion(w *work, outcome, why string, e *wire.TaskExecutionError) {
+func (t *decision) sayCompletion(w *work, outcome, why string, e *wire.TaskExecutionError) {
 	from, to := w.of.member(w.developer), w.lead()
 	if from == nil || to == nil {
 		return // nobody is left to say it, or to hear it
@@ -244,13 +244,13 @@ func (t *turn) sayCompletion(w *work, outcome, why string, e *wire.TaskExecution
 }
 
 // sayFor says something in the name of a member, because it does not.
-func (t *turn) sayFor(w *work, from, to *member, spell func(wire.SessionHead) *wire.SessionMessage) {
+func (t *decision) sayFor(w *work, from, to *member, spell func(wire.SessionHead) *wire.SessionMessage) {
 	m := spell(t.head(w.of, from, to, w.chain))
-	t.say(&saying{SessionMessage: m, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID, notes: m.Notes}, nil)
+	t.say(&messageContext{SessionMessage: m, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID, notes: m.Notes}, nil)
 }
 
 // head is what stands around a message that the orchestrator says for a member.
-func (t *turn) head(s *session, from, to *member, chain string) wire.SessionHead {
+func (t *decision) head(s *session, from, to *member, chain string) wire.SessionHead {
 	var named string // where the two could not tell which session it is
 	for _, seat := range t.sessions.seats[from.AgentID] {
 		if other := seat.of; other != s && !other.closed && other.member(to.AgentID) != nil {

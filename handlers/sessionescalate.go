@@ -8,7 +8,7 @@ import (
 
 // escalate ends the reviews of a task of which there have been as many as there may
 // be, as its session wants it.
-func (t *turn) escalate(w *work) {
+func (t *decision) escalate(w *work) {
 	open := counted(len(w.loop.Open()), "finding")
 	why := fmt.Sprintf("changes are wanted after %d of %d reviews, with %s open", w.loop.Iteration, w.loop.Limit(), open)
 	switch f := w.escalation(); f.Policy {
@@ -32,8 +32,8 @@ func (w *work) escalation() *reviewEscalated {
 }
 
 // askPerson leaves it to a person what is to become of a work.
-func (t *turn) askPerson(w *work, why string) {
-	t.withdraw(w.task)
+func (t *decision) askPerson(w *work, why string) {
+	t.cancelQuestions(w.task)
 	f := w.escalation()
 	f.Policy, f.QuestionID = wire.EscalateHumanReview, t.questionID()
 	f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", w.task.label(), why)
@@ -43,7 +43,7 @@ func (t *turn) askPerson(w *work, why string) {
 
 // tellArchitect tells the architect of a work what its session, or a person, has
 // decided about it.
-func (t *turn) tellArchitect(w *work, message string) {
+func (t *decision) tellArchitect(w *work, message string) {
 	if m := w.lead(); m != nil {
 		t.tell(t.agents[m.AgentID], w.task, wire.NoticeUpdated, message)
 	}
@@ -93,14 +93,14 @@ func (f *reviewEscalated) apply(s *State, r *wire.Record) {
 	s.asked = append(s.asked, q)
 	if !k.view.State.Final() {
 		s.move(k, wire.TaskNeedsHuman)
-		s.stand(s.agents[k.view.AssignedTo])
+		s.updateStanding(s.agents[k.view.AssignedTo])
 		k.more.question = f.QuestionID
 	}
 }
 
 // judge does with a work what a person has answered; false when the question was
 // another one.
-func (t *turn) judge(id, question, answer string) bool {
+func (t *decision) judge(id, question, answer string) bool {
 	k := t.tasks[id]
 	if k == nil || k.work() == nil || k.work().question != question {
 		return false

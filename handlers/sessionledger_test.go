@@ -120,7 +120,7 @@ func (m *minutes) hear(r *wire.Record) {
 		s.messages++
 		s.refused++
 		m.turn.refused = append(m.turn.refused, f)
-	case *sessionDelivered, *sessionDeferred, *sessionUndelivered, *happened, *agentForgotten:
+	case *sessionDelivered, *sessionDeferred, *sessionUndelivered, *lifecycleEvent, *agentForgotten:
 		m.hearPost(f, r.At)
 	default:
 		m.hearJob(f, r)

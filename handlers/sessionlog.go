@@ -11,34 +11,34 @@ import (
 // its session as sender and addressee, its message_id as key and its task as
 // correlation.
 type sessionSaid struct {
-	Session  string   `json:"session_id"`
-	From     string   `json:"from"`
-	To       string   `json:"to"`
-	Type     string   `json:"message_type"`
-	ID       string   `json:"message_id"`
-	Task     string   `json:"task,omitzero"`
-	Sequence int64    `json:"sequence_number"`
-	Given    bool     `json:"given,omitzero"` // its sender gave the sequence number
-	Chain    string   `json:"correlation_id,omitzero"`
-	Linked   bool     `json:"linked,omitzero"` // and the correlation_id
-	ReplyTo  string   `json:"reply_to,omitzero"`
-	Sum      uint64   `json:"sum"`
-	TookMS   float64  `json:"processing_duration_ms"`
-	Notes    []string `json:"notes,omitzero"`
-	By       string   `json:"by,omitzero"`   // who said it in its sender's name, if somebody did
-	Fate     fate     `json:"fate,omitzero"` // what becomes of it
-	Request  *mark    `json:"request,omitzero"`
-	Document wire.Raw `json:"document"`
+	Session  string      `json:"session_id"`
+	From     string      `json:"from"`
+	To       string      `json:"to"`
+	Type     string      `json:"message_type"`
+	ID       string      `json:"message_id"`
+	Task     string      `json:"task,omitzero"`
+	Sequence int64       `json:"sequence_number"`
+	Given    bool        `json:"given,omitzero"` // its sender gave the sequence number
+	Chain    string      `json:"correlation_id,omitzero"`
+	Linked   bool        `json:"linked,omitzero"` // and the correlation_id
+	ReplyTo  string      `json:"reply_to,omitzero"`
+	Sum      uint64      `json:"sum"`
+	TookMS   float64     `json:"processing_duration_ms"`
+	Notes    []string    `json:"notes,omitzero"`
+	By       string      `json:"by,omitzero"`   // who said it in its sender's name, if somebody did
+	Fate     disposition `json:"fate,omitzero"` // what becomes of it
+	Request  *requestKey `json:"request,omitzero"`
+	Document wire.Raw    `json:"document"`
 }
 
-// fate is what becomes of a message.
-type fate string
+// disposition is what becomes of a message.
+type disposition string
 
 const (
-	fateDelivered fate = ""       // it is delivered
-	fateHeld      fate = "held"   // it is delivered when its task waits for nothing any more
-	fateKept      fate = "kept"   // it was dealt with here, and nobody else needs to hear of it
-	fatePulled    fate = "pulled" // whom it is for asks for it
+	fateDelivered disposition = ""       // it is delivered
+	fateHeld      disposition = "held"   // it is delivered when its task waits for nothing any more
+	fateKept      disposition = "kept"   // it was dealt with here, and nobody else needs to hear of it
+	fatePulled    disposition = "pulled" // whom it is for asks for it
 )
 
 func (*sessionSaid) kind() string { return wire.EventSessionSaid }
@@ -52,20 +52,20 @@ func (f *sessionSaid) apply(st *State, r *wire.Record) {
 	st.bus.keys.keep(s.key(), r.Key, keyed{seq: r.Seq, sum: f.Sum})
 	s.latest = f
 	if f.Request != nil {
-		st.remember(f.From, f.Request, f.answer(r.Seq), nil)
+		st.saveReply(f.From, f.Request, f.answer(r.Seq), nil)
 	}
 	if from := s.member(f.From); from != nil && f.Given {
 		from.number = f.Sequence
 	}
 	if f.By == "" {
-		st.settleParcels(f.From, s, f.ReplyTo, r.At)
+		st.settleItems(f.From, s, f.ReplyTo, r.At)
 		st.settleGiven(f.From, r.At)
 	}
 	to := s.member(f.To)
 	if to == nil || f.Fate == fateKept || f.Fate == fatePulled {
 		return
 	}
-	st.lodge(&parcel{
+	st.addItem(&outboxItem{
 		seq: r.Seq, to: to, from: f.From, id: f.ID, kind: f.Type, task: f.Task, by: f.By, held: f.Fate == fateHeld,
 		line: f.line(),
 	}, r.At)
@@ -116,7 +116,7 @@ func (f *sessionRefused) apply(st *State, _ *wire.Record) {
 }
 
 // sessionFact makes a fact of a session's log true.
-func (t *turn) sessionFact(s *session, topic, key, task string, f fact) int64 {
+func (t *decision) sessionFact(s *session, topic, key, task string, f fact) int64 {
 	payload, err := wire.Encode(f)
 	if err != nil {
 		panic("a " + f.kind() + " cannot be spelled: " + err.Error())
@@ -134,7 +134,7 @@ func (t *turn) sessionFact(s *session, topic, key, task string, f fact) int64 {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // logRefused logs a message that is refused with its session, if it has one.
-func (t *turn) logRefused(s *session, said *wire.SaySession, task string, err *wire.Error) {
+func (t *decision) logRefused(s *session, said *wire.SaySession, task string, err *wire.Error) {
 	if s == nil {
 		return
 	}
@@ -177,7 +177,7 @@ func complaints(s *session, said *wire.SaySession, err *wire.Error) []string {
 func heading(text string) string { return text[:min(len(text), 100)] }
 
 // speaker is who says a message in another's name; "" when its sender does.
-func (t *turn) speaker() string {
+func (t *decision) speaker() string {
 	if t.from.Kind == Agent {
 		return ""
 	}

@@ -105,11 +105,11 @@ func (p *player) print(who, line string) {
 		fmt.Fprintf(&p.out, "(log: %s)\n", m.Why)
 	case *wire.Session:
 		p.do(a, &wire.Request{
-			ID: m.ID, Operation: "send-session-message", Form: wire.FormSession, Body: &wire.SaySession{Session: *m},
+			ID: m.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: &wire.SaySession{Session: *m},
 		})
 	case *wire.Refused: // the one who reads the line answers
 		p.showLetter(&Letter{To: a, Request: unquoted(m.ID), Form: m.Form, Refusal: m.Err})
-	case *wire.Request, *wire.Report:
+	case *wire.Request, *wire.AgentEvent:
 		p.do(a, m)
 	default:
 		require.Fail(p.t, "nobody decides about it", "%s", line)
@@ -121,7 +121,7 @@ func (p *player) print(who, line string) {
 func (p *player) has(rest string, lost bool) {
 	who, id, _ := strings.Cut(rest, " ")
 	a := p.actor(who)
-	p.do(Actor{}, &wire.Told{Agent: a.Name, Run: a.Run, Said: p.saidAs(id), Lost: lost})
+	p.do(Actor{}, &wire.Delivered{Agent: a.Name, Run: a.Run, Said: p.saidAs(id), Lost: lost})
 }
 
 // takes writes everything that is on its way to an agent.
@@ -129,14 +129,14 @@ func (p *player) takes(who string) {
 	a := p.actor(who)
 	var said []int64
 	for _, m := range p.state.sessions.seats[a.Name] {
-		for _, one := range m.parcels {
+		for _, one := range m.outbox {
 			if one.unread() {
 				said = append(said, one.seq)
 			}
 		}
 	}
 	for _, seq := range said {
-		p.do(Actor{}, &wire.Told{Agent: a.Name, Run: a.Run, Said: seq})
+		p.do(Actor{}, &wire.Delivered{Agent: a.Name, Run: a.Run, Said: seq})
 	}
 }
 
@@ -264,7 +264,7 @@ func change(in map[string]any, path []string, value string) {
 
 // session is how a session is, with its messages.
 func (p *player) session(id string) *wire.SessionView {
-	t := turn{State: p.state, from: Actor{Kind: Operator}}
+	t := decision{State: p.state, from: Actor{Kind: Operator}}
 	v, err := getSession(&t, &wire.GetSession{SessionID: id})
 	require.Nil(p.t, err)
 	whole, fault := Complete(v, t.pages, shelf(p.records))

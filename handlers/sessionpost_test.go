@@ -118,7 +118,7 @@ func (m *minutes) hearPost(f fact, at time.Time) {
 		m.forget(p)
 	case *agentForgotten:
 		m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool { return p.To == f.ID && (p.repeat || p.taken && !p.lasting()) })
-	case *happened:
+	case *lifecycleEvent:
 		m.hearRun(f)
 	}
 }
@@ -142,7 +142,7 @@ func (m *minutes) announce(p *missive, next string) {
 
 // hearRun follows runs: one that ends has taken nothing up, and the next one is
 // given all that waits.
-func (m *minutes) hearRun(f *happened) {
+func (m *minutes) hearRun(f *lifecycleEvent) {
 	v := m.w.bus.lives[f.Agent]
 	for _, p := range m.posts {
 		switch life := m.w.bus.lives[p.To]; {
@@ -246,13 +246,13 @@ func (m *minutes) lookAtPost(out *Outcome) {
 
 // lookAtParcels compares where messages are with what the State has.
 func (m *minutes) lookAtParcels() {
-	var have []*parcel
+	var have []*outboxItem
 	for _, s := range m.w.state.sessions.order {
 		for _, seat := range s.members {
-			have = append(have, seat.parcels...)
+			have = append(have, seat.outbox...)
 		}
 	}
-	slices.SortFunc(have, func(a, b *parcel) int { return int(a.seq - b.seq) })
+	slices.SortFunc(have, func(a, b *outboxItem) int { return int(a.seq - b.seq) })
 	m.w.must(len(have) == len(m.posts), "%d messages are to be delivered, not %d", len(m.posts), len(have))
 	for i, p := range m.posts {
 		h := have[i]

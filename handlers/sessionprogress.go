@@ -8,7 +8,7 @@ import (
 )
 
 // considerAck takes the word of a developer that it has its task.
-func (t *turn) considerAck(x *saying) {
+func (t *decision) considerAck(x *messageContext) {
 	for _, w := range t.worksOf(x.from.AgentID) {
 		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
 			x.task, x.chain = w.task.view.ID, w.chain
@@ -27,7 +27,7 @@ func (t *turn) considerAck(x *saying) {
 }
 
 // beginWork notes that a developer is at its task.
-func (t *turn) beginWork(w *work) {
+func (t *decision) beginWork(w *work) {
 	switch {
 	case w.phase != wire.PhaseAssigned:
 	case w.task.view.State.Final(): // a revision of what is done
@@ -35,13 +35,13 @@ func (t *turn) beginWork(w *work) {
 	default:
 		defer func(from Actor) { t.from = from }(t.from)
 		t.from = Actor{Kind: Agent, Name: w.developer}
-		t.withdraw(w.task)
+		t.cancelQuestions(w.task)
 		t.start(w.task, nil)
 	}
 }
 
 // activeWork is the work that a message of a developer is about.
-func (t *turn) activeWork(x *saying, id string) (*work, *wire.Error) {
+func (t *decision) activeWork(x *messageContext, id string) (*work, *wire.Error) {
 	w := t.workOn(x.of, id)
 	switch {
 	case w == nil:
@@ -61,7 +61,7 @@ func (t *turn) activeWork(x *saying, id string) (*work, *wire.Error) {
 	return w, nil
 }
 
-func (t *turn) considerProgress(x *saying, p *wire.SessionProgress) *wire.Error {
+func (t *decision) considerProgress(x *messageContext, p *wire.SessionProgress) *wire.Error {
 	w, err := t.activeWork(x, p.TaskID)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (t *turn) considerProgress(x *saying, p *wire.SessionProgress) *wire.Error 
 }
 
 // passed says whether a moment is over.
-func (t *turn) passed(moment string) bool {
+func (t *decision) passed(moment string) bool {
 	at, ok := wire.ParseTime(moment)
 	return ok && at.Before(t.at)
 }
@@ -97,7 +97,7 @@ const mostOffered = 4096
 
 // offerSoft tells the developer of a task that may need the result of another that
 // the other has ended.
-func (t *turn) offerSoft(up, down *task) {
+func (t *decision) offerSoft(up, down *task) {
 	w := down.work()
 	if w == nil || !w.active() {
 		return

@@ -8,7 +8,7 @@ import (
 )
 
 // considerRequest decides about a review that an architect asks for.
-func (t *turn) considerRequest(x *saying, r *wire.ReviewRequest) *wire.Error {
+func (t *decision) considerRequest(x *messageContext, r *wire.ReviewRequest) *wire.Error {
 	if before := x.of.byReview[r.ReviewID]; before != nil {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a review %.80q already: take a new id for each", r.ReviewID),
@@ -42,7 +42,7 @@ func (t *turn) considerRequest(x *saying, r *wire.ReviewRequest) *wire.Error {
 	}
 	x.after = func() {
 		t.beginWork(w)
-		t.withdraw(w.task)
+		t.cancelQuestions(w.task)
 		t.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.task, &reviewRequested{
 			Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Named: r.TaskID, Reviewer: x.to.AgentID, Chain: x.chain,
 			Wanted: r.Wanted,
@@ -78,7 +78,7 @@ func (f *reviewRequested) apply(st *State, r *wire.Record) {
 }
 
 // considerResult decides about what a review came to.
-func (t *turn) considerResult(x *saying, r *wire.ReviewResult) *wire.Error {
+func (t *decision) considerResult(x *messageContext, r *wire.ReviewResult) *wire.Error {
 	v := x.of.byReview[r.ReviewID]
 	switch {
 	case v == nil:
@@ -172,7 +172,7 @@ func (f *reviewDecided) apply(st *State, r *wire.Record) {
 	for _, found := range f.Findings {
 		v.view.Findings = append(v.view.Findings, found.ID)
 	}
-	w.of.unlodge(st, f.ID, wire.TypeReviewRequest)
+	w.of.removeItems(st, f.ID, wire.TypeReviewRequest)
 	if f.Verdict == "" {
 		v.view.Verdict = wire.VerdictNone
 		st.enter(w, wire.PhaseCompleted, r.At)
@@ -188,7 +188,7 @@ func (f *reviewDecided) apply(st *State, r *wire.Record) {
 }
 
 // proceed does what follows from a verdict.
-func (t *turn) proceed(w *work, step review.Step) {
+func (t *decision) proceed(w *work, step review.Step) {
 	switch step {
 	case review.Approve:
 		t.approveWork(w, "approved")
@@ -198,7 +198,7 @@ func (t *turn) proceed(w *work, step review.Step) {
 }
 
 // approveWork ends a work well.
-func (t *turn) approveWork(w *work, why string) {
+func (t *decision) approveWork(w *work, why string) {
 	t.doneWork(w, w.result)
 	for ; w != nil; w = w.revises {
 		if !w.over() {
@@ -208,7 +208,7 @@ func (t *turn) approveWork(w *work, why string) {
 }
 
 // loseReview ends a review that its reviewer does not.
-func (t *turn) loseReview(w *work, why string) {
+func (t *decision) loseReview(w *work, why string) {
 	if v := w.open; v != nil {
 		t.fact(agentPrefix+w.architect, w.task.view.ID, &reviewDecided{
 			Session: w.of.spec.ID, Review: v.view.ReviewID, ID: w.task.view.ID, Reviewer: v.view.Reviewer, Why: why,
@@ -219,13 +219,13 @@ func (t *turn) loseReview(w *work, why string) {
 
 // breakReview ends a review that neither its reviewer nor its architect wants ended,
 // and tells both.
-func (t *turn) breakReview(w *work, why string) {
+func (t *decision) breakReview(w *work, why string) {
 	t.recallReview(w, why)
 	t.loseReview(w, why)
 }
 
 // recallReview tells the reviewer of a work that nobody waits for its review any more.
-func (t *turn) recallReview(w *work, why string) {
+func (t *decision) recallReview(w *work, why string) {
 	if w == nil || w.open == nil {
 		return
 	}

@@ -8,18 +8,18 @@ import (
 	"orchestrator/wire"
 )
 
-// saying is a session message that is being decided about.
-type saying struct {
+// messageContext is a session message that is being decided about.
+type messageContext struct {
 	*wire.SessionMessage
 	of    *session
 	said  *wire.SaySession
 	from  *member
 	to    *member
-	chain string   // what it belongs together with
-	task  string   // what it is about
-	fate  fate     // what becomes of it
-	notes []string // what is odd about it
-	after func()   // does what follows from it
+	chain string      // what it belongs together with
+	task  string      // what it is about
+	fate  disposition // what becomes of it
+	notes []string    // what is odd about it
+	after func()      // does what follows from it
 }
 
 // places are where errors point to.
@@ -28,7 +28,7 @@ const (
 	atTo   = "/to_agent/agent_id"
 )
 
-func sendSessionMessage(t *turn, said *wire.SaySession) (*wire.SessionSaid, *wire.Error) {
+func sendSessionMessage(t *decision, said *wire.SaySession) (*wire.SessionSaid, *wire.Error) {
 	x, err := t.locate(said)
 	if err != nil {
 		t.logRefused(t.refusing(said), said, "", err)
@@ -48,7 +48,7 @@ func sendSessionMessage(t *turn, said *wire.SaySession) (*wire.SessionSaid, *wir
 	if x.after != nil {
 		x.after()
 	}
-	if t.request.Form == wire.FormSession {
+	if t.request.Form == wire.DialectSession {
 		return nil, nil // nobody is told that all is well
 	}
 	return answer, nil
@@ -56,7 +56,7 @@ func sendSessionMessage(t *turn, said *wire.SaySession) (*wire.SessionSaid, *wir
 
 // saidBefore is for a message that was there already: nothing is done, and nobody
 // is to blame, unless it says something else now.
-func (t *turn) saidBefore(x *saying, before keyed) (*wire.SessionSaid, *wire.Error) {
+func (t *decision) saidBefore(x *messageContext, before keyed) (*wire.SessionSaid, *wire.Error) {
 	if before.sum != x.Sum {
 		err := &wire.Error{
 			Code: wire.CodeInvalid, Message: "this message_id was used for another message: take a new one for each",
@@ -65,14 +65,14 @@ func (t *turn) saidBefore(x *saying, before keyed) (*wire.SessionSaid, *wire.Err
 		t.logRefused(x.of, x.said, "", err)
 		return nil, x.Placed(err)
 	}
-	if t.request.Form == wire.FormSession {
+	if t.request.Form == wire.DialectSession {
 		return nil, nil
 	}
 	return &wire.SessionSaid{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.seq, Duplicate: true}, nil
 }
 
 // locate finds the session of a message, and in it who says it to whom.
-func (t *turn) locate(said *wire.SaySession) (*saying, *wire.Error) {
+func (t *decision) locate(said *wire.SaySession) (*messageContext, *wire.Error) {
 	m := said.Message
 	if said.Err != nil || m == nil {
 		return nil, said.Err
@@ -84,7 +84,7 @@ func (t *turn) locate(said *wire.SaySession) (*saying, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &saying{SessionMessage: m, of: s, said: said, from: s.member(m.From.AgentID), to: s.addressed(m.To), notes: slices.Clone(m.Notes)}
+	x := &messageContext{SessionMessage: m, of: s, said: said, from: s.member(m.From.AgentID), to: s.addressed(m.To), notes: slices.Clone(m.Notes)}
 	switch {
 	case x.from == nil:
 		return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of the session %q", m.From.AgentID, s.spec.ID))
@@ -122,7 +122,7 @@ func (s *State) hasEnded(agent, instance string) bool {
 
 // sessionOf is the session that a message is said in: the one that it names, or the
 // only one in which both are.
-func (t *turn) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
+func (t *decision) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 	m := said.Message
 	if said.SessionID != "" && m.SessionID != "" && said.SessionID != m.SessionID {
 		return nil, rejected("/session_id", fmt.Sprintf("it is said in %q, and says that it is in %q", said.SessionID, m.SessionID))
@@ -169,7 +169,7 @@ func (t *turn) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 
 // belongsTo returns the one of some sessions that a message belongs to: by the task or the
 // review that its payload names, else by what it answers. It is nil if that is not one.
-func (t *turn) belongsTo(m *wire.SessionMessage, open []*session) *session {
+func (t *decision) belongsTo(m *wire.SessionMessage, open []*session) *session {
 	payload := wire.MemberOf(m.Document, "payload")
 	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
 		id, _ := wire.TextOf(payload, key)
@@ -198,7 +198,7 @@ func (t *turn) belongsTo(m *wire.SessionMessage, open []*session) *session {
 
 // refusing is the session in whose log a message belongs that is refused before it
 // is known which one was meant.
-func (t *turn) refusing(said *wire.SaySession) *session {
+func (t *decision) refusing(said *wire.SaySession) *session {
 	name := t.from.Name
 	if m := said.Message; m != nil {
 		if s, err := t.sessionOf(said); err == nil && (t.from.Kind != Agent || s.member(name) != nil) {
@@ -218,7 +218,7 @@ func (t *turn) refusing(said *wire.SaySession) *session {
 }
 
 // consider decides what follows from a message. It changes nothing yet.
-func (t *turn) consider(x *saying) *wire.Error {
+func (t *decision) consider(x *messageContext) *wire.Error {
 	if x.of.closed {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("the session %q is closed: %s", x.of.spec.ID, x.of.reason),
@@ -237,7 +237,7 @@ func (t *turn) consider(x *saying) *wire.Error {
 	if err := t.considerBody(x); err != nil {
 		return err
 	}
-	if err := x.to.crowded(); err != nil && x.MessageType != wire.TypeAbort {
+	if err := x.to.checkBacklog(); err != nil && x.MessageType != wire.TypeAbort {
 		return err
 	}
 	switch {
@@ -251,7 +251,7 @@ func (t *turn) consider(x *saying) *wire.Error {
 	return nil
 }
 
-func (t *turn) considerBody(x *saying) *wire.Error {
+func (t *decision) considerBody(x *messageContext) *wire.Error {
 	switch body := x.Body.(type) {
 	case *wire.SessionAssignment:
 		return t.considerAssignment(x, body)
@@ -277,7 +277,7 @@ func (t *turn) considerBody(x *saying) *wire.Error {
 }
 
 // about notes what a message is about that may be about anything.
-func (t *turn) about(x *saying, task, key string) {
+func (t *decision) about(x *messageContext, task, key string) {
 	if task == "" {
 		return
 	}
@@ -289,7 +289,7 @@ func (t *turn) about(x *saying, task, key string) {
 }
 
 // say puts a message into the log of its session, and on its way.
-func (t *turn) say(x *saying, mk *mark) *wire.SessionSaid {
+func (t *decision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
 	if !x.Sequenced {
 		x.SequenceNumber = x.of.last + 1
 	}

@@ -80,7 +80,7 @@ func (s *session) snapshot() snapshotSession {
 	}
 	for _, m := range s.members {
 		kept.Numbers = append(kept.Numbers, m.number)
-		for _, p := range m.parcels {
+		for _, p := range m.outbox {
 			kept.Parcels = append(kept.Parcels, p.snapshot())
 		}
 	}
@@ -93,7 +93,7 @@ func (s *session) snapshot() snapshotSession {
 	return kept
 }
 
-func (p *parcel) snapshot() snapshotParcel {
+func (p *outboxItem) snapshot() snapshotParcel {
 	kept := snapshotParcel{
 		Seq: p.seq, To: p.to.AgentID, From: p.from, ID: p.id, Kind: p.kind, Task: p.task, By: p.by, Line: p.line, Held: p.held, Out: p.out,
 		Taken: p.taken, Repeat: p.repeat, Retries: p.retries,
@@ -192,7 +192,7 @@ func (s *restoring) restoreReview(x *session, kept *snapshotReview) {
 }
 
 func (s *restoring) restoreParcel(x *session, kept *snapshotParcel) {
-	p := &parcel{
+	p := &outboxItem{
 		seq: kept.Seq, to: x.member(kept.To), from: kept.From, id: kept.ID, kind: kept.Kind, task: kept.Task, by: kept.By, line: kept.Line,
 		held: kept.Held, out: kept.Out, taken: kept.Taken, repeat: kept.Repeat, retries: kept.Retries,
 	}
@@ -200,7 +200,7 @@ func (s *restoring) restoreParcel(x *session, kept *snapshotParcel) {
 		s.broken = true
 		return
 	}
-	p.to.parcels = append(p.to.parcels, p)
+	p.to.outbox = append(p.to.outbox, p)
 	if p.taken {
 		p.given, _ = wire.ParseTime(kept.Given)
 	}

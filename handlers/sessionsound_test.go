@@ -47,7 +47,7 @@ func requireSoundSessions(t testing.TB, s *State) {
 	require.Zero(t, seats, "somebody has a seat in no session")
 	require.Equal(t, posted, len(x.posted))
 	require.Equal(t, watched, len(x.watched))
-	require.True(t, slices.IsSortedFunc(x.posted, byDate[*parcel]))
+	require.True(t, slices.IsSortedFunc(x.posted, byDate[*outboxItem]))
 	require.True(t, slices.IsSortedFunc(x.watched, byDate[*work]))
 	require.Empty(t, x.fresh, "all of them have been sent")
 }
@@ -57,7 +57,7 @@ func requireSoundSessions(t testing.TB, s *State) {
 // how much waits for a time.
 func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 	seq := int64(0)
-	for _, p := range m.parcels {
+	for _, p := range m.outbox {
 		require.False(t, m.of.closed, "%+v waits in a session that is closed", p)
 		require.Same(t, m, p.to)
 		require.Greater(t, p.seq, seq)

@@ -47,10 +47,10 @@ func (f *sessionClosed) apply(st *State, _ *wire.Record) {
 	}
 }
 
-// convene takes on the sessions of the configuration: those that are new, have
+// syncSessions takes on the sessions of the configuration: those that are new, have
 // changed, or are gone. One that was aborted stays so until the next start: see
 // reconvene.
-func (t *turn) convene(specs []wire.SessionSpec) {
+func (t *decision) syncSessions(specs []wire.SessionSpec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {
 		there[spec.ID] = true
@@ -61,7 +61,7 @@ func (t *turn) convene(specs []wire.SessionSpec) {
 	}
 	for _, s := range t.sessions.order {
 		if s.file && !s.closed && !there[s.spec.ID] {
-			t.adjourn(s, &sessionClosed{Reason: "it is no longer in the configuration"})
+			t.closeSession(s, &sessionClosed{Reason: "it is no longer in the configuration"})
 		}
 	}
 	t.leaveBehind()
@@ -69,15 +69,15 @@ func (t *turn) convene(specs []wire.SessionSpec) {
 
 // leaveBehind sees to those members whom nobody knows any more: what is on its way to
 // them is tried again, and what they were to do is lost.
-func (t *turn) leaveBehind() {
+func (t *decision) leaveBehind() {
 	for _, s := range t.sessions.order {
 		for _, m := range s.members {
 			if t.agents[m.AgentID] != nil {
 				continue
 			}
-			for _, p := range slices.Clone(m.parcels) {
-				if p.out != "" && slices.Contains(m.parcels, p) {
-					t.miss(p)
+			for _, p := range slices.Clone(m.outbox) {
+				if p.out != "" && slices.Contains(m.outbox, p) {
+					t.deliveryFailed(p)
 				}
 			}
 			for _, w := range slices.Clone(s.works) {
@@ -91,7 +91,7 @@ func (t *turn) leaveBehind() {
 
 // reconvene opens the sessions again that were aborted before this orchestrator
 // was started.
-func (t *turn) reconvene() {
+func (t *decision) reconvene() {
 	for _, s := range t.sessions.order {
 		if s.closed && s.aborted {
 			t.fact("", "", &sessionOpened{SessionSpec: s.spec, File: s.file})
@@ -101,7 +101,7 @@ func (t *turn) reconvene() {
 
 // dismiss ends what those members of a session are at who have no place in it any
 // more, as its spec will be.
-func (t *turn) dismiss(s *session, spec *wire.SessionSpec) {
+func (t *decision) dismiss(s *session, spec *wire.SessionSpec) {
 	if s == nil || s.closed {
 		return
 	}
@@ -116,7 +116,7 @@ func (t *turn) dismiss(s *session, spec *wire.SessionSpec) {
 	}
 }
 
-func (t *turn) dismissFrom(w *work, name, why string) {
+func (t *decision) dismissFrom(w *work, name, why string) {
 	switch {
 	case w.open != nil && w.open.view.Reviewer == name:
 		t.breakReview(w, why)
@@ -132,8 +132,8 @@ func (t *turn) dismissFrom(w *work, name, why string) {
 	}
 }
 
-// adjourn ends a session, and what its members are at.
-func (t *turn) adjourn(s *session, f *sessionClosed) {
+// closeSession ends a session, and what its members are at.
+func (t *decision) closeSession(s *session, f *sessionClosed) {
 	for _, w := range slices.Backward(slices.Clone(s.works)) { // what waits for others before them
 		t.drop(w, "its session was ended: "+brief(f.Reason))
 	}
@@ -147,7 +147,7 @@ func sameSession(a, b *wire.SessionSpec) bool {
 		a.ProgressEvery == b.ProgressEvery && slices.Equal(a.Members, b.Members)
 }
 
-func createSession(t *turn, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
+func createSession(t *decision, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
 	if s := t.sessions.byID[spec.ID]; s != nil && !s.closed {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a session %q already", spec.ID),

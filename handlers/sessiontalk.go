@@ -9,13 +9,13 @@ import (
 )
 
 // considerAbort decides about the end of a task, or of the session.
-func (t *turn) considerAbort(x *saying, a *wire.Abort) *wire.Error {
+func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 	if a.Scope == wire.AbortSession {
 		if a.TargetID != x.of.spec.ID {
 			return rejected("/payload/target_id", fmt.Sprintf("this is the session %q", x.of.spec.ID))
 		}
 		x.after = func() {
-			t.adjourn(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: t.leaving(x.of)})
+			t.closeSession(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: t.leaving(x.of)})
 		}
 		return nil
 	}
@@ -52,7 +52,7 @@ func (t *turn) considerAbort(x *saying, a *wire.Abort) *wire.Error {
 
 // leaving are the agents of a session that have nothing left to do when it ends:
 // those that run here and are in no other that is open.
-func (t *turn) leaving(s *session) (names []string) {
+func (t *decision) leaving(s *session) (names []string) {
 	for _, m := range s.members {
 		a := t.agents[m.AgentID]
 		if a == nil || a.remote != nil {
@@ -70,7 +70,7 @@ func (t *turn) leaving(s *session) (names []string) {
 }
 
 // considerQuery answers a question for the state of a member that cannot answer.
-func (t *turn) considerQuery(x *saying, q *wire.StatusQuery) {
+func (t *decision) considerQuery(x *messageContext, q *wire.StatusQuery) {
 	a := t.agents[x.to.AgentID]
 	if a == nil || a.remote != nil || a.reachable() || a.state == starting {
 		return
@@ -82,12 +82,12 @@ func (t *turn) considerQuery(x *saying, q *wire.StatusQuery) {
 			h.CorrelationID = x.CorrelationID
 		}
 		m := h.StatusResponse(t.standing(x.of, a, q.TaskID))
-		t.say(&saying{SessionMessage: m, of: x.of, from: x.to, to: x.from, chain: h.CorrelationID, task: x.task, notes: m.Notes}, nil)
+		t.say(&messageContext{SessionMessage: m, of: x.of, from: x.to, to: x.from, chain: h.CorrelationID, task: x.task, notes: m.Notes}, nil)
 	}
 }
 
 // standing is how an agent is that does not run.
-func (t *turn) standing(s *session, a *agent, task string) wire.Raw {
+func (t *decision) standing(s *session, a *agent, task string) wire.Raw {
 	type standing struct {
 		AgentID string             `json:"agent_id"`
 		Status  string             `json:"status"`

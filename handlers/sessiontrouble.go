@@ -33,11 +33,11 @@ func (f *workTroubled) apply(s *State, r *wire.Record) {
 }
 
 // troubled notes an error that changes nothing else.
-func (t *turn) troubled(w *work, e *wire.TaskExecutionError) {
+func (t *decision) troubled(w *work, e *wire.TaskExecutionError) {
 	t.noteTrouble(w, e, w.tries, w.limit)
 }
 
-func (t *turn) noteTrouble(w *work, e *wire.TaskExecutionError, tries int, limit time.Duration) {
+func (t *decision) noteTrouble(w *work, e *wire.TaskExecutionError, tries int, limit time.Duration) {
 	e.TaskID, e.ErrorMessage = w.task.view.ID, brief(e.ErrorMessage)
 	t.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{TaskExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
 }
@@ -55,13 +55,13 @@ func suggested(kind string) string {
 
 // mayRetry says whether a work that went wrong is tried again: once, after an
 // exception or when it took too long.
-func (t *turn) mayRetry(w *work, e *wire.TaskExecutionError) bool {
+func (t *decision) mayRetry(w *work, e *wire.TaskExecutionError) bool {
 	return (e.ErrorType == wire.ExecutionException || e.ErrorType == wire.ExecutionTimeout) && w.tries < mostTries && w.document != nil
 }
 
 // retryWork has the developer of a work begin anew: it is told by the assignment,
 // said again with what went wrong.
-func (t *turn) retryWork(w *work, trouble *wire.TaskExecutionError) {
+func (t *decision) retryWork(w *work, trouble *wire.TaskExecutionError) {
 	again := *trouble // as it was said, it stays
 	e := &again
 	limit := w.limit
@@ -76,7 +76,7 @@ func (t *turn) retryWork(w *work, trouble *wire.TaskExecutionError) {
 }
 
 // restartWork lets a work wait for its developer to take it up again.
-func (t *turn) restartWork(w *work, attempt int, outcome, why string) {
+func (t *decision) restartWork(w *work, attempt int, outcome, why string) {
 	from, to := w.lead(), w.of.member(w.developer)
 	if from == nil || to == nil || t.agents[w.developer] == nil {
 		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
@@ -95,15 +95,15 @@ func (t *turn) restartWork(w *work, attempt int, outcome, why string) {
 		return
 	}
 	t.moveWork(w, wire.PhaseAssigned, brief(why))
-	t.say(&saying{SessionMessage: again, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID}, nil)
+	t.say(&messageContext{SessionMessage: again, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID}, nil)
 	t.factOf(agentPrefix+w.architect, agentPrefix+w.developer, w.task.view.ID, &workRepeated{ID: w.task.view.ID, Message: again.MessageID})
-	t.withdraw(w.task)
-	t.giveWork(w)
+	t.cancelQuestions(w.task)
+	t.startWorkTask(w)
 }
 
 // loseWork fails a work that its developer does not end: its architect is told as if
 // the developer had.
-func (t *turn) loseWork(w *work, e *wire.TaskExecutionError) {
+func (t *decision) loseWork(w *work, e *wire.TaskExecutionError) {
 	if w.settled() {
 		return
 	}
@@ -113,7 +113,7 @@ func (t *turn) loseWork(w *work, e *wire.TaskExecutionError) {
 }
 
 // breakWork is for a developer who cannot go on with a work, and says so as an error.
-func (t *turn) breakWork(w *work, why string) {
+func (t *decision) breakWork(w *work, why string) {
 	e := &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestAbort}
 	t.beginWork(w)
 	if t.mayRetry(w, e) {
@@ -127,7 +127,7 @@ func (t *turn) breakWork(w *work, why string) {
 // not begun waits for its next run. What it was at is tried again: once, where the
 // run ended by itself; that it was told to end, or was lost with the orchestrator,
 // counts for nothing.
-func (t *turn) bereaveWorks(a *agent, how string, ordered bool) {
+func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
 	for _, w := range t.worksOf(a.ID) {
 		if w.phase != wire.PhaseWorking {
 			continue
@@ -148,13 +148,13 @@ func (t *turn) bereaveWorks(a *agent, how string, ordered bool) {
 }
 
 // gone gives up what waits for an agent that does not come back by itself.
-func (t *turn) gone(name string) {
+func (t *decision) gone(name string) {
 	if a := t.agents[name]; a == nil || a.remote != nil || t.stopping {
 		return
 	}
 	why := name + " does not run any more"
 	t.takeBack(t.agents[name], why)
-	t.abandonParcels(name, why)
+	t.abandonItems(name, why)
 	for _, w := range t.worksOf(name) {
 		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
 	}
@@ -174,7 +174,7 @@ func (w *work) stands() bool {
 }
 
 // watch looks at the works whose developers have been silent, or have taken too long.
-func (t *turn) watch() {
+func (t *decision) watch() {
 	for len(t.sessions.watched) > 0 && !t.sessions.watched[0].due.After(t.at) && !t.stopping {
 		w := t.sessions.watched[0]
 		if w.limit > 0 && !w.begun.Add(w.limit).After(t.at) {
@@ -190,7 +190,7 @@ func (t *turn) watch() {
 }
 
 // timeOut is for a work that takes too long: once it has twice the time.
-func (t *turn) timeOut(w *work) {
+func (t *decision) timeOut(w *work) {
 	e := &wire.TaskExecutionError{
 		ErrorType: wire.ExecutionTimeout, ErrorMessage: fmt.Sprintf("%s has not completed the task in %s", w.developer, w.limit),
 	}
@@ -208,7 +208,7 @@ func (t *turn) timeOut(w *work) {
 
 // passDeadline tells the architect and the developer of a work that its deadline has passed.
 // A deadline is a wish: the work goes on.
-func (t *turn) passDeadline(w *work) {
+func (t *decision) passDeadline(w *work) {
 	t.fact(agentPrefix+w.developer, w.task.view.ID, &deadlinePassed{
 		ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Deadline: w.wished,
 	})

@@ -22,7 +22,7 @@ type SessionPage struct {
 // itself.
 const sessionPageBytes = 4 << 20
 
-func listSessions(t *turn, _ *wire.Nothing) (*wire.SessionList, *wire.Error) {
+func listSessions(t *decision, _ *wire.Nothing) (*wire.SessionList, *wire.Error) {
 	answer := &wire.SessionList{Sessions: []wire.SessionBrief{}}
 	for _, s := range t.sessions.order {
 		if t.from.Kind != Agent || s.member(t.from.Name) != nil {
@@ -61,7 +61,7 @@ func (s *session) source() string {
 	return wire.SessionByHand
 }
 
-func getSession(t *turn, r *wire.GetSession) (*wire.SessionView, *wire.Error) {
+func getSession(t *decision, r *wire.GetSession) (*wire.SessionView, *wire.Error) {
 	s, err := t.sessionNamed(r.SessionID)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func getSession(t *turn, r *wire.GetSession) (*wire.SessionView, *wire.Error) {
 }
 
 // sessionNamed is a session that the caller may look at.
-func (t *turn) sessionNamed(id string) (*session, *wire.Error) {
+func (t *decision) sessionNamed(id string) (*session, *wire.Error) {
 	seats := t.sessions.seats[t.from.Name]
 	if id == "" && t.from.Kind == Agent && len(seats) == 1 {
 		return seats[0].of, nil
@@ -106,7 +106,7 @@ func (t *turn) sessionNamed(id string) (*session, *wire.Error) {
 }
 
 // sessionView is a session without its messages.
-func (t *turn) sessionView(s *session) *wire.SessionView {
+func (t *decision) sessionView(s *session) *wire.SessionView {
 	v := &wire.SessionView{
 		SessionSpec: s.spec, State: s.state(), Reason: s.reason, Source: s.source(),
 		Standing: []wire.MemberView{}, Tasks: []wire.SessionTask{}, Reviews: []wire.ReviewView{}, Messages: []wire.SessionEntry{},
@@ -120,7 +120,7 @@ func (t *turn) sessionView(s *session) *wire.SessionView {
 	}
 	for _, m := range s.members {
 		shown := wire.MemberView{SessionMember: m.SessionMember, Working: working[m.AgentID]}
-		for _, p := range m.parcels {
+		for _, p := range m.outbox {
 			if !p.taken && !p.repeat {
 				shown.Waiting++
 			}
@@ -163,7 +163,7 @@ func (v *reviewOf) shown() wire.ReviewView {
 	return shown
 }
 
-func listReviews(t *turn, r *wire.ListReviews) (*wire.ReviewList, *wire.Error) {
+func listReviews(t *decision, r *wire.ListReviews) (*wire.ReviewList, *wire.Error) {
 	if r.SessionID != "" {
 		if _, err := t.sessionNamed(r.SessionID); err != nil {
 			return nil, err

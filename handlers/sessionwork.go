@@ -10,7 +10,7 @@ import (
 // considerAssignment decides about a task for a developer: a new one, a revision of
 // one whose review wants changes, under its own id, or under another and linked to it
 // by the correlation_id.
-func (t *turn) considerAssignment(x *saying, a *wire.SessionAssignment) *wire.Error {
+func (t *decision) considerAssignment(x *messageContext, a *wire.SessionAssignment) *wire.Error {
 	id := a.Task.TaskID
 	if t.agents[x.to.AgentID] == nil {
 		return rejected(atTo, fmt.Sprintf("nobody called %q is known yet", x.to.AgentID))
@@ -61,7 +61,7 @@ func assignmentNeeds(a *wire.SessionAssignment) (needs []wire.Dependency, err *w
 }
 
 // considerRevision decides about a task whose id is known.
-func (t *turn) considerRevision(x *saying, a *wire.SessionAssignment, k *task) *wire.Error {
+func (t *decision) considerRevision(x *messageContext, a *wire.SessionAssignment, k *task) *wire.Error {
 	w := t.workOn(x.of, k.view.ID)
 	if w == nil || w.phase != wire.PhaseRevise || w.revision != nil {
 		state := string(k.view.State)
@@ -86,7 +86,7 @@ func (t *turn) considerRevision(x *saying, a *wire.SessionAssignment, k *task) *
 // revised is the work of which an assignment with a new id is a revision; nil when
 // it is none. Some have one correlation_id for much that has nothing to do with each
 // other: then it is one only if it says what came of earlier attempts.
-func (t *turn) revised(x *saying, a *wire.SessionAssignment) (revised *work) {
+func (t *decision) revised(x *messageContext, a *wire.SessionAssignment) (revised *work) {
 	alone := true
 	for _, w := range x.of.open {
 		switch {
@@ -105,7 +105,7 @@ func (t *turn) revised(x *saying, a *wire.SessionAssignment) (revised *work) {
 }
 
 // assignNew makes the task of an assignment.
-func (t *turn) assignNew(x *saying, a *wire.SessionAssignment, needs []wire.Dependency, vain []string, revises *work) {
+func (t *decision) assignNew(x *messageContext, a *wire.SessionAssignment, needs []wire.Dependency, vain []string, revises *work) {
 	architect := agentPrefix + x.from.AgentID
 	created := &taskCreated{
 		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
@@ -124,12 +124,12 @@ func (t *turn) assignNew(x *saying, a *wire.SessionAssignment, needs []wire.Depe
 	}
 	t.factOf(architect, agentPrefix+x.to.AgentID, k.view.ID, f)
 	if x.fate != fateHeld {
-		t.giveWork(k.work())
+		t.startWorkTask(k.work())
 	}
 }
 
 // assigned is the fact of an assignment.
-func (t *turn) assigned(x *saying, a *wire.SessionAssignment) *workAssigned {
+func (t *decision) assigned(x *messageContext, a *wire.SessionAssignment) *workAssigned {
 	return &workAssigned{
 		Session: x.of.spec.ID, ID: a.Task.TaskID, Architect: x.from.AgentID, Developer: x.to.AgentID, Chain: x.chain, Message: x.MessageID,
 		Scope: a.Task.Scope, Tested: a.Task.TestingRequired, MaxIterations: a.MaxIterations, Deadline: a.Deadline, Held: x.fate == fateHeld,
@@ -137,13 +137,13 @@ func (t *turn) assigned(x *saying, a *wire.SessionAssignment) *workAssigned {
 }
 
 // assignWork gives a task whose review wants changes to a developer.
-func (t *turn) assignWork(w *work, x *saying, a *wire.SessionAssignment) {
+func (t *decision) assignWork(w *work, x *messageContext, a *wire.SessionAssignment) {
 	t.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, w.task.view.ID, t.assigned(x, a))
-	t.giveWork(w)
+	t.startWorkTask(w)
 }
 
-// giveWork puts the task of a work into the hands of its developer.
-func (t *turn) giveWork(w *work) {
+// startWorkTask puts the task of a work into the hands of its developer.
+func (t *decision) startWorkTask(w *work) {
 	if a := t.agents[w.developer]; !w.task.view.State.Final() && a != nil {
 		t.take(w.task, a, &taskAssigned{Way: inSession})
 	}

@@ -134,7 +134,7 @@ func (w *world) print(m *inhabitant, line string) Outcome {
 		return Outcome{}
 	}
 	return w.do(m.actor(), &wire.Request{
-		ID: s.ID, Operation: "send-session-message", Form: wire.FormSession, Body: &wire.SaySession{Session: *s},
+		ID: s.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: &wire.SaySession{Session: *s},
 	})
 }
 
@@ -163,7 +163,7 @@ func (w *world) carry() {
 	if lost && w.chance.IntN(4) == 0 && !w.sessions.full[l.To.Name] {
 		return // it died with its run, and nobody tells
 	}
-	w.do(Actor{}, &wire.Told{Agent: l.To.Name, Run: l.To.Run, Said: l.Said, Lost: lost})
+	w.do(Actor{}, &wire.Delivered{Agent: l.To.Name, Run: l.To.Run, Said: l.Said, Lost: lost})
 }
 
 // drain has an agent read again that did not.

@@ -32,7 +32,7 @@ func found(s *wire.Search, r *wire.Record) bool {
 
 // lookUp does before a decision about a message what whoever has the record does.
 func (s shelf) lookUp(state *State, in *Input) {
-	l, from, key := state.Keyed(in)
+	l, from, key := state.IdempotencyKey(in)
 	if l == nil {
 		return
 	}

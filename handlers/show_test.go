@@ -24,7 +24,7 @@ func (p *player) showCounts(string) {
 
 // showHolds writes what an agent is working on.
 func (p *player) showHolds(who string) {
-	holds, err := wire.Encode(p.state.Holds(who))
+	holds, err := wire.Encode(p.state.TasksOf(who))
 	require.NoError(p.t, err)
 	p.out.Write(append(holds, '\n'))
 }

@@ -98,7 +98,7 @@ type snapshotRemote struct {
 }
 
 type snapshotMemory struct {
-	mark
+	requestKey
 	Task   *wire.TaskReply   `json:"task,omitzero"`
 	Answer *wire.UserAnswer  `json:"answer,omitzero"`
 	Link   *wire.LinkReply   `json:"link,omitzero"`
@@ -178,7 +178,7 @@ type snapshotQuestion struct {
 	Number  int64         `json:"number"`
 	Run     string        `json:"run,omitzero"`
 	Door    bool          `json:"door,omitzero"`
-	Request *mark         `json:"request,omitzero"`
+	Request *requestKey   `json:"request,omitzero"`
 }
 
 // Snapshot spells the State.
@@ -291,7 +291,7 @@ func (a *agent) snapshot() snapshotAgent {
 	return kept
 }
 
-func (c *correspondent) snapshot() snapshotActor {
+func (c *busActor) snapshot() snapshotActor {
 	kept := snapshotActor{
 		ID: c.id, Number: c.number, Since: c.since, OfRun: c.ofRun, Cursor: c.cursor, Latest: c.latest, Beats: c.beats, Due: c.due, Stale: c.stale,
 	}
@@ -307,8 +307,8 @@ func (c *correspondent) snapshot() snapshotActor {
 	return kept
 }
 
-func (m *memory) snapshot() snapshotMemory {
-	kept := snapshotMemory{mark: m.mark, Err: m.err, Seq: m.seq}
+func (m *savedReply) snapshot() snapshotMemory {
+	kept := snapshotMemory{requestKey: m.requestKey, Err: m.err, Seq: m.seq}
 	switch answer := m.answer.(type) {
 	case *wire.TaskReply:
 		kept.Task = answer

@@ -109,7 +109,7 @@ func requireSoundMarket(t testing.TB, s *State) {
 
 // requireSoundDemand: a demand is where it says it is, and what waits in it is
 // in order.
-func requireSoundDemand(t testing.TB, d *demand, capability string, at int) {
+func requireSoundDemand(t testing.TB, d *bucket, capability string, at int) {
 	require.Equal(t, at, d.at)
 	require.Equal(t, capability, d.filed)
 	require.True(t, capability == "" && len(d.capabilities) == 0 || slices.Contains(d.capabilities, capability))
@@ -183,7 +183,7 @@ func requireSoundBus(t testing.TB, s *State) {
 	}
 	require.LessOrEqual(t, number, b.met)
 	require.Equal(t, due, len(b.due))
-	require.True(t, slices.IsSortedFunc(b.due, byDate[*correspondent]))
+	require.True(t, slices.IsSortedFunc(b.due, byDate[*busActor]))
 	for _, a := range s.order {
 		require.True(t, a.mail == nil || b.actors[a.mail.id] == a.mail && a.mail.agent == a, "%s is another's actor", a.ID)
 	}

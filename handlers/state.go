@@ -20,20 +20,20 @@ type State struct {
 	met    int64    // agents so far
 
 	tasks    map[string]*task
-	list     line
-	owned    map[string]line
+	list     taskList
+	owned    map[string]taskList
 	counts   map[wire.TaskState]int
 	finished []*task // kept whole, the one that ended first in front
-	market   market
-	wishes   wishes
+	market   taskQueue
+	wishes   requirementQueue
 	graph    *graph.Graph // what depends on what
 	index    *match.Index // what agents can do
 
 	questions map[string]*question
-	asked     []*question         // those that are open, oldest first
-	deadlines timeline[*question] // those that have one
-	numbered  int64               // questions so far
-	servers   timeline[*agent]    // those that have registered and are online
+	asked     []*question          // those that are open, oldest first
+	deadlines timeOrder[*question] // those that have one
+	numbered  int64                // questions so far
+	servers   timeOrder[*agent]    // those that have registered and are online
 
 	access   access
 	bus      bus
@@ -44,7 +44,7 @@ type State struct {
 	stopping bool      // no new work is given out
 	since    time.Time // this orchestrator is up: before that it heard nobody
 
-	turn    turn // the one that is being decided, reused
+	turn    decision // the one that is being decided, reused
 	outcome Outcome
 }
 
@@ -76,7 +76,7 @@ func New(rules Rules) *State {
 		rules:     rules,
 		agents:    make(map[string]*agent),
 		tasks:     make(map[string]*task),
-		owned:     make(map[string]line),
+		owned:     make(map[string]taskList),
 		counts:    make(map[wire.TaskState]int),
 		market:    newMarket(index),
 		wishes:    newWishes(),
@@ -96,7 +96,7 @@ func (s *State) Seq() int64 { return s.seq }
 func (s *State) Adopt(rules Rules) {
 	s.rules = New(rules).rules
 	for _, a := range s.order {
-		s.stand(a)
+		s.updateStanding(a)
 	}
 }
 
@@ -197,7 +197,7 @@ func decode(r *wire.Record) (fact, error) {
 	if empty := facts[r.Kind]; empty != nil {
 		f = empty()
 	} else if happenings[r.Kind] {
-		f = &happened{what: r.Kind}
+		f = &lifecycleEvent{what: r.Kind}
 	} else {
 		return nil, &UnknownKindError{Seq: r.Seq, Kind: r.Kind}
 	}
@@ -271,8 +271,8 @@ func (s *State) Open() int {
 // Questions is how many questions wait for a person.
 func (s *State) Questions() int { return len(s.asked) }
 
-// Holds says what an agent is working on.
-func (s *State) Holds(name string) []wire.TaskLabel {
+// TasksOf says what an agent is working on.
+func (s *State) TasksOf(name string) []wire.TaskLabel {
 	a := s.agents[name]
 	if a == nil {
 		return nil

@@ -153,12 +153,12 @@ func TestTellBroken(t *testing.T) {
 // TestAwaits: a run that asked a person something waits for the answer.
 func TestAwaits(t *testing.T) {
 	p := atWork(t)
-	require.False(t, p.state.Awaits("planner.1"))
+	require.False(t, p.state.HasPendingReply("planner.1"))
 	p.play(`> planner 1 ask-user {"question":"?"}`)
-	require.True(t, p.state.Awaits("planner.1"))
-	require.False(t, p.state.Awaits("coder.1"))
+	require.True(t, p.state.HasPendingReply("planner.1"))
+	require.False(t, p.state.HasPendingReply("coder.1"))
 	p.play(`> operator a answer-question {"questionId":"q1","answer":"yes"}`)
-	require.False(t, p.state.Awaits("planner.1"))
+	require.False(t, p.state.HasPendingReply("planner.1"))
 }
 
 // TestAbout: whom a record is about can be told without reading it.

@@ -238,7 +238,7 @@ func (p *player) showLetter(l *Letter) {
 	default:
 		line = wire.Envelope{At: p.at}.AppendReply(nil, l.Form, l.Request, l.Payload, l.Refusal)
 	}
-	if l.Form == wire.FormTask && l.Refusal != nil && !isReply(line) {
+	if l.Form == wire.DialectTaskRequest && l.Refusal != nil && !isReply(line) {
 		fmt.Fprintf(&p.out, "%s <= %s\n", to, p.heardWork(line))
 		return
 	}

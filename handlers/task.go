@@ -18,28 +18,28 @@ type task struct {
 	run     string     // of the agent that holds it
 	way     way        // in which it came to that agent
 	deaths  int        // of agents that held it
-	demand  *demand    // it waits in this one
+	demand  *bucket    // it waits in this one
 	created int64      // number of its first record
 	ended   int64      // and of its last
 	result  int        // length of its result
 	stub    bool       // a part of it is in the log alone
 	freed   bool       // it is among those that are being unblocked
-	more    *more      // nil for most
+	more    *taskExtra // nil for most
 }
 
-// more is what the State knows of the tasks that use more than plain words.
-type more struct {
-	patient   bool           // what it depends on may come to nothing, and it stays
-	promises  []wire.Promise // of its spec
-	maxFiles  int64          // that it may touch without a warning
-	wants     *wants         // of its requirements; nil: none
-	wish      *wish          // it waits in this one
-	parts     []int64        // records after the first that changed what a stub leaves out
-	notes     []int64        // records of its notes
-	delivered []delivery     // what its result has for others
-	question  string         // its agent waits for the answer to this one
-	history   []string       // why it lost the agents that had it
-	work      *work          // what a session does about it
+// taskExtra is what the State knows of the tasks that use more than plain words.
+type taskExtra struct {
+	patient   bool               // what it depends on may come to nothing, and it stays
+	promises  []wire.Promise     // of its spec
+	maxFiles  int64              // that it may touch without a warning
+	wants     *requirements      // of its requirements; nil: none
+	wish      *requirementBucket // it waits in this one
+	parts     []int64            // records after the first that changed what a stub leaves out
+	notes     []int64            // records of its notes
+	delivered []delivery         // what its result has for others
+	question  string             // its agent waits for the answer to this one
+	history   []string           // why it lost the agents that had it
+	work      *work              // what a session does about it
 
 	trace      *wire.TaskTrace // where it stands in one, as far as somebody has said so
 	delegation *delegation     // how it was handed on
@@ -47,15 +47,15 @@ type more struct {
 }
 
 // needsMore makes room for more.
-func (k *task) needsMore() *more {
+func (k *task) needsMore() *taskExtra {
 	if k.more == nil {
-		k.more = new(more)
+		k.more = new(taskExtra)
 	}
 	return k.more
 }
 
 // wants are what a task asks of an agent, or nil.
-func (k *task) wants() *wants {
+func (k *task) wants() *requirements {
 	if k.more == nil {
 		return nil
 	}
@@ -76,11 +76,11 @@ func (k *task) patient() bool { return k.more != nil && k.more.patient }
 type way string
 
 const (
-	dispatched way = ""        // by its role and capabilities: the agent starts by being told
-	matched    way = "match"   // by its requirements: the agent says when it starts
-	byHand     way = "hand"    // somebody said so: the agent says when it starts
-	inSession  way = "session" // its architect said so: the developer hears of it by that message
-	handed     way = "handed"  // its source handed it on: the agent gets the request, and responds
+	dispatched        way = ""        // by its role and capabilities: the agent starts by being told
+	matched           way = "match"   // by its requirements: the agent says when it starts
+	byHand            way = "hand"    // somebody said so: the agent says when it starts
+	inSession         way = "session" // its architect said so: the developer hears of it by that message
+	assignedDelegated way = "handed"  // its source handed it on: the agent gets the request, and responds
 )
 
 // blocked counts pending tasks that wait for others, beside the states.
@@ -96,8 +96,8 @@ func (k *task) label() string { return label(k.view.ID, k.view.Name) }
 
 func short(id string) string { return wire.ShortID(id) }
 
-// of says whether a task is an actor's own: submitted by it, or held by it.
-func (k *task) of(from Actor) bool {
+// submittedBy says whether a task is an actor's own: submitted by it, or held by it.
+func (k *task) submittedBy(from Actor) bool {
 	return from.Kind != Agent || agentOf(k.view.SubmittedBy) == from.Name || k.view.AssignedTo == from.Name
 }
 
@@ -107,17 +107,17 @@ func (k *task) heldBy(from Actor) bool { return from.Kind != Agent || k.view.Ass
 
 // maySteer reports whether the caller may say how a task begins and ends: its agent, an
 // operator, and a planner over the hub's paths.
-func (t *turn) maySteer(k *task) bool { return k.heldBy(t.from) || t.from.Wide && t.plans() }
+func (t *decision) maySteer(k *task) bool { return k.heldBy(t.from) || t.from.Wide && t.plans() }
 
 // plans reports whether the caller is an agent that plans.
-func (t *turn) plans() bool {
+func (t *decision) plans() bool {
 	a := t.agents[t.from.Name]
 	return t.from.Kind == Agent && a != nil && a.Role == wire.RolePlanner
 }
 
-// within says whether an agent sees to a task as those do who submit tasks: a
+// manages says whether an agent sees to a task as those do who submit tasks: a
 // planner to all, others to what people have submitted and nobody else holds.
-func (t *turn) within(k *task) bool {
+func (t *decision) manages(k *task) bool {
 	a := t.agents[t.from.Name]
 	if !t.from.Wide || a == nil {
 		return false
@@ -125,8 +125,8 @@ func (t *turn) within(k *task) bool {
 	return t.plans() || agentOf(k.view.SubmittedBy) == "" && (k.view.AssignedTo == "" || k.view.AssignedTo == a.ID)
 }
 
-// own finds a task that the caller may see to.
-func (t *turn) own(id string) (*task, *wire.Error) {
+// manageableTask finds a task that the caller may see to.
+func (t *decision) manageableTask(id string) (*task, *wire.Error) {
 	k := t.tasks[id]
 	if k == nil {
 		k = t.tasks[wire.CanonicalID(id)]
@@ -137,7 +137,7 @@ func (t *turn) own(id string) (*task, *wire.Error) {
 			Details: map[string]any{"taskId": id},
 		}
 	}
-	if !k.of(t.from) && !t.within(k) {
+	if !k.submittedBy(t.from) && !t.manages(k) {
 		err := &wire.Error{
 			Code: wire.CodeDenied, Message: "the task is not yours: you neither submitted it nor have it",
 			Details: map[string]any{"taskId": id},
@@ -151,7 +151,7 @@ func (t *turn) own(id string) (*task, *wire.Error) {
 }
 
 // dependsOn reports whether a task that the caller holds shows the result of another.
-func (t *turn) dependsOn(up *task) bool {
+func (t *decision) dependsOn(up *task) bool {
 	a := t.agents[t.from.Name]
 	if t.from.Kind != Agent || a == nil {
 		return false
@@ -185,8 +185,8 @@ func (s *State) shown(k *task) wire.Task {
 	return v
 }
 
-func getTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func getTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (s *State) waitsFor(k *task) []string {
 	if s.graph.Open(k.node) == 0 || k.view.State.Final() {
 		return nil
 	}
-	var ids distinct
+	var ids orderedSet
 	for e := range s.graph.Needs(k.node) {
 		if v := s.graph.Edge(e); !v.Resolved && gates(v.Kind) {
 			ids.add(s.list[v.Up].view.ID)
@@ -214,7 +214,7 @@ func (s *State) waitsFor(k *task) []string {
 // defaultLimit is how many tasks are listed when nobody says.
 const defaultLimit = 100
 
-func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
+func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	limit := int(q.Limit)
 	if limit == 0 {
 		limit = defaultLimit
@@ -245,7 +245,7 @@ func queryTasks(t *turn, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 		}
 		if (q.Status == "" || k.view.Status == q.Status || string(k.view.State) == q.Status || k.view.State.Hub() == q.State) &&
 			(q.State == "" || k.view.State.Hub() == q.State) && k.inProject(q.ProjectID) && k.inConversation(q.ConversationID) &&
-			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) && (k.of(t.from) || t.within(k)) {
+			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) && (k.submittedBy(t.from) || t.manages(k)) {
 			if len(found) == limit {
 				more++
 				continue
@@ -291,7 +291,7 @@ func (s *State) move(k *task, to wire.TaskState) {
 	s.count(k, -1)
 	k.view.State, k.view.Status = to, to.Status()
 	s.count(k, +1)
-	s.stir(s.agents[k.view.AssignedTo])
+	s.recheckCapacity(s.agents[k.view.AssignedTo])
 }
 
 func (s *State) count(k *task, by int) {
@@ -316,12 +316,12 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	s.move(k, to)
 	s.release(k)
 	if holder != nil {
-		s.stand(holder)
+		s.updateStanding(holder)
 	}
 	if d := k.delegation(); d != nil {
-		s.conclude(d)
+		s.closeDelegation(d)
 	}
-	k.forsake()
+	k.detachParts()
 	k.view.EndedAt, k.ended = wire.Timestamp(r.At), r.Seq
 	if w := k.work(); w != nil {
 		s.endOf(w, to, r.At)
@@ -341,10 +341,10 @@ func (s *State) release(k *task) {
 		return
 	}
 	if i := slices.Index(a.holds, k); i >= 0 {
-		s.market.withdraw(a)
+		s.market.removeIdle(a)
 		a.holds = slices.Delete(a.holds, i, i+1)
-		s.offer(a)
+		s.addIdle(a)
 		s.wishes.gain(a)
-		s.stir(a)
+		s.recheckCapacity(a)
 	}
 }

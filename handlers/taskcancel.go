@@ -2,8 +2,8 @@ package handlers
 
 import "orchestrator/wire"
 
-func cancelTask(t *turn, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func cancelTask(t *decision, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	switch {
 	case err != nil:
 		return nil, err
@@ -13,8 +13,8 @@ func cancelTask(t *turn, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
 	if err := t.mayManage(k, "cancel"); err != nil {
 		return nil, err
 	}
-	if t.request.Form == wire.FormAct && k.delegation() == nil {
-		return nil, notHandedOn(k) // nobody would say what became of it
+	if t.request.Form == wire.DialectTaskAct && k.delegation() == nil {
+		return nil, errNotDelegated(k) // nobody would say what became of it
 	}
 	reason := r.Reason
 	if reason == "" {
@@ -22,16 +22,16 @@ func cancelTask(t *turn, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
 	}
 	t.cancel(k, reason, t.mark())
 	t.abandon(k)
-	if t.request.Form == wire.FormAct {
+	if t.request.Form == wire.DialectTaskAct {
 		return nil, nil // whoever asked hears of it by the response
 	}
 	return t.reply(k), nil
 }
 
 // cancel ends a task and tells its agent. What depended on it is for abandon.
-func (t *turn) cancel(k *task, reason string, mk *mark) {
+func (t *decision) cancel(k *task, reason string, mk *requestKey) {
 	holder, run, parts := k.view.AssignedTo, k.run, k.parts()
-	t.withdraw(k)
+	t.cancelQuestions(k)
 	t.recallReview(k.work(), reason)
 	t.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: reason, Request: mk})
 	if holder != "" {
@@ -43,7 +43,7 @@ func (t *turn) cancel(k *task, reason string, mk *mark) {
 }
 
 // relieve tells the agent of a task that somebody else has said its end.
-func (t *turn) relieve(k *task, by string) {
+func (t *decision) relieve(k *task, by string) {
 	if t.from.Kind != Agent || k.view.AssignedTo != t.from.Name {
 		t.recall(k, k.view.AssignedTo, k.run, by+t.from.String())
 	}
@@ -52,7 +52,7 @@ func (t *turn) relieve(k *task, by string) {
 // tellSubmitter tells the agent that submitted a task that the orchestrator has cancelled
 // it. The agent that has the task is told by recall, a delegator by a response, and an
 // architect by its session.
-func (t *turn) tellSubmitter(k *task, reason string) {
+func (t *decision) tellSubmitter(k *task, reason string) {
 	a := t.agents[agentOf(k.view.SubmittedBy)]
 	if a == nil || a.remote != nil || a.run == "" || a.ID == k.view.AssignedTo || a.ID == t.hushed || k.delegation() != nil || k.work() != nil || t.lost {
 		return
@@ -62,7 +62,7 @@ func (t *turn) tellSubmitter(k *task, reason string) {
 
 // recall tells an agent that it need not work on a task any more. It is told once: one
 // that does not hear it works on, and what it says of the task then is passed over.
-func (t *turn) recall(k *task, holder, run, reason string) {
+func (t *decision) recall(k *task, holder, run, reason string) {
 	if a := t.agents[holder]; a == nil || t.lost || a.remote != nil || holder == t.hushed {
 		return // nobody to tell: a server asks itself
 	}
@@ -79,7 +79,7 @@ func (t *turn) recall(k *task, holder, run, reason string) {
 // abandon sees to the tasks that waited for one that will never be done: they
 // are cancelled too, and what waits for them; or they stay, and it is said. It
 // is the orchestrator that does this, whoever ended the first one.
-func (t *turn) abandon(ended *task) {
+func (t *decision) abandon(ended *task) {
 	defer func(from Actor, bySession bool) { t.from, t.bySession = from, bySession }(t.from, t.bySession)
 	t.from, t.bySession = Actor{}, false
 	for queue := []*task{ended}; len(queue) > 0; queue = queue[1:] {
@@ -100,7 +100,7 @@ func (t *turn) abandon(ended *task) {
 }
 
 // waiting are the open tasks that wait for one, each once.
-func (t *turn) waiting(k *task) []*task {
+func (t *decision) waiting(k *task) []*task {
 	var waiting []*task
 	for e := range t.graph.Waiting(k.node) {
 		v := t.graph.Edge(e)

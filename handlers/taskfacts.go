@@ -26,7 +26,7 @@ type taskCreated struct {
 	SessionID            string            `json:"session,omitzero"`
 	Parent               string            `json:"parent,omitzero"`
 	Patient              bool              `json:"patient,omitzero"`
-	Request              *mark             `json:"request,omitzero"`
+	Request              *requestKey       `json:"request,omitzero"`
 
 	// Where it stands in a trace: what is said of it, and what of that is above it.
 	Observability *wire.TaskTrace `json:"observability,omitzero"`
@@ -68,7 +68,7 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 		s.handOn(k, f, r.Seq)
 	}
 	s.enqueue(k)
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // follow notes where a task stands in a trace. It keeps nothing else alive.
@@ -146,15 +146,15 @@ func agentOf(actor string) string {
 
 // taskAssigned says that an agent has a task, and is to be told.
 type taskAssigned struct {
-	ID      string `json:"task"`
-	Name    string `json:"name"`
-	Agent   string `json:"agent"`
-	Run     string `json:"run"`
-	Attempt int    `json:"attempt"`
-	Way     way    `json:"way,omitzero"`
-	Score   int    `json:"score,omitzero"` // of one that was matched
-	Plan    bool   `json:"plan,omitzero"`  // a plan is wanted first
-	Request *mark  `json:"request,omitzero"`
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Agent   string      `json:"agent"`
+	Run     string      `json:"run"`
+	Attempt int         `json:"attempt"`
+	Way     way         `json:"way,omitzero"`
+	Score   int         `json:"score,omitzero"` // of one that was matched
+	Plan    bool        `json:"plan,omitzero"`  // a plan is wanted first
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*taskAssigned) kind() string { return wire.EventTaskAssigned }
@@ -162,11 +162,11 @@ func (*taskAssigned) kind() string { return wire.EventTaskAssigned }
 func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	k, a := s.tasks[f.ID], s.agents[f.Agent]
 	if before := k.view.AssignedTo; before != "" && before != f.Agent {
-		defer s.stand(s.agents[before])
+		defer s.updateStanding(s.agents[before])
 		defer s.disowns(agentPrefix+before, k)
 	}
 	s.release(k)
-	k.forsake()
+	k.detachParts()
 	to := wire.TaskAssigned
 	if f.Plan {
 		to = wire.TaskPlanning
@@ -174,10 +174,10 @@ func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	s.move(k, to)
 	k.view.AssignedTo, k.run, k.way, k.view.Attempts = f.Agent, f.Run, f.Way, f.Attempt
 	k.view.AssignedAt = wire.Timestamp(r.At)
-	s.market.withdraw(a)
+	s.market.removeIdle(a)
 	a.holds = append(a.holds, k)
 	a.given = r.Seq
-	s.offer(a)
+	s.addIdle(a)
 	s.owns(a.actor, k)
 	if d := k.delegation(); d != nil {
 		s.directed(d, a)
@@ -187,10 +187,10 @@ func (f *taskAssigned) apply(s *State, r *wire.Record) {
 
 // taskStarted says that an agent works on its task.
 type taskStarted struct {
-	ID      string `json:"task"`
-	Name    string `json:"name"`
-	Agent   string `json:"agent"`
-	Request *mark  `json:"request,omitzero"`
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Agent   string      `json:"agent"`
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*taskStarted) kind() string { return wire.EventTaskStarted }
@@ -204,8 +204,8 @@ func (f *taskStarted) apply(s *State, r *wire.Record) {
 	if k.view.StartedAt == "" {
 		k.view.StartedAt = wire.Timestamp(r.At)
 	}
-	s.stand(s.agents[k.view.AssignedTo])
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.updateStanding(s.agents[k.view.AssignedTo])
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // taskProgress says how far a task is.
@@ -266,20 +266,20 @@ func (f *taskRequeued) apply(s *State, _ *wire.Record) {
 		k.view.Attempts = max(0, k.view.Attempts-1)
 	}
 	if a := s.agents[f.Agent]; a != nil && f.Deaf {
-		s.market.withdraw(a)
+		s.market.removeIdle(a)
 		a.deaf = true
 	}
-	s.unhand(k, f.Agent, f.Why)
+	s.unassign(k, f.Agent, f.Why)
 }
 
-// unhand takes a task out of the hands of its agent: it waits for another.
-func (s *State) unhand(k *task, agent, why string) {
+// unassign takes a task out of the hands of its agent: it waits for another.
+func (s *State) unassign(k *task, agent, why string) {
 	s.move(k, wire.TaskPending)
 	s.release(k)
 	s.disowns(agentPrefix+agent, k)
 	if a := s.agents[agent]; a != nil {
 		a.memories.forget(k.view.ID)
-		s.offer(a)
+		s.addIdle(a)
 	}
 	if k.way != dispatched {
 		m := k.needsMore()
@@ -288,9 +288,9 @@ func (s *State) unhand(k *task, agent, why string) {
 	}
 	if d := k.delegation(); d != nil {
 		d.out, d.forwarded, d.said, d.returned = "", "", "", nil
-		s.settleOwed(d) // what was said of it does not hold any more
+		s.dropKeptResponse(d) // what was said of it does not hold any more
 	}
-	k.forsake()
+	k.detachParts()
 	k.view.AssignedTo, k.run, k.way = "", "", dispatched
 	k.view.AssignedAt, k.view.StartedAt = "", ""
 	k.view.Progress, k.view.Message = 0, ""
@@ -299,13 +299,13 @@ func (s *State) unhand(k *task, agent, why string) {
 
 // taskDone says that a task has come to its result.
 type taskDone struct {
-	ID      string   `json:"task"`
-	Name    string   `json:"name"`
-	Agent   string   `json:"agent,omitzero"`
-	Result  wire.Raw `json:"result"`
-	Plain   bool     `json:"plain,omitzero"` // nobody looks into it
-	Actor   string   `json:"actor,omitzero"` // its agent on the bus
-	Request *mark    `json:"request,omitzero"`
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Agent   string      `json:"agent,omitzero"`
+	Result  wire.Raw    `json:"result"`
+	Plain   bool        `json:"plain,omitzero"` // nobody looks into it
+	Actor   string      `json:"actor,omitzero"` // its agent on the bus
+	Request *requestKey `json:"request,omitzero"`
 
 	read *wire.Result // the result, if somebody has read it already
 }
@@ -329,18 +329,18 @@ func (f *taskDone) apply(s *State, r *wire.Record) {
 		k.leaveDelivered()
 	}
 	s.end(k, wire.TaskDone, r)
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // taskFailed says that a task has come to nothing.
 type taskFailed struct {
-	ID      string `json:"task"`
-	Name    string `json:"name"`
-	Agent   string `json:"agent,omitzero"`
-	Error   string `json:"error"`
-	Stack   string `json:"stack,omitzero"`
-	Actor   string `json:"actor,omitzero"` // its agent on the bus
-	Request *mark  `json:"request,omitzero"`
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Agent   string      `json:"agent,omitzero"`
+	Error   string      `json:"error"`
+	Stack   string      `json:"stack,omitzero"`
+	Actor   string      `json:"actor,omitzero"` // its agent on the bus
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*taskFailed) kind() string { return wire.EventTaskFailed }
@@ -351,16 +351,16 @@ func (f *taskFailed) apply(s *State, r *wire.Record) {
 		k.view.Error, k.stub = "", true
 	}
 	s.end(k, wire.TaskFailed, r)
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // taskCancelled says that nobody wants a task any more.
 type taskCancelled struct {
-	ID      string `json:"task"`
-	Name    string `json:"name"`
-	Agent   string `json:"agent,omitzero"` // that had it
-	Reason  string `json:"reason"`
-	Request *mark  `json:"request,omitzero"`
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Agent   string      `json:"agent,omitzero"` // that had it
+	Reason  string      `json:"reason"`
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*taskCancelled) kind() string { return wire.EventTaskCancelled }
@@ -369,7 +369,7 @@ func (f *taskCancelled) apply(s *State, r *wire.Record) {
 	k := s.tasks[f.ID]
 	k.view.Reason = f.Reason
 	s.end(k, wire.TaskCancelled, r)
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // taskBlocked says that a task waits for one that will never be done. It is a

@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
+func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 	if roles := t.rolesWithout(r.RequiredRole); roles != nil {
 		return nil, &wire.Error{
 			Code:    wire.CodeInvalid,
@@ -52,14 +52,14 @@ func submitTask(t *turn, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 
 // parent is what the agent that submits a task is working on: the new one is a
 // part of it.
-func (t *turn) parent() string {
+func (t *decision) parent() string {
 	if t.from.Kind != Agent {
 		return ""
 	}
 	return t.parentOf(t.from.Name)
 }
 
-func (t *turn) parentOf(agent string) string {
+func (t *decision) parentOf(agent string) string {
 	a := t.agents[agent]
 	if a == nil {
 		return ""
@@ -73,7 +73,7 @@ func (t *turn) parentOf(agent string) string {
 }
 
 // oddities says what is worth a warning about the documents of a new task.
-func (t *turn) oddities(k *task, r *wire.SubmitTask) {
+func (t *decision) oddities(k *task, r *wire.SubmitTask) {
 	if r.Spec != nil {
 		for _, o := range r.Spec.Oddities {
 			t.odd(k, o)
@@ -95,7 +95,7 @@ func (t *turn) oddities(k *task, r *wire.SubmitTask) {
 }
 
 // uuid is the id that this turn's chance makes (RFC 9562, version 4).
-func (t *turn) uuid() string {
+func (t *decision) uuid() string {
 	return asUUID(t.random)
 }
 
@@ -112,8 +112,8 @@ func asUUID(b [16]byte) string {
 	return string(id)
 }
 
-func startTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func startTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	case waits && (state == wire.TaskPending || state == wire.TaskAssigned || state == wire.TaskNeedsHuman) && t.mayStart(k):
 		return nil, t.waits(k)
 	case state == wire.TaskPending && k.delegation() != nil:
-		return nil, wasHandedOn(k)
+		return nil, errDelegated(k)
 	case state == wire.TaskPending && t.from.Kind == Agent:
 		a := t.agents[t.from.Name]
 		if len(a.holds) >= a.Capacity {
@@ -147,14 +147,14 @@ func startTask(t *turn, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	case !t.maySteer(k):
 		return nil, notHolder(k)
 	}
-	t.withdraw(k)
+	t.cancelQuestions(k)
 	t.start(k, t.mark())
 	return t.reply(k), nil
 }
 
 // ownWay is the way of a task that an agent takes by itself: of those who want
 // it that a task outlives its agents, it does.
-func (t *turn) ownWay(k *task) way {
+func (t *decision) ownWay(k *task) way {
 	if k.patient() || k.wants() != nil {
 		return byHand
 	}
@@ -162,10 +162,10 @@ func (t *turn) ownWay(k *task) way {
 }
 
 // mayStart says whether the caller could start a task if it waited for nothing.
-func (t *turn) mayStart(k *task) bool { return k.view.State == wire.TaskPending || t.maySteer(k) }
+func (t *decision) mayStart(k *task) bool { return k.view.State == wire.TaskPending || t.maySteer(k) }
 
 // waits refuses to start what waits for others.
-func (t *turn) waits(k *task) *wire.Error {
+func (t *decision) waits(k *task) *wire.Error {
 	return &wire.Error{
 		Code:    wire.CodeConflict,
 		Message: fmt.Sprintf("task %s waits for others", k.label()),
@@ -190,15 +190,15 @@ func notHolder(k *task) *wire.Error {
 	}
 }
 
-func (t *turn) start(k *task, mk *mark) {
+func (t *decision) start(k *task, mk *requestKey) {
 	t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskStarted{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Request: mk})
 }
 
-// working finds a task that the caller may say something of. One that its agent
+// reportableTask finds a task that the caller may say something of. One that its agent
 // has not started will do, if nothing holds it back: an agent that says how it
 // ended has begun. At a strict door that is so for a dispatched one alone, which
 // is started for its agent: it may be quicker than our note that it was told.
-func (t *turn) working(id, verb string) (*task, *wire.Error) {
+func (t *decision) reportableTask(id, verb string) (*task, *wire.Error) {
 	k, err := t.held(id, verb)
 	switch {
 	case err != nil:
@@ -236,16 +236,16 @@ func notBegun(err *wire.Error, k *task) *wire.Error {
 }
 
 // begin starts a task that its agent is found to be working on.
-func (t *turn) begin(k *task) {
+func (t *decision) begin(k *task) {
 	if k.view.State != wire.TaskRunning {
-		t.withdraw(k)
+		t.cancelQuestions(k)
 		t.start(k, nil)
 	}
 }
 
 // held finds a task that the caller holds.
-func (t *turn) held(id, verb string) (*task, *wire.Error) {
-	k, err := t.own(id)
+func (t *decision) held(id, verb string) (*task, *wire.Error) {
+	k, err := t.manageableTask(id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -260,8 +260,8 @@ func (t *turn) held(id, verb string) (*task, *wire.Error) {
 // succeeded is the result of a task that nobody gave a result.
 var succeeded = wire.Result{Document: wire.Succeeded}
 
-func completeTask(t *turn, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.working(r.TaskID, "completed")
+func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
+	k, err := t.reportableTask(r.TaskID, "completed")
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +283,7 @@ func completeTask(t *turn, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) 
 
 // wrapped is a result as it is kept: one that is a text becomes a document that
 // says who wrote it.
-func (t *turn) wrapped(r *wire.Result) *wire.Result {
+func (t *decision) wrapped(r *wire.Result) *wire.Result {
 	if r.Document[0] != '"' {
 		return r
 	}
@@ -292,8 +292,8 @@ func (t *turn) wrapped(r *wire.Result) *wire.Result {
 	return &wire.Result{Document: append(wire.AppendQuoted(document, t.from.String()), '}')}
 }
 
-func failTask(t *turn, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.working(r.TaskID, "failed")
+func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
+	k, err := t.reportableTask(r.TaskID, "failed")
 	if err != nil {
 		return nil, err
 	}
@@ -303,9 +303,9 @@ func failTask(t *turn, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 	return t.reply(k), nil
 }
 
-func (t *turn) fail(k *task, why, stack string, mk *mark) {
+func (t *decision) fail(k *task, why, stack string, mk *requestKey) {
 	parts := k.parts()
-	t.withdraw(k)
+	t.cancelQuestions(k)
 	t.recallReview(k.work(), why)
 	t.fact("", k.view.ID, &taskFailed{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: why, Stack: stack, Request: mk,

@@ -17,7 +17,7 @@ func Tell(r wire.Record) wire.Event {
 		e.Text = err.Error()
 		return e
 	}
-	if h, ok := f.(*happened); ok {
+	if h, ok := f.(*lifecycleEvent); ok {
 		e.Agent, e.Run, e.Text, e.Figures, e.Payload = h.Agent, h.Run, h.Text, h.Figures, nil
 		return e
 	}

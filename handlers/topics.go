@@ -65,7 +65,7 @@ func misdirected(from string, m *wire.SendMessage) string {
 	return ""
 }
 
-func listTopics(t *turn, _ *wire.Nothing) (*wire.TopicList, *wire.Error) {
+func listTopics(t *decision, _ *wire.Nothing) (*wire.TopicList, *wire.Error) {
 	answer := &wire.TopicList{Topics: make([]wire.TopicView, 0, len(standardTopics)+len(t.rules.Topics))}
 	for _, v := range standardTopics {
 		v.Standard = true

@@ -14,7 +14,7 @@ func (k *task) trace() *wire.TaskTrace {
 // task has it of which it is a part. Nothing that is carried is lost on the way. Above
 // is the span that it is said to be below, "" where that is the task's own: one that
 // hands on the trace that it was given means itself.
-func (t *turn) traceBelow(parent *task, said wire.TaskTrace) (carried wire.TaskTrace, above string) {
+func (t *decision) traceBelow(parent *task, said wire.TaskTrace) (carried wire.TaskTrace, above string) {
 	carried = said
 	if parent == nil || parent.trace() == nil {
 		return carried, carried.SpanID
@@ -38,7 +38,7 @@ func (t *turn) traceBelow(parent *task, said wire.TaskTrace) (carried wire.TaskT
 
 // traceIDOf is the id of a trace that nobody has begun: that of the first of the
 // tasks that lead to this one.
-func (t *turn) traceIDOf(parent *task, id string) string {
+func (t *decision) traceIDOf(parent *task, id string) string {
 	for seen := 0; parent != nil && seen < len(t.list); seen++ {
 		if up := parent.trace(); up != nil && up.TraceID != "" {
 			return up.TraceID
@@ -54,7 +54,7 @@ func (t *turn) traceIDOf(parent *task, id string) string {
 
 // traced fills in where a new task stands in a trace. One that is part of nothing
 // traced, and says nothing itself, needs no words.
-func (t *turn) traced(f *taskCreated, said *wire.TaskTrace) {
+func (t *decision) traced(f *taskCreated, said *wire.TaskTrace) {
 	parent := t.tasks[f.Parent]
 	if said == nil && (parent == nil || parent.trace() == nil) {
 		return

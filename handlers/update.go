@@ -8,19 +8,19 @@ import (
 
 // taskUpdated says what was changed of a task. What is nil stays.
 type taskUpdated struct {
-	ID                 string    `json:"task"`
-	Name               string    `json:"name"` // as it is now
-	Description        *string   `json:"description,omitzero"`
-	Type               *string   `json:"type,omitzero"`
-	Priority           wire.Raw  `json:"priority,omitzero"`
-	Payload            wire.Raw  `json:"payload,omitzero"`
-	TargetRepo         *string   `json:"target_repo,omitzero"`
-	ProjectID          *string   `json:"project,omitzero"`
-	AcceptanceCriteria *[]string `json:"acceptance_criteria,omitzero"`
-	StructuredSpec     wire.Raw  `json:"structured_spec,omitzero"`
-	Requirements       wire.Raw  `json:"requirements,omitzero"`
-	Without            []string  `json:"without,omitzero"`
-	Request            *mark     `json:"request,omitzero"`
+	ID                 string      `json:"task"`
+	Name               string      `json:"name"` // as it is now
+	Description        *string     `json:"description,omitzero"`
+	Type               *string     `json:"type,omitzero"`
+	Priority           wire.Raw    `json:"priority,omitzero"`
+	Payload            wire.Raw    `json:"payload,omitzero"`
+	TargetRepo         *string     `json:"target_repo,omitzero"`
+	ProjectID          *string     `json:"project,omitzero"`
+	AcceptanceCriteria *[]string   `json:"acceptance_criteria,omitzero"`
+	StructuredSpec     wire.Raw    `json:"structured_spec,omitzero"`
+	Requirements       wire.Raw    `json:"requirements,omitzero"`
+	Without            []string    `json:"without,omitzero"`
+	Request            *requestKey `json:"request,omitzero"`
 }
 
 func (*taskUpdated) kind() string { return wire.EventTaskUpdated }
@@ -36,7 +36,7 @@ func (f *taskUpdated) apply(s *State, r *wire.Record) {
 	})
 	k.urgency = wire.Urgency(k.view.Priority)
 	s.enqueue(k)
-	s.remember(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
 // reread reads what decisions need out of the documents that have changed. The
@@ -82,8 +82,8 @@ func set[T any](to *T, value *T) {
 	}
 }
 
-func updateTask(t *turn, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.own(r.TaskID)
+func updateTask(t *decision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) {
+	k, err := t.manageableTask(r.TaskID)
 	switch {
 	case err != nil:
 		return nil, err

@@ -8,21 +8,21 @@ import (
 	"orchestrator/wire"
 )
 
-// wants are what the requirements of a task ask of an agent.
-type wants struct {
+// requirements are what the requirements of a task ask of an agent.
+type requirements struct {
 	match.Demand
 	key   string   // the same for those that ask for the same
 	under []string // what an agent must have, as it is filed in the market
 }
 
-func newWants(r *wire.Requirements) *wants {
+func newWants(r *wire.Requirements) *requirements {
 	return wantsOf(&match.Demand{
 		Repo: r.Repo, Languages: r.Languages, Environments: r.Environments, Tools: r.Tools, Tags: r.Tags, Prefer: r.Prefer,
 	})
 }
 
-func wantsOf(d *match.Demand) *wants {
-	w := &wants{Demand: *d}
+func wantsOf(d *match.Demand) *requirements {
+	w := &requirements{Demand: *d}
 	key := appendPart(appendPart(nil, d.Repo), d.Prefer)
 	for _, texts := range [][]string{d.Languages, d.Environments, d.Tools, d.Tags} {
 		key = appendPart(key, "")
@@ -47,32 +47,32 @@ const (
 	underLanguage = "language "
 )
 
-// wishes are tasks with requirements that wait for an agent, by what they ask
+// requirementQueue are tasks with requirements that wait for an agent, by what they ask
 // for. They are looked at when an agent has come, has room again or can do more:
 // under what that agent has.
-type wishes struct {
-	byKey map[string]*wish
-	under map[string][]*wish
+type requirementQueue struct {
+	byKey map[string]*requirementBucket
+	under map[string][]*requirementBucket
 	order []*agent // those that have gained something in this turn
 }
 
-type wish struct {
-	wants   *wants
-	waiting [urgencies]line
+type requirementBucket struct {
+	wants   *requirements
+	waiting [urgencies]taskList
 	size    int
 	filed   string
 	at      int
 }
 
-func newWishes() wishes {
-	return wishes{byKey: make(map[string]*wish), under: make(map[string][]*wish)}
+func newWishes() requirementQueue {
+	return requirementQueue{byKey: make(map[string]*requirementBucket), under: make(map[string][]*requirementBucket)}
 }
 
 // add lets a task wait.
-func (w *wishes) add(k *task) {
+func (w *requirementQueue) add(k *task) {
 	h := w.byKey[k.wants().key]
 	if h == nil {
-		h = &wish{wants: k.wants()}
+		h = &requirementBucket{wants: k.wants()}
 		for i, u := range h.wants.under {
 			if i == 0 || len(w.under[u]) < len(w.under[h.filed]) {
 				h.filed = u
@@ -88,7 +88,7 @@ func (w *wishes) add(k *task) {
 }
 
 // drop takes a task out.
-func (w *wishes) drop(k *task) {
+func (w *requirementQueue) drop(k *task) {
 	h := k.more.wish
 	k.more.wish = nil
 	h.waiting[k.urgency] = h.waiting[k.urgency].without(k)
@@ -108,7 +108,7 @@ func (w *wishes) drop(k *task) {
 }
 
 // head is the task whose turn it is.
-func (h *wish) head() *task {
+func (h *requirementBucket) head() *task {
 	for _, line := range h.waiting {
 		if len(line) > 0 {
 			return line[0]
@@ -118,14 +118,14 @@ func (h *wish) head() *task {
 }
 
 // gain notes that an agent has come, has room again, or can do more than before.
-func (w *wishes) gain(a *agent) {
+func (w *requirementQueue) gain(a *agent) {
 	if len(w.byKey) > 0 && !slices.Contains(w.order, a) {
 		w.order = append(w.order, a)
 	}
 }
 
 // looked notes that all has been given out that could be.
-func (w *wishes) looked() {
+func (w *requirementQueue) looked() {
 	clear(w.order)
 	w.order = w.order[:0]
 }
@@ -134,7 +134,7 @@ func (w *wishes) looked() {
 // has gained something has room: the most urgent first, then the oldest; each to
 // whom it fits best. Here what an agent has not started counts as well, or one
 // agent that comes would be given all there is.
-func (t *turn) rematch() {
+func (t *decision) rematch() {
 	w := &t.wishes
 	defer w.looked()
 	if t.stopping || t.rules.IgnoreArrivals || len(w.byKey) == 0 {
@@ -153,7 +153,7 @@ func (t *turn) rematch() {
 }
 
 // nextFor is the first waiting task that an agent fits.
-func (t *turn) nextFor(a *agent) *task {
+func (t *decision) nextFor(a *agent) *task {
 	if len(a.holds) >= a.Capacity || a.stale {
 		return nil
 	}
@@ -179,16 +179,16 @@ func inTurn(a, b *task) int {
 }
 
 // place gives a task to the agent that fits it best; false if none fits.
-func (t *turn) place(k *task, c match.Conditions) bool {
+func (t *decision) place(k *task, c match.Conditions) bool {
 	name, score, ok := t.index.Best(&k.wants().Demand, c)
 	if ok {
-		t.hand(k, t.agents[name], &taskAssigned{Way: matched, Score: score})
+		t.assignBy(k, t.agents[name], &taskAssigned{Way: matched, Score: score})
 	}
 	return ok
 }
 
 // free says whether a task with requirements could be given to somebody now.
-func (t *turn) free(k *task) bool {
+func (t *decision) free(k *task) bool {
 	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && t.graph.Open(k.node) == 0 && !t.stopping
 }
 

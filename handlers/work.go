@@ -123,14 +123,14 @@ func (s *State) enter(w *work, phase string, at time.Time) {
 			v.view.DecidedAt, v.view.Verdict = wire.Timestamp(at), wire.VerdictNone
 		}
 		w.document, w.result, w.open = nil, nil, nil
-		w.of.unlodge(s, w.task.view.ID, wire.TypeReviewRequest)
+		w.of.removeItems(s, w.task.view.ID, wire.TypeReviewRequest)
 	}
 	if phase != wire.PhaseAssigned && phase != wire.PhaseHeld {
-		w.of.unlodge(s, w.task.view.ID, wire.TypeTaskAssignment)
+		w.of.removeItems(s, w.task.view.ID, wire.TypeTaskAssignment)
 	}
 	if to := stateOf(phase); to != "" && !w.task.view.State.Final() && w.task.view.State != to {
 		s.move(w.task, to)
-		s.stand(s.agents[w.task.view.AssignedTo])
+		s.updateStanding(s.agents[w.task.view.AssignedTo])
 	}
 	w.of.track(w)
 	s.watchWork(w)

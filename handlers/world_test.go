@@ -118,7 +118,7 @@ func (w *world) retrain(m *inhabitant) {
 }
 
 func (w *world) enlist() {
-	roster := &wire.Roster{Sessions: w.convened()}
+	roster := &wire.AgentSet{Sessions: w.convened()}
 	for _, m := range w.members {
 		if m.listed {
 			roster.Agents = append(roster.Agents, m.Member)
@@ -170,7 +170,7 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 // decide has an input decided. Of a message with a key the record is looked into
 // before; now and then that was a while ago.
 func (w *world) decide(in *Input) Outcome {
-	m, from, key := w.state.Keyed(in)
+	m, from, key := w.state.IdempotencyKey(in)
 	if m == nil {
 		return w.state.Handle(*in)
 	}
@@ -291,7 +291,7 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 			}
 		}
 	}
-	if (r.Form == wire.FormSession || r.Form == wire.FormTask || r.Form == wire.FormAct) && out.Refused == nil {
+	if (r.Form == wire.DialectSession || r.Form == wire.DialectTaskRequest || r.Form == wire.DialectTaskAct) && out.Refused == nil {
 		w.must(answers == 0, "%s is told that all is well", from.Name)
 		return
 	}

@@ -22,20 +22,20 @@ var acts = map[string]string{"get-task-response": "status", "update-task-request
 // calledOf is what a request is called.
 func calledOf(r *wire.Request) called {
 	switch r.Form {
-	case wire.FormSession:
+	case wire.DialectSession:
 		if said, ok := r.Body.(*wire.SaySession); ok {
 			return called{class: classSession, name: said.Type}
 		}
-	case wire.FormTask:
+	case wire.DialectTaskRequest:
 		return called{class: classTask, name: "request"}
-	case wire.FormAct:
+	case wire.DialectTaskAct:
 		return called{class: classTask, name: acts[r.Operation]}
 	}
 	return called{class: classRequest, name: r.Operation}
 }
 
 // calledIn is what something is called that is told.
-func calledIn(r *wire.Report) called {
+func calledIn(r *wire.AgentEvent) called {
 	if r.Name == wire.ReportTaskResponse {
 		return called{class: classTask, name: "response"}
 	}

@@ -20,11 +20,11 @@ func isElsewhere(l *handlers.Letter) bool {
 }
 
 // appendReceipt appends what asks whether a line was written, if somebody does.
-func appendReceipt(all []wire.Told, l *handlers.Letter) []wire.Told {
+func appendReceipt(all []wire.Delivered, l *handlers.Letter) []wire.Delivered {
 	if l.Task == "" && l.Said == 0 {
 		return all
 	}
-	return append(all, wire.Told{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Said: l.Said})
+	return append(all, wire.Delivered{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Said: l.Said})
 }
 
 // load is what the postman has in hand for one run: lines that have to be read, and

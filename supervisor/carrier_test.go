@@ -111,8 +111,8 @@ func TestReceiptsOfLines(t *testing.T) {
 		d := newDispatcher(Options{Log: hclog.NewNullLogger()})
 		box, theirs := boxOf(t, Bounds{Messages: 1000, Bytes: 1 << 20})
 		var mu sync.Mutex
-		var all []wire.Told
-		box.receive = func(receipts []wire.Told, written bool) {
+		var all []wire.Delivered
+		box.receive = func(receipts []wire.Delivered, written bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range receipts {
@@ -135,7 +135,7 @@ func TestReceiptsOfLines(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, "{\"n\": 1}\n{\"n\": 2}\n{\"n\": 3}\n{\"n\": 4}\n", string(text), "there is no record in which the last could be read")
 		mu.Lock()
-		require.Equal(t, []wire.Told{
+		require.Equal(t, []wire.Delivered{
 			{Agent: "a", Run: "run", Task: "t"}, {Agent: "a", Run: "run", Task: "t", Said: 7}, {Agent: "a", Run: "run", Said: 8},
 		}, all)
 		mu.Unlock()

@@ -77,7 +77,7 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 	case *wire.Request:
 		c.request(m, now)
 		return true
-	case *wire.Report:
+	case *wire.AgentEvent:
 		return c.report(m, now)
 	case *wire.Refused:
 		if err := c.admit(now); err != nil {
@@ -85,7 +85,7 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 		}
 		c.refuse(m.Request, m.Form, m.ID, m.Type, m.Err, now)
 		return !line.Cut && (m.Request || m.Err.Code == wire.CodeLimited)
-	case *wire.Replied:
+	case *wire.Answered:
 		c.reply(m, now)
 		return true
 	case *wire.Session:
@@ -101,10 +101,10 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 }
 
 // reply answers what nobody has to decide about.
-func (c *channel) reply(m *wire.Replied, now time.Time) {
+func (c *channel) reply(m *wire.Answered, now time.Time) {
 	err := c.admit(now)
 	if err != nil {
-		c.refuse(true, wire.FormTool, m.ID, m.Method, err, now)
+		c.refuse(true, wire.DialectToolCall, m.ID, m.Method, err, now)
 		return
 	}
 	c.refused.text = append(c.refused.text, m.Text...)
@@ -137,11 +137,11 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 // makes no sense is decided about like any other: the log of its session has it.
 func (c *channel) session(s *wire.Session, now time.Time) {
 	if err := c.admit(now); err != nil {
-		c.refuse(true, wire.FormSession, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
+		c.refuse(true, wire.DialectSession, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
 		return
 	}
 	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Random: chance(), Message: &wire.Request{
-		ID: s.ID, Operation: sayOperation, Form: wire.FormSession, Body: &wire.SaySession{Session: *s},
+		ID: s.ID, Operation: sayOperation, Form: wire.DialectSession, Body: &wire.SaySession{Session: *s},
 	}})
 	c.requests++
 }
@@ -150,7 +150,7 @@ func (c *channel) session(s *wire.Session, now time.Time) {
 // that makes no sense: the agent is not told, and its author should find it. It is
 // told of a response that cannot be taken, here or when it was decided about: somebody
 // waits for that.
-func (c *channel) report(r *wire.Report, now time.Time) bool {
+func (c *channel) report(r *wire.AgentEvent, now time.Time) bool {
 	err := c.admit(now)
 	response, responds := r.Body.(*wire.TaskResponse)
 	switch {
@@ -163,7 +163,7 @@ func (c *channel) report(r *wire.Report, now time.Time) bool {
 		r.Body, err = c.payloads.Report(r.Name, r.Payload)
 	}
 	if err != nil {
-		c.refuse(responds, wire.FormAct, wire.Quote(r.ID), calledIn(r).String(), err, now)
+		c.refuse(responds, wire.DialectTaskAct, wire.Quote(r.ID), calledIn(r).String(), err, now)
 		return responds || err.Code == wire.CodeLimited
 	}
 	if r.Name == "log" {
@@ -192,11 +192,11 @@ func (c *channel) admit(now time.Time) *wire.Error {
 
 // refuse answers what makes no sense, if it is a request, and notes it for
 // people and for the audit.
-func (c *channel) refuse(request bool, form wire.Form, id []byte, kind string, err *wire.Error, now time.Time) {
+func (c *channel) refuse(request bool, form wire.Dialect, id []byte, kind string, err *wire.Error, now time.Time) {
 	if request {
 		c.answer(form, id, err, now)
 	}
-	if form == wire.FormMail && len(id) > 0 {
+	if form == wire.DialectMail && len(id) > 0 {
 		kind += " with the idempotency_key " + string(id)
 	}
 	c.dispatcher.refused(now, c.actor, kind, id, err)
@@ -204,7 +204,7 @@ func (c *channel) refuse(request bool, form wire.Form, id []byte, kind string, e
 }
 
 // answer has a refusal put into the mailbox with the next that are.
-func (c *channel) answer(form wire.Form, id []byte, err *wire.Error, now time.Time) {
+func (c *channel) answer(form wire.Dialect, id []byte, err *wire.Error, now time.Time) {
 	envelope := wire.Envelope{ID: messageID(), At: now}
 	c.refused.text = envelope.AppendRefused(c.refused.text, form, id, err)
 	c.refused.lines++
@@ -282,7 +282,7 @@ func (c *channel) note() {
 			c.refusals.add("refused " + calledOf(r).String() + ": " + err.Message)
 			continue
 		}
-		r, ok := in.Message.(*wire.Report)
+		r, ok := in.Message.(*wire.AgentEvent)
 		if !ok {
 			continue
 		}
@@ -294,14 +294,14 @@ func (c *channel) note() {
 		case err.Details["reason"] == "wrong_state":
 			c.refusals.add("ignored task " + what.name + ": " + err.Message)
 		default:
-			c.answer(wire.FormAct, id, err, in.At)
+			c.answer(wire.DialectTaskAct, id, err, in.At)
 			c.refusals.add("refused " + what.String() + ": " + err.Message)
 		}
 	}
 }
 
 // saidIn returns the text of an error that an agent reports, for the log.
-func saidIn(r *wire.Report) string {
+func saidIn(r *wire.AgentEvent) string {
 	e, ok := r.Body.(*wire.Trouble)
 	if !ok {
 		return ""

@@ -126,7 +126,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 	}
 	if mail == nil {
 		if task := letters[0].Task; task != "" {
-			d.receive([]wire.Told{{Agent: to.Name, Run: to.Run, Task: task}}, false)
+			d.receive([]wire.Delivered{{Agent: to.Name, Run: to.Run, Task: task}}, false)
 		}
 		return 1 // it has ended, and with it whoever asked
 	}
@@ -147,7 +147,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 			e.answers++
 		}
 		if l.Task != "" {
-			e.receipts, e.few = []wire.Told{{Agent: to.Name, Run: to.Run, Task: l.Task}}, true
+			e.receipts, e.few = []wire.Delivered{{Agent: to.Name, Run: to.Run, Task: l.Task}}, true
 			break
 		}
 	}
@@ -193,7 +193,7 @@ func keepRoom(room *[]byte, text []byte) {
 }
 
 // receive notes whether what somebody asked about was written.
-func (d *dispatcher) receive(receipts []wire.Told, written bool) {
+func (d *dispatcher) receive(receipts []wire.Delivered, written bool) {
 	now := time.Now()
 	inputs := make([]handlers.Input, len(receipts))
 	for i := range receipts {

@@ -320,7 +320,7 @@ func (d *dispatcher) expire() {
 	d.seat.Unlock()
 	began := d.appending.Load()
 	blocked := began != 0 && now.Sub(time.Unix(0, began)) > long || now.Sub(time.Unix(0, d.blocked.Load())) < long
-	d.submit([]handlers.Input{{At: now, Message: wire.Due{Late: late, Blocked: blocked}}}, new(work))
+	d.submit([]handlers.Input{{At: now, Message: wire.Tick{Late: late, Blocked: blocked}}}, new(work))
 }
 
 // refused notes that something was refused, or answered, before anybody decided

@@ -158,7 +158,7 @@ func TestNothingFollowsABrokenRecord(t *testing.T) {
 			require.Nil(t, handlers.Prepare(r, 64))
 			d.submit([]handlers.Input{{At: time.Now(), From: boss, Message: r, Random: chance()}}, new(work))
 		}
-		d.note(&wire.Roster{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
+		d.note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
 		ask("1", "submit-task", `{"type":"t","name":"n","requiredRole":"worker"}`)
 		require.Nil(t, (<-door).Refusal)
 		ask("2", "ask-user", `{"question":"why?","timeout":1000}`)

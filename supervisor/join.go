@@ -257,7 +257,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	again := !a.removed && (a.afresh || inherits && a.Autostart)
 	ordered := a.halt != nil || s.stopping != nil
 	if why == nil && !ordered && !again {
-		s.dispatcher.note(&wire.Gone{Agent: a.Name})
+		s.dispatcher.note(&wire.AgentGone{Agent: a.Name})
 	}
 	switch {
 	case ordered:
@@ -332,7 +332,7 @@ func (d *dispatcher) answered(run string, mail *mailbox, over <-chan struct{}) {
 	for {
 		moved, taking := mail.stirs()
 		waits := false
-		d.look(func(state *handlers.State) { waits = state.Awaits(run) })
+		d.look(func(state *handlers.State) { waits = state.HasPendingReply(run) })
 		if !waits || !taking {
 			d.settle() // what was decided is on its way
 			select {

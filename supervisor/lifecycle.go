@@ -262,7 +262,7 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	default:
 		a.wanted = false
 		a.set(wire.StateExited, exit.String())
-		s.dispatcher.note(&wire.Gone{Agent: a.Name})
+		s.dispatcher.note(&wire.AgentGone{Agent: a.Name})
 		s.wakeWaiting()
 		s.checkIdle()
 	}

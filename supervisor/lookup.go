@@ -19,7 +19,7 @@ func (d *dispatcher) lookUp(inputs []handlers.Input) {
 		}
 		var l *wire.Lookup
 		var from, key string
-		d.look(func(s *handlers.State) { l, from, key = s.Keyed(in) })
+		d.look(func(s *handlers.State) { l, from, key = s.IdempotencyKey(in) })
 		if l != nil {
 			in.Refusal = d.sentBefore(l, from, key)
 		}

@@ -31,7 +31,7 @@ type mailbox struct {
 	wrote   func([]byte) // sees each line before it is written; may be nil
 	stalled func(bool)   // stdin took nothing for timeout; it takes again
 	broken  func(error)  // the agent closed its stdin
-	receive func(receipts []wire.Told, written bool)
+	receive func(receipts []wire.Delivered, written bool)
 
 	mu      sync.Mutex
 	queue   []entry
@@ -64,7 +64,7 @@ type entry struct {
 	told func(written bool)
 	// receipts are noted when it is known whether the entry was written: those of
 	// all that is written at once together, for there may be many.
-	receipts []wire.Told
+	receipts []wire.Delivered
 	// few is what is let in beyond the number of messages: there is never much of it.
 	few bool
 	// answers is how many of the lines answer requests. Those are let in
@@ -81,7 +81,7 @@ func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
 // curious are those who ask whether something was written.
 type curious struct {
 	told     []func(written bool)
-	receipts []wire.Told
+	receipts []wire.Delivered
 }
 
 func (c *curious) join(e *entry) {
@@ -337,7 +337,7 @@ func (m *mailbox) overtakes(l *handlers.Letter) bool {
 }
 
 // miss notes session messages that were refused.
-func (m *mailbox) miss(receipts []wire.Told) {
+func (m *mailbox) miss(receipts []wire.Delivered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range receipts {

@@ -178,7 +178,7 @@ type receipted struct {
 // receiptsOf has a mailbox tell what became of what somebody asked about.
 func receiptsOf(m *mailbox) <-chan receipted {
 	heard := make(chan receipted, 100)
-	m.receive = func(receipts []wire.Told, written bool) {
+	m.receive = func(receipts []wire.Delivered, written bool) {
 		one := receipted{written: written}
 		for _, r := range receipts {
 			one.said = append(one.said, r.Said)
@@ -193,7 +193,7 @@ func asked(said ...int64) entry {
 	e := entry{lines: len(said)}
 	for _, n := range said {
 		e.text = fmt.Appendf(e.text, "line %d\n", n)
-		e.receipts = append(e.receipts, wire.Told{Said: n})
+		e.receipts = append(e.receipts, wire.Delivered{Said: n})
 	}
 	return e
 }

@@ -8,8 +8,8 @@ import (
 // quiet says whether what is said in a form is answered only when it is refused: a
 // message of a session, delegated work, and what is said about it. What comes of it
 // are lines of their own.
-func quiet(form wire.Form) bool {
-	return form == wire.FormSession || form == wire.FormTask || form == wire.FormAct
+func quiet(form wire.Dialect) bool {
+	return form == wire.DialectSession || form == wire.DialectTaskRequest || form == wire.DialectTaskAct
 }
 
 // unspoken is the answer to something like that which was granted. It is never given.

@@ -13,7 +13,7 @@ import (
 
 // enlist tells who there is.
 func (s *Supervisor) enlist() {
-	roster := &wire.Roster{Sessions: s.sessions}
+	roster := &wire.AgentSet{Sessions: s.sessions}
 	for _, a := range s.order {
 		roster.Agents = append(roster.Agents, wire.Member{
 			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,

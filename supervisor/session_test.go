@@ -326,7 +326,7 @@ func TestSessionMessagesAreTimed(t *testing.T) {
 		came := time.Now()
 		<-time.After(1500 * time.Microsecond)
 		p.dispatcher.submit([]handlers.Input{{At: came, From: from, Message: &wire.Request{
-			ID: m.MessageID, Operation: sayOperation, Form: wire.FormSession,
+			ID: m.MessageID, Operation: sayOperation, Form: wire.DialectSession,
 			Body: &wire.SaySession{Session: wire.Session{ID: m.MessageID, Type: m.MessageType, Message: m, Document: m.Document}},
 		}}}, new(work))
 		p.dispatcher.settle()

@@ -41,9 +41,9 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Scene, er
 	v := Scene{Status: got.status}
 	s.dispatcher.look(func(state *handlers.State) {
 		v.Status.Tasks, v.Status.Questions = state.Counts(), state.Questions()
-		v.Tasks, v.Questions = state.Foremost(tasks), state.Asked(questions)
+		v.Tasks, v.Questions = state.OpenTasks(tasks), state.Asked(questions)
 		for i := range v.Status.Agents {
-			v.Status.Agents[i].Tasks = state.Holds(v.Status.Agents[i].Name)
+			v.Status.Agents[i].Tasks = state.TasksOf(v.Status.Agents[i].Name)
 		}
 	})
 	return v, nil
@@ -52,7 +52,7 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Scene, er
 // Left are the first of the tasks that are open, and how many are in all. It may be
 // asked before Run and after it.
 func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
-	s.dispatcher.look(func(state *handlers.State) { tasks, open = state.Foremost(most), state.Open() })
+	s.dispatcher.look(func(state *handlers.State) { tasks, open = state.OpenTasks(most), state.Open() })
 	return tasks, open
 }
 
@@ -129,7 +129,7 @@ func (s *Supervisor) Status(ctx context.Context) (wire.Status, error) {
 	s.dispatcher.look(func(state *handlers.State) {
 		got.status.Tasks, got.status.Questions = state.Counts(), state.Questions()
 		for i := range got.status.Agents {
-			got.status.Agents[i].Tasks = state.Holds(got.status.Agents[i].Name)
+			got.status.Agents[i].Tasks = state.TasksOf(got.status.Agents[i].Name)
 		}
 	})
 	s.dispatcher.settle()            // nothing is shown that is not recorded

@@ -120,7 +120,7 @@ func said(in *handlers.Input) called {
 	switch m := in.Message.(type) {
 	case *wire.Request:
 		return calledOf(m)
-	case *wire.Report:
+	case *wire.AgentEvent:
 		return calledIn(m)
 	}
 	return called{}

@@ -39,7 +39,7 @@ func (r *Reader) event(kind string) Message {
 		return &Refused{ID: correlatable(k.id), Type: kind, Err: err}
 	}
 	when, _ := text(k.timestamp)
-	return &Report{ID: id, Name: kind[len("event:"):], Timestamp: when, Payload: k.body()}
+	return &AgentEvent{ID: id, Name: kind[len("event:"):], Timestamp: when, Payload: k.body()}
 }
 
 // longestID is how many bytes an id may have.

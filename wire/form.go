@@ -5,41 +5,41 @@ import (
 	"strings"
 )
 
-// Form is how an agent has asked for something, and so how it is answered.
-type Form uint8
+// Dialect is how an agent has asked for something, and so how it is answered.
+type Dialect uint8
 
 // The forms.
 const (
-	FormOwn     Form = iota // request:…, answered with response:…
-	FormMail                // mail as it is, answered with the mail as it is kept
-	FormTool                // the call of a tool, answered as JSON-RPC; the ID is JSON
-	FormSession             // a session message as it is: only a refusal is answered, with what became of it
-	FormTask                // a task request as it is: only a refusal is answered, with a task response that failed
-	FormAct                 // what is said about a task as it is: only a refusal is answered, with response:…
+	DialectNative      Dialect = iota // request:…, answered with response:…
+	DialectMail                       // mail as it is, answered with the mail as it is kept
+	DialectToolCall                   // the call of a tool, answered as JSON-RPC; the ID is JSON
+	DialectSession                    // a session message as it is: only a refusal is answered, with what became of it
+	DialectTaskRequest                // a task request as it is: only a refusal is answered, with a task response that failed
+	DialectTaskAct                    // what is said about a task as it is: only a refusal is answered, with response:…
 )
 
 // RawID is the id of a request as JSON, for those who refuse it; nil when it has
 // none.
 func (r *Request) RawID() []byte { return rawID(r.Form, r.ID) }
 
-func rawID(form Form, id string) []byte {
+func rawID(form Dialect, id string) []byte {
 	switch {
-	case form == FormOwn:
+	case form == DialectNative:
 		return Quote(id)
 	case id == "":
 		return nil
-	case form == FormTool:
+	case form == DialectToolCall:
 		return []byte(id)
 	}
 	return Quote(id)
 }
 
 // payload is where the payload stands in a line of this form.
-func (f Form) payload() string {
+func (f Dialect) payload() string {
 	switch f {
-	case FormMail:
+	case DialectMail:
 		return ""
-	case FormTool:
+	case DialectToolCall:
 		return "/params/arguments"
 	}
 	return "/payload"
@@ -49,10 +49,10 @@ func (f Form) payload() string {
 // decides about it, says where something is wrong as if it stood in a request of
 // our own: they need not know in which form it came. A message of a session or of
 // delegated work is read by itself, and what is wrong with it points into it already.
-func (f Form) place(e *Error) *Error {
+func (f Dialect) place(e *Error) *Error {
 	pointer, _ := e.Details["pointer"].(string)
-	below, found := strings.CutPrefix(pointer, FormOwn.payload())
-	if f != FormMail && f != FormTool || !found || below != "" && below[0] != '/' {
+	below, found := strings.CutPrefix(pointer, DialectNative.payload())
+	if f != DialectMail && f != DialectToolCall || !found || below != "" && below[0] != '/' {
 		return e
 	}
 	there := *e // the same error may be said again, in another form
@@ -66,15 +66,15 @@ func (f Form) place(e *Error) *Error {
 // session message that is delivered has no answer; beside a refusal, payload may
 // be the *DeliveryError that became of it. Delegated work that is taken has none
 // either: what becomes of it is said in lines of its own.
-func (e Envelope) AppendReply(b []byte, form Form, request string, payload any, refusal *Error) []byte {
+func (e Envelope) AppendReply(b []byte, form Dialect, request string, payload any, refusal *Error) []byte {
 	switch {
-	case form == FormOwn:
+	case form == DialectNative:
 		return e.AppendAnswer(b, request, payload, refusal)
-	case form == FormSession:
+	case form == DialectSession:
 		return e.appendReceipt(b, request, payload, refusal)
 	case refusal != nil:
 		return e.AppendRefused(b, form, rawID(form, request), refusal)
-	case form == FormTask || form == FormAct:
+	case form == DialectTaskRequest || form == DialectTaskAct:
 		return b
 	}
 	from := len(b)
@@ -85,8 +85,8 @@ func (e Envelope) AppendReply(b []byte, form Form, request string, payload any, 
 	return append(b, '\n')
 }
 
-func appendReply(b []byte, form Form, request string, payload any) ([]byte, error) {
-	if form == FormMail {
+func appendReply(b []byte, form Dialect, request string, payload any) ([]byte, error) {
+	if form == DialectMail {
 		return appendPayload(b, payload)
 	}
 	spelled, err := appendPayload(nil, payload)
@@ -105,7 +105,7 @@ func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal
 	if what == nil {
 		what = Undelivered(messageID, refusal)
 	}
-	return e.AppendDeliveryError(b, rawID(FormSession, messageID), what, refusal)
+	return e.AppendDeliveryError(b, rawID(DialectSession, messageID), what, refusal)
 }
 
 // AppendRefused appends the refusal of a request as one line, in the form in
@@ -113,15 +113,15 @@ func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal
 //
 // What is said of refused work in the form of its response is said of the task with
 // its id. Without such an id, or with that of another task, it is said as usual.
-func (e Envelope) AppendRefused(b []byte, form Form, id []byte, refusal *Error) []byte {
+func (e Envelope) AppendRefused(b []byte, form Dialect, id []byte, refusal *Error) []byte {
 	refusal = form.place(refusal)
 	switch form {
-	case FormTool:
+	case DialectToolCall:
 		return e.appendToolRefusal(b, id, refusal)
-	case FormSession:
+	case DialectSession:
 		messageID, _ := text(id)
 		return e.AppendDeliveryError(b, id, Undelivered(messageID, refusal), refusal)
-	case FormTask:
+	case DialectTaskRequest:
 		if _, isText := text(id); isText && refusal.Details["reason"] != ReasonReused {
 			return appendUndone(b, id, refusal)
 		}

@@ -12,7 +12,7 @@ const mailLine = `{"from_actor":"GO","to_actor":"HO:attic","topic":"task.assigne
 
 // Rows: E-11, E-16, E-17, E-82.
 func TestMailOnALine(t *testing.T) {
-	require.Equal(t, &Request{ID: "k1", Operation: "send-message", Payload: []byte(mailLine), Form: FormMail}, reader().Parse([]byte(mailLine)))
+	require.Equal(t, &Request{ID: "k1", Operation: "send-message", Payload: []byte(mailLine), Form: DialectMail}, reader().Parse([]byte(mailLine)))
 	for line, id := range map[string]string{
 		`{"from_actor":"GO","topic":"t"}`:                                                "",
 		`{"from_actor":"GO","topic":"t","idempotency_key":null}`:                         "",
@@ -23,7 +23,7 @@ func TestMailOnALine(t *testing.T) {
 	} {
 		m, ok := reader().Parse([]byte(line)).(*Request)
 		require.True(t, ok, line)
-		require.Equal(t, FormMail, m.Form, line)
+		require.Equal(t, DialectMail, m.Form, line)
 		require.Equal(t, id, m.ID, line)
 		require.Empty(t, m.Timestamp)
 	}
@@ -40,11 +40,11 @@ func TestRepliesHaveTheFormOfTheQuestion(t *testing.T) {
 	const mail = `{"seq":43,"from_actor":"GO","to_actor":"HO:attic","topic":"task.assigned","payload":{"n":1.0},"reply_to":42,"created_at":"2026-02-04T12:00:00.123Z","duplicate":true}`
 	quoted, err := json.Marshal(mail)
 	require.NoError(t, err)
-	require.Equal(t, mail+"\n", string(noon.AppendReply(nil, FormMail, "k1", sent, nil)))
-	require.Equal(t, string(noon.AppendAnswer(nil, "k1", sent, nil)), string(noon.AppendReply(nil, FormOwn, "k1", sent, nil)))
+	require.Equal(t, mail+"\n", string(noon.AppendReply(nil, DialectMail, "k1", sent, nil)))
+	require.Equal(t, string(noon.AppendAnswer(nil, "k1", sent, nil)), string(noon.AppendReply(nil, DialectNative, "k1", sent, nil)))
 	require.Equal(t,
 		`before {"jsonrpc":"2.0","id":9007199254740993,"result":{"content":[{"type":"text","text":`+string(quoted)+`}],"structuredContent":`+mail+`,"isError":false}}`+"\n",
-		string(noon.AppendReply([]byte("before "), FormTool, "9007199254740993", sent, nil)))
+		string(noon.AppendReply([]byte("before "), DialectToolCall, "9007199254740993", sent, nil)))
 }
 
 // Rows: E-11, E-12, E-19, E-20, E-84.
@@ -56,14 +56,14 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 	const details = `{"actor":"W:1","hint":"Leave it out","pointer":"/from_actor"}`
 	const spoken = `{"code":"UNAUTHORIZED","message":"you are W:1","details":`
 	for key, id := range map[string]string{"k1": `"k1"`, "": "null", `"`: `"\""`} {
-		line := noon.AppendReply(nil, FormMail, key, nil, refused)
+		line := noon.AppendReply(nil, DialectMail, key, nil, refused)
 		require.Equal(t, `{"type":"response:error","id":"res-1","correlationId":`+id+`,"timestamp":"2026-02-04T12:00:00.123Z","error":`+spoken+details+"}}\n", string(line))
 		requireValid(t, "response:error", line)
 	}
 	for _, id := range []string{"1", `"a\u0062"`, "12345678901234567890", "-0.50e1", ""} {
-		raw := (&Request{ID: id, Form: FormTool}).RawID()
-		line := string(noon.AppendReply(nil, FormTool, id, nil, refused))
-		require.Equal(t, line, string(noon.AppendRefused(nil, FormTool, raw, refused)))
+		raw := (&Request{ID: id, Form: DialectToolCall}).RawID()
+		line := string(noon.AppendReply(nil, DialectToolCall, id, nil, refused))
+		require.Equal(t, line, string(noon.AppendRefused(nil, DialectToolCall, raw, refused)))
 		if id == "" {
 			id = "null"
 		}
@@ -72,8 +72,8 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 		keysOf(t, []byte(line))
 	}
 	require.Equal(t, "/payload/from_actor", refused.Details["pointer"], "it may be said again in another form")
-	require.Equal(t, string(noon.AppendRefusal(nil, []byte(`7`), refused)), string(noon.AppendRefused(nil, FormOwn, []byte(`7`), refused)))
-	for _, form := range []Form{FormOwn, FormMail, FormTool} {
+	require.Equal(t, string(noon.AppendRefusal(nil, []byte(`7`), refused)), string(noon.AppendRefused(nil, DialectNative, []byte(`7`), refused)))
+	for _, form := range []Dialect{DialectNative, DialectMail, DialectToolCall} {
 		line := string(noon.AppendReply([]byte("before "), form, "1", func() {}, nil))
 		require.Contains(t, line, `"INTERNAL_ERROR"`)
 		require.Equal(t, string(noon.AppendRefused([]byte("before "), form, rawID(form, "1"), unspeakable)), line)
@@ -85,24 +85,24 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 // Rows: C-90, K-06.
 func TestSessionMessagesAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	refused := &Error{Code: CodeDenied, Message: "m", Details: map[string]any{"pointer": "/payload/task/task_id"}}
-	require.Empty(t, noon.AppendReply(nil, FormSession, "msg-1", &SessionSaid{}, nil))
-	require.Empty(t, noon.AppendReply(nil, FormSession, "", nil, nil))
+	require.Empty(t, noon.AppendReply(nil, DialectSession, "msg-1", &SessionSaid{}, nil))
+	require.Empty(t, noon.AppendReply(nil, DialectSession, "", nil, nil))
 	for id, raw := range map[string][]byte{"msg-1": []byte(`"msg-1"`), `"`: []byte(`"\""`), "": nil} {
-		require.Equal(t, raw, (&Request{ID: id, Form: FormSession}).RawID())
+		require.Equal(t, raw, (&Request{ID: id, Form: DialectSession}).RawID())
 		want := string(noon.AppendDeliveryError([]byte("before "), raw, Undelivered(id, refused), refused))
-		require.Equal(t, want, string(noon.AppendReply([]byte("before "), FormSession, id, nil, refused)))
-		require.Equal(t, want, string(noon.AppendReply([]byte("before "), FormSession, id, (*DeliveryError)(nil), refused)))
-		require.Equal(t, want, string(noon.AppendReply([]byte("before "), FormSession, id, &SessionSaid{}, refused)))
-		require.Equal(t, want, string(noon.AppendRefused([]byte("before "), FormSession, raw, refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, nil, refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, (*DeliveryError)(nil), refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, &SessionSaid{}, refused)))
+		require.Equal(t, want, string(noon.AppendRefused([]byte("before "), DialectSession, raw, refused)))
 		require.Contains(t, want, `"pointer":"/payload/task/task_id"`)
 	}
 	late := &DeliveryError{OriginalMessageID: "msg-1", ErrorType: DeliveryTimeout, RetryCount: 2, MaxRetries: 3, NextRetryAt: Timestamp(noon.At)}
 	require.Equal(t,
-		string(noon.AppendDeliveryError(nil, []byte(`"msg-1"`), late, refused)), string(noon.AppendReply(nil, FormSession, "msg-1", late, refused)))
-	escaped := noon.AppendRefused(nil, FormSession, []byte(`"\u006dsg-1"`), refused)
+		string(noon.AppendDeliveryError(nil, []byte(`"msg-1"`), late, refused)), string(noon.AppendReply(nil, DialectSession, "msg-1", late, refused)))
+	escaped := noon.AppendRefused(nil, DialectSession, []byte(`"\u006dsg-1"`), refused)
 	require.Contains(t, string(escaped), `"correlationId":"\u006dsg-1"`)
 	require.Contains(t, string(escaped), `"original_message_id":"msg-1"`)
-	number := noon.AppendRefused(nil, FormSession, []byte(`7`), refused)
+	number := noon.AppendRefused(nil, DialectSession, []byte(`7`), refused)
 	require.Contains(t, string(number), `"correlationId":7,`)
 	require.Contains(t, string(number), `"original_message_id":""`)
 }
@@ -118,13 +118,13 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 		"":                 {"", "", ""},
 	} {
 		for form, there := range want {
-			require.Equal(t, there, Form(form).place(invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
+			require.Equal(t, there, Dialect(form).place(invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
 		}
-		for _, form := range []Form{FormSession, FormTask, FormAct} {
+		for _, form := range []Dialect{DialectSession, DialectTaskRequest, DialectTaskAct} {
 			require.Equal(t, pointer, form.place(invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
 		}
 	}
-	require.Nil(t, FormMail.place(&Error{}).Details)
+	require.Nil(t, DialectMail.place(&Error{}).Details)
 	for line, want := range map[string]string{
 		`{"from_actor":"GO","to_actor":"GO","topic":"a..b","payload":{},"idempotency_key":"k"}`:                    `"k" /topic`,
 		`{"from_actor":"GO","to_actor":"GO","topic":"t","payload":{},"idempotency_key":"a","idempotency_key":"b"}`: ` /idempotency_key`,
@@ -156,16 +156,16 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 func TestNothingThatIsSaidBackIsHeard(t *testing.T) {
 	sent, refused := &Sent{Mail: fullMail, Warnings: []string{"w"}}, invalid("/payload/topic", "m")
 	lines := [][]byte{noon.AppendNotice(nil, NoticeMessage, &fullMail), append(fullMail.append(nil), '\n'), append(bareMail.append(nil), '\n')}
-	for _, form := range []Form{FormOwn, FormMail, FormTool, FormSession, FormTask, FormAct} {
+	for _, form := range []Dialect{DialectNative, DialectMail, DialectToolCall, DialectSession, DialectTaskRequest, DialectTaskAct} {
 		for _, id := range []string{"1", ""} {
 			lines = append(lines, noon.AppendReply(nil, form, id, nil, refused))
-			if form < FormSession {
+			if form < DialectSession {
 				lines = append(lines, noon.AppendReply(nil, form, id, sent, nil))
 			}
 		}
 	}
 	for _, method := range []string{"initialize", "ping", "tools/list", "nope", "tools/call"} {
-		replied, ok := reader().Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`)).(*Replied)
+		replied, ok := reader().Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`)).(*Answered)
 		require.True(t, ok, method)
 		lines = append(lines, replied.Text)
 	}
@@ -187,12 +187,12 @@ func TestUnfinishedMailAndCalls(t *testing.T) {
 	refused, ok := reader().ParseHead([]byte(head), "too long").(*Refused)
 	require.True(t, ok)
 	require.Equal(t, &Refused{
-		ID: []byte(`"k"`), Type: "request:send-message", Request: true, Form: FormMail, Err: invalid("", "the request cannot be taken: too long"),
+		ID: []byte(`"k"`), Type: "request:send-message", Request: true, Form: DialectMail, Err: invalid("", "the request cannot be taken: too long"),
 	}, refused)
 	refused, ok = reader().Parse([]byte(`{"from_actor":"GO","topic":"t","payload":{"x":"\ud800"}}`)).(*Refused)
 	require.True(t, ok)
 	require.Nil(t, refused.ID)
-	replied, ok := reader().ParseHead([]byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"bus_send`), "too long").(*Replied)
+	replied, ok := reader().ParseHead([]byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"bus_send`), "too long").(*Answered)
 	require.True(t, ok)
 	require.Equal(t, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"the request cannot be taken: too long","data":{"pointer":""}}}`+"\n", string(replied.Text))
 	for _, log := range []string{

@@ -202,13 +202,13 @@ func TestPayloadsOfMailLeaveAsTheyCame(t *testing.T) {
 	for _, line := range [][]byte{
 		noon.AppendNotice(nil, NoticeMessage, &mail),
 		noon.AppendAnswer(nil, "1", &Sent{Mail: mail}, nil),
-		noon.AppendReply(nil, FormMail, m.ID, &Sent{Mail: mail}, nil),
-		noon.AppendReply(nil, FormTool, "1", &MailList{Messages: []Mail{mail}}, nil),
+		noon.AppendReply(nil, DialectMail, m.ID, &Sent{Mail: mail}, nil),
+		noon.AppendReply(nil, DialectToolCall, "1", &MailList{Messages: []Mail{mail}}, nil),
 	} {
 		keysOf(t, line)
 		require.Contains(t, string(line), `"payload":`+verbatim+`,"reply_to":null,`)
 	}
-	require.NotContains(t, string(noon.AppendReply(nil, FormMail, m.ID, &Sent{Mail: mail}, nil)), `"k"`, "the key stays with the bus")
+	require.NotContains(t, string(noon.AppendReply(nil, DialectMail, m.ID, &Sent{Mail: mail}, nil)), `"k"`, "the key stays with the bus")
 }
 
 // Rows: E-22, E-25.

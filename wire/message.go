@@ -18,11 +18,11 @@ type Request struct {
 	Payload   []byte // a JSON object, as long as the line lives
 	Body      any    // the payload, read; nil until somebody has
 	Sum       uint64 // of what is asked, so that a repeat is recognised; 0 until somebody has made it
-	Form      Form
+	Form      Dialect
 }
 
-// Report tells something and is never answered. On the line it is an event:….
-type Report struct {
+// AgentEvent tells something and is never answered. On the line it is an event:….
+type AgentEvent struct {
 	ID        string
 	Name      string // without its prefix, such as "progress"
 	Timestamp string
@@ -36,32 +36,32 @@ type Refused struct {
 	ID      []byte // as it stood in the line, for the answer; nil where there is none to give back
 	Type    string
 	Request bool
-	Form    Form // of the question, and so of the answer
+	Form    Dialect // of the question, and so of the answer
 	Err     *Error
 }
 
-// Replied is a call that nobody has to decide about: its answer stands in it.
-type Replied struct {
+// Answered is a call that nobody has to decide about: its answer stands in it.
+type Answered struct {
 	ID     []byte // as it stood in the line
 	Method string
 	Text   []byte // the answer, a whole line
 	Err    *Error // why it was refused; nil when it was not
 }
 
-// Told says that a notice or a message was written to an agent's stdin, or, with
+// Delivered says that a notice or a message was written to an agent's stdin, or, with
 // Lost, that it never will be.
-type Told struct {
+type Delivered struct {
 	Agent, Run string
 	Task       string // what it was about
 	Said       int64  // which message it was: the number of its record
 	Lost       bool
 }
 
-// Gone says that an agent has ended and is not started again by itself.
-type Gone struct{ Agent string }
+// AgentGone says that an agent has ended and is not started again by itself.
+type AgentGone struct{ Agent string }
 
-// Roster says which agents there are, and which sessions, in order.
-type Roster struct {
+// AgentSet says which agents there are, and which sessions, in order.
+type AgentSet struct {
 	Agents   []Member
 	Sessions []SessionSpec
 }
@@ -79,8 +79,8 @@ type Member struct {
 	Abilities    Raw      `json:"abilities,omitzero"` // a capabilities document
 }
 
-// Due says that a deadline has passed.
-type Due struct {
+// Tick says that a deadline has passed.
+type Tick struct {
 	// Late says that this is found out much later than it should be: the
 	// orchestrator has stood still, and has heard nobody meanwhile.
 	Late bool
@@ -89,13 +89,13 @@ type Due struct {
 	Blocked bool
 }
 
-func (*Event) message()   {}
-func (*Told) message()    {}
-func (*Gone) message()    {}
-func (*Roster) message()  {}
-func (Due) message()      {}
-func (Log) message()      {}
-func (*Request) message() {}
-func (*Report) message()  {}
-func (*Refused) message() {}
-func (*Replied) message() {}
+func (*Event) message()      {}
+func (*Delivered) message()  {}
+func (*AgentGone) message()  {}
+func (*AgentSet) message()   {}
+func (Tick) message()        {}
+func (Log) message()         {}
+func (*Request) message()    {}
+func (*AgentEvent) message() {}
+func (*Refused) message()    {}
+func (*Answered) message()   {}

@@ -89,7 +89,7 @@ func (r *Reader) Parse(line []byte) Message {
 	case k.seq != nil && k.createdAt != nil && k.fromActor != nil:
 		return Log{Why: "an echo of mail"}
 	case k.mails():
-		return &Request{ID: r.mailKey(), Operation: operationMail, Payload: line, Form: FormMail}
+		return &Request{ID: r.mailKey(), Operation: operationMail, Payload: line, Form: DialectMail}
 	case typed && k.id != nil && IsTaskAct(kind):
 		return r.taskAct(line, kind)
 	case typed && k.id != nil && k.payload != nil && k.delegates(kind, r.Capability):
@@ -182,7 +182,7 @@ func (r *Reader) unfinished(line []byte, why string) Message {
 		return r.spoiled(nil, why)
 	case k.mails() && k.seq == nil && k.createdAt == nil:
 		key := r.mailKey()
-		return &Refused{ID: rawID(FormMail, key), Type: "request:" + operationMail, Request: true, Form: FormMail, Err: err}
+		return &Refused{ID: rawID(DialectMail, key), Type: "request:" + operationMail, Request: true, Form: DialectMail, Err: err}
 	default:
 		if key := behind(line, r.room); key != "routing" { // which says whose a request is
 			return r.spoiledTask(k.payload != nil || key == "payload", why)

@@ -23,11 +23,11 @@ func read(line string) string {
 		return "log"
 	case *Request:
 		return []string{"request ", "mail ", "tool ", "session ", "task ", "act "}[m.Form] + m.Operation
-	case *Report:
+	case *AgentEvent:
 		return "event " + m.Name
 	case *Refused:
 		return fmt.Sprintf("refused %s %s", m.Err.Code, m.ID)
-	case *Replied:
+	case *Answered:
 		if m.Err != nil {
 			return "refused at once"
 		}
@@ -226,7 +226,7 @@ func FuzzParse(f *testing.F) {
 		m := reader().Parse(line)
 		require.Equal(t, m, reader().Parse(line))
 		switch m.(type) {
-		case Log, *Refused, *Replied, *Session: // which are of lines that could not be read to their end, too
+		case Log, *Refused, *Answered, *Session: // which are of lines that could not be read to their end, too
 		default:
 			require.True(t, accepted(line, 64), "a message that is no JSON object: %q", line)
 		}

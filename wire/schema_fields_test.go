@@ -88,7 +88,7 @@ func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
 		switch m := reader().Check(encoded(t, examples[0])).(type) {
 		case *Request:
 			body = m.Body
-		case *Report:
+		case *AgentEvent:
 			body = m.Body
 		}
 		require.NotNil(t, body, name)

@@ -64,10 +64,10 @@ func refusal(name string, line []byte) string {
 	kind := ""
 	switch m := (&Reader{Agent: "me", Depth: 64}).Check(line).(type) {
 	case *Request:
-		if m.Form == FormOwn {
+		if m.Form == DialectNative {
 			kind = "request:" + m.Operation
 		}
-	case *Report:
+	case *AgentEvent:
 		kind = "event:" + m.Name
 	case *Refused:
 		return m.Err.Message

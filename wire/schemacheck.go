@@ -21,13 +21,13 @@ func (r *Reader) Check(line []byte) Message {
 		}
 	case *Session:
 		if m.Err != nil {
-			return &Refused{ID: m.id, Type: m.Type, Request: true, Form: FormSession, Err: m.Err}
+			return &Refused{ID: m.id, Type: m.Type, Request: true, Form: DialectSession, Err: m.Err}
 		}
-	case *Replied:
+	case *Answered:
 		if m.Err != nil {
-			return &Refused{ID: m.ID, Type: m.Method, Request: true, Form: FormTool, Err: m.Err}
+			return &Refused{ID: m.ID, Type: m.Method, Request: true, Form: DialectToolCall, Err: m.Err}
 		}
-	case *Report:
+	case *AgentEvent:
 		if m.Body != nil {
 			return m
 		}
@@ -53,7 +53,7 @@ func (r *Reader) claimed(line []byte, m Message) Message {
 		if refused.Err.Code != CodeDenied {
 			return m
 		}
-		if claimed.Agent, _ = text(r.known.agent); refused.Form == FormTask {
+		if claimed.Agent, _ = text(r.known.agent); refused.Form == DialectTaskRequest {
 			claimed.Agent, _ = r.source()
 		}
 	case *Session:

@@ -210,7 +210,7 @@ func TestCheckReadsSessionMessages(t *testing.T) {
 		require.True(t, ok, agent)
 		require.Equal(t, "task_assignment", refused.Type)
 		require.Equal(t, `"msg-7-kettle"`, string(refused.ID))
-		require.Equal(t, FormSession, refused.Form)
+		require.Equal(t, DialectSession, refused.Form)
 		require.Equal(t, "/payload/priority", refused.Err.Details["pointer"])
 	}
 }

@@ -79,11 +79,11 @@ func refusing(problems []Problem) *Error {
 	return first
 }
 
-// part is an object in a message that is judged as a whole. Where Object stops at
+// decoder is an object in a message that is judged as a whole. Where Object stops at
 // the first thing that is wrong, it goes on: whoever wrote the message is told
 // everything at once. And null is no way to leave something out, unless the
 // judgement is sparing: sessions do not know it.
-type part struct {
+type decoder struct {
 	Object
 	all *judgement
 }
@@ -98,17 +98,17 @@ const (
 )
 
 // wrong says that a member is wrong.
-func (p *part) wrong(key, message string) { p.all.add(p.below(key), p.named(key)+" "+message) }
+func (p *decoder) wrong(key, message string) { p.all.add(p.below(key), p.named(key)+" "+message) }
 
 // lapse says what is wrong with a member that is forgiven.
-func (p *part) lapse(key, message string) { p.all.lapse(p.below(key), p.named(key)+" "+message) }
+func (p *decoder) lapse(key, message string) { p.all.lapse(p.below(key), p.named(key)+" "+message) }
 
 // odd says that a member is odd and taken as it is.
-func (p *part) odd(key, message string) { p.all.note(p.below(key), p.named(key)+" "+message) }
+func (p *decoder) odd(key, message string) { p.all.note(p.below(key), p.named(key)+" "+message) }
 
 // has says whether there is a member to read, and refuses what is missing, stands
 // twice or is null.
-func (p *part) has(key string, must need) bool {
+func (p *decoder) has(key string, must need) bool {
 	count, null := 0, false
 	for i := range p.members {
 		if string(p.members[i].key) == key {
@@ -135,7 +135,7 @@ func (p *part) has(key string, must need) bool {
 }
 
 // settle hands what Object found wrong to the judgement.
-func (p *part) settle() bool {
+func (p *decoder) settle() bool {
 	if p.err == nil {
 		return true
 	}
@@ -146,7 +146,7 @@ func (p *part) settle() bool {
 }
 
 // text is a string that may be empty.
-func (p *part) text(key string, must need) string {
+func (p *decoder) text(key string, must need) string {
 	if !p.has(key, must) {
 		return ""
 	}
@@ -156,7 +156,7 @@ func (p *part) text(key string, must need) string {
 }
 
 // name is a string that says something.
-func (p *part) name(key string, must need) string {
+func (p *decoder) name(key string, must need) string {
 	if !p.has(key, must) {
 		return ""
 	}
@@ -169,7 +169,7 @@ func (p *part) name(key string, must need) string {
 const longestSessionID = 200
 
 // id is a name that others refer to: it becomes a key.
-func (p *part) id(key string, must need) string {
+func (p *decoder) id(key string, must need) string {
 	s := p.name(key, must)
 	if len(s) > longestSessionID {
 		p.wrong(key, fmt.Sprintf("must not be longer than %d bytes", longestSessionID))
@@ -181,7 +181,7 @@ func (p *part) id(key string, must need) string {
 }
 
 // word is one of a few.
-func (p *part) word(key string, must need, of []string) string {
+func (p *decoder) word(key string, must need, of []string) string {
 	if !p.has(key, must) {
 		return ""
 	}
@@ -193,7 +193,7 @@ func (p *part) word(key string, must need, of []string) string {
 }
 
 // truth is a yes or no.
-func (p *part) truth(key string, must need) bool {
+func (p *decoder) truth(key string, must need) bool {
 	if !p.has(key, must) {
 		return false
 	}
@@ -203,7 +203,7 @@ func (p *part) truth(key string, must need) bool {
 }
 
 // whole is a whole number that is not less than least.
-func (p *part) whole(key string, must need, least int64) (value int64, there bool) {
+func (p *decoder) whole(key string, must need, least int64) (value int64, there bool) {
 	if !p.has(key, must) {
 		return 0, false
 	}
@@ -212,7 +212,7 @@ func (p *part) whole(key string, must need, least int64) (value int64, there boo
 }
 
 // percent is a number from 0 to 100.
-func (p *part) percent(key string) float64 {
+func (p *decoder) percent(key string) float64 {
 	if !p.has(key, needed) {
 		return 0
 	}
@@ -224,7 +224,7 @@ func (p *part) percent(key string) float64 {
 }
 
 // moment is an ISO 8601 time.
-func (p *part) moment(key string, must need) string {
+func (p *decoder) moment(key string, must need) string {
 	if !p.has(key, must) {
 		return ""
 	}
@@ -239,12 +239,12 @@ func (p *part) moment(key string, must need) string {
 }
 
 // texts is a list of strings.
-func (p *part) texts(key string, must need) []string { return p.strings(key, must, false) }
+func (p *decoder) texts(key string, must need) []string { return p.strings(key, must, false) }
 
 // names is a list of strings that say something.
-func (p *part) names(key string, must need) []string { return p.strings(key, must, true) }
+func (p *decoder) names(key string, must need) []string { return p.strings(key, must, true) }
 
-func (p *part) strings(key string, must need, say bool) []string {
+func (p *decoder) strings(key string, must need, say bool) []string {
 	items := p.items(key, must)
 	all := make([]string, 0, len(items))
 	for i, item := range items {
@@ -264,7 +264,7 @@ func (p *part) strings(key string, must need, say bool) []string {
 }
 
 // words is a list of strings out of a few.
-func (p *part) words(key string, must need, of []string) {
+func (p *decoder) words(key string, must need, of []string) {
 	for i, item := range p.items(key, must) {
 		if p.all.full() {
 			return
@@ -275,7 +275,7 @@ func (p *part) words(key string, must need, of []string) {
 	}
 }
 
-func (p *part) items(key string, must need) [][]byte {
+func (p *decoder) items(key string, must need) [][]byte {
 	if !p.has(key, must) {
 		return nil
 	}
@@ -284,12 +284,12 @@ func (p *part) items(key string, must need) [][]byte {
 	return items
 }
 
-func (p *part) wrongItem(key string, i int, message string) {
+func (p *decoder) wrongItem(key string, i int, message string) {
 	p.all.add(p.belowItem(key, i), p.named(key)+"["+strconv.Itoa(i)+"] "+message)
 }
 
 // each calls read for every item of a list of objects.
-func (p *part) each(key string, must need, read func(*part)) {
+func (p *decoder) each(key string, must need, read func(*decoder)) {
 	for i, item := range p.items(key, must) {
 		switch {
 		case p.all.full():
@@ -303,7 +303,7 @@ func (p *part) each(key string, must need, read func(*part)) {
 }
 
 // inside calls read for a member that is an object.
-func (p *part) inside(key string, must need, read func(*part)) {
+func (p *decoder) inside(key string, must need, read func(*decoder)) {
 	if !p.has(key, must) {
 		return
 	}
@@ -316,7 +316,7 @@ func (p *part) inside(key string, must need, read func(*part)) {
 }
 
 // eachMember calls read for every member of the object; all must be objects.
-func (p *part) eachMember(read func(key string, in *part)) {
+func (p *decoder) eachMember(read func(key string, in *decoder)) {
 	known := make(map[string]bool, len(p.members))
 	for _, m := range p.members {
 		key := string(m.key)
@@ -328,19 +328,19 @@ func (p *part) eachMember(read func(key string, in *part)) {
 		case !isObject(m.value):
 			p.wrong(key, "must be an object")
 		default:
-			p.enter(p.below(key), m.value, func(in *part) { read(key, in) })
+			p.enter(p.below(key), m.value, func(in *decoder) { read(key, in) })
 		}
 		known[key] = true
 	}
 }
 
 // enter reads an object that was scanned with what it stands in.
-func (p *part) enter(pointer string, value []byte, read func(*part)) {
+func (p *decoder) enter(pointer string, value []byte, read func(*decoder)) {
 	var room [8]member
 	object, err := openObject(value, scannedBefore, pointer, room[:0])
 	if err != nil {
 		p.all.add(pointer, err.Message)
 		return
 	}
-	read(&part{Object: object, all: p.all})
+	read(&decoder{Object: object, all: p.all})
 }

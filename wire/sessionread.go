@@ -41,7 +41,7 @@ func openLine(line []byte, depth int) (document Raw, members []member, err *Erro
 // pointer is to where it stands.
 func readSession(document Raw, members []member, pointer string) (*SessionMessage, *Error) {
 	var all judgement
-	p := part{Object: Object{pointer: pointer, members: members}, all: &all}
+	p := decoder{Object: Object{pointer: pointer, members: members}, all: &all}
 	m := &SessionMessage{
 		Document: document, pointer: pointer,
 		MessageID:     p.messageID("message_id"),
@@ -54,7 +54,7 @@ func readSession(document Raw, members []member, pointer string) (*SessionMessag
 		SessionID:     p.id("session_id", optional),
 	}
 	m.SequenceNumber, m.Sequenced = p.whole("sequence_number", excusable, 0)
-	p.inside("payload", needed, func(in *part) { m.Body = in.body(m.MessageType) })
+	p.inside("payload", needed, func(in *decoder) { m.Body = in.body(m.MessageType) })
 	if err := refusing(all.problems); err != nil {
 		if m.MessageType != "" && all.problems[0].Pointer == p.below("message_type") {
 			err.Code = CodeUnknownType
@@ -86,7 +86,7 @@ func sumOf(parts ...[]byte) uint64 {
 }
 
 // body reads a payload; nil when nobody knows the type.
-func (p *part) body(kind string) any {
+func (p *decoder) body(kind string) any {
 	switch kind {
 	case TypeTaskAssignment:
 		return p.assignment()
@@ -112,8 +112,8 @@ func (p *part) body(kind string) any {
 	return nil
 }
 
-func (p *part) agent(key string) (agent AgentIdentifier) {
-	p.inside(key, needed, func(in *part) {
+func (p *decoder) agent(key string) (agent AgentIdentifier) {
+	p.inside(key, needed, func(in *decoder) {
 		agent.AgentID = in.id("agent_id", needed)
 		agent.AgentType = in.word("agent_type", needed, AgentTypes)
 		agent.InstanceID = in.id("instance_id", optional)
@@ -121,7 +121,7 @@ func (p *part) agent(key string) (agent AgentIdentifier) {
 	return agent
 }
 
-func (p *part) messageID(key string) string {
+func (p *decoder) messageID(key string) string {
 	id := p.id(key, needed)
 	switch {
 	case id == "", isUUID4(id):

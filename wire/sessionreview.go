@@ -14,27 +14,27 @@ type ReviewRequest struct {
 	Wanted   []string // verifications that must have been made, as Verification names them
 }
 
-func (p *part) reviewRequest() *ReviewRequest {
+func (p *decoder) reviewRequest() *ReviewRequest {
 	r := &ReviewRequest{ReviewID: p.id("review_id", needed), TaskID: p.id("task_id", needed)}
-	p.inside("scope", needed, func(in *part) {
+	p.inside("scope", needed, func(in *decoder) {
 		r.Files = in.names("files", needed)
 		in.words("focus_areas", needed, focusAreas)
 		in.names("ignore_patterns", optional)
 	})
-	p.inside("criteria", needed, func(in *part) {
+	p.inside("criteria", needed, func(in *decoder) {
 		r.want("tests", in.truth("must_pass_tests", needed))
 		r.want("type_check", in.truth("must_pass_type_check", needed))
 		r.want("lint", in.truth("must_pass_lint", optional))
-		in.each("custom_checks", optional, func(check *part) {
+		in.each("custom_checks", optional, func(check *decoder) {
 			r.want("custom/"+check.name("name", needed), true)
 			check.name("command", needed)
 			check.whole("expected_exit_code", needed, -mostWhole)
 		})
 	})
-	p.inside("context", needed, func(in *part) {
+	p.inside("context", needed, func(in *decoder) {
 		in.text("task_description", needed)
 		in.texts("acceptance_criteria", needed)
-		in.each("previous_reviews", optional, func(review *part) {
+		in.each("previous_reviews", optional, func(review *decoder) {
 			review.whole("review_number", needed, 0)
 			review.text("verdict", needed)
 			review.texts("key_findings", needed)
@@ -130,10 +130,10 @@ func (r *ReviewResult) contradicted(pointer, why string) *Error {
 	}
 }
 
-func (p *part) reviewResult() *ReviewResult {
+func (p *decoder) reviewResult() *ReviewResult {
 	r := &ReviewResult{ReviewID: p.id("review_id", needed), TaskID: p.id("task_id", needed), Verdict: p.word("verdict", needed, verdicts)}
 	known := make(map[string]bool)
-	p.each("findings", needed, func(in *part) {
+	p.each("findings", needed, func(in *decoder) {
 		f := in.finding()
 		if known[f.ID] {
 			in.wrong("finding_id", "stands twice")
@@ -141,16 +141,16 @@ func (p *part) reviewResult() *ReviewResult {
 		known[f.ID] = f.ID != ""
 		r.Findings = append(r.Findings, f)
 	})
-	p.inside("verification", needed, func(in *part) {
+	p.inside("verification", needed, func(in *decoder) {
 		r.verify(in, "tests", needed)
 		r.verify(in, "type_check", needed)
 		r.verify(in, "lint", optional)
-		in.inside("custom", excusable, func(custom *part) {
-			custom.eachMember(func(key string, v *part) { r.verified("custom/"+key, v) })
+		in.inside("custom", excusable, func(custom *decoder) {
+			custom.eachMember(func(key string, v *decoder) { r.verified("custom/"+key, v) })
 		})
 	})
 	r.Summary = p.text("summary", needed)
-	p.each("required_changes", optional, func(in *part) { r.Changes = append(r.Changes, in.requiredChange(known)) })
+	p.each("required_changes", optional, func(in *decoder) { r.Changes = append(r.Changes, in.requiredChange(known)) })
 	must := func(c RequiredChange) bool { return c.Priority == FixMust }
 	if r.Verdict == VerdictApproved && slices.ContainsFunc(r.Changes, must) {
 		p.odd("required_changes", "has what must be fixed, and the work is approved")
@@ -167,11 +167,11 @@ func (p *part) reviewResult() *ReviewResult {
 	return r
 }
 
-func (p *part) finding() Finding {
+func (p *decoder) finding() Finding {
 	f := Finding{
 		ID: p.id("finding_id", needed), Severity: p.word("severity", needed, severities), Category: p.word("category", needed, categories),
 	}
-	p.inside("location", needed, func(in *part) {
+	p.inside("location", needed, func(in *decoder) {
 		f.File = in.name("file", needed)
 		from, begins := in.whole("line_start", optional, 0)
 		to, ends := in.whole("line_end", optional, 0)
@@ -187,11 +187,11 @@ func (p *part) finding() Finding {
 	return f
 }
 
-func (r *ReviewResult) verify(p *part, name string, must need) {
-	p.inside(name, must, func(in *part) { r.verified(name, in) })
+func (r *ReviewResult) verify(p *decoder, name string, must need) {
+	p.inside(name, must, func(in *decoder) { r.verified(name, in) })
 }
 
-func (r *ReviewResult) verified(name string, p *part) {
+func (r *ReviewResult) verified(name string, p *decoder) {
 	r.Verification = append(r.Verification, Verification{Name: name, Passed: p.truth("passed", needed)})
 	p.text("output", optional)
 	p.text("error", optional)
@@ -199,7 +199,7 @@ func (r *ReviewResult) verified(name string, p *part) {
 
 // requiredChange reads a change. One that refers to nothing is odd and no more:
 // the finding may be one of an earlier review.
-func (p *part) requiredChange(known map[string]bool) RequiredChange {
+func (p *decoder) requiredChange(known map[string]bool) RequiredChange {
 	c := RequiredChange{ID: p.id("change_id", needed), Priority: p.word("priority", needed, fixes), Findings: p.names("related_findings", needed)}
 	p.text("description", needed)
 	for i, id := range c.Findings {

@@ -9,7 +9,7 @@ type Feedback struct {
 	TaskID         string // what it is about; "" when nobody says
 }
 
-func (p *part) feedback() *Feedback {
+func (p *decoder) feedback() *Feedback {
 	return &Feedback{
 		Type: p.word("feedback_type", needed, feedbackTypes), Subject: p.text("subject", needed), Content: p.text("content", needed),
 		ActionRequired: p.truth("action_required", needed), TaskID: p.id("related_task_id", optional),
@@ -33,7 +33,7 @@ type Abort struct {
 	CleanupRequired bool // passed on: whoever did the work knows what there is to clean up
 }
 
-func (p *part) abort() *Abort {
+func (p *decoder) abort() *Abort {
 	return &Abort{
 		Scope: p.word("scope", needed, abortScopes), TargetID: p.id("target_id", needed), Reason: p.text("reason", needed),
 		CleanupRequired: p.truth("cleanup_required", needed),

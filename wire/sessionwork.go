@@ -31,13 +31,13 @@ type SessionDependency struct {
 	Type      string // DependsHard or DependsSoft
 }
 
-func (p *part) assignment() *SessionAssignment {
+func (p *decoder) assignment() *SessionAssignment {
 	a := new(SessionAssignment)
-	p.inside("task", needed, func(in *part) { a.Task = in.developerInput() })
+	p.inside("task", needed, func(in *decoder) { a.Task = in.developerInput() })
 	a.Priority = p.word("priority", needed, sessionPriorities)
 	a.Deadline = p.moment("deadline", optional)
 	a.MaxIterations, _ = p.whole("max_iterations", optional, 1)
-	p.each("dependencies", optional, func(in *part) {
+	p.each("dependencies", optional, func(in *decoder) {
 		d := SessionDependency{
 			TaskID: in.id("task_id", optional), DependsOn: in.names("depends_on", needed),
 			Type: in.word("dependency_type", needed, sessionDependencies),
@@ -50,19 +50,19 @@ func (p *part) assignment() *SessionAssignment {
 	return a
 }
 
-func (p *part) developerInput() DeveloperInput {
+func (p *decoder) developerInput() DeveloperInput {
 	t := DeveloperInput{TaskID: p.id("task_id", needed), Description: p.text("task_description", needed)}
-	p.inside("context", needed, func(in *part) {
-		in.each("specs", needed, (*part).contextFile)
-		in.each("reference_files", needed, (*part).contextFile)
-		in.each("previous_attempts", optional, func(attempt *part) {
+	p.inside("context", needed, func(in *decoder) {
+		in.each("specs", needed, (*decoder).contextFile)
+		in.each("reference_files", needed, (*decoder).contextFile)
+		in.each("previous_attempts", optional, func(attempt *decoder) {
 			t.Attempts++
 			attempt.whole("attempt_number", needed, 0)
 			attempt.text("outcome", needed)
 			attempt.text("feedback", needed)
 		})
 	})
-	p.inside("constraints", needed, func(in *part) {
+	p.inside("constraints", needed, func(in *decoder) {
 		t.Scope = in.names("scope", needed)
 		t.TestingRequired = in.truth("testing_required", needed)
 		t.MustNotBreak = in.texts("must_not_break", excusable)
@@ -72,7 +72,7 @@ func (p *part) developerInput() DeveloperInput {
 	return t
 }
 
-func (p *part) contextFile() {
+func (p *decoder) contextFile() {
 	p.name("path", needed)
 	p.text("reason", needed)
 	p.texts("sections", optional)
@@ -88,7 +88,7 @@ type SessionProgress struct {
 	Blockers  []string
 }
 
-func (p *part) progress() *SessionProgress {
+func (p *decoder) progress() *SessionProgress {
 	return &SessionProgress{
 		TaskID: p.id("task_id", needed), Percent: p.percent("progress_percent"), Step: p.text("current_step", needed),
 		Files: p.names("files_modified_so_far", needed), Remaining: p.text("estimated_remaining", optional), Blockers: p.texts("blockers", optional),
@@ -129,16 +129,16 @@ func (c *Completion) Touched() []string {
 	return append(files, c.Deleted...)
 }
 
-func (p *part) completion() *Completion {
+func (p *decoder) completion() *Completion {
 	c := &Completion{TaskID: p.id("task_id", needed), Status: p.word("status", needed, outcomes)}
-	p.inside("changes", needed, func(in *part) {
+	p.inside("changes", needed, func(in *decoder) {
 		c.Created = in.fileChanges("files_created", ChangeCreated)
 		c.Modified = in.fileChanges("files_modified", ChangeModified)
 		c.Deleted = in.names("files_deleted", needed)
 	})
 	c.Summary = p.text("summary", needed)
 	p.text("implementation_notes", optional)
-	p.inside("self_review", needed, func(in *part) {
+	p.inside("self_review", needed, func(in *decoder) {
 		c.TestsRun, c.TestsPassed = in.truth("tests_run", needed), in.truth("tests_passed", needed)
 		c.TypeCheckPassed = in.truth("type_check_passed", needed)
 		in.texts("known_issues", optional)
@@ -157,10 +157,10 @@ func (p *part) completion() *Completion {
 
 // executionError reads how the work on a task went wrong. The protocol does not know
 // it, and nobody's message is refused for what stands there.
-func (p *part) executionError(key, task string) *TaskExecutionError {
+func (p *decoder) executionError(key, task string) *TaskExecutionError {
 	var e *TaskExecutionError
-	aside := part{Object: p.Object, all: new(judgement)}
-	aside.inside(key, optional, func(in *part) {
+	aside := decoder{Object: p.Object, all: new(judgement)}
+	aside.inside(key, optional, func(in *decoder) {
 		e = &TaskExecutionError{
 			TaskID: task, ErrorType: in.word("error_type", needed, executionErrors), ErrorMessage: in.text("error_message", needed),
 			Recoverable: in.truth("recoverable", optional), SuggestedAction: in.word("suggested_action", optional, suggestions),
@@ -174,8 +174,8 @@ func (p *part) executionError(key, task string) *TaskExecutionError {
 }
 
 // fileChanges reads a list of changes that should all be of one kind.
-func (p *part) fileChanges(key, kind string) (files []FileChange) {
-	p.each(key, needed, func(in *part) {
+func (p *decoder) fileChanges(key, kind string) (files []FileChange) {
+	p.each(key, needed, func(in *decoder) {
 		f := FileChange{Path: in.name("path", needed), LinesAdded: in.count("lines_added"), LinesRemoved: in.count("lines_removed")}
 		in.text("description", optional)
 		if is := in.word("change_type", needed, changeTypes); is != kind {
@@ -187,7 +187,7 @@ func (p *part) fileChanges(key, kind string) (files []FileChange) {
 }
 
 // count is an optional number of things, nil when nobody says.
-func (p *part) count(key string) *int64 {
+func (p *decoder) count(key string) *int64 {
 	n, there := p.whole(key, optional, 0)
 	if !there {
 		return nil

@@ -42,7 +42,7 @@ func ReadTaskAct(line []byte, depth int) (*TaskAct, *Error) {
 func readTaskAct(document Raw, members []member) (*TaskAct, *Error) {
 	p := delegated(members, "")
 	a := &TaskAct{Document: document, ID: p.label("id", needed), Type: p.word("type", needed, taskActs)}
-	p.inside("payload", needed, func(in *part) {
+	p.inside("payload", needed, func(in *decoder) {
 		switch a.Type {
 		case ActUpdate:
 			a.Input = in.anything("input")
@@ -61,7 +61,7 @@ func readTaskAct(document Raw, members []member) (*TaskAct, *Error) {
 }
 
 // anything is a value that must be there, and may be null.
-func (p *part) anything(key string) Raw {
+func (p *decoder) anything(key string) Raw {
 	if value := once(p.members, key); isNull(value) {
 		return Raw("null")
 	}

@@ -112,7 +112,7 @@ func (o *Object) trace(key string) *TaskTrace {
 		return nil
 	}
 	t, p := new(TaskTrace), delegated(nil, o.pointer)
-	p.enter(o.below(key), value, func(in *part) { *t = in.taskTrace() })
+	p.enter(o.below(key), value, func(in *decoder) { *t = in.taskTrace() })
 	o.take(refusing(p.all.problems))
 	return t
 }

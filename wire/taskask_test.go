@@ -88,7 +88,7 @@ func TestTaskAnswersAreTheirDocument(t *testing.T) {
 		require.Empty(t, (&TaskAnswer{Document: Raw(none)}).TaskID(), none)
 	}
 	require.Error(t, Decode([]byte(`{"id":`), &back))
-	line := noon.AppendReply(nil, FormOwn, "r1", &back, nil)
+	line := noon.AppendReply(nil, DialectNative, "r1", &back, nil)
 	require.Contains(t, string(line), `"payload":`+document)
 	requireValid(t, "response:success", line)
 	require.IsType(t, Log{}, reader().Parse(line))

@@ -106,7 +106,7 @@ func (c Code) fault() (code, reason string) {
 
 // fault reads an error. What it does not say is filled in: a failure is none the
 // less one.
-func (p *part) fault() *TaskFault {
+func (p *decoder) fault() *TaskFault {
 	p.lookalikes("code", "message", "details", "recoverable")
 	f := &TaskFault{
 		Code: p.text("code", optional), Message: p.text("message", optional), Details: p.object("details", optional),

@@ -13,14 +13,14 @@ import (
 func TestTaskRequestsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	refused := &Error{Code: CodeNotFound, Message: "m", Details: map[string]any{"pointer": "/payload/x", "fault": FaultCapabilityNotFound}}
 	const fault = `{"code":"CAPABILITY_NOT_FOUND","message":"m","details":{"pointer":"/payload/x"},"recoverable":false}`
-	require.Empty(t, noon.AppendReply(nil, FormTask, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
-	require.Empty(t, noon.AppendReply(nil, FormTask, "tea-7", nil, nil))
+	require.Empty(t, noon.AppendReply(nil, DialectTaskRequest, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
+	require.Empty(t, noon.AppendReply(nil, DialectTaskRequest, "tea-7", nil, nil))
 	for id, raw := range map[string]string{"tea-7": `"tea-7"`, `"`: `"\""`} {
-		line := noon.AppendReply([]byte("before "), FormTask, id, &TaskAnswer{}, refused)
+		line := noon.AppendReply([]byte("before "), DialectTaskRequest, id, &TaskAnswer{}, refused)
 		require.Equal(t, `before {"id":`+raw+`,"status":"failed","error":`+fault+"}\n", string(line))
 		require.Nil(t, refusedResponse(line[len("before "):]))
 	}
-	require.Equal(t, `{"id":"\u0074ea-7","status":"failed","error":`+fault+"}\n", string(noon.AppendRefused(nil, FormTask, []byte(`"\u0074ea-7"`), refused)), "as it stood")
+	require.Equal(t, `{"id":"\u0074ea-7","status":"failed","error":`+fault+"}\n", string(noon.AppendRefused(nil, DialectTaskRequest, []byte(`"\u0074ea-7"`), refused)), "as it stood")
 
 	reused := &Error{Code: CodeConflict, Message: "m", Details: map[string]any{"reason": ReasonReused}}
 	for _, raw := range []string{"7", "9007199254740993", "-0.50e1", ""} {
@@ -28,11 +28,11 @@ func TestTaskRequestsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 		if raw == "" {
 			id = nil
 		}
-		line := noon.AppendRefused(nil, FormTask, id, refused)
+		line := noon.AppendRefused(nil, DialectTaskRequest, id, refused)
 		require.Equal(t, string(noon.AppendRefusal(nil, id, refused)), string(line))
 		require.Contains(t, string(line), `"type":"response:error"`)
 	}
-	line := noon.AppendReply(nil, FormTask, "tea-7", nil, reused)
+	line := noon.AppendReply(nil, DialectTaskRequest, "tea-7", nil, reused)
 	require.Equal(t, string(noon.AppendRefusal(nil, []byte(`"tea-7"`), reused)), string(line), "it is no word about the task that has the id")
 	requireValid(t, "response:error", line)
 }
@@ -40,13 +40,13 @@ func TestTaskRequestsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 // Rows: D-37, D-38, T-32.
 func TestActsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	refused := invalid("/payload/input", "m")
-	require.Empty(t, noon.AppendReply(nil, FormAct, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
-	require.Empty(t, noon.AppendReply(nil, FormAct, "tea-7", nil, nil))
-	line := noon.AppendReply(nil, FormAct, "tea-7", nil, refused)
+	require.Empty(t, noon.AppendReply(nil, DialectTaskAct, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
+	require.Empty(t, noon.AppendReply(nil, DialectTaskAct, "tea-7", nil, nil))
+	line := noon.AppendReply(nil, DialectTaskAct, "tea-7", nil, refused)
 	require.Equal(t, string(noon.AppendRefusal(nil, []byte(`"tea-7"`), refused)), string(line))
 	require.Contains(t, string(line), `"pointer":"/payload/input"`)
 	requireValid(t, "response:error", line)
-	require.Equal(t, `"tea-7"`, string((&Request{ID: "tea-7", Form: FormAct}).RawID()))
+	require.Equal(t, `"tea-7"`, string((&Request{ID: "tea-7", Form: DialectTaskAct}).RawID()))
 }
 
 // No refusal of a line of this dialect is heard when it comes back.

@@ -36,9 +36,9 @@ func (r *Reader) taskRequest(line []byte) Message {
 		err = denied("/routing/source", fmt.Sprintf("source says %.80q, but this is the stream of %q", request.Routing.Source, r.Agent))
 	}
 	if err != nil {
-		return r.refusedTask(FormTask, typeTaskRequest, err)
+		return r.refusedTask(DialectTaskRequest, typeTaskRequest, err)
 	}
-	return &Request{ID: id, Operation: operationSubmitTask, Body: request, Sum: request.Sum, Form: FormTask}
+	return &Request{ID: id, Operation: operationSubmitTask, Body: request, Sum: request.Sum, Form: DialectTaskRequest}
 }
 
 // taskAct reads what is said about a task by who has asked for it.
@@ -49,9 +49,9 @@ func (r *Reader) taskAct(line []byte, kind string) Message {
 	}
 	act, err := readTaskAct(r.keep(line), r.room)
 	if err != nil {
-		return r.refusedTask(FormAct, typeOfAct(kind), err)
+		return r.refusedTask(DialectTaskAct, typeOfAct(kind), err)
 	}
-	asked := &Request{ID: id, Form: FormAct}
+	asked := &Request{ID: id, Form: DialectTaskAct}
 	switch act.Type {
 	case ActStatus:
 		asked.Operation, asked.Body = operationGetTask, &GetTaskResponse{TaskID: id, Check: true}
@@ -77,12 +77,12 @@ func (r *Reader) taskResponse(line []byte) Message {
 		err = response.refsOfOthers()
 	}
 	if err != nil {
-		return r.refusedTask(FormAct, typeTaskResponse, err)
+		return r.refusedTask(DialectTaskAct, typeTaskResponse, err)
 	}
-	return &Report{ID: id, Name: ReportTaskResponse, Body: response}
+	return &AgentEvent{ID: id, Name: ReportTaskResponse, Body: response}
 }
 
-func (r *Reader) refusedTask(form Form, kind string, err *Error) *Refused {
+func (r *Reader) refusedTask(form Dialect, kind string, err *Error) *Refused {
 	id := bytes.Clone(correlatable(r.known.id))
 	return &Refused{ID: id, Type: kind, Request: true, Form: form, Err: err}
 }
@@ -99,12 +99,12 @@ func (r *Reader) spoiledTask(payload bool, why string) Message {
 	switch {
 	case id == "" || k.jsonrpc != nil || k.messageType != nil || k.fromActor != nil:
 	case k.kind == nil && given && k.responds():
-		return r.refusedTask(FormAct, typeTaskResponse, err)
+		return r.refusedTask(DialectTaskAct, typeTaskResponse, err)
 	case !typed || given:
 	case IsTaskAct(kind):
-		return r.refusedTask(FormAct, typeOfAct(kind), err)
+		return r.refusedTask(DialectTaskAct, typeOfAct(kind), err)
 	case payload && k.delegates(kind, r.Capability) && r.ours():
-		return r.refusedTask(FormTask, typeTaskRequest, err)
+		return r.refusedTask(DialectTaskRequest, typeTaskRequest, err)
 	}
 	return Log{Why: why}
 }

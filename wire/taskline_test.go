@@ -33,12 +33,12 @@ func requireOutlived(t *testing.T, m Message, line []byte) {
 		if m.Body == nil {
 			return
 		}
-	case *Report:
+	case *AgentEvent:
 		if m.Body == nil {
 			return
 		}
 	case *Refused:
-		if m.Form != FormTask && m.Form != FormAct {
+		if m.Form != DialectTaskRequest && m.Form != DialectTaskAct {
 			return
 		}
 	default:
@@ -79,7 +79,7 @@ func TestTaskRequestsOnALine(t *testing.T) {
 		require.Equal(t, want.Routing, body.Routing)
 		require.NotContains(t, string(body.Document), "\r")
 		body.Document = want.Document
-		require.Equal(t, &Request{ID: want.ID, Operation: "submit-task-request", Body: want, Sum: want.Sum, Form: FormTask}, m)
+		require.Equal(t, &Request{ID: want.ID, Operation: "submit-task-request", Body: want, Sum: want.Sum, Form: DialectTaskRequest}, m)
 		require.Equal(t, string(Quote(want.ID)), string(m.RawID()))
 	}
 	bare := []byte(`{"id":"tea-7","type":"weigh_tea","payload":{}}`)
@@ -94,7 +94,7 @@ func TestTaskRequestsOfOthers(t *testing.T) {
 	m, ok := whose("scale", false).Parse([]byte(line)).(*Refused)
 	require.True(t, ok)
 	err := denied("/routing/source", `source says "kitchen", but this is the stream of "scale"`)
-	require.Equal(t, &Refused{ID: Quote(fullRequest(t)["id"].(string)), Type: "task:request", Request: true, Form: FormTask, Err: err}, m)
+	require.Equal(t, &Refused{ID: Quote(fullRequest(t)["id"].(string)), Type: "task:request", Request: true, Form: DialectTaskRequest, Err: err}, m)
 	for _, own := range []string{`"source":"scale"`, `"source":""`, `"source":null`, `"later":1`} {
 		require.IsType(t, &Request{}, whose("scale", false).Parse([]byte(strings.Replace(line, `"source":"kitchen"`, own, 1))), own)
 	}
@@ -113,7 +113,7 @@ func TestActsOnALine(t *testing.T) {
 		room := []byte(line)
 		m := whose("kitchen", false).Parse(room)
 		clear(room)
-		want.ID, want.Form = "tea-7", FormAct
+		want.ID, want.Form = "tea-7", DialectTaskAct
 		require.Equal(t, &want, m, line)
 		require.IsType(t, Log{}, whose("kitchen", true).Parse([]byte(line)), line)
 	}
@@ -126,7 +126,7 @@ func TestActsOnALine(t *testing.T) {
 	} {
 		m := refusedLine(t, line)
 		require.Equal(t, want, string(m.ID)+" "+m.Type+" "+strings.Join(m.Err.Complaints(), "\n"), line)
-		require.Equal(t, FormAct, m.Form)
+		require.Equal(t, DialectTaskAct, m.Form)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestActsOnALine(t *testing.T) {
 func TestTaskResponsesOnALine(t *testing.T) {
 	for _, example := range delegatedExamples(t, "task-response") {
 		line := encoded(t, example)
-		want := &Report{ID: example["id"].(string), Name: ReportTaskResponse, Body: responded(t, string(line))}
+		want := &AgentEvent{ID: example["id"].(string), Name: ReportTaskResponse, Body: responded(t, string(line))}
 		require.Equal(t, Log{}, whose("scale", false).Parse(line), "of a task that it has not")
 		require.Equal(t, Log{}, (&Reader{Agent: "scale", Depth: 64}).Parse(line), "nobody has a task")
 		m := whose("scale", true).Parse(line)
@@ -148,7 +148,7 @@ func TestTaskResponsesOnALine(t *testing.T) {
 		"/metadata/duration_ms: metadata.duration_ms must be a whole number from 0 to 9007199254740991",
 	}, m.Err.Complaints())
 	m.Err = nil
-	require.Equal(t, &Refused{ID: []byte(`"tea-7"`), Type: "task:response", Request: true, Form: FormAct}, m)
+	require.Equal(t, &Refused{ID: []byte(`"tea-7"`), Type: "task:response", Request: true, Form: DialectTaskAct}, m)
 }
 
 // An agent that prints what it is told starts nothing: neither what it hears of a task
@@ -187,17 +187,17 @@ func TestSpoiledTaskMessages(t *testing.T) {
 	const ask = `{"id":"tea-7","type":"weigh_tea",`
 	deep := strings.Repeat("[", 64) + strings.Repeat("]", 64)
 	spoiled := map[string]*Refused{
-		ask + `"payload":{"x":"\ud800"}}`:                                             {Type: "task:request", Form: FormTask},
-		ask + `"payload":{"x":` + deep + `}}`:                                         {Type: "task:request", Form: FormTask},
-		ask + `"payload":{},"x":` + deep + `}`:                                        {Type: "task:request", Form: FormTask},
-		ask + `"routing":{"source":"kitchen"},"payload":` + deep + `}`:                {Type: "task:request", Form: FormTask},
-		ask + `"payload":{},"payload":{}}`:                                            {Type: "task:request", Form: FormTask},
-		`{"id":"tea-8",` + ask[1:] + `"payload":{}}`:                                  {Type: "task:request", Form: FormTask},
+		ask + `"payload":{"x":"\ud800"}}`:                                             {Type: "task:request", Form: DialectTaskRequest},
+		ask + `"payload":{"x":` + deep + `}}`:                                         {Type: "task:request", Form: DialectTaskRequest},
+		ask + `"payload":{},"x":` + deep + `}`:                                        {Type: "task:request", Form: DialectTaskRequest},
+		ask + `"routing":{"source":"kitchen"},"payload":` + deep + `}`:                {Type: "task:request", Form: DialectTaskRequest},
+		ask + `"payload":{},"payload":{}}`:                                            {Type: "task:request", Form: DialectTaskRequest},
+		`{"id":"tea-8",` + ask[1:] + `"payload":{}}`:                                  {Type: "task:request", Form: DialectTaskRequest},
 		ask + `"payload":{},"id":8}`:                                                  nil,
-		ask + `"payload":{},"context":{},"context":{}}`:                               {Type: "task:request", Form: FormTask},
-		ask + `"timestamp":"x","context":{},"payload":{},"payload":7}`:                {Type: "task:request", Form: FormTask},
-		`{"id":"tea-7","type":"task.update","payload":{"input":` + deep + `}}`:        {Type: "task:update", Form: FormAct},
-		`{"id":"tea-7","type":"task.status","payload":{},"payload":{}}`:               {Type: "task:status", Form: FormAct},
+		ask + `"payload":{},"context":{},"context":{}}`:                               {Type: "task:request", Form: DialectTaskRequest},
+		ask + `"timestamp":"x","context":{},"payload":{},"payload":7}`:                {Type: "task:request", Form: DialectTaskRequest},
+		`{"id":"tea-7","type":"task.update","payload":{"input":` + deep + `}}`:        {Type: "task:update", Form: DialectTaskAct},
+		`{"id":"tea-7","type":"task.status","payload":{},"payload":{}}`:               {Type: "task:status", Form: DialectTaskAct},
 		`{"id":"tea-7","type":"task.cancel","payload":{},"timestamp":1,"x":tru`:       nil,
 		ask + `"payload":{},"type":"weigh_milk"}`:                                     nil,
 		ask + `"payload":{},"routing":{},"routing":{}}`:                               nil,
@@ -302,13 +302,13 @@ func TestTaskLinesByChance(t *testing.T) {
 			given := strings.Contains(string(line), `"id":"mine"`)
 			switch m := m.(type) {
 			case *Request:
-				require.False(t, given && m.Form >= FormTask, "%s", line)
+				require.False(t, given && m.Form >= DialectTaskRequest, "%s", line)
 				heard++
-			case *Report:
+			case *AgentEvent:
 				require.True(t, given, "%s", line)
 				heard++
 			case *Refused:
-				require.False(t, given && m.Form == FormTask, "%s", line)
+				require.False(t, given && m.Form == DialectTaskRequest, "%s", line)
 				require.False(t, !given && m.Type == typeTaskResponse, "%s", line)
 				refused++
 			}
@@ -335,7 +335,7 @@ func TestCheckReadsDelegatedWork(t *testing.T) {
 				switch m := r.Check(encoded(t, example)).(type) {
 				case *Request:
 					require.Equal(t, "task-act", name)
-				case *Report:
+				case *AgentEvent:
 					require.IsType(t, &TaskResponse{}, m.Body)
 				default:
 					require.Fail(t, "it is none", "%#v\n%v", m, example)

@@ -10,13 +10,13 @@ import (
 // delegated is a message about delegated work that is to be read. Programs that have
 // nothing to say often say null, and nothing in this dialect means something else
 // by it.
-func delegated(members []member, pointer string) *part {
-	return &part{Object: Object{members: members, pointer: pointer}, all: &judgement{sparing: true}}
+func delegated(members []member, pointer string) *decoder {
+	return &decoder{Object: Object{members: members, pointer: pointer}, all: &judgement{sparing: true}}
 }
 
 // label is text that others may refer to: it becomes a key. One that must be there
 // says something.
-func (p *part) label(key string, must need) string {
+func (p *decoder) label(key string, must need) string {
 	if !p.has(key, must) {
 		return ""
 	}
@@ -36,7 +36,7 @@ func (p *part) label(key string, must need) string {
 }
 
 // labels is an optional list of labels that say something.
-func (p *part) labels(key string) []string {
+func (p *decoder) labels(key string) []string {
 	all := p.names(key, optional)
 	for i, s := range all {
 		if why := unfit(s); why != "" {
@@ -57,7 +57,7 @@ const largestChain = 16 << 10
 
 // chain is a list of labels that does not grow for ever: it goes with each request
 // that follows from this one.
-func (p *part) chain(key string) []string {
+func (p *decoder) chain(key string) []string {
 	all := p.labels(key)
 	size := 0
 	for _, name := range all {
@@ -82,7 +82,7 @@ func unfit(s string) string {
 }
 
 // object is an object that nobody looks into.
-func (p *part) object(key string, must need) Raw {
+func (p *decoder) object(key string, must need) Raw {
 	if !p.has(key, must) {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (p *part) object(key string, must need) Raw {
 // unmistakable refuses what an agent would take for something else when it is
 // forwarded: its members say what a message is, and whoever sends it could speak
 // for the orchestrator, or for another agent.
-func (p *part) unmistakable() {
+func (p *decoder) unmistakable() {
 	var k keys
 	for i := range p.members {
 		k.note(&p.members[i])
@@ -127,7 +127,7 @@ func (k *keys) mistakable() (key, why string) {
 
 // lookalikes notes members that are passed over although they were probably meant:
 // this dialect mixes two ways of spelling keys.
-func (p *part) lookalikes(known ...string) {
+func (p *decoder) lookalikes(known ...string) {
 	const longest = 40 // no key of this dialect is, however it is spelled
 	for i := range p.members {
 		if len(p.members[i].key) > longest {

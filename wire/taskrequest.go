@@ -76,9 +76,9 @@ func readTaskRequest(document Raw, members []member, pointer string) (*TaskReque
 	if IsTaskAct(r.Type) {
 		p.wrong("type", "is of a message about a task that there is: "+r.Type+" asks for none")
 	}
-	p.inside("context", optional, func(in *part) { r.Context = in.taskContext() })
-	p.inside("routing", optional, func(in *part) { r.Routing = in.taskRouting() })
-	p.inside("observability", optional, func(in *part) { r.Observability = in.taskTrace() })
+	p.inside("context", optional, func(in *decoder) { r.Context = in.taskContext() })
+	p.inside("routing", optional, func(in *decoder) { r.Routing = in.taskRouting() })
+	p.inside("observability", optional, func(in *decoder) { r.Observability = in.taskTrace() })
 	p.lookalikes("id", "type", "payload", "context", "routing", "observability")
 	p.unmistakable()
 	if err := refusing(p.all.problems); err != nil {
@@ -89,7 +89,7 @@ func readTaskRequest(document Raw, members []member, pointer string) (*TaskReque
 	return r, nil
 }
 
-func (p *part) taskContext() TaskContext {
+func (p *decoder) taskContext() TaskContext {
 	p.lookalikes("conversationId", "parentTaskId", "user", "timestamp", "priority")
 	return TaskContext{
 		ConversationID: p.label("conversationId", optional),
@@ -100,14 +100,14 @@ func (p *part) taskContext() TaskContext {
 	}
 }
 
-func (p *part) taskRouting() TaskRouting {
+func (p *decoder) taskRouting() TaskRouting {
 	p.lookalikes("source", "target", "delegationChain")
 	return TaskRouting{
 		Source: p.label("source", optional), Target: p.label("target", optional), Chain: p.chain("delegationChain"),
 	}
 }
 
-func (p *part) taskTrace() TaskTrace {
+func (p *decoder) taskTrace() TaskTrace {
 	p.lookalikes("traceId", "spanId", "baggage")
 	t := TaskTrace{
 		TraceID: p.label("traceId", optional), SpanID: p.label("spanId", optional), Baggage: p.object("baggage", optional),

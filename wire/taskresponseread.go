@@ -32,9 +32,9 @@ func readTaskResponse(document Raw, members []member) (*TaskResponse, *Error) {
 		p.wrong("type", "must not stand in a response: it makes it a request")
 	}
 	r.Result = p.result(r.Status)
-	p.inside("error", optional, func(in *part) { r.Fault = in.fault() })
-	p.inside("metadata", optional, func(in *part) { r.Metadata = in.taskMetadata() })
-	p.each("artifacts", optional, func(in *part) { r.Artifacts = append(r.Artifacts, in.artifact()) })
+	p.inside("error", optional, func(in *decoder) { r.Fault = in.fault() })
+	p.inside("metadata", optional, func(in *decoder) { r.Metadata = in.taskMetadata() })
+	p.each("artifacts", optional, func(in *decoder) { r.Artifacts = append(r.Artifacts, in.artifact()) })
 	p.lookalikes("id", "status", "result", "error", "metadata", "artifacts")
 	p.unmistakable()
 	if err := refusing(p.all.problems); err != nil {
@@ -93,7 +93,7 @@ func (f *TaskFault) lacking(given []byte) (settings []setting) {
 	return settings
 }
 
-func (p *part) result(status string) Raw {
+func (p *decoder) result(status string) Raw {
 	if !p.has("result", optional) {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (p *part) result(status string) Raw {
 }
 
 // statusFits makes what was said about a task fit its status.
-func (p *part) statusFits(r *TaskResponse) {
+func (p *decoder) statusFits(r *TaskResponse) {
 	switch r.Status {
 	case ResponseFailed:
 		if r.Fault == nil {
@@ -133,14 +133,14 @@ func (p *part) statusFits(r *TaskResponse) {
 }
 
 // dropsFault drops an error that does not go with the status of a response.
-func (p *part) dropsFault(r *TaskResponse) {
+func (p *decoder) dropsFault(r *TaskResponse) {
 	if r.Fault != nil {
 		p.odd("error", "stands beside the status "+r.Status+", and is dropped")
 	}
 	r.Fault = nil
 }
 
-func (p *part) taskMetadata() TaskMetadata {
+func (p *decoder) taskMetadata() TaskMetadata {
 	p.lookalikes("startedAt", "completedAt", "duration_ms", "agent", "retryCount")
 	m := TaskMetadata{
 		StartedAt: p.moment("startedAt", optional), CompletedAt: p.moment("completedAt", optional),
@@ -154,7 +154,7 @@ func (p *part) taskMetadata() TaskMetadata {
 	return m
 }
 
-func (p *part) artifact() Artifact {
+func (p *decoder) artifact() Artifact {
 	a := Artifact{Name: p.name("name", needed), Type: p.name("type", needed), Ref: p.text("ref", optional)}
 	must := needed
 	if a.Ref != "" {
@@ -168,7 +168,7 @@ func (p *part) artifact() Artifact {
 const unasked = "The agent needs input to go on, and does not say which"
 
 // ask finds the question of a task that needs input.
-func (p *part) ask(r *TaskResponse) {
+func (p *decoder) ask(r *TaskResponse) {
 	var said Object
 	input := once(p.members, "input")
 	if input != nil && !isNull(input) && said.ReadObject(input, scannedBefore, p.below("input")) != nil {

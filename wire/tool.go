@@ -91,7 +91,7 @@ func (r *Reader) callTool(id []byte) Message {
 	if err := params.Err(); err != nil {
 		return r.known.fault(id, rpcInvalidParams, err)
 	}
-	return &Request{ID: string(id), Operation: tools[i].operation, Payload: arguments, Form: FormTool}
+	return &Request{ID: string(id), Operation: tools[i].operation, Payload: arguments, Form: DialectToolCall}
 }
 
 // params takes the parameters of a call apart.
@@ -113,21 +113,21 @@ func toolNames() []string {
 }
 
 // reply answers a call with a result.
-func (k *keys) reply(id, result []byte) *Replied {
+func (k *keys) reply(id, result []byte) *Answered {
 	method, _ := text(k.method)
 	line := append(appendRPC(nil, id), `"result":`...)
-	return &Replied{ID: id, Method: method, Text: append(append(line, result...), '}', '\n')}
+	return &Answered{ID: id, Method: method, Text: append(append(line, result...), '}', '\n')}
 }
 
 // fault answers a call that cannot be one.
-func (k *keys) fault(id []byte, code int64, err *Error) *Replied {
+func (k *keys) fault(id []byte, code int64, err *Error) *Answered {
 	method, _ := text(k.method)
 	line := append(appendRPC(nil, id), `"error":{"code":`...)
 	line = appendMember(strconv.AppendInt(line, code, 10), "message", err.Message)
 	if data, failed := Encode(err.Details); failed == nil && len(err.Details) > 0 {
 		line = appendRaw(line, "data", data)
 	}
-	return &Replied{ID: id, Method: method, Text: append(line, '}', '}', '\n'), Err: err}
+	return &Answered{ID: id, Method: method, Text: append(line, '}', '}', '\n'), Err: err}
 }
 
 // appendWelcome answers initialize: with the version that was asked for, if it

@@ -27,7 +27,7 @@ func TestToolsAreRequests(t *testing.T) {
 		{`-1.50e1`, `{"arguments":null,"name":"bus_presence_\u0068eartbeat"}`, "heartbeat", `{}`},
 		{`""`, `{"name":"bus_poll"}`, "poll-messages", `{}`},
 	} {
-		require.Equal(t, &Request{ID: test.id, Operation: test.operation, Payload: []byte(test.payload), Form: FormTool},
+		require.Equal(t, &Request{ID: test.id, Operation: test.operation, Payload: []byte(test.payload), Form: DialectToolCall},
 			reader().Parse(calling(test.id, "tools/call", test.params)))
 	}
 	m, ok := reader().Check(calling(`1`, "tools/call", `{"name":"bus_presence_heartbeat","arguments":{"actor":"HO:attic"}}`)).(*Request)
@@ -58,7 +58,7 @@ func TestCallsThatCannotBe(t *testing.T) {
 		{[]byte(`{"jsonrpc":"2.0","id":1,"method":7}`), `-32600 method must be a string`},
 		{[]byte(`{"jsonrpc":"2.0","id":1,"method":"ping","x":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`), `-32600 the request cannot be taken: it nests too deeply`},
 	} {
-		replied, ok := reader().Parse(test.line).(*Replied)
+		replied, ok := reader().Parse(test.line).(*Answered)
 		require.True(t, ok, "%s", test.line)
 		members := keysOf(t, replied.Text)
 		require.Equal(t, "1", string(members["id"]))
@@ -71,7 +71,7 @@ func TestCallsThatCannotBe(t *testing.T) {
 		require.Equal(t, fault.Message, replied.Err.Message)
 		refused, ok := reader().Check(test.line).(*Refused)
 		require.True(t, ok)
-		require.Equal(t, &Refused{ID: []byte("1"), Type: replied.Method, Request: true, Form: FormTool, Err: replied.Err}, refused)
+		require.Equal(t, &Refused{ID: []byte("1"), Type: replied.Method, Request: true, Form: DialectToolCall, Err: replied.Err}, refused)
 	}
 }
 
@@ -118,9 +118,9 @@ func TestCallsThatAreAnsweredAtOnce(t *testing.T) {
 		{"initialize", `[]`, welcome("2025-11-25")},
 	} {
 		line := calling(`"é1"`, test.method, test.params)
-		replied, ok := reader().Parse(line).(*Replied)
+		replied, ok := reader().Parse(line).(*Answered)
 		require.True(t, ok, "%s", line)
-		require.Equal(t, &Replied{
+		require.Equal(t, &Answered{
 			ID: []byte(`"é1"`), Method: test.method, Text: []byte(`{"jsonrpc":"2.0","id":"é1","result":` + test.want + "}\n"),
 		}, replied)
 		require.Equal(t, replied, reader().Check(line))
@@ -131,7 +131,7 @@ func TestCallsThatAreAnsweredAtOnce(t *testing.T) {
 //
 // Rows: E-84.
 func TestToolsAreDescribed(t *testing.T) {
-	replied, ok := reader().Parse(calling(`1`, "tools/list", `{"cursor":"x"}`)).(*Replied)
+	replied, ok := reader().Parse(calling(`1`, "tools/list", `{"cursor":"x"}`)).(*Answered)
 	require.True(t, ok)
 	var said struct {
 		Tools []struct {
@@ -182,13 +182,13 @@ func FuzzCalls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		id, answers := []byte(nil), [][]byte(nil)
 		switch m := reader().Parse(line).(type) {
-		case *Replied:
+		case *Answered:
 			id, answers = m.ID, [][]byte{m.Text}
 		case *Request:
-			if m.Form == FormOwn {
+			if m.Form == DialectNative {
 				return
 			}
-			if id = m.RawID(); m.Form == FormMail {
+			if id = m.RawID(); m.Form == DialectMail {
 				id = nil
 			}
 			body, err := ReadRequest(m.Operation, m.Payload, 64)

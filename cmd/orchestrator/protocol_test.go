@@ -318,7 +318,7 @@ func TestLinesOfTheProtocolPageAreWhatItSays(t *testing.T) {
 			is = "log"
 		case *wire.Request:
 			is = "request"
-		case *wire.Report:
+		case *wire.AgentEvent:
 			is = "event"
 		case *wire.Refused:
 			is = "refused"

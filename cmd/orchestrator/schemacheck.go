@@ -120,7 +120,7 @@ func (c *messageCheck) see(line wire.Line) error {
 		r.LogLines++
 	case *wire.Refused:
 		return c.wrong(m.Type, m.Err)
-	case *wire.Replied:
+	case *wire.Answered:
 		if m.Err != nil {
 			return c.wrong(m.Method, m.Err)
 		}

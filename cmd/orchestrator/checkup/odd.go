@@ -100,7 +100,7 @@ func (o *oddities) onObject(text []byte, members map[string]wire.Raw) {
 // onStderr looks at a line of stderr: nothing there is a message.
 func (o *oddities) onStderr(line []byte) {
 	switch o.reader.Parse(line).(type) {
-	case *wire.Request, *wire.Report, *wire.Session:
+	case *wire.Request, *wire.AgentEvent, *wire.Session:
 		o.note(oddStderr, "", line)
 	}
 }
