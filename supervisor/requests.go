@@ -2,173 +2,171 @@ package supervisor
 
 import (
 	"context"
-	"errors"
-	"slices"
+	"strconv"
+	"time"
 
+	"github.com/google/uuid"
+
+	"orchestrator/handlers"
 	"orchestrator/wire"
 )
 
-// errStopping answers requests that come too late.
-var errStopping = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator is stopping"}
-
-// StartAgents starts agents by hand and tells of each whether it stayed up.
-func (s *Supervisor) StartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
-	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
-		for _, a := range agents {
-			expect(a, expectation{up: true})
-			s.startByHand(a, r.NoDeps)
-		}
-	})
-}
-
-// startByHand starts an agent as if nothing had happened before.
-func (s *Supervisor) startByHand(a *agent, freely bool) {
-	a.history.forget()
-	switch {
-	case a.halt != nil:
-		a.halt.again, a.halt.crash, a.halt.fully = true, false, true
-		a.wanted, a.freely = true, freely
-	case a.exit != nil: // dead, and its tree is being cleared
-		a.wanted, a.freely, a.afresh = true, freely, true
-	case a.state == wire.StateBackoff:
-		s.deadlines.drop(a.due)
-		a.set(wire.StateStopped, "")
-		s.want(a, freely)
-	default:
-		s.want(a, freely)
-	}
-}
-
-// StopAgents stops agents by hand, those that depend on others first. They
-// stay stopped.
-func (s *Supervisor) StopAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
-	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
-		for _, a := range agents {
-			if !a.wanted && a.child == nil {
-				a.lastStop = "is stopped already"
-			}
-			expect(a, expectation{})
-		}
-		s.halts(agents, "stopped by hand")
-	})
-}
-
-// halts stops agents, those that depend on others first. They stay stopped.
-func (s *Supervisor) halts(agents []*agent, reason string) {
-	for _, a := range agents {
-		a.wanted = false
-	}
-	s.begin(s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: reason}) }), agents)
-}
-
-// RestartAgents stops agents, those that depend on others first, and starts them
-// again.
-func (s *Supervisor) RestartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
-	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
-		agents = slices.DeleteFunc(agents, func(a *agent) bool {
-			if a.guest {
-				expect(a, expectation{told: "has joined by a pipe, and goes on"})
-			}
-			return a.guest
+// enlist tells who there is.
+func (s *Supervisor) enlist() {
+	roster := &wire.AgentSet{Sessions: s.sessions}
+	for _, a := range s.order {
+		roster.Agents = append(roster.Agents, wire.Member{
+			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
+			Names: a.Names, Abilities: a.Abilities, Actor: a.Actor,
 		})
-		for _, a := range agents {
-			a.history.forget()
-			a.wanted = true
-			expect(a, expectation{up: true, run: a.run})
-		}
-		p := s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: "restarted by hand", again: true, fully: true}) })
-		s.begin(p, agents)
-	})
-}
-
-// each does something to agents in one turn and gathers what becomes of them,
-// in order.
-func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent, func(*agent, expectation))) ([]wire.AgentOutcome, error) {
-	outcomes, err := ask(ctx, s, func() ([]<-chan wire.AgentOutcome, error) {
-		if s.stopping != nil {
-			return nil, errStopping
-		}
-		chosen, err := s.choose(names)
-		if err != nil {
-			return nil, err
-		}
-		outcomes, expect := s.gather()
-		do(chosen, expect)
-		return *outcomes, nil
-	})
-	if err != nil {
-		return nil, err
 	}
-	return s.collect(ctx, outcomes)
+	s.dispatcher.note(roster)
 }
 
-// gather returns a way to expect things of agents, and where the outcomes will
-// come from.
-func (s *Supervisor) gather() (*[]<-chan wire.AgentOutcome, func(*agent, expectation)) {
-	outcomes := new([]<-chan wire.AgentOutcome)
-	return outcomes, func(a *agent, e expectation) {
-		outcome := make(chan wire.AgentOutcome, 1)
-		e.answer = func(o wire.AgentOutcome) { outcome <- o }
-		*outcomes = append(*outcomes, outcome)
-		s.expect(a, e)
+// does says whether some agent can do what a type says. It tells a task request from
+// a message that is misspelt.
+func (d *dispatcher) does(kind string) (so bool) {
+	d.look(func(state *handlers.State) { so = state.Does(kind) })
+	return so
+}
+
+// channel makes the channel of a run that is about to begin.
+func (s *Supervisor) channel(a *agent, m *maker) *channel {
+	c := &channel{
+		dispatcher: s.dispatcher,
+		actor:      handlers.Actor{Kind: handlers.Agent, Name: m.spec.Name, Run: m.run},
+		payloads:   wire.Payloads{Depth: s.options.Protocol.Depth},
+		bucket:     s.options.Protocol.bucket(),
+		complain: func(kind, text string, count int64) {
+			a.voice.tell(wire.Event{Kind: kind, Run: m.run, Text: text, Figures: wire.Figures{Count: count}})
+		},
 	}
+	c.reader = wire.Reader{Agent: m.spec.Name, Depth: s.options.Protocol.Depth, Capability: s.dispatcher.does, Given: c.given}
+	return c
 }
 
-// collect waits for outcomes.
-func (s *Supervisor) collect(ctx context.Context, from []<-chan wire.AgentOutcome) ([]wire.AgentOutcome, error) {
-	outcomes := make([]wire.AgentOutcome, 0, len(from))
-	for _, outcome := range from {
-		o, err := await(ctx, s, outcome)
-		if err != nil {
-			return nil, err
+// Restore takes up what was recorded in earlier lives, and removes what they have left
+// half done. It is for before Run.
+func (s *Supervisor) Restore(ctx context.Context) error {
+	s.dispatcher.artifacts.clear()
+	if err := s.dispatcher.restore(ctx, s.options.Rules); err != nil {
+		return err
+	}
+	s.audience.journal.begin(s.dispatcher.last.Load())
+	s.tally.tasks = s.dispatcher.state.Open()
+	return nil
+}
+
+// Look answers what reads until ctx ends, from a record that was opened for reading. Nothing
+// is started or recorded.
+func (s *Supervisor) Look(ctx context.Context) {
+	defer close(s.done)
+	defer s.audience.journal.close()
+	go s.dispatcher.keepRecording()
+	for {
+		select {
+		case <-s.inbox.wake:
+			for _, turn := range s.take() {
+				turn()
+			}
+		case <-ctx.Done():
+			s.dispatcher.close()
+			return
 		}
-		outcomes = append(outcomes, o)
 	}
-	return outcomes, nil
 }
 
-// Tell puts a message into an agent's mailbox: one whole line, with its end.
-func (s *Supervisor) Tell(ctx context.Context, name string, line []byte) error {
-	_, err := s.tell(ctx, name, line)
+// Ask has an operation done for somebody who waits for its answer here: an
+// operator, or an agent that does not use its pipe. The answer is a document of
+// package wire, and a refusal a *wire.Error.
+func (s *Supervisor) Ask(ctx context.Context, from handlers.Actor, operation string, payload []byte) (any, error) {
+	if len(payload) == 0 {
+		payload = []byte("{}")
+	}
+	r := asking(operation)
+	r.Payload = payload
+	if err := handlers.Prepare(r, s.options.Protocol.Depth); err != nil {
+		return nil, s.Refuse(from, operation, err)
+	}
+	return s.ask(ctx, from, r)
+}
+
+// Do is Ask for those who have read the payload already.
+func (s *Supervisor) Do(ctx context.Context, from handlers.Actor, operation string, body any) (any, error) {
+	r := asking(operation)
+	r.Body = body
+	return s.ask(ctx, from, r)
+}
+
+func asking(operation string) *wire.Request {
+	return &wire.Request{ID: uuid.NewString(), Operation: operation, Timestamp: wire.Timestamp(time.Now())}
+}
+
+// Refuse notes for the audit that something was refused before anybody decided
+// about it, and returns the refusal.
+func (s *Supervisor) Refuse(from handlers.Actor, operation string, err *wire.Error) *wire.Error {
+	s.dispatcher.refused(time.Now(), from, "request:"+operation, wire.Quote(uuid.NewString()), err)
 	return err
 }
 
-// TellWaiting is Tell for those who would rather wait than be refused because
-// the mailbox is full.
-func (s *Supervisor) TellWaiting(ctx context.Context, name string, line []byte) error {
-	for {
-		moved, err := s.tell(ctx, name, line)
-		if !errors.Is(err, ErrMailboxFull) {
-			return err
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+func (s *Supervisor) ask(ctx context.Context, from handlers.Actor, r *wire.Request) (any, error) {
+	if from.Kind == handlers.Agent {
+		s.audience.spoke(from.Name)
 	}
+	from.Run = doorPrefix + strconv.FormatInt(s.dispatcher.doors.Add(1), 10)
+	answer := s.dispatcher.posts.wait(from.Run)
+	defer s.dispatcher.posts.leave(from.Run)
+	s.dispatcher.submit([]handlers.Input{{At: time.Now(), From: from, Message: r, Random: chance()}}, new(work))
+	letter, err := await(ctx, s, answer)
+	if err != nil {
+		return nil, err
+	}
+	if letter.Refusal != nil {
+		return nil, letter.Refusal
+	}
+	if err := s.dispatcher.complete(&letter); err != nil {
+		return nil, err
+	}
+	return letter.Payload, nil
 }
 
-// tell is Tell; when the mailbox is full it also returns what says that there
-// may be room again.
-func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan struct{}, error) {
-	return ask(ctx, s, func() (<-chan struct{}, error) {
-		a := s.agents[name]
-		switch {
-		case a == nil:
-			return nil, s.unknown(name)
-		case a.mail == nil || a.Raw:
-			return nil, ErrNoStdin
-		}
-		return a.mail.put(oneLine(line))
-	})
+// Adopt takes on changed rules.
+func (s *Supervisor) Adopt(rules handlers.Rules) {
+	rules.Depth = s.options.Protocol.Depth
+	s.dispatcher.look(func(state *handlers.State) { state.Adopt(rules) })
 }
 
-// EndInput closes an agent's stdin when all that waits for it is written.
-func (s *Supervisor) EndInput(name string) {
-	s.post(func() {
-		if a := s.agents[name]; a != nil && a.mail != nil {
-			a.mail.end()
-		}
-	})
+// TokenRevoked says whether a person's token is not to be accepted any more.
+func (s *Supervisor) TokenRevoked(id string) (revoked bool) {
+	s.dispatcher.look(func(state *handlers.State) { revoked = state.TokenRevoked(id) })
+	return revoked
+}
+
+// AgentOf finds the agent that a key speaks for.
+func (s *Supervisor) AgentOf(key string) (name string, err error) {
+	known := false
+	s.dispatcher.look(func(state *handlers.State) { name, known = state.AgentOf(handlers.HashKey(key), time.Now()) })
+	if !known {
+		return "", &wire.Error{Code: wire.CodeDenied, Message: "the key is not known"}
+	}
+	return name, nil
+}
+
+// ActorOf finds the actor that a token speaks for.
+func (s *Supervisor) ActorOf(token string) (actor string, known bool) {
+	s.dispatcher.look(func(state *handlers.State) { actor, known = state.ActorOf(handlers.HashKey(token), time.Now()) })
+	return actor, known
+}
+
+// bringMail has its mail brought to an agent that has started, from the first
+// message that it has not acked.
+func (s *Supervisor) bringMail(a *agent) {
+	if a.Raw || a.NoStdin || s.dispatcher.record == nil {
+		return
+	}
+	r := &round{to: handlers.Actor{Kind: handlers.Agent, Name: a.Name, Run: a.run}, mail: a.mail}
+	s.dispatcher.look(func(state *handlers.State) { r.actor, r.after = state.Reads(a.Name) })
+	if r.actor != "" {
+		s.dispatcher.mail.begin(r)
+	}
 }

@@ -1,0 +1,174 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"orchestrator/wire"
+)
+
+// errStopping answers requests that come too late.
+var errStopping = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator is stopping"}
+
+// StartAgents starts agents by hand and tells of each whether it stayed up.
+func (s *Supervisor) StartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
+	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
+		for _, a := range agents {
+			expect(a, expectation{up: true})
+			s.startByHand(a, r.NoDeps)
+		}
+	})
+}
+
+// startByHand starts an agent as if nothing had happened before.
+func (s *Supervisor) startByHand(a *agent, freely bool) {
+	a.history.forget()
+	switch {
+	case a.halt != nil:
+		a.halt.again, a.halt.crash, a.halt.fully = true, false, true
+		a.wanted, a.freely = true, freely
+	case a.exit != nil: // dead, and its tree is being cleared
+		a.wanted, a.freely, a.afresh = true, freely, true
+	case a.state == wire.StateBackoff:
+		s.deadlines.drop(a.due)
+		a.set(wire.StateStopped, "")
+		s.want(a, freely)
+	default:
+		s.want(a, freely)
+	}
+}
+
+// StopAgents stops agents by hand, those that depend on others first. They
+// stay stopped.
+func (s *Supervisor) StopAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
+	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
+		for _, a := range agents {
+			if !a.wanted && a.child == nil {
+				a.lastStop = "is stopped already"
+			}
+			expect(a, expectation{})
+		}
+		s.halts(agents, "stopped by hand")
+	})
+}
+
+// halts stops agents, those that depend on others first. They stay stopped.
+func (s *Supervisor) halts(agents []*agent, reason string) {
+	for _, a := range agents {
+		a.wanted = false
+	}
+	s.begin(s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: reason}) }), agents)
+}
+
+// RestartAgents stops agents, those that depend on others first, and starts them
+// again.
+func (s *Supervisor) RestartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
+	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
+		agents = slices.DeleteFunc(agents, func(a *agent) bool {
+			if a.guest {
+				expect(a, expectation{told: "has joined by a pipe, and goes on"})
+			}
+			return a.guest
+		})
+		for _, a := range agents {
+			a.history.forget()
+			a.wanted = true
+			expect(a, expectation{up: true, run: a.run})
+		}
+		p := s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: "restarted by hand", again: true, fully: true}) })
+		s.begin(p, agents)
+	})
+}
+
+// each does something to agents in one turn and gathers what becomes of them,
+// in order.
+func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent, func(*agent, expectation))) ([]wire.AgentOutcome, error) {
+	outcomes, err := ask(ctx, s, func() ([]<-chan wire.AgentOutcome, error) {
+		if s.stopping != nil {
+			return nil, errStopping
+		}
+		chosen, err := s.choose(names)
+		if err != nil {
+			return nil, err
+		}
+		outcomes, expect := s.gather()
+		do(chosen, expect)
+		return *outcomes, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.collect(ctx, outcomes)
+}
+
+// gather returns a way to expect things of agents, and where the outcomes will
+// come from.
+func (s *Supervisor) gather() (*[]<-chan wire.AgentOutcome, func(*agent, expectation)) {
+	outcomes := new([]<-chan wire.AgentOutcome)
+	return outcomes, func(a *agent, e expectation) {
+		outcome := make(chan wire.AgentOutcome, 1)
+		e.answer = func(o wire.AgentOutcome) { outcome <- o }
+		*outcomes = append(*outcomes, outcome)
+		s.expect(a, e)
+	}
+}
+
+// collect waits for outcomes.
+func (s *Supervisor) collect(ctx context.Context, from []<-chan wire.AgentOutcome) ([]wire.AgentOutcome, error) {
+	outcomes := make([]wire.AgentOutcome, 0, len(from))
+	for _, outcome := range from {
+		o, err := await(ctx, s, outcome)
+		if err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, nil
+}
+
+// Tell puts a message into an agent's mailbox: one whole line, with its end.
+func (s *Supervisor) Tell(ctx context.Context, name string, line []byte) error {
+	_, err := s.tell(ctx, name, line)
+	return err
+}
+
+// TellWaiting is Tell for those who would rather wait than be refused because
+// the mailbox is full.
+func (s *Supervisor) TellWaiting(ctx context.Context, name string, line []byte) error {
+	for {
+		moved, err := s.tell(ctx, name, line)
+		if !errors.Is(err, ErrMailboxFull) {
+			return err
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// tell is Tell; when the mailbox is full it also returns what says that there
+// may be room again.
+func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan struct{}, error) {
+	return ask(ctx, s, func() (<-chan struct{}, error) {
+		a := s.agents[name]
+		switch {
+		case a == nil:
+			return nil, s.unknown(name)
+		case a.mail == nil || a.Raw:
+			return nil, ErrNoStdin
+		}
+		return a.mail.put(oneLine(line))
+	})
+}
+
+// EndInput closes an agent's stdin when all that waits for it is written.
+func (s *Supervisor) EndInput(name string) {
+	s.post(func() {
+		if a := s.agents[name]; a != nil && a.mail != nil {
+			a.mail.end()
+		}
+	})
+}
