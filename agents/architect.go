@@ -51,7 +51,7 @@ type Architect struct {
 	stop context.CancelCauseFunc
 
 	mu    sync.Mutex
-	tasks taskbook
+	tasks taskIndex
 }
 
 // Task is a task of the session, by its id, whoever has assigned it. One that nobody
@@ -105,7 +105,7 @@ func (a *Architect) noticed(notice *Notice) {
 		a.stop(ErrShutdown)
 	case TaskCancelled, TaskUpdated:
 		if notice.Read(&about) == nil && about.TaskID != "" {
-			a.Task(about.TaskID).put(tiding{notice: &about, cancelled: notice.Name == TaskCancelled})
+			a.Task(about.TaskID).put(update{notice: &about, cancelled: notice.Name == TaskCancelled})
 		}
 	}
 }
@@ -119,16 +119,16 @@ func (a *Architect) told(said *Said) {
 	case *wire.Completion:
 		var what Completion
 		if said.Read(&what) == nil {
-			a.Task(body.TaskID).put(tiding{completion: &what})
+			a.Task(body.TaskID).put(update{completion: &what})
 		}
 	case *wire.ReviewResult:
 		var what ReviewResult
 		if said.Read(&what) == nil {
-			a.Task(body.TaskID).put(tiding{result: &what})
+			a.Task(body.TaskID).put(update{result: &what})
 		}
 	case *wire.Feedback:
 		if body.TaskID != "" && body.ActionRequired && said.ReplyTo != "" {
-			a.Task(body.TaskID).put(tiding{feedback: body, answers: said.ReplyTo})
+			a.Task(body.TaskID).put(update{feedback: body, answers: said.ReplyTo})
 		}
 	}
 }

@@ -43,7 +43,7 @@ type Conn struct {
 	known   recent[struct{}]        // the session messages that were heard
 	said    recent[*Sent]           // those that the agent said
 	places  int64                   // how many there have been
-	lines   lately                  // their lines
+	lines   resendBuffer            // their lines
 	lanes   map[string]*lane        // those that are said again
 	over    error                   // why in has ended
 
@@ -51,7 +51,7 @@ type Conn struct {
 	asks        []asked                // of the agent, that nobody has taken
 	asksSize    int                    // of their lines
 	dropped     int                    // of them, and not told
-	finals      finals                 // of what it was asked
+	finals      finalResponses         // of what it was asked
 	serving     int                    // how many serve
 	served      bool                   // somebody has
 	looked      bool                   // somebody has looked for notices

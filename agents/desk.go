@@ -8,9 +8,9 @@ import (
 	"orchestrator/wire"
 )
 
-// desk is where the work of a developer or a reviewer lies: an errand for each
+// inbox is where the work of a developer or a reviewer lies: an errand for each
 // message that asks for some.
-type desk struct {
+type inbox struct {
 	*Session
 	begin   func(*Said) *errand // nil for a message that asks for no work
 	hear    func(*Said)         // may be nil
@@ -27,7 +27,7 @@ type desk struct {
 
 // work does errands until the agent is to shut down, the stream ends or ctx does,
 // and beside them what a worker is for, if there is one.
-func (d *desk) work(ctx context.Context, capacity int, worker *Worker) error {
+func (d *inbox) work(ctx context.Context, capacity int, worker *Worker) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if worker != nil {
@@ -49,7 +49,7 @@ func (d *desk) work(ctx context.Context, capacity int, worker *Worker) error {
 }
 
 // heed does what an event asks for. It waits for nothing.
-func (d *desk) heed(ctx context.Context, e event) {
+func (d *inbox) heed(ctx context.Context, e event) {
 	switch {
 	case e.notice != nil:
 		d.noticed(e.notice)
@@ -63,7 +63,7 @@ func (d *desk) heed(ctx context.Context, e event) {
 	}
 }
 
-func (d *desk) noticed(notice *Notice) {
+func (d *inbox) noticed(notice *Notice) {
 	var about wire.TaskNotice
 	switch {
 	case notice.Name == Shutdown:
@@ -73,7 +73,7 @@ func (d *desk) noticed(notice *Notice) {
 	}
 }
 
-func (d *desk) told(ctx context.Context, said *Said) {
+func (d *inbox) told(ctx context.Context, said *Said) {
 	d.saw(said)
 	if d.hear != nil {
 		d.hear(said)
@@ -92,7 +92,7 @@ func (d *desk) told(ctx context.Context, said *Said) {
 
 // abort ends what an architect aborts. Of a session that is not the agent's there
 // is nothing here.
-func (d *desk) abort(what *wire.Abort) {
+func (d *inbox) abort(what *wire.Abort) {
 	switch {
 	case what.Scope == wire.AbortTask:
 		d.cancel(what.TargetID, what.Reason)
@@ -103,7 +103,7 @@ func (d *desk) abort(what *wire.Abort) {
 
 // cancel stops the errands of a task, or all of them. They are forgotten at once,
 // though they may take a while: the task may be assigned again meanwhile.
-func (d *desk) cancel(task, reason string) {
+func (d *inbox) cancel(task, reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for key, e := range d.errands {
@@ -115,8 +115,8 @@ func (d *desk) cancel(task, reason string) {
 }
 
 // troubled tells what went wrong with one errand.
-func (d *desk) troubled(err error) { d.conn.troubled(d.stop, err) }
+func (d *inbox) troubled(err error) { d.conn.troubled(d.stop, err) }
 
 // panicked tells where a function of the agent's author panicked, and returns what
 // there is to say of it.
-func (d *desk) panicked(task string, reason any) error { return d.conn.panicked("it", task, reason) }
+func (d *inbox) panicked(task string, reason any) error { return d.conn.panicked("it", task, reason) }

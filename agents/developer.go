@@ -62,14 +62,14 @@ func (s *Session) DevelopAs(ctx context.Context, developer Developer) error {
 	developer.Capacity = max(developer.Capacity, 1)
 	developer.ProgressAfter = cmp.Or(developer.ProgressAfter, 2*time.Minute)
 	developer.ProgressEvery = cmp.Or(developer.ProgressEvery, 30*time.Second)
-	d := &developing{desk: desk{Session: s, hear: developer.Hear}, Developer: developer}
+	d := &developing{inbox: inbox{Session: s, hear: developer.Hear}, Developer: developer}
 	d.begin = d.assigned
 	return d.work(ctx, developer.Capacity, developer.Work)
 }
 
 // developing is one call of DevelopAs.
 type developing struct {
-	desk
+	inbox
 	Developer
 }
 

@@ -28,7 +28,7 @@ var errAgain = errors.New("the task was assigned again")
 
 // start begins an errand. One that has its key is stopped for it: what is said
 // last is what counts.
-func (d *desk) start(ctx context.Context, e *errand) {
+func (d *inbox) start(ctx context.Context, e *errand) {
 	ctx, e.stop = context.WithCancelCause(ctx)
 	e.done = make(chan struct{})
 	d.mu.Lock()
@@ -50,7 +50,7 @@ func (d *desk) start(ctx context.Context, e *errand) {
 
 // turn waits until an errand may be done, and says how to give the place to the
 // next one. Two of the same key would work at the same files.
-func (d *desk) turn(ctx context.Context, e *errand) (leave func(), err error) {
+func (d *inbox) turn(ctx context.Context, e *errand) (leave func(), err error) {
 	if e.before != nil {
 		select {
 		case <-e.before.done:
@@ -74,7 +74,7 @@ func off(ctx context.Context) bool {
 }
 
 // finish is the end of an errand.
-func (d *desk) finish(e *errand, err error) {
+func (d *inbox) finish(e *errand, err error) {
 	d.mu.Lock()
 	if d.errands[e.key] == e {
 		delete(d.errands, e.key)
@@ -90,7 +90,7 @@ func (d *desk) finish(e *errand, err error) {
 
 // expects remembers how an errand was answered, for it may be refused, or has been
 // by now.
-func (d *desk) expects(ctx context.Context, e *errand, answer *Sent) {
+func (d *inbox) expects(ctx context.Context, e *errand, answer *Sent) {
 	d.mu.Lock()
 	d.answered.add(answer.MessageID, e)
 	d.mu.Unlock()
@@ -100,7 +100,7 @@ func (d *desk) expects(ctx context.Context, e *errand, answer *Sent) {
 }
 
 // lost is about a message of the agent's own that was not delivered.
-func (d *desk) lost(ctx context.Context, sent *Sent) {
+func (d *inbox) lost(ctx context.Context, sent *Sent) {
 	d.mu.Lock()
 	e, answer := d.answered.take(sent.MessageID)
 	d.mu.Unlock()

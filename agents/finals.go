@@ -2,9 +2,9 @@ package agents
 
 import "orchestrator/wire"
 
-// finals are the final responses that a connection has said latest. One that is gone
+// finalResponses are the final responses that a connection has said latest. One that is gone
 // is known no more: the orchestrator knows what came of it.
-type finals struct {
+type finalResponses struct {
 	byTask map[string]*finalWord
 	order  []*finalWord
 	size   int
@@ -21,7 +21,7 @@ type finalWord struct {
 }
 
 // add remembers one, in the place of an older one of its task.
-func (f *finals) add(word *finalWord) {
+func (f *finalResponses) add(word *finalWord) {
 	if f.byTask == nil {
 		f.byTask = make(map[string]*finalWord)
 	}

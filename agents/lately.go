@@ -3,10 +3,10 @@ package agents
 // mostLately bounds the lines that are kept for being said again.
 const mostLately = 8 << 20
 
-// lately are the latest lines of session messages that were written. One that has
+// resendBuffer are the latest lines of session messages that were written. One that has
 // to be said again is refused soon, so the oldest go first; a message whose line
 // is gone is not said again.
-type lately struct {
+type resendBuffer struct {
 	order []*written
 	size  int
 }
@@ -18,7 +18,7 @@ type written struct {
 }
 
 // add keeps the line of a message that is about to be written.
-func (l *lately) add(sent *Sent, line []byte) {
+func (l *resendBuffer) add(sent *Sent, line []byte) {
 	w := &written{sent: sent, line: line}
 	sent.written = w
 	l.order = append(l.order, w)
@@ -34,7 +34,7 @@ func (l *lately) add(sent *Sent, line []byte) {
 }
 
 // take is the line of a message, nil when it is gone.
-func (l *lately) take(sent *Sent) []byte {
+func (l *resendBuffer) take(sent *Sent) []byte {
 	w := sent.written
 	if w == nil {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"orchestrator/wire"
 )
 
-// places are for the jobs that are done, in the order in which they were asked for. A
+// slots are for the jobs that are done, in the order in which they were asked for. A
 // job that waits for something gives its place to another one: otherwise two agents
 // that wait for each other would wait for ever. When it goes on it comes before those
 // that have not begun. They are behind the door of serving.
-type places struct {
+type slots struct {
 	free int
 	back []ticket // of the jobs that have waited for something
 	line []ticket // of those that have not begun
@@ -23,15 +23,15 @@ type places struct {
 // is no more to wait for: it has become a place, or was given up.
 type ticket chan struct{}
 
-func placesFor(capacity int) *places {
+func placesFor(capacity int) *slots {
 	if capacity <= 0 {
 		capacity = math.MaxInt // which is no bound
 	}
-	return &places{free: capacity}
+	return &slots{free: capacity}
 }
 
 // join takes a place, or gets into a line for one.
-func (p *places) join(line *[]ticket) ticket {
+func (p *slots) join(line *[]ticket) ticket {
 	t := make(ticket)
 	if p.free > 0 {
 		p.free--
@@ -43,7 +43,7 @@ func (p *places) join(line *[]ticket) ticket {
 }
 
 // leave lets the next one have a place, or gets out of the line for one.
-func (p *places) leave(t ticket) {
+func (p *slots) leave(t ticket) {
 	for _, line := range []*[]ticket{&p.back, &p.line} {
 		if at := slices.Index(*line, t); at >= 0 {
 			*line = slices.Delete(*line, at, at+1)

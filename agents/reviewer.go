@@ -48,14 +48,14 @@ func (s *Session) ReviewAs(ctx context.Context, reviewer Reviewer) error {
 	if err := s.opened(wire.AgentReviewer); err != nil {
 		return err
 	}
-	r := &judging{desk: desk{Session: s, hear: reviewer.Hear}, Reviewer: reviewer}
+	r := &judging{inbox: inbox{Session: s, hear: reviewer.Hear}, Reviewer: reviewer}
 	r.begin = r.asked
 	return r.work(ctx, max(reviewer.Capacity, 1), reviewer.Work)
 }
 
 // judging is one call of ReviewAs.
 type judging struct {
-	desk
+	inbox
 	Reviewer
 }
 

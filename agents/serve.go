@@ -85,7 +85,7 @@ type serving struct {
 	running sync.WaitGroup
 
 	mu         sync.Mutex
-	places     *places
+	places     *slots
 	jobs       map[string]*Delegated // by task, until nothing is done for it any more
 	repeats    map[string]bool       // the tasks of which something is said again
 	busy       int                   // how much is done

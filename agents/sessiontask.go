@@ -28,11 +28,11 @@ type SessionTask struct {
 	developer string
 	work      Assignment // as it was assigned last
 	chain     string     // its correlation_id
-	tidings   []tiding   // that nobody has looked for
+	tidings   []update   // that nobody has looked for
 }
 
-// tiding is something new about a task: one of these.
-type tiding struct {
+// update is something new about a task: one of these.
+type update struct {
 	completion *Completion
 	result     *ReviewResult
 	feedback   *wire.Feedback
@@ -42,7 +42,7 @@ type tiding struct {
 }
 
 // kind tells those apart of which one does not stand for another.
-func (m *tiding) kind() string {
+func (m *update) kind() string {
 	switch {
 	case m.completion != nil:
 		return wire.TypeTaskCompletion
@@ -68,7 +68,7 @@ const mostTidings = 64
 
 // put keeps a tiding for whoever looks for it. What nobody looks for makes room only
 // for what is like it, so that a completion is not lost to what is said about it.
-func (t *SessionTask) put(m tiding) {
+func (t *SessionTask) put(m update) {
 	t.mu.Lock()
 	alike, oldest := 0, 0
 	for i := len(t.tidings) - 1; i >= 0; i-- {
@@ -85,7 +85,7 @@ func (t *SessionTask) put(m tiding) {
 }
 
 // find takes the first tiding that somebody looks for.
-func (t *SessionTask) find(wanted func(tiding) bool) (tiding, bool) {
+func (t *SessionTask) find(wanted func(update) bool) (update, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, m := range t.tidings {
@@ -94,7 +94,7 @@ func (t *SessionTask) find(wanted func(tiding) bool) (tiding, bool) {
 			return m, true
 		}
 	}
-	return tiding{}, false
+	return update{}, false
 }
 
 // lastWord is how long one waits for what must be on its way.
@@ -102,14 +102,14 @@ const lastWord = 10 * time.Second
 
 // wait waits for a tiding. The message that it answers may be refused, and a notice may
 // say that there will be none.
-func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(tiding) bool, done bool) (tiding, error) {
+func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(update) bool, done bool) (update, error) {
 	var ended error
 	var late <-chan time.Time
 	for {
 		if m, ok := t.find(wanted); ok {
 			return m, nil
 		}
-		if m, ok := t.find(func(m tiding) bool { return m.notice != nil }); ok {
+		if m, ok := t.find(func(m update) bool { return m.notice != nil }); ok {
 			var final *Ended
 			switch err := t.heed(ctx, m); {
 			case err == nil:
@@ -123,14 +123,14 @@ func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(tiding) 
 		select {
 		case <-t.bell:
 		case <-sent.Refused():
-			return tiding{}, sent.Err()
+			return update{}, sent.Err()
 		case <-late:
 			if m, ok := t.find(wanted); ok { // both were there, and one of them was taken
 				return m, nil
 			}
-			return tiding{}, ended
+			return update{}, ended
 		case <-ctx.Done():
-			return tiding{}, context.Cause(ctx)
+			return update{}, context.Cause(ctx)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (t *SessionTask) session() *Session {
 // the developer is not given it, and with an *Ended when it has come to its end
 // without.
 func (t *SessionTask) Completion(ctx context.Context) (Completion, error) {
-	m, err := t.wait(ctx, t.sent, func(m tiding) bool { return m.completion != nil }, true)
+	m, err := t.wait(ctx, t.sent, func(m update) bool { return m.completion != nil }, true)
 	if err != nil {
 		return Completion{}, err
 	}
@@ -178,7 +178,7 @@ func (t *SessionTask) Review(ctx context.Context, reviewer string, request Revie
 	if err != nil {
 		return ReviewResult{}, err
 	}
-	m, err := t.wait(ctx, sent, func(m tiding) bool {
+	m, err := t.wait(ctx, sent, func(m update) bool {
 		return m.result != nil && m.result.ReviewID == request.ReviewID || m.feedback != nil && m.answers == sent.MessageID
 	}, false)
 	switch {
@@ -200,7 +200,7 @@ func (t *SessionTask) Abort(ctx context.Context, reason string, cleanup bool) er
 		Scope: wire.AbortTask, TargetID: id, Reason: reason, CleanupRequired: cleanup,
 	})
 	if err == nil {
-		t.put(tiding{notice: &wire.TaskNotice{TaskID: id, Reason: reason}, cancelled: true})
+		t.put(update{notice: &wire.TaskNotice{TaskID: id, Reason: reason}, cancelled: true})
 	}
 	return err
 }

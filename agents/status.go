@@ -22,7 +22,7 @@ type TaskStatus struct {
 
 // tellStatus answers a question how things are: with one task, or with all when
 // it is "".
-func (d *desk) tellStatus(ctx context.Context, query *Said, task string) error {
+func (d *inbox) tellStatus(ctx context.Context, query *Said, task string) error {
 	status := Status{State: "idle", Tasks: []TaskStatus{}}
 	d.mu.Lock()
 	for _, e := range d.errands {

@@ -2,10 +2,10 @@ package agents
 
 import "weak"
 
-// taskbook knows the tasks of an architect by their ids: the latest few thousand,
+// taskIndex knows the tasks of an architect by their ids: the latest few thousand,
 // and each that somebody holds, for somebody may wait for it. The others are
 // forgotten, with what was said about them.
-type taskbook struct {
+type taskIndex struct {
 	byID   map[string]weak.Pointer[SessionTask]
 	latest []*SessionTask // a ring when it is full
 	next   int            // the oldest, then
@@ -13,10 +13,10 @@ type taskbook struct {
 }
 
 // find is a task, nil when it is not known.
-func (b *taskbook) find(id string) *SessionTask { return b.byID[id].Value() }
+func (b *taskIndex) find(id string) *SessionTask { return b.byID[id].Value() }
 
 // enter knows a task by an id from now on. It may have others.
-func (b *taskbook) enter(id string, t *SessionTask) {
+func (b *taskIndex) enter(id string, t *SessionTask) {
 	if b.byID == nil {
 		b.byID, b.sweep = make(map[string]weak.Pointer[SessionTask]), 2*remembered
 	}

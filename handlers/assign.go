@@ -219,7 +219,7 @@ func checkTasks(t *decision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
 		}
 	}
 	if t.from.Kind == Agent && (a == nil || a.ID != t.from.Name) {
-		if me := t.agents[t.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !t.from.Wide {
+		if me := t.agents[t.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !t.from.ActsForOthers {
 			return nil, &wire.Error{Code: wire.CodeDenied, Message: "the session is not yours", Details: map[string]any{"sessionId": r.SessionID}}
 		}
 	}

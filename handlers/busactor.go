@@ -193,7 +193,7 @@ func (t *decision) writer(claimed, where string) (string, *wire.Error) {
 	switch t.from.Kind {
 	case Orchestrator:
 		return wire.ActorBus, nil
-	case Outsider:
+	case External:
 		id = t.from.Name
 	case Operator:
 		if t.from.Name == "" {

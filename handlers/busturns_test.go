@@ -14,7 +14,7 @@ import (
 // identity is as whom somebody writes, by the credential alone; "" for nobody.
 func (l *ledger) identity(from Actor, claimed string) string {
 	switch {
-	case from.Kind == Outsider:
+	case from.Kind == External:
 		return from.Name
 	case from.Kind == Operator && from.Name != "":
 		if id := "IO:" + from.Name; wire.CheckActor(id) == "" {

@@ -74,7 +74,7 @@ func (w *world) anybody(m *inhabitant) Actor {
 		return Actor{Kind: Operator}
 	}
 	a := m.actor()
-	a.Wide = w.chance.IntN(4) == 0
+	a.ActsForOthers = w.chance.IntN(4) == 0
 	return a
 }
 

@@ -104,7 +104,7 @@ func (z *fuzzer) actor() Actor {
 	case n%7 == 0:
 		return Actor{Kind: Operator}
 	case n%17 == 16:
-		return Actor{Kind: Outsider, Name: z.mailName()}
+		return Actor{Kind: External, Name: z.mailName()}
 	case n%19 == 18:
 		return Actor{Kind: Operator, Name: strings.ToValidUTF8(z.text(), "?")} // tokens are JSON
 	}
@@ -239,7 +239,7 @@ func (z *fuzzer) work(n int, id string) {
 func (z *fuzzer) enroll() {
 	z.do(Actor{Kind: Operator}, &wire.Request{ID: "o", Operation: "issue-registration", Body: &wire.IssueRegistration{}})
 	issued := z.last.Letters[len(z.last.Letters)-1].Payload.(*wire.IssuedRegistration)
-	z.do(Actor{Kind: Stranger}, &wire.Request{ID: "s", Operation: "register-agent", Body: &wire.Register{Name: z.name(z.next()), Token: issued.Token}})
+	z.do(Actor{Kind: Anonymous}, &wire.Request{ID: "s", Operation: "register-agent", Body: &wire.Register{Name: z.name(z.next()), Token: issued.Token}})
 }
 
 // FuzzApply makes records of bytes, of every kind and with whatever in them:

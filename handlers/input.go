@@ -27,8 +27,8 @@ type Actor struct {
 	Only string // of an agent at a door: the run that its credential is for; "": any
 	// Strict is a door where each step is said by itself: nothing ends there that
 	// was not started.
-	Strict bool
-	Wide   bool // an agent that came by a door where agents see to the tasks of others
+	ExplicitSteps bool
+	ActsForOthers bool // an agent that came by a door where agents see to the tasks of others
 }
 
 // ActorKind tells actors apart.
@@ -39,8 +39,8 @@ const (
 	Orchestrator ActorKind = iota
 	Operator
 	Agent
-	Stranger // somebody who has not registered yet
-	Outsider // an actor from elsewhere, who has mail here and nothing else
+	Anonymous // somebody who has not registered yet
+	External  // an actor from elsewhere, who has mail here and nothing else
 )
 
 // String spells an actor as the log has it.
@@ -53,9 +53,9 @@ func (a Actor) String() string {
 		return "operator"
 	case Agent:
 		return agentPrefix + a.Name
-	case Stranger:
+	case Anonymous:
 		return "stranger"
-	case Outsider:
+	case External:
 		return "actor:" + a.Name
 	}
 	return "orchestrator"

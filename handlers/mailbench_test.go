@@ -18,7 +18,7 @@ var mailers = []struct {
 	from Actor
 }{
 	{"agent", Actor{Kind: Agent, Name: "w0", Run: "r"}},
-	{"elsewhere", Actor{Kind: Outsider, Name: "HO:far"}},
+	{"elsewhere", Actor{Kind: External, Name: "HO:far"}},
 }
 
 const letter = `{"to_actor":"GO","topic":"message.direct","payload":{"what":"The parser is built","files":["src/parser.go"]}}`
@@ -88,7 +88,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/others=%d", test.name, others), func(b *testing.B) {
 				z, r := newBench(b, 1), request(b, "heartbeat", `{}`)
 				for i := range others {
-					z.ask(Actor{Kind: Outsider, Name: fmt.Sprint("HO:", i)}, r)
+					z.ask(Actor{Kind: External, Name: fmt.Sprint("HO:", i)}, r)
 				}
 				z.ask(mailers[0].from, r)
 				b.ReportAllocs()

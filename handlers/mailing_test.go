@@ -59,7 +59,7 @@ func (w *world) post(m *inhabitant) {
 	from := w.anybody(m)
 	switch w.chance.IntN(8) {
 	case 0:
-		from = Actor{Kind: Outsider, Name: w.one(elsewhere...)}
+		from = Actor{Kind: External, Name: w.one(elsewhere...)}
 	case 1:
 		from = Actor{Kind: Operator, Name: w.one("ann", "bob", "no one")}
 	}
@@ -80,7 +80,7 @@ func (w *world) post(m *inhabitant) {
 		w.pass(from)
 	default:
 		out := w.request(from, w.one("list-actors", "list-topics", "query-agents"), "{}")
-		w.must((out.Refused == nil) || from.Kind == Outsider, "%v", out.Refused)
+		w.must((out.Refused == nil) || from.Kind == External, "%v", out.Refused)
 	}
 }
 

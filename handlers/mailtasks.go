@@ -33,7 +33,7 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 		return nil, nil // the name of something that is kept elsewhere
 	}
 	defer func(from Actor) { t.from = from }(t.from)
-	t.from.Strict = false // mail has no word for the beginning
+	t.from.ExplicitSteps = false // mail has no word for the beginning
 	k, err := t.reportableTask(id, verb)
 	if err != nil {
 		return nil, []string{err.Message}

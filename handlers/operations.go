@@ -141,9 +141,9 @@ func MayOutsiders(name string) bool {
 // mayAsk says why an actor may not ask for an operation.
 func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {
-	case from.Kind == Stranger && o.Who != Strangers:
+	case from.Kind == Anonymous && o.Who != Strangers:
 		return &wire.Error{Code: wire.CodeUnauthenticated, Message: o.Name + " is for those who are known"}
-	case from.Kind == Outsider && o.Who != Actors:
+	case from.Kind == External && o.Who != Actors:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is not for those who have nothing but mail here"}
 	case o.Who == Agents && from.Kind != Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for agents"}

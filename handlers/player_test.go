@@ -332,13 +332,13 @@ func (p *player) actor(who string) Actor {
 	case "operator":
 		return Actor{Kind: Operator}
 	case "newcomer":
-		return Actor{Kind: Stranger}
+		return Actor{Kind: Anonymous}
 	}
 	if name, ok := strings.CutPrefix(who, "operator:"); ok {
 		return Actor{Kind: Operator, Name: name}
 	}
 	if id, ok := strings.CutPrefix(who, "actor:"); ok {
-		return Actor{Kind: Outsider, Name: id}
+		return Actor{Kind: External, Name: id}
 	}
 	who, strict := strings.CutPrefix(who, "strict:")
 	who, wide := strings.CutPrefix(who, "wide:")
@@ -346,7 +346,7 @@ func (p *player) actor(who string) Actor {
 	if !given {
 		run = p.run(name)
 	}
-	return Actor{Kind: Agent, Name: name, Run: run, Wide: wide, Strict: strict}
+	return Actor{Kind: Agent, Name: name, Run: run, ActsForOthers: wide, ExplicitSteps: strict}
 }
 
 // run is an agent's present run.

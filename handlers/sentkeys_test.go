@@ -57,7 +57,7 @@ func TestKeyAgain(t *testing.T) {
 		p.records = append(p.records, out.Records...)
 		return out
 	}
-	one, far := Actor{Kind: Agent, Name: "one", Run: "one.1"}, Actor{Kind: Outsider, Name: "HO:far"}
+	one, far := Actor{Kind: Agent, Name: "one", Run: "one.1"}, Actor{Kind: External, Name: "HO:far"}
 	early := len(p.records)
 	first := send(one, "k0")
 	require.Len(t, decide(one, first, early).Records, 1)

@@ -24,10 +24,10 @@ func (w *world) enroll(m *inhabitant) {
 		capabilities = fmt.Sprintf(`,"capabilities":%s`, w.abilities(1+w.chance.IntN(3)))
 	}
 	payload := fmt.Sprintf(`{"name":%q,"registration_token":%q%s}`, m.ID, token, capabilities)
-	out = w.request(Actor{Kind: Stranger}, "register-agent", payload)
+	out = w.request(Actor{Kind: Anonymous}, "register-agent", payload)
 	w.must(out.Refused == nil, "%v", out.Refused)
 	m.far, m.up, m.dying, m.run = true, true, false, ""
-	require.NotNil(w.t, w.request(Actor{Kind: Stranger}, "register-agent", payload).Refused, "the token is spent")
+	require.NotNil(w.t, w.request(Actor{Kind: Anonymous}, "register-agent", payload).Refused, "the token is spent")
 }
 
 // administer has a person see to who may come in.

@@ -107,7 +107,9 @@ func (k *task) heldBy(from Actor) bool { return from.Kind != Agent || k.view.Ass
 
 // maySteer reports whether the caller may say how a task begins and ends: its agent, an
 // operator, and a planner over the hub's paths.
-func (t *decision) maySteer(k *task) bool { return k.heldBy(t.from) || t.from.Wide && t.plans() }
+func (t *decision) maySteer(k *task) bool {
+	return k.heldBy(t.from) || t.from.ActsForOthers && t.plans()
+}
 
 // plans reports whether the caller is an agent that plans.
 func (t *decision) plans() bool {
@@ -119,7 +121,7 @@ func (t *decision) plans() bool {
 // planner to all, others to what people have submitted and nobody else holds.
 func (t *decision) manages(k *task) bool {
 	a := t.agents[t.from.Name]
-	if !t.from.Wide || a == nil {
+	if !t.from.ActsForOthers || a == nil {
 		return false
 	}
 	return t.plans() || agentOf(k.view.SubmittedBy) == "" && (k.view.AssignedTo == "" || k.view.AssignedTo == a.ID)
@@ -220,7 +222,7 @@ func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 		limit = defaultLimit
 	}
 	from := t.list
-	if t.from.Kind == Agent && !t.from.Wide {
+	if t.from.Kind == Agent && !t.from.ActsForOthers {
 		from = t.owned[t.from.String()]
 	}
 	if q.Cursor != "" {

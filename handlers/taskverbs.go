@@ -210,8 +210,8 @@ func (t *decision) reportableTask(id, verb string) (*task, *wire.Error) {
 		return nil, notForwarded(k)
 	case k.view.State == wire.TaskAssigned && t.graph.Open(k.node) > 0:
 		return nil, t.waits(k)
-	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !t.from.Strict):
-	case k.view.State == wire.TaskNeedsHuman && !t.from.Strict:
+	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !t.from.ExplicitSteps):
+	case k.view.State == wire.TaskNeedsHuman && !t.from.ExplicitSteps:
 	default:
 		return nil, notBegun(wrongState(k, verb), k)
 	}

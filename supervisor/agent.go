@@ -35,9 +35,9 @@ type Agent struct {
 	Autostart bool
 	MaxLine   int // bytes
 	Restart   Restart
-	Stop      Ladder
+	Stop      StopSequence
 	Health    Health
-	Mailbox   Bounds
+	Mailbox   MailboxLimits
 	Limits    child.Limits
 	Output    Output
 }
@@ -58,8 +58,8 @@ type Process interface {
 	Usage() (cpuMS, rss int64)
 }
 
-// Ladder is how an agent is stopped, rung by rung.
-type Ladder struct {
+// StopSequence is how an agent is stopped, rung by rung.
+type StopSequence struct {
 	CloseStdin time.Duration // after the notice and the end of stdin; the notice promises it
 	Unspoken   time.Duration // the same for an agent that has sent no message in this run
 	Signal     syscall.Signal
@@ -73,8 +73,8 @@ type Health struct {
 	Restart      bool          // a stalled agent is restarted, not only marked
 }
 
-// Bounds limit what waits for an agent's stdin.
-type Bounds struct {
+// MailboxLimits limit what waits for an agent's stdin.
+type MailboxLimits struct {
 	Messages int
 	Bytes    int64
 }

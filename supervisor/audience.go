@@ -8,19 +8,19 @@ import (
 	"orchestrator/wire"
 )
 
-// audience is everybody who is told what becomes true: the journal, the voices
+// feed is everybody who is told what becomes true: the journal, the voices
 // of the agents it is about, and those who follow all of them.
-type audience struct {
-	journal *journal
-	heard   func(*news) // sees each
+type feed struct {
+	journal *recentEvents
+	heard   func(*notice) // sees each
 
 	mu     sync.Mutex
-	voices map[string]*voice
+	voices map[string]*agentOutput
 	all    []*Follower // those who follow all agents, also future ones
 }
 
 // spoke notes that an agent has sent a message by another way than its stdout.
-func (u *audience) spoke(agent string) {
+func (u *feed) spoke(agent string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if v := u.voices[agent]; v != nil {
@@ -28,25 +28,25 @@ func (u *audience) spoke(agent string) {
 	}
 }
 
-// news is a fact on its way to people. It is put into words by the first who
+// notice is a fact on its way to people. It is put into words by the first who
 // wants to read them: most facts are read by nobody, and whoever records them
 // has others waiting.
-type news struct {
+type notice struct {
 	record wire.Record
 	once   sync.Once
 	event  wire.Event
 }
 
 // Event is the fact in words.
-func (n *news) Event() *wire.Event {
+func (n *notice) Event() *wire.Event {
 	n.once.Do(func() { n.event = handlers.Tell(n.record) })
 	return &n.event
 }
 
 // tell tells of facts, in their order.
-func (u *audience) tell(records []wire.Record) {
-	all := make([]news, len(records))
-	told := make([]*news, len(records))
+func (u *feed) tell(records []wire.Record) {
+	all := make([]notice, len(records))
+	told := make([]*notice, len(records))
 	for i := range records {
 		all[i].record = records[i]
 		told[i] = &all[i]
@@ -61,7 +61,7 @@ func (u *audience) tell(records []wire.Record) {
 // say puts news among what the agent says that they are about, or, if they are
 // about none, among what those hear who follow all. What was decided is only
 // heard, and does not push the agent's own words out of what is kept of them.
-func (u *audience) say(n *news) {
+func (u *feed) say(n *notice) {
 	happening := handlers.Happening(n.record.Kind)
 	agent := handlers.About(&n.record)
 	u.mu.Lock()
@@ -82,7 +82,7 @@ func (u *audience) say(n *news) {
 }
 
 // enter adds an agent's voice, and has those who follow all follow it too.
-func (u *audience) enter(v *voice) {
+func (u *feed) enter(v *agentOutput) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.voices[v.agent] = v
@@ -91,7 +91,7 @@ func (u *audience) enter(v *voice) {
 	}
 }
 
-func (u *audience) leave(v *voice) {
+func (u *feed) leave(v *agentOutput) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.voices[v.agent] == v {
@@ -99,20 +99,20 @@ func (u *audience) leave(v *voice) {
 	}
 }
 
-func (u *audience) join(f *Follower) {
+func (u *feed) join(f *Follower) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.all = append(slices.Clone(u.all), f)
 }
 
-func (u *audience) part(f *Follower) {
+func (u *feed) part(f *Follower) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.all = slices.DeleteFunc(slices.Clone(u.all), func(o *Follower) bool { return o == f })
 }
 
 // close ends all who follow all.
-func (u *audience) close() {
+func (u *feed) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, f := range u.all {

@@ -6,28 +6,28 @@ import (
 	"orchestrator/wire"
 )
 
-// bells ring when mail has been recorded, for those who wait for it. Whoever
+// notifier ring when mail has been recorded, for those who wait for it. Whoever
 // hears one looks into the record: what there is to read is there, and nothing is
 // kept for anybody who is slow.
-type bells struct {
+type notifier struct {
 	mu   sync.Mutex
-	hung map[string]map[*bell]bool // by the actor whose mail it is; "": all
+	hung map[string]map[*mailWaiter]bool // by the actor whose mail it is; "": all
 }
 
-// bell has been rung when there is something in it.
-type bell struct{ rung chan struct{} }
+// mailWaiter has been rung when there is something in it.
+type mailWaiter struct{ rung chan struct{} }
 
 // hang hangs up a bell for the mail of an actor, "" for that of all, until it is
 // taken down.
-func (b *bells) hang(actor string) (*bell, func()) {
-	fresh := &bell{rung: make(chan struct{}, 1)}
+func (b *notifier) hang(actor string) (*mailWaiter, func()) {
+	fresh := &mailWaiter{rung: make(chan struct{}, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.hung == nil {
-		b.hung = make(map[string]map[*bell]bool)
+		b.hung = make(map[string]map[*mailWaiter]bool)
 	}
 	if b.hung[actor] == nil {
-		b.hung[actor] = make(map[*bell]bool)
+		b.hung[actor] = make(map[*mailWaiter]bool)
 	}
 	b.hung[actor][fresh] = true
 	return fresh, func() {
@@ -40,7 +40,7 @@ func (b *bells) hang(actor string) (*bell, func()) {
 }
 
 // ring tells of the mail among records.
-func (b *bells) ring(records []wire.Record) {
+func (b *notifier) ring(records []wire.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.hung) == 0 {
@@ -61,7 +61,7 @@ func (b *bells) ring(records []wire.Record) {
 }
 
 // ringAll rings the bells of one actor. The lock is held.
-func (b *bells) ringAll(actor string) {
+func (b *notifier) ringAll(actor string) {
 	for one := range b.hung[actor] {
 		select {
 		case one.rung <- struct{}{}:

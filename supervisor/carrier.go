@@ -27,33 +27,33 @@ func appendReceipt(all []wire.Delivered, l *handlers.Letter) []wire.Delivered {
 	return append(all, wire.Delivered{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Said: l.Said})
 }
 
-// load is what the postman has in hand for one run: lines that have to be read, and
+// delayedLines is what the postman has in hand for one run: lines that have to be read, and
 // all that came behind the first of them, for what is said about a task comes in the
 // order in which it was said. Each is read when there is room for it: with what is in
 // the record alone nothing is in memory but its number, however much it is. What is
 // not waits only as far as a mailbox would have it wait.
-type load struct {
+type delayedLines struct {
 	to    handlers.Actor
 	mail  *mailbox
 	lines []handlers.Letter
-	fresh Bounds          // how much of them is in memory
+	fresh MailboxLimits   // how much of them is in memory
 	tries int             // that the first could not be read
 	done  []chan struct{} // closed when all is brought
 }
 
 // add puts a line behind the others; the lock of the postman is held. It says false
 // when there is too much already.
-func (o *load) add(l handlers.Letter) bool {
+func (o *delayedLines) add(l handlers.Letter) bool {
 	if l.Kept == 0 && len(o.lines) > 0 && !o.mail.bears(o.fresh) {
 		return false
 	}
 	o.lines = append(o.lines, l)
 	o.count(&l, 1)
-	o.mail.owe(1)
+	o.mail.reserve(1)
 	return true
 }
 
-func (o *load) count(l *handlers.Letter, sign int) {
+func (o *delayedLines) count(l *handlers.Letter, sign int) {
 	if l.Kept == 0 {
 		o.fresh.Messages += sign
 		o.fresh.Bytes += int64(sign * len(l.Line))
@@ -73,9 +73,9 @@ func (p *postman) carry(l handlers.Letter, mail *mailbox) bool {
 		return false
 	}
 	if o == nil {
-		o = &load{to: l.To, mail: mail}
+		o = &delayedLines{to: l.To, mail: mail}
 		if p.loads == nil {
-			p.loads = make(map[string]*load)
+			p.loads = make(map[string]*delayedLines)
 		}
 		p.loads[l.To.Run] = o
 		p.do(func() { p.bringLine(o) })
@@ -90,7 +90,7 @@ func (p *postman) carry(l handlers.Letter, mail *mailbox) bool {
 
 // bringLine reads the first line of a load and puts it into the mailbox, if there is
 // room. For each load it is called again until that is empty, and never twice at once.
-func (p *postman) bringLine(o *load) {
+func (p *postman) bringLine(o *delayedLines) {
 	d := p.dispatcher
 	again := func() { p.later(func() { p.bringLine(o) }) }
 	switch {
@@ -131,7 +131,7 @@ func (p *postman) bringLine(o *load) {
 const mostTries = 5
 
 // lineDone notes that the first line of a load is in the mailbox, or never will be.
-func (p *postman) lineDone(o *load) {
+func (p *postman) lineDone(o *delayedLines) {
 	p.mu.Lock()
 	o.count(&o.lines[0], -1)
 	o.lines[0] = handlers.Letter{}
@@ -142,11 +142,11 @@ func (p *postman) lineDone(o *load) {
 		p.unload(o)
 	}
 	p.mu.Unlock()
-	o.mail.owe(-1)
+	o.mail.reserve(-1)
 }
 
 // drop loses what a run has not got that takes nothing any more.
-func (p *postman) drop(o *load) {
+func (p *postman) drop(o *delayedLines) {
 	p.mu.Lock()
 	p.unload(o)
 	p.mu.Unlock()
@@ -155,11 +155,11 @@ func (p *postman) drop(o *load) {
 		e.receipts = appendReceipt(e.receipts, &o.lines[i])
 	}
 	p.dispatcher.put(o.mail, e, o.to) // which refuses it
-	o.mail.owe(-e.lines)
+	o.mail.reserve(-e.lines)
 }
 
 // unload lets go of a load. The lock is held.
-func (p *postman) unload(o *load) {
+func (p *postman) unload(o *delayedLines) {
 	delete(p.loads, o.to.Run)
 	for _, done := range o.done {
 		close(done)

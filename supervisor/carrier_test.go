@@ -109,7 +109,7 @@ func TestResponsesForTheNextRun(t *testing.T) {
 func TestReceiptsOfLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(Options{Log: hclog.NewNullLogger()})
-		box, theirs := boxOf(t, Bounds{Messages: 1000, Bytes: 1 << 20})
+		box, theirs := boxOf(t, MailboxLimits{Messages: 1000, Bytes: 1 << 20})
 		var mu sync.Mutex
 		var all []wire.Delivered
 		box.receive = func(receipts []wire.Delivered, written bool) {
@@ -120,7 +120,7 @@ func TestReceiptsOfLines(t *testing.T) {
 				all = append(all, r)
 			}
 		}
-		d.posts.open("a", "run", box)
+		d.recipients.open("a", "run", box)
 		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "run"}
 		line := func(n int, task string, said int64) handlers.Letter {
 			return handlers.Letter{To: to, Line: wire.Raw(fmt.Sprintf(`{"n": %d}`, n)), Task: task, Said: said}
@@ -181,7 +181,7 @@ func TestWhoAsksAgainAndAgainWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 500
 		agents, parts, boss, w := handsOn(t, 1)
-		agents[0].Mailbox = Bounds{Messages: 16, Bytes: 1 << 20}
+		agents[0].Mailbox = MailboxLimits{Messages: 16, Bytes: 1 << 20}
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
 		boss.says(handOn("a", "parse"))

@@ -238,7 +238,7 @@ func (c *channel) turnDown() {
 	}
 	c.mail.await()
 	c.refused.answers = c.refused.lines
-	c.mail.owe(c.refused.answers)
+	c.mail.reserve(c.refused.answers)
 	c.dispatcher.put(c.mail, c.refused, c.actor)
 	c.refused = entry{text: c.refused.text[:0]}
 }
@@ -249,9 +249,9 @@ func (c *channel) hand() {
 		return
 	}
 	c.mail.await()
-	c.mail.owe(c.requests)
+	c.mail.reserve(c.requests)
 	c.dispatcher.submit(c.inputs, &c.work)
-	c.mail.owe(-c.work.waiting)
+	c.mail.reserve(-c.work.waiting)
 	c.requests, c.takes = 0, false
 	c.note()
 	clear(c.inputs)

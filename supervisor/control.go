@@ -58,7 +58,7 @@ func (s *Supervisor) halts(agents []*agent, reason string) {
 	for _, a := range agents {
 		a.wanted = false
 	}
-	s.begin(s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: reason}) }), agents)
+	s.begin(s.newProcession(agents, func(a *agent) { s.halt(a, stopRequest{reason: reason}) }), agents)
 }
 
 // RestartAgents stops agents, those that depend on others first, and starts them
@@ -76,7 +76,7 @@ func (s *Supervisor) RestartAgents(ctx context.Context, r wire.AgentsRequest) ([
 			a.wanted = true
 			expect(a, expectation{up: true, run: a.run})
 		}
-		p := s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: "restarted by hand", again: true, fully: true}) })
+		p := s.newProcession(agents, func(a *agent) { s.halt(a, stopRequest{reason: "restarted by hand", again: true, fully: true}) })
 		s.begin(p, agents)
 	})
 }

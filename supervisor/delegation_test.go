@@ -43,10 +43,10 @@ func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part,
 // owed is how many answers are owed to an agent.
 func (p *play) owed(a *talker) int {
 	synctest.Wait()
-	mail := p.dispatcher.posts.mail(handlers.Actor{Name: a.name, Run: a.run.spec.Run})
+	mail := p.dispatcher.recipients.mail(handlers.Actor{Name: a.name, Run: a.run.spec.Run})
 	mail.mu.Lock()
 	defer mail.mu.Unlock()
-	return mail.owed + mail.lines + mail.taken
+	return mail.reserved + mail.lines + mail.taken
 }
 
 // A request that an agent prints is written to the agent that can do it; what that
@@ -224,7 +224,7 @@ func TestWhoDoesNotReadWhatIsRefusedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 500
 		agents, parts, boss, w := handsOn(t, 1)
-		agents[1].Mailbox = Bounds{Messages: 8, Bytes: 1 << 20}
+		agents[1].Mailbox = MailboxLimits{Messages: 8, Bytes: 1 << 20}
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
 		boss.says(handOn("a", "parse"), handOn("b", "parse"))
@@ -269,7 +269,7 @@ func TestMuchWorkIsHandedOn(t *testing.T) {
 	bothWays(t, func(t *testing.T, record Record) {
 		const many = 10_000
 		agents, parts, boss, w := handsOn(t, 1)
-		agents[0].Mailbox = Bounds{Messages: 8, Bytes: 1 << 20}
+		agents[0].Mailbox = MailboxLimits{Messages: 8, Bytes: 1 << 20}
 		p := perform(t, Options{Record: record, Protocol: freely}, agents, parts)
 		synctest.Wait()
 		for n := 0; n < many; n += 100 {
@@ -304,7 +304,7 @@ func TestWhoHandsOnTooMuchWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 3000
 		agents, parts, boss, w := handsOn(t, 1)
-		agents[0].Mailbox = Bounds{Messages: 8, Bytes: 1 << 20}
+		agents[0].Mailbox = MailboxLimits{Messages: 8, Bytes: 1 << 20}
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
 		again := p.deafen(boss)

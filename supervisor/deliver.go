@@ -18,33 +18,33 @@ import (
 	"orchestrator/wire"
 )
 
-// posts are the places to which letters go: the stdin of agents, and those who
+// recipients are the places to which letters go: the stdin of agents, and those who
 // wait at a door.
-type posts struct {
-	mu     sync.RWMutex
-	agents map[string]post
-	doors  map[string]chan<- handlers.Letter
+type recipients struct {
+	mu      sync.RWMutex
+	agents  map[string]recipient
+	waiters map[string]chan<- handlers.Letter
 }
 
-// post is one run of an agent.
-type post struct {
+// recipient is one run of an agent.
+type recipient struct {
 	run  string
 	mail *mailbox
 	lost *complaints // what could not be delivered and has not been said; under the lock of posts
 }
 
-func (p *posts) open(agent, run string, mail *mailbox) {
+func (p *recipients) open(agent, run string, mail *mailbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.agents == nil {
-		p.agents = make(map[string]post)
+		p.agents = make(map[string]recipient)
 	}
-	p.agents[agent] = post{run: run, mail: mail, lost: new(complaints)}
+	p.agents[agent] = recipient{run: run, mail: mail, lost: new(complaints)}
 }
 
 // close ends the post of an agent, and returns how many messages it did not get
 // and nobody was told of.
-func (p *posts) close(agent string) (lost int64) {
+func (p *recipients) close(agent string) (lost int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at, ok := p.agents[agent]; ok {
@@ -55,7 +55,7 @@ func (p *posts) close(agent string) (lost int64) {
 }
 
 // mail is the mailbox of the run that a letter is for; nil when that has ended.
-func (p *posts) mail(to handlers.Actor) *mailbox {
+func (p *recipients) mail(to handlers.Actor) *mailbox {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	at := p.agents[to.Name]
@@ -70,27 +70,27 @@ func (p *posts) mail(to handlers.Actor) *mailbox {
 const doorPrefix = "door:"
 
 // wait opens a place for one answer.
-func (p *posts) wait(door string) <-chan handlers.Letter {
+func (p *recipients) wait(door string) <-chan handlers.Letter {
 	answer := make(chan handlers.Letter, 1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.doors == nil {
-		p.doors = make(map[string]chan<- handlers.Letter)
+	if p.waiters == nil {
+		p.waiters = make(map[string]chan<- handlers.Letter)
 	}
-	p.doors[door] = answer
+	p.waiters[door] = answer
 	return answer
 }
 
-func (p *posts) leave(door string) {
+func (p *recipients) leave(door string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.doors, door)
+	delete(p.waiters, door)
 }
 
-func (p *posts) door(name string) chan<- handlers.Letter {
+func (p *recipients) door(name string) chan<- handlers.Letter {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.doors[name]
+	return p.waiters[name]
 }
 
 // deliver puts letters into mailboxes. Several for one agent become one entry,
@@ -107,7 +107,7 @@ func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 		if to := letters[0].To.Run; !strings.HasPrefix(to, doorPrefix) {
 			letters = letters[d.toAgent(letters, room, now):]
 			continue
-		} else if answer := d.posts.door(to); answer != nil {
+		} else if answer := d.recipients.door(to); answer != nil {
 			answer <- letters[0] // one answer each: there is room
 		}
 		letters = letters[1:]
@@ -117,7 +117,7 @@ func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 // toAgent delivers the first letter, and those behind it that can go with it.
 func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.Time) int {
 	to := letters[0].To
-	mail := d.posts.mail(to)
+	mail := d.recipients.mail(to)
 	if isLine(&letters[0]) {
 		if mail != nil && d.mail.carry(letters[0], mail) {
 			return 1
@@ -147,7 +147,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 			e.answers++
 		}
 		if l.Task != "" {
-			e.receipts, e.few = []wire.Delivered{{Agent: to.Name, Run: to.Run, Task: l.Task}}, true
+			e.receipts, e.priority = []wire.Delivered{{Agent: to.Name, Run: to.Run, Task: l.Task}}, true
 			break
 		}
 	}
@@ -217,10 +217,10 @@ func (d *dispatcher) fail(mail *mailbox, e entry, to handlers.Actor, err error) 
 		mail.miss(e.receipts)
 		d.receive(e.receipts, false)
 		if errors.Is(err, ErrMailboxFull) { // until it has read, it is given nothing more
-			d.hope(mail, to)
+			d.notifyRoom(mail, to)
 		}
 	}
-	if lost := d.posts.missed(to, e.lines, time.Now()); lost > 0 {
+	if lost := d.recipients.missed(to, e.lines, time.Now()); lost > 0 {
 		d.note(&wire.Event{
 			Kind: wire.EventUndelivered, Agent: to.Name, Run: to.Run,
 			Text:    fmt.Sprintf("%s could not be delivered: %v", count(int(lost), "message"), err),
@@ -229,21 +229,21 @@ func (d *dispatcher) fail(mail *mailbox, e entry, to handlers.Actor, err error) 
 	}
 }
 
-// hope notes that an agent reads again as soon as it does: once, however much it
+// notifyRoom notes that an agent reads again as soon as it does: once, however much it
 // was not given meanwhile.
-func (d *dispatcher) hope(mail *mailbox, to handlers.Actor) {
-	if !mail.hoping.CompareAndSwap(false, true) {
+func (d *dispatcher) notifyRoom(mail *mailbox, to handlers.Actor) {
+	if !mail.awaitsRoom.CompareAndSwap(false, true) {
 		return
 	}
 	mail.whenRoomy(func() {
-		mail.hoping.Store(false) // before it is noted: what is lost from now on is lost after it
+		mail.awaitsRoom.Store(false) // before it is noted: what is lost from now on is lost after it
 		d.note(&wire.Event{Kind: wire.EventRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
 	})
 }
 
 // missed counts messages that an agent did not get, and returns how many there
 // are to tell of, at most once a second.
-func (p *posts) missed(to handlers.Actor, lines int, now time.Time) int64 {
+func (p *recipients) missed(to handlers.Actor, lines int, now time.Time) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.agents[to.Name]

@@ -47,7 +47,7 @@ func TestUndeliveredAssignmentIsGivenToAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := worker("first", 1), worker("second", 1)
 		first.Offers, second.Offers = []string{"w"}, []string{"w"}
-		first.Mailbox = Bounds{Messages: 10, Bytes: 300}
+		first.Mailbox = MailboxLimits{Messages: 10, Bytes: 300}
 		agents, parts, all := talkers(t, Agent{Name: "boss"}, first, second)
 		boss, deaf, fine := all[0], all[1], all[2]
 		record := newLedger()
@@ -181,9 +181,9 @@ func TestReloadChangesTheRoster(t *testing.T) {
 func TestLinesArePassedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(Options{Log: hclog.NewNullLogger()})
-		box, theirs := boxOf(t, Bounds{Messages: 1000, Bytes: 1 << 20})
+		box, theirs := boxOf(t, MailboxLimits{Messages: 1000, Bytes: 1 << 20})
 		heard := receiptsOf(box)
-		d.posts.open("a", "run", box)
+		d.recipients.open("a", "run", box)
 		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "run"}
 		line := func(n int) handlers.Letter {
 			return handlers.Letter{To: to, Line: wire.Raw(fmt.Sprintf(`{"n": %d}`, n)), Said: int64(n)}
@@ -219,7 +219,7 @@ func TestLinesArePassedTogether(t *testing.T) {
 // Rows: C-91, C-92.
 func TestNothingOvertakesWhatWasMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		small := Agent{Name: "a", Mailbox: Bounds{Messages: 4, Bytes: 1 << 20}}
+		small := Agent{Name: "a", Mailbox: MailboxLimits{Messages: 4, Bytes: 1 << 20}}
 		agents, parts, all := talkers(t, small)
 		a := all[0]
 		p := perform(t, Options{Record: newLedger()}, agents, parts)
@@ -255,7 +255,7 @@ func TestNothingOvertakesWhatWasMissed(t *testing.T) {
 // Rows: B-08, C-91, T-04.
 func TestHopeIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		small := Agent{Name: "a", Mailbox: Bounds{Messages: 4, Bytes: 1 << 20}}
+		small := Agent{Name: "a", Mailbox: MailboxLimits{Messages: 4, Bytes: 1 << 20}}
 		agents, parts, all := talkers(t, small)
 		a := all[0]
 		p := perform(t, Options{Record: newLedger()}, agents, parts)

@@ -36,23 +36,23 @@ type Record interface {
 // costs more than most decisions: the goroutine that has read a request decides
 // about it, and, when nothing is to be recorded before, answers it too.
 type dispatcher struct {
-	record    Record // nil: nothing is kept, and nothing waits for it
-	log       hclog.Logger
-	alarm     alarm
-	audit     *audit
-	watch     Watch
-	show      func([]wire.Record) // tells people what became true
-	closed    func(*wire.Record)  // hears of each session that is over
-	broke     func(error)         // the record takes nothing any more
-	posts     posts
-	doors     atomic.Int64 // how many have asked at a door
-	bells     bells
-	mail      postman
-	artifacts *artifacts    // nil: there is nowhere to put them
-	limit     time.Duration // how long the record may take before those who wait are told
-	sound     func() error  // why what is recorded would be lost; nil: nothing is asked
+	record     Record // nil: nothing is kept, and nothing waits for it
+	log        hclog.Logger
+	alarm      alarm
+	audit      *audit
+	watch      Hooks
+	show       func([]wire.Record) // tells people what became true
+	closed     func(*wire.Record)  // hears of each session that is over
+	broke      func(error)         // the record takes nothing any more
+	recipients recipients
+	doors      atomic.Int64 // how many have asked at a door
+	bells      notifier
+	mail       postman
+	artifacts  *artifacts    // nil: there is nowhere to put them
+	limit      time.Duration // how long the record may take before those who wait are told
+	sound      func() error  // why what is recorded would be lost; nil: nothing is asked
 
-	seat      sync.Mutex // whoever holds it owns what follows
+	mu        sync.Mutex // whoever holds it owns what follows
 	state     *handlers.State
 	filling   batch         // decided and not yet being recorded
 	taken     chan struct{} // closed when the filling batch is taken; nil while nobody waits for that
@@ -151,12 +151,12 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 	d.watch.asked(inputs)
 	for next := 0; next < len(inputs); {
 		d.lookUp(inputs[next:])
-		d.seat.Lock()
+		d.mu.Lock()
 		for next < len(inputs) && d.decide(&inputs[next], w) {
 			next++
 		}
 		d.rearm()
-		d.seat.Unlock()
+		d.mu.Unlock()
 		if next < len(inputs) { // so much is being recorded: a look sees more when it is
 			d.settle()
 		}
@@ -251,16 +251,16 @@ const (
 // what agents say, and who may wait: the disk sets their pace. What the
 // orchestrator itself has to note never waits.
 func (d *dispatcher) yield() {
-	d.seat.Lock()
+	d.mu.Lock()
 	if len(d.filling.records) < crowd && d.filling.bytes < crowdBytes {
-		d.seat.Unlock()
+		d.mu.Unlock()
 		return
 	}
 	if d.taken == nil {
 		d.taken = make(chan struct{})
 	}
 	taken := d.taken
-	d.seat.Unlock()
+	d.mu.Unlock()
 	<-taken
 }
 
@@ -314,10 +314,10 @@ const long = time.Second
 // expire is what the timer does.
 func (d *dispatcher) expire() {
 	now := time.Now()
-	d.seat.Lock()
+	d.mu.Lock()
 	late := !d.due.IsZero() && now.Round(0).Sub(d.due) > tardy
 	d.due = time.Time{} // so that it is set again
-	d.seat.Unlock()
+	d.mu.Unlock()
 	began := d.appending.Load()
 	blocked := began != 0 && now.Sub(time.Unix(0, began)) > long || now.Sub(time.Unix(0, d.blocked.Load())) < long
 	d.submit([]handlers.Input{{At: now, Message: wire.Tick{Late: late, Blocked: blocked}}}, new(work))
@@ -337,23 +337,23 @@ func (d *dispatcher) note(m wire.Message) {
 
 // settle waits until everything that was decided so far is recorded and told.
 func (d *dispatcher) settle() {
-	d.seat.Lock()
+	d.mu.Lock()
 	if !d.recording && d.filling.empty() || d.broken != nil {
-		d.seat.Unlock()
+		d.mu.Unlock()
 		return
 	}
 	settled := make(chan struct{})
 	d.filling.settled = append(d.filling.settled, settled)
 	d.rouse()
-	d.seat.Unlock()
+	d.mu.Unlock()
 	<-settled
 }
 
 // look reads the State. What it sees may not be recorded yet: whoever shows it
 // calls settle first.
 func (d *dispatcher) look(see func(*handlers.State)) {
-	d.seat.Lock()
-	defer d.seat.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	see(d.state)
 }
 

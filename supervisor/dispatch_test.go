@@ -151,7 +151,7 @@ func TestNothingFollowsABrokenRecord(t *testing.T) {
 			}
 		}
 		go d.keepRecording()
-		door := d.posts.wait("door:boss")
+		door := d.recipients.wait("door:boss")
 		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "door:boss"}
 		ask := func(id, operation, payload string) {
 			r := &wire.Request{ID: id, Operation: operation, Timestamp: noon, Payload: []byte(payload)}
@@ -229,7 +229,7 @@ func TestDoorHearsThatTheDiskHangs(t *testing.T) {
 		_, err = p.Ask(t.Context(), operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
 		require.NoError(t, err)
 		require.Len(t, kinds(record.facts(t), wire.EventTaskCreated), 3)
-		require.Empty(t, p.dispatcher.posts.doors)
+		require.Empty(t, p.dispatcher.recipients.waiters)
 		require.NoError(t, p.stop())
 	})
 }

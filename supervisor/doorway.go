@@ -8,7 +8,7 @@ import (
 // doorway lets a run in at the door that Options have, and adds to its
 // environment how it gets there. shut is for when the run has ended, or has not
 // begun. One that does not get a door does without: it has its pipe.
-func (s *Supervisor) doorway(m *maker, env []string) (with []string, shut func()) {
+func (s *Supervisor) doorway(m *startRequest, env []string) (with []string, shut func()) {
 	if s.options.Doorway == nil || m.joined != nil {
 		return env, func() {}
 	}

@@ -10,22 +10,22 @@ import (
 // echoTime is how long a line of ours can come back from a terminal.
 const echoTime = time.Second
 
-// echoes remembers what was just written to an agent's terminal. The terminal
+// echoFilter remembers what was just written to an agent's terminal. The terminal
 // is made raw, but a program may turn its echo on again, and then our own
 // messages would come back as the agent's.
-type echoes struct {
+type echoFilter struct {
 	seed maphash.Seed
 
 	mu      sync.Mutex
 	written map[uint64]time.Time
 }
 
-func newEchoes() *echoes {
-	return &echoes{seed: maphash.MakeSeed(), written: make(map[uint64]time.Time)}
+func newEchoes() *echoFilter {
+	return &echoFilter{seed: maphash.MakeSeed(), written: make(map[uint64]time.Time)}
 }
 
 // wrote notes a line that is about to be written.
-func (e *echoes) wrote(line []byte) {
+func (e *echoFilter) wrote(line []byte) {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -39,7 +39,7 @@ func (e *echoes) wrote(line []byte) {
 
 // drop says whether a line is one of ours that came back. Each comes back
 // once. Empty lines are nobody's.
-func (e *echoes) drop(line []byte, now time.Time) bool {
+func (e *echoFilter) drop(line []byte, now time.Time) bool {
 	if e == nil || len(line) == 0 {
 		return false
 	}

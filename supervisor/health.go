@@ -10,7 +10,7 @@ import (
 )
 
 // mailbox makes the mailbox of a run that has begun.
-func (s *Supervisor) mailbox(a *agent, m *maker, c Process) *mailbox {
+func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *mailbox {
 	if c.Stdin() == nil || a.Raw {
 		return &mailbox{over: c.Stdin() == nil, close: func() { c.CloseStdin() }}
 	}
@@ -108,7 +108,7 @@ func (s *Supervisor) stalled(a *agent, cause *string, why string) {
 	a.set(wire.StateStalled, why)
 	if a.Health.Restart && a.joined == nil {
 		s.event(a, wire.Event{Kind: wire.EventStalled, Text: why + ", is restarted"})
-		s.halt(a, halt{reason: "stalled: " + why, again: true, crash: true})
+		s.halt(a, stopRequest{reason: "stalled: " + why, again: true, crash: true})
 		return
 	}
 	s.event(a, wire.Event{Kind: wire.EventStalled, Text: why})

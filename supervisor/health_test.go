@@ -61,7 +61,7 @@ func TestDeafAgentIsMarkedAndRecovers(t *testing.T) {
 
 func TestMailboxIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a", Mailbox: Bounds{Messages: 3, Bytes: 100}}}, map[string]part{"a": deafTo})
+		p := perform(t, Options{}, []Agent{{Name: "a", Mailbox: MailboxLimits{Messages: 3, Bytes: 100}}}, map[string]part{"a": deafTo})
 		synctest.Wait()
 		tell := func(n int) error { return p.Tell(t.Context(), "a", []byte(strings.Repeat("x", n)+"\n")) }
 		require.NoError(t, tell(10))

@@ -110,7 +110,7 @@ func TestSkippedEventsAreNotSpelled(t *testing.T) {
 	f.Skip(func(kind string) bool { return kind == wire.EventTaskProgress })
 	for _, kind := range []string{wire.EventTaskProgress, wire.EventIdle} {
 		var p page
-		n := &news{record: wire.Record{At: time.Now(), Kind: kind, Payload: []byte(`{"text":"x"}`)}}
+		n := &notice{record: wire.Record{At: time.Now(), Kind: kind, Payload: []byte(`{"text":"x"}`)}}
 		p.add(mark{at: n.record.At, stream: wire.StreamOwn, news: n}, nil)
 		f.pushNow("a", &p)
 	}

@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// joining is somebody who has a run of an agent by a connection.
+// connection is somebody who has a run of an agent by a connection.
 //
 // One whose name is that of an agent that does not run is that agent's run, and
 // what the agent was before it is again afterwards: nothing is restarted. One
@@ -27,7 +27,7 @@ import (
 //   - changes the agent that somebody has joined as: what takes effect at once
 //     does, what needs a restart is heeded when the connection has ended, and an
 //     agent that is taken out is stopped, connection and all.
-type joining struct {
+type connection struct {
 	state  wire.State // of the agent before
 	reason string
 	err    error         // why it did not come about; when over
@@ -46,7 +46,7 @@ const lately = time.Second
 // what the agent is if nobody has its name. Until accept is called an error
 // means that nothing happened.
 func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn, error)) error {
-	j := &joining{accept: accept, over: make(chan struct{})}
+	j := &connection{accept: accept, over: make(chan struct{})}
 	defer j.withdraw()
 	patience := time.NewTimer(lately)
 	defer patience.Stop()
@@ -71,7 +71,7 @@ func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn,
 
 // sit waits for the end of a connection that has a seat. Whoever asked for it may
 // have gone: that is for the connection to tell.
-func (s *Supervisor) sit(j *joining) error {
+func (s *Supervisor) sit(j *connection) error {
 	_, err := await(context.Background(), s, j.over)
 	if err == nil {
 		err = j.err
@@ -87,12 +87,12 @@ func (s *Supervisor) sit(j *joining) error {
 
 // seatOf asks for a seat. The answer is waited for: a caller that leaves before
 // it may have the seat already.
-func (s *Supervisor) seatOf(guest Agent, j *joining) (before *joining, err error) {
-	return ask(context.Background(), s, func() (*joining, error) { return s.seat(guest, j) })
+func (s *Supervisor) seatOf(guest Agent, j *connection) (before *connection, err error) {
+	return ask(context.Background(), s, func() (*connection, error) { return s.seat(guest, j) })
 }
 
 // seat begins the run. When another connection has it, it returns that too.
-func (s *Supervisor) seat(guest Agent, j *joining) (before *joining, err error) {
+func (s *Supervisor) seat(guest Agent, j *connection) (before *connection, err error) {
 	if s.stopping != nil {
 		return nil, errStopping
 	}
@@ -164,7 +164,7 @@ func conflict(a *agent, message, hint string) error {
 }
 
 // withdraw makes sure that nobody is accepted any more who has gone.
-func (j *joining) withdraw() {
+func (j *connection) withdraw() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.accept = nil
@@ -173,7 +173,7 @@ func (j *joining) withdraw() {
 var errGone = errors.New("whoever wanted to join has gone")
 
 // start makes the process of a run: a child, or a connection that has joined.
-func (m *maker) start(s *Supervisor, a *agent, spec child.Spec) (Process, error) {
+func (m *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process, error) {
 	j := m.joined
 	if j == nil {
 		return s.options.Start(spec)
@@ -214,7 +214,7 @@ func byPipe(spec Agent) Agent {
 
 // inputEnded follows the end of what a connection has to say. It is given no
 // more work; what it asked is answered, and then its stdin ends.
-func (s *Supervisor) inputEnded(a *agent, m *maker, over <-chan struct{}) {
+func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{}) {
 	<-m.told
 	s.post(func() {
 		if a.run != m.run || a.child == nil || a.exit != nil || a.halt != nil {

@@ -18,11 +18,11 @@ const (
 	rememberedBytes = 16 << 20
 )
 
-// journal is the latest of what became true, in order, for those who ask and
+// recentEvents is the latest of what became true, in order, for those who ask and
 // those who follow.
-type journal struct {
+type recentEvents struct {
 	mu     sync.Mutex
-	events []*news // oldest first
+	events []*notice // oldest first
 	bytes  int
 	last   int64 // number of the latest
 	count  bool  // it gives the numbers: nothing is recorded
@@ -30,10 +30,12 @@ type journal struct {
 	closed bool
 }
 
-func newJournal(count bool) *journal { return &journal{count: count, grown: make(chan struct{})} }
+func newJournal(count bool) *recentEvents {
+	return &recentEvents{count: count, grown: make(chan struct{})}
+}
 
 // add keeps events, and lets go of the oldest.
-func (j *journal) add(events []*news) {
+func (j *recentEvents) add(events []*notice) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, n := range events {
@@ -58,7 +60,7 @@ func (j *journal) add(events []*news) {
 }
 
 // begin says that what comes next follows fact number last.
-func (j *journal) begin(last int64) {
+func (j *recentEvents) begin(last int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.last = last
@@ -67,7 +69,7 @@ func (j *journal) begin(last int64) {
 // after returns the events behind number seq that are in memory, the number
 // behind which they begin, and a channel that is closed when there are more;
 // nil when there will be none.
-func (j *journal) after(seq int64) (events []*news, from int64, grown <-chan struct{}) {
+func (j *recentEvents) after(seq int64) (events []*notice, from int64, grown <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	from = j.last
@@ -86,7 +88,7 @@ func (j *journal) after(seq int64) (events []*news, from int64, grown <-chan str
 }
 
 // close says that nothing more will happen.
-func (j *journal) close() {
+func (j *recentEvents) close() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.closed {
@@ -95,7 +97,7 @@ func (j *journal) close() {
 	}
 }
 
-func (j *journal) latest() int64 {
+func (j *recentEvents) latest() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.last

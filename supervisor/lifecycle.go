@@ -68,7 +68,7 @@ func (s *Supervisor) launch(a *agent) {
 	s.event(a, wire.Event{Kind: wire.EventStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	m := &maker{spec: a.Agent, run: a.run, session: s.sessionOf(a.Name), joined: a.joined, told: make(chan struct{})}
+	m := &startRequest{spec: a.Agent, run: a.run, session: s.sessionOf(a.Name), joined: a.joined, told: make(chan struct{})}
 	if a.joined != nil {
 		m.spec = byPipe(a.Agent)
 	}
@@ -82,18 +82,18 @@ func (s *Supervisor) launch(a *agent) {
 	})
 }
 
-// maker makes one run of an agent and passes on what its child reports: not
+// startRequest makes one run of an agent and passes on what its child reports: not
 // before the start itself was told.
-type maker struct {
+type startRequest struct {
 	spec    Agent
 	run     string
-	session []string // of its environment: what tells of its session
-	joined  *joining // nil: it is to be a child
-	speech  *speech
+	session []string    // of its environment: what tells of its session
+	joined  *connection // nil: it is to be a child
+	speech  *runOutput
 	told    chan struct{}
 }
 
-func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, error) {
+func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Process, error) {
 	env, err := m.spec.Environ(ctx)
 	if err == nil {
 		err = ctx.Err() // nobody wants it any more
@@ -140,7 +140,7 @@ func (m *maker) make(ctx context.Context, s *Supervisor, a *agent) (Process, err
 }
 
 // started is the turn after an attempt to make a process.
-func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
+func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
 	a.cancel()
 	if err != nil {
 		s.startFailed(a, err)
@@ -152,7 +152,7 @@ func (s *Supervisor) started(a *agent, m *maker, c Process, err error) {
 	a.mail = s.mailbox(a, m, c)
 	if m.speech.channel != nil {
 		m.speech.channel.mail = a.mail
-		s.dispatcher.posts.open(a.Name, a.run, a.mail)
+		s.dispatcher.recipients.open(a.Name, a.run, a.mail)
 	}
 	a.set(wire.StateRunning, "")
 	s.idle = false
@@ -296,7 +296,7 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 		s.event(a, wire.Event{Kind: wire.EventLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
 	}
 	s.dispatcher.mail.end(a.Name)
-	if lost := s.dispatcher.posts.close(a.Name); lost > 0 {
+	if lost := s.dispatcher.recipients.close(a.Name); lost > 0 {
 		s.event(a, wire.Event{
 			Kind: wire.EventUndelivered, Text: count(int(lost), "message") + " could not be delivered",
 			Figures: wire.Figures{Count: lost},

@@ -100,7 +100,7 @@ func (a *talker) answer(id string, v any) {
 func TestMailWaitsForSlowAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := named("slow")
-		slow.Mailbox = Bounds{Messages: 20, Bytes: 1 << 20}
+		slow.Mailbox = MailboxLimits{Messages: 20, Bytes: 1 << 20}
 		agents, parts, all := talkers(t, named("one"), slow, named("fine"))
 		one, deaf, fine := all[0], all[1], all[2]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
@@ -128,7 +128,7 @@ func TestMailWaitsForSlowAgents(t *testing.T) {
 func TestPagesWaitForSlowAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := named("slow")
-		slow.Mailbox = Bounds{Messages: 1000, Bytes: 40_000}
+		slow.Mailbox = MailboxLimits{Messages: 1000, Bytes: 40_000}
 		agents, parts, all := talkers(t, named("one"), slow)
 		one, deaf := all[0], all[1]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
@@ -267,11 +267,11 @@ func TestFollowedMail(t *testing.T) {
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
 		operator := handlers.Actor{Kind: handlers.Operator}
-		_, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.Outsider, Name: "HO:x"}, "PO:one", nil)
+		_, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.External, Name: "HO:x"}, "PO:one", nil)
 		require.Error(t, err)
 		all[0].says(mailTo("1", "HO:x", 1))
 		synctest.Wait()
-		reader, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.Outsider, Name: "HO:x"}, "", nil)
+		reader, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.External, Name: "HO:x"}, "", nil)
 		require.NoError(t, err)
 		got := make(chan []wire.Mail, 10)
 		ctx, leave := context.WithCancel(t.Context())

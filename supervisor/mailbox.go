@@ -24,7 +24,7 @@ var (
 // many in one write; a line of which a part was written is always finished
 // before anything else happens to the stream.
 type mailbox struct {
-	bounds  Bounds
+	bounds  MailboxLimits
 	timeout time.Duration
 	to      child.Stdin
 	close   func()       // ends the stream
@@ -33,27 +33,27 @@ type mailbox struct {
 	broken  func(error)  // the agent closed its stdin
 	receive func(receipts []wire.Delivered, written bool)
 
-	mu      sync.Mutex
-	queue   []entry
-	lines   int // messages in the queue
-	bytes   int64
-	owed    int // answers that are being made
-	urgent  int // of what is queued or in hand: lines that are lost if they do not fit
-	pressed int // of those in hand
-	taken   int // messages that the writer has in hand, and their bytes
-	inHand  int64
-	asking  curious // about what the writer has in hand
-	scratch []byte  // the writer's
-	writing bool
-	ending  bool // close when the queue is empty
-	over    bool // nothing can be written any more
-	free    bool // nobody waits for room: the agent is dead, and its last words are heard
-	refused int64
-	room    chan struct{}  // closed when something was taken; nil while nobody waits
-	relief  []func()       // each called once when the mailbox is less than half full again
-	lighter []func()       // and these when it is without what is owed
-	hoping  atomic.Bool    // it was full, and when it is not any more that will be told
-	missed  map[int64]bool // session messages that were refused, and are not in it since
+	mu         sync.Mutex
+	queue      []entry
+	lines      int // messages in the queue
+	bytes      int64
+	reserved   int // answers that are being made
+	pressing   int // of what is queued or in hand: lines that are lost if they do not fit
+	pressed    int // of those in hand
+	taken      int // messages that the writer has in hand, and their bytes
+	inHand     int64
+	asking     receipts // about what the writer has in hand
+	scratch    []byte   // the writer's
+	writing    bool
+	ending     bool // close when the queue is empty
+	over       bool // nothing can be written any more
+	free       bool // nobody waits for room: the agent is dead, and its last words are heard
+	refused    int64
+	room       chan struct{}  // closed when something was taken; nil while nobody waits
+	onRoom     []func()       // each called once when the mailbox is less than half full again
+	onDrained  []func()       // and these when it is without what is owed
+	awaitsRoom atomic.Bool    // it was full, and when it is not any more that will be told
+	missed     map[int64]bool // session messages that were refused, and are not in it since
 }
 
 // entry is what is put into a mailbox at once: whole lines.
@@ -66,32 +66,32 @@ type entry struct {
 	// all that is written at once together, for there may be many.
 	receipts []wire.Delivered
 	// few is what is let in beyond the number of messages: there is never much of it.
-	few bool
+	priority bool
 	// answers is how many of the lines answer requests. Those are let in
 	// whatever there is: an agent may wait for them, and it is kept from asking
 	// for more than there is room for.
 	answers int
 	// patient is what can wait: whoever puts it comes again when there is no room,
 	// and an agent that does not take it is not stalled by that.
-	patient bool
+	retriable bool
 }
 
 func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
 
-// curious are those who ask whether something was written.
-type curious struct {
+// receipts are those who ask whether something was written.
+type receipts struct {
 	told     []func(written bool)
 	receipts []wire.Delivered
 }
 
-func (c *curious) join(e *entry) {
+func (c *receipts) join(e *entry) {
 	if e.told != nil {
 		c.told = append(c.told, e.told)
 	}
 	c.receipts = append(c.receipts, e.receipts...)
 }
 
-func (m *mailbox) tell(those curious, written bool) {
+func (m *mailbox) tell(those receipts, written bool) {
 	for _, told := range those.told {
 		told(written)
 	}
@@ -119,12 +119,12 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 		m.refused += int64(e.lines)
 		err = ErrNoStdin
 	case e.answers > 0:
-		m.owed = max(0, m.owed-e.answers)
-	case e.patient: // at the same measure by which its room was told
+		m.reserved = max(0, m.reserved-e.answers)
+	case e.retriable: // at the same measure by which its room was told
 		if !m.roomy() {
 			moved, err = m.moving(), ErrMailboxFull
 		}
-	case !e.few && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes*2 >= m.bounds.Bytes:
+	case !e.priority && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes*2 >= m.bounds.Bytes:
 		m.refused += int64(e.lines)
 		moved, err = m.moving(), ErrMailboxFull
 	}
@@ -133,8 +133,8 @@ func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
 		return moved, err
 	}
 	m.bytes += int64(len(e.text))
-	if !e.patient {
-		m.urgent += e.lines
+	if !e.retriable {
+		m.pressing += e.lines
 	}
 	if m.writing {
 		e.text = bytes.Clone(e.text)
@@ -159,7 +159,7 @@ func (m *mailbox) hold(e *entry) {
 	}
 	m.inHand += int64(len(e.text))
 	m.taken += e.lines
-	if !e.patient {
+	if !e.retriable {
 		m.pressed += e.lines
 	}
 	m.asking.join(e)
@@ -191,14 +191,14 @@ func (m *mailbox) drop() {
 
 // forget empties the mailbox for good, and returns those who asked about what
 // was in it, and what was to be done when it is lighter. The lock is held.
-func (m *mailbox) forget() (lost curious, waited []func()) {
-	lost, waited = m.asking, m.lighter
+func (m *mailbox) forget() (lost receipts, waited []func()) {
+	lost, waited = m.asking, m.onDrained
 	for i := range m.queue {
 		lost.join(&m.queue[i])
 	}
-	m.refused += int64(m.urgent) // what can wait is not lost
-	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.asking = true, nil, 0, 0, 0, 0, curious{}
-	m.relief, m.lighter, m.urgent, m.pressed = nil, nil, 0, 0
+	m.refused += int64(m.pressing) // what can wait is not lost
+	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.asking = true, nil, 0, 0, 0, 0, receipts{}
+	m.onRoom, m.onDrained, m.pressing, m.pressed = nil, nil, 0, 0
 	m.makeRoom()
 	return lost, waited
 }
@@ -295,10 +295,10 @@ func (m *mailbox) take(text []byte) []byte {
 func (m *mailbox) wroteAll() {
 	m.mu.Lock()
 	m.bytes -= m.inHand
-	m.urgent -= m.pressed
+	m.pressing -= m.pressed
 	m.taken, m.inHand, m.pressed = 0, 0, 0
 	asked := m.asking
-	m.asking = curious{}
+	m.asking = receipts{}
 	relief := m.relieved()
 	m.mu.Unlock()
 	m.tell(asked, true)
@@ -380,7 +380,7 @@ func (m *mailbox) fail(err error) {
 }
 
 // adopt takes on changed limits.
-func (m *mailbox) adopt(bounds Bounds, timeout time.Duration) {
+func (m *mailbox) adopt(bounds MailboxLimits, timeout time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bounds, m.timeout = bounds, timeout
@@ -396,5 +396,5 @@ func (m *mailbox) waiting() (messages int, bytes, refused int64) {
 func (m *mailbox) mailWaiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.lines + m.taken - m.urgent
+	return m.lines + m.taken - m.pressing
 }

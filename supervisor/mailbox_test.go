@@ -17,7 +17,7 @@ import (
 )
 
 // boxOf is a mailbox of a stream whose other end is returned.
-func boxOf(t *testing.T, bounds Bounds) (*mailbox, net.Conn) {
+func boxOf(t *testing.T, bounds MailboxLimits) (*mailbox, net.Conn) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
 	return &mailbox{
@@ -38,7 +38,7 @@ func TestWaitingForRoomEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, theirs := boxOf(t, Bounds{Messages: 4, Bytes: 100})
+				m, theirs := boxOf(t, MailboxLimits{Messages: 4, Bytes: 100})
 				for range 5 {
 					_, err := m.put(entry{text: []byte("x\n"), lines: 1, answers: 1})
 					require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestWaitingForRoomEnds(t *testing.T) {
 // Rows: B-21.
 func TestAnswersAreAlwaysTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, Bounds{Messages: 4, Bytes: 10})
+		m, theirs := boxOf(t, MailboxLimits{Messages: 4, Bytes: 10})
 		text := []byte(strings.Repeat("x", 99) + "\n")
 		for range 10 {
 			_, err := m.put(entry{text: text, lines: 1, answers: 1})
@@ -77,7 +77,7 @@ func TestAnswersAreAlwaysTaken(t *testing.T) {
 		require.ErrorIs(t, err, ErrMailboxFull)
 		go func() { _, _ = io.Copy(io.Discard, theirs) }()
 		synctest.Wait()
-		m.owe(3)
+		m.reserve(3)
 		through := make(chan struct{})
 		go func() {
 			defer close(through)
@@ -88,9 +88,9 @@ func TestAnswersAreAlwaysTaken(t *testing.T) {
 		_, err = m.put(entry{text: text, lines: 2, answers: 2})
 		require.NoError(t, err)
 		<-through
-		m.owe(1)
-		m.owe(-2)
-		require.Zero(t, m.owed)
+		m.reserve(1)
+		m.reserve(-2)
+		require.Zero(t, m.reserved)
 		messages, bytes, refused := m.waiting()
 		require.Zero(t, messages)
 		require.Zero(t, bytes)
@@ -127,7 +127,7 @@ func (h *haltingStdin) TryWrite(text []byte) (int, error) {
 func TestPartialWritesInPlace(t *testing.T) {
 	for room := range 40 {
 		synctest.Test(t, func(t *testing.T) {
-			m, theirs := boxOf(t, Bounds{Messages: 1000, Bytes: 1 << 20})
+			m, theirs := boxOf(t, MailboxLimits{Messages: 1000, Bytes: 1 << 20})
 			m.to = &haltingStdin{Conn: m.to.(net.Conn), room: room}
 			heard := make(chan string, 1)
 			go func() {
@@ -151,7 +151,7 @@ func TestPartialWritesInPlace(t *testing.T) {
 // that it was not written.
 func TestBrokenStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, Bounds{Messages: 10, Bytes: 1 << 20})
+		m, theirs := boxOf(t, MailboxLimits{Messages: 10, Bytes: 1 << 20})
 		broken, told := make(chan error, 10), make(chan bool, 10)
 		m.broken = func(err error) { broken <- err }
 		m.to = &haltingStdin{Conn: m.to.(net.Conn), wrong: errors.New("broken pipe")}
@@ -203,7 +203,7 @@ func asked(said ...int64) entry {
 // Rows: B-08, C-91.
 func TestReceiptsComeTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, Bounds{Messages: 1000, Bytes: 1 << 20})
+		m, theirs := boxOf(t, MailboxLimits{Messages: 1000, Bytes: 1 << 20})
 		heard := receiptsOf(m)
 		put := func(from, until int64) (all []int64) {
 			for n := from; n < until; n++ {
@@ -240,14 +240,14 @@ func TestReceiptsComeTogether(t *testing.T) {
 // Rows: B-08, C-91.
 func TestReceiptsDoNotMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, Bounds{Messages: 3, Bytes: 1 << 20})
+		m, theirs := boxOf(t, MailboxLimits{Messages: 3, Bytes: 1 << 20})
 		heard := receiptsOf(m)
 		_, err := m.put(asked(1, 2, 3, 4))
 		require.NoError(t, err)
 		_, err = m.put(asked(5))
 		require.ErrorIs(t, err, ErrMailboxFull)
 		assignment := asked(6)
-		assignment.few = true
+		assignment.priority = true
 		_, err = m.put(assignment)
 		require.NoError(t, err)
 		go func() { _, _ = io.Copy(io.Discard, theirs) }()
@@ -262,7 +262,7 @@ func TestReceiptsDoNotMakeRoom(t *testing.T) {
 // A terminal gives back line by line what was written together.
 func TestEachLineIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, Bounds{Messages: 10, Bytes: 1 << 20})
+		m, theirs := boxOf(t, MailboxLimits{Messages: 10, Bytes: 1 << 20})
 		var seen []string
 		m.wrote = func(line []byte) { seen = append(seen, string(line)) }
 		receiptsOf(m)
@@ -284,8 +284,8 @@ func TestLateLinesAreGoneOnWith(t *testing.T) {
 			const first, second = "the first line\n", "the second\n"
 			for taken := 1; taken < len(first); taken++ {
 				synctest.Test(t, func(t *testing.T) {
-					m, theirs := boxOf(t, Bounds{Messages: 10, Bytes: 1 << 20})
-					_, err := m.put(entry{text: []byte(first), lines: 1, patient: patient})
+					m, theirs := boxOf(t, MailboxLimits{Messages: 10, Bytes: 1 << 20})
+					_, err := m.put(entry{text: []byte(first), lines: 1, retriable: patient})
 					require.NoError(t, err)
 					head := make([]byte, taken)
 					_, err = io.ReadFull(theirs, head)

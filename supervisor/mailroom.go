@@ -12,11 +12,11 @@ func (m *mailbox) moving() <-chan struct{} {
 	return m.room
 }
 
-// owe says that so many answers will be put, or, below zero, that they will not
+// reserve says that so many answers will be put, or, below zero, that they will not
 // be for now.
-func (m *mailbox) owe(answers int) {
+func (m *mailbox) reserve(answers int) {
 	m.mu.Lock()
-	m.owed = max(0, m.owed+answers)
+	m.reserved = max(0, m.reserved+answers)
 	var relief []func()
 	if answers < 0 {
 		m.makeRoom()
@@ -47,24 +47,24 @@ func (m *mailbox) await() {
 // roomy says whether the mailbox is less than half full, with what is owed. The
 // lock is held.
 func (m *mailbox) roomy() bool {
-	return (m.lines+m.taken+m.owed)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes
+	return (m.lines+m.taken+m.reserved)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes
 }
 
 // pageRoom is how much of what can wait may be put at once, if any may: a quarter
 // of what there is room for, so that there is room beside it for what cannot.
-func (m *mailbox) pageRoom() (Bounds, bool) {
+func (m *mailbox) pageRoom() (MailboxLimits, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Bounds{Messages: max(m.bounds.Messages/4, 1), Bytes: max(m.bounds.Bytes/4, 1)}, m.roomy()
+	return MailboxLimits{Messages: max(m.bounds.Messages/4, 1), Bytes: max(m.bounds.Bytes/4, 1)}, m.roomy()
 }
 
 // whenRoomy has something done once, when the mailbox is less than half full. A
 // mailbox that is given up does nothing.
-func (m *mailbox) whenRoomy(do func()) { m.when(m.roomy, &m.relief, do) }
+func (m *mailbox) whenRoomy(do func()) { m.when(m.roomy, &m.onRoom, do) }
 
 // whenLight is whenRoomy for what is still to be made: that is owed, and so what is
 // owed does not count. It is done too when the mailbox is given up: see takes.
-func (m *mailbox) whenLight(do func()) { m.when(m.light, &m.lighter, do) }
+func (m *mailbox) whenLight(do func()) { m.when(m.light, &m.onDrained, do) }
 
 func (m *mailbox) isLight() bool {
 	m.mu.Lock()
@@ -85,7 +85,7 @@ func (m *mailbox) takes() bool {
 
 // bears says whether more may wait beside the mailbox than does already: as much as in
 // it. What it says false of it counts as refused.
-func (m *mailbox) bears(beside Bounds) bool {
+func (m *mailbox) bears(beside MailboxLimits) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if beside.Messages < m.bounds.Messages && beside.Bytes < m.bounds.Bytes {
@@ -118,10 +118,10 @@ func (m *mailbox) setFree() {
 // relieved is what is to be done now that there is room. The lock is held.
 func (m *mailbox) relieved() (now []func()) {
 	if m.light() {
-		now, m.lighter = m.lighter, nil
+		now, m.onDrained = m.onDrained, nil
 	}
 	if m.roomy() {
-		now, m.relief = append(now, m.relief...), nil
+		now, m.onRoom = append(now, m.onRoom...), nil
 	}
 	return now
 }

@@ -16,8 +16,8 @@ type mark struct {
 	at         time.Time
 	start, end int // in the page's text
 	stream     string
-	missed     int64 // lines before this one that there was no room for
-	news       *news // for what the orchestrator says
+	missed     int64   // lines before this one that there was no room for
+	news       *notice // for what the orchestrator says
 }
 
 // add copies a line onto the page.

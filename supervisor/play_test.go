@@ -120,12 +120,12 @@ func defaults(t *testing.T, a *Agent) {
 			ResetAfter: time.Minute, Burst: 5, Window: 2 * time.Minute, Permanent: []int{64, 78, 126, 127},
 		}
 	}
-	a.Stop = Ladder{CloseStdin: 30 * time.Second, Unspoken: time.Second, Signal: syscall.SIGTERM, Grace: 5 * time.Second}
+	a.Stop = StopSequence{CloseStdin: 30 * time.Second, Unspoken: time.Second, Signal: syscall.SIGTERM, Grace: 5 * time.Second}
 	if a.Health.WriteTimeout == 0 {
 		a.Health.WriteTimeout = 10 * time.Second
 	}
 	if a.Mailbox.Messages == 0 {
-		a.Mailbox = Bounds{Messages: 1024, Bytes: 32 << 20}
+		a.Mailbox = MailboxLimits{Messages: 1024, Bytes: 32 << 20}
 	}
 	a.Output = Output{Dir: t.TempDir(), MaxSize: 1 << 20, Keep: 8, Tail: 200}
 }

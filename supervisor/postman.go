@@ -23,10 +23,10 @@ type postman struct {
 	dispatcher *dispatcher
 
 	mu      sync.Mutex
-	rounds  map[string]*round // by actor
-	agents  map[string]*round // by agent
-	loads   map[string]*load  // lines that it has in hand, by run
-	due     []func()          // what is to be done next
+	rounds  map[string]*round        // by actor
+	agents  map[string]*round        // by agent
+	loads   map[string]*delayedLines // lines that it has in hand, by run
+	due     []func()                 // what is to be done next
 	walking bool
 	over    bool
 	home    sync.WaitGroup
@@ -180,7 +180,7 @@ func (p *postman) again(r *round) {
 
 // bring puts a page into a run's mailbox, and goes on when it was taken.
 func (p *postman) bring(r *round, messages []wire.Mail) bool {
-	e := entry{lines: len(messages), patient: true, told: func(written bool) {
+	e := entry{lines: len(messages), retriable: true, told: func(written bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if r.inHand = false; written {

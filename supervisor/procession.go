@@ -1,8 +1,8 @@
 package supervisor
 
-// procession stops some agents in order: each when none of the others depends
+// orderedStop stops some agents in order: each when none of the others depends
 // on it any more. Those that are to start again do so when all have stopped.
-type procession struct {
+type orderedStop struct {
 	stop  func(*agent) // asks one to stop
 	left  map[*agent]bool
 	asked map[*agent]bool
@@ -11,8 +11,8 @@ type procession struct {
 }
 
 // newProcession orders agents; begin starts it.
-func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *procession {
-	p := &procession{
+func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *orderedStop {
+	p := &orderedStop{
 		stop: stop, left: make(map[*agent]bool), asked: make(map[*agent]bool),
 		above: make(map[*agent]int), below: make(map[*agent][]*agent),
 	}
@@ -31,7 +31,7 @@ func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *processi
 }
 
 // begin asks those that nobody depends on.
-func (s *Supervisor) begin(p *procession, agents []*agent) {
+func (s *Supervisor) begin(p *orderedStop, agents []*agent) {
 	s.processions = append(s.processions, p)
 	for _, a := range agents {
 		if p.above[a] == 0 {
@@ -42,7 +42,7 @@ func (s *Supervisor) begin(p *procession, agents []*agent) {
 }
 
 // ask asks an agent to stop, once.
-func (p *procession) ask(a *agent) {
+func (p *orderedStop) ask(a *agent) {
 	if p.left[a] && !p.asked[a] {
 		p.asked[a] = true
 		p.stop(a)

@@ -41,7 +41,7 @@ func (d *dispatcher) keepRecording() {
 // record when look says so.
 func (d *dispatcher) next(empty *batch, look <-chan time.Time) bool {
 	for {
-		d.seat.Lock()
+		d.mu.Lock()
 		if !d.filling.empty() {
 			*empty, d.filling = d.filling, *empty
 			d.recording = true
@@ -50,7 +50,7 @@ func (d *dispatcher) next(empty *batch, look <-chan time.Time) bool {
 				d.taken = nil
 			}
 			d.takeSnapshot(false)
-			d.seat.Unlock()
+			d.mu.Unlock()
 			return true
 		}
 		d.recording = false
@@ -58,10 +58,10 @@ func (d *dispatcher) next(empty *batch, look <-chan time.Time) bool {
 			d.keeping.Store(d.state.Seq() - d.kept)
 			d.takeSnapshot(true)
 			d.broken = ErrOver // who comes now is refused: the door is still open
-			d.seat.Unlock()
+			d.mu.Unlock()
 			return false
 		}
-		d.seat.Unlock()
+		d.mu.Unlock()
 		select {
 		case <-d.wake:
 		case <-look:
@@ -149,8 +149,8 @@ func (d *dispatcher) append(b *batch) error {
 }
 
 func (d *dispatcher) intact() bool {
-	d.seat.Lock()
-	defer d.seat.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return d.broken == nil
 }
 
@@ -159,7 +159,7 @@ func (d *dispatcher) intact() bool {
 // the orchestrator stops.
 func (d *dispatcher) breakOff(cause error, b *batch) {
 	d.log.Error("the record cannot be written: nothing is granted any more, and everything is stopped in order", "error", cause)
-	d.seat.Lock()
+	d.mu.Lock()
 	d.broken = &wire.Error{
 		Code:    wire.CodeInternal,
 		Message: "the record cannot be written, and the orchestrator is stopping; what was asked may not have happened",
@@ -169,7 +169,7 @@ func (d *dispatcher) breakOff(cause error, b *batch) {
 	d.filling.letters = d.filling.letters[:0]
 	b.records = appendHappenings(b.records[:0], b.records)
 	d.filling.records = appendHappenings(d.filling.records[:0], d.filling.records)
-	d.seat.Unlock()
+	d.mu.Unlock()
 }
 
 // appendHappenings appends those of some records that say what was done or seen:
@@ -204,11 +204,11 @@ func (d *dispatcher) overdue(b *batch) {
 		Message: fmt.Sprintf("the disk has not taken the record for %s; what was asked may still happen", d.limit),
 	}
 	d.log.Error("the disk does not take the record: those who wait are told so", "waiting_for", d.limit.String())
-	d.seat.Lock()
+	d.mu.Lock()
 	late := appendRefusals(nil, b.letters, why)
 	late = appendRefusals(late, d.filling.letters, why)
 	b.letters, d.filling.letters = slices.DeleteFunc(b.letters, isAnswer), slices.DeleteFunc(d.filling.letters, isAnswer)
-	d.seat.Unlock()
+	d.mu.Unlock()
 	d.deliver(late, new([]byte))
 }
 
@@ -254,10 +254,10 @@ func (d *dispatcher) keepSnapshot() {
 // close ends the dispatcher: everything that was decided is recorded and told
 // first. What comes after is refused.
 func (d *dispatcher) close() {
-	d.seat.Lock()
+	d.mu.Lock()
 	d.closing = true
 	d.timer.Stop()
-	d.seat.Unlock()
+	d.mu.Unlock()
 	if d.record != nil {
 		d.rouse()
 		<-d.done

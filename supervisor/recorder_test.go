@@ -92,8 +92,8 @@ func TestStateIsKeptNowAndThen(t *testing.T) {
 // keepEvery has the State kept after so many facts.
 func (p *play) keepEvery(facts int) {
 	synctest.Wait()
-	p.dispatcher.seat.Lock()
-	defer p.dispatcher.seat.Unlock()
+	p.dispatcher.mu.Lock()
+	defer p.dispatcher.mu.Unlock()
 	p.dispatcher.every = facts
 }
 

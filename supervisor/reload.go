@@ -90,9 +90,9 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 	})
 	s.begin(s.newProcession(leaving, func(a *agent) {
 		if a.removed {
-			s.halt(a, halt{reason: "no longer in the configuration"})
+			s.halt(a, stopRequest{reason: "no longer in the configuration"})
 		} else {
-			s.halt(a, halt{reason: "its configuration changed", again: true})
+			s.halt(a, stopRequest{reason: "its configuration changed", again: true})
 		}
 	}), leaving)
 	for _, a := range slices.Clone(s.order) {

@@ -31,7 +31,7 @@ func (d *dispatcher) does(kind string) (so bool) {
 }
 
 // channel makes the channel of a run that is about to begin.
-func (s *Supervisor) channel(a *agent, m *maker) *channel {
+func (s *Supervisor) channel(a *agent, m *startRequest) *channel {
 	c := &channel{
 		dispatcher: s.dispatcher,
 		actor:      handlers.Actor{Kind: handlers.Agent, Name: m.spec.Name, Run: m.run},
@@ -114,8 +114,8 @@ func (s *Supervisor) ask(ctx context.Context, from handlers.Actor, r *wire.Reque
 		s.audience.spoke(from.Name)
 	}
 	from.Run = doorPrefix + strconv.FormatInt(s.dispatcher.doors.Add(1), 10)
-	answer := s.dispatcher.posts.wait(from.Run)
-	defer s.dispatcher.posts.leave(from.Run)
+	answer := s.dispatcher.recipients.wait(from.Run)
+	defer s.dispatcher.recipients.leave(from.Run)
 	s.dispatcher.submit([]handlers.Input{{At: time.Now(), From: from, Message: r, Random: chance()}}, new(work))
 	letter, err := await(ctx, s, answer)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // hear of it.
 var observer = handlers.Actor{Kind: handlers.Operator, Name: "telemetry"}
 
-// Hindsight is what somebody has to know of the past who reads the record from now
+// ResumePoint is what somebody has to know of the past who reads the record from now
 // on.
-type Hindsight struct {
+type ResumePoint struct {
 	// Behind is a number in the record behind which it tells of every task that is
 	// open, and of those that they come from.
 	Behind   int64
@@ -25,8 +25,8 @@ type Hindsight struct {
 
 // Hindsight looks back no further than it has to: a record may be long. What has
 // ended behind number since counts as open.
-func (s *Supervisor) Hindsight(ctx context.Context, since int64) (Hindsight, error) {
-	h := Hindsight{Behind: s.dispatcher.last.Load()}
+func (s *Supervisor) Hindsight(ctx context.Context, since int64) (ResumePoint, error) {
+	h := ResumePoint{Behind: s.dispatcher.last.Load()}
 	if s.dispatcher.record == nil {
 		return h, nil
 	}

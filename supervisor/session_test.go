@@ -126,7 +126,7 @@ func TestManySessionMessages(t *testing.T) {
 	bothWays(t, func(t *testing.T, record Record) {
 		const many = 300
 		agents, parts, lead, coder, _, _ := cooks(t)
-		agents[0].Mailbox = Bounds{Messages: 4, Bytes: 1 << 20}
+		agents[0].Mailbox = MailboxLimits{Messages: 4, Bytes: 1 << 20}
 		p := perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()
 		log, kept := record.(*ledger)

@@ -24,7 +24,7 @@ func (nothing) SetWriteDeadline(time.Time) error  { return nil }
 // mouth is an agent without a process, whose output a benchmark makes.
 type mouth struct {
 	*Supervisor
-	speech *speech
+	speech *runOutput
 	mail   *mailbox
 }
 
@@ -42,11 +42,11 @@ func newMouth(b *testing.B, record Record) *mouth {
 	a.voice.output = Output{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}
 	o := &mouth{
 		Supervisor: s, speech: a.voice.begin("r", 1<<20),
-		mail: &mailbox{bounds: Bounds{Messages: 1024, Bytes: 32 << 20}, to: nothing{}, close: func() {}},
+		mail: &mailbox{bounds: MailboxLimits{Messages: 1024, Bytes: 32 << 20}, to: nothing{}, close: func() {}},
 	}
-	o.speech.channel = s.channel(a, &maker{spec: a.Agent, run: "r"})
+	o.speech.channel = s.channel(a, &startRequest{spec: a.Agent, run: "r"})
 	o.speech.channel.mail = o.mail
-	s.dispatcher.posts.open("a", "r", o.mail)
+	s.dispatcher.recipients.open("a", "r", o.mail)
 	b.ReportAllocs()
 	return o
 }

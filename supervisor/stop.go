@@ -16,8 +16,8 @@ const afterKill = 10 * time.Second
 // stoppingNotice is the reason that agents are given when everything stops.
 const stoppingNotice = "Orchestrator stopping"
 
-// halt is the ordered stop of one agent.
-type halt struct {
+// stopRequest is the ordered stop of one agent.
+type stopRequest struct {
 	reason    string
 	at        time.Time
 	begun     bool // the ladder has been entered
@@ -29,7 +29,7 @@ type halt struct {
 }
 
 // halt stops an agent that should no longer run, or not as it does.
-func (s *Supervisor) halt(a *agent, h halt) {
+func (s *Supervisor) halt(a *agent, h stopRequest) {
 	h.at = time.Now()
 	a.wanted, a.afresh = h.again, false
 	if a.halt != nil { // being stopped already: only what follows may change
@@ -53,7 +53,7 @@ func (s *Supervisor) halt(a *agent, h halt) {
 // beginHalt enters the ladder: the notice, and the end of stdin.
 func (s *Supervisor) beginHalt(a *agent) {
 	if a.halt == nil {
-		a.halt = &halt{reason: stoppingNotice, at: time.Now()}
+		a.halt = &stopRequest{reason: stoppingNotice, at: time.Now()}
 	}
 	if a.halt.begun || a.exit != nil {
 		return // dead already: what follows is told when its tree is empty
@@ -112,7 +112,7 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	a.halt = nil
 	s.deadlines.drop(a.due)
 	if h == nil { // it ended by itself while everything was being stopped
-		h = &halt{at: time.Now()}
+		h = &stopRequest{at: time.Now()}
 	}
 	ran := h.begun || a.state == wire.StateStopping
 	hoped := a.state == wire.StateBackoff || a.state == wire.StateWaiting || a.state == wire.StateStarting
@@ -148,7 +148,7 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 }
 
 // afterStop does what comes after a stop: a start, or nothing.
-func (s *Supervisor) afterStop(a *agent, h *halt) {
+func (s *Supervisor) afterStop(a *agent, h *stopRequest) {
 	switch {
 	case s.stopping != nil, a.removed:
 	case h.again && h.crash:
@@ -163,7 +163,7 @@ func (s *Supervisor) afterStop(a *agent, h *halt) {
 }
 
 // stoppedText tells a stop in one line.
-func (s *Supervisor) stoppedText(a *agent, h *halt, ending child.Ending) string {
+func (s *Supervisor) stoppedText(a *agent, h *stopRequest, ending child.Ending) string {
 	text := a.lastExit
 	if h.forced {
 		text += ", had to be killed"
@@ -176,7 +176,7 @@ func (s *Supervisor) stoppedText(a *agent, h *halt, ending child.Ending) string 
 
 // stopping is the ordered stop of everything.
 type stopping struct {
-	*procession
+	*orderedStop
 	at        time.Time
 	until     time.Time // the end of the one budget
 	killed    bool      // by a second signal, or because the budget was used up
@@ -217,8 +217,8 @@ func (s *Supervisor) stop(reason string) {
 	})
 	s.deadlines.add(t.until, s.killAll)
 	agents := slices.Clone(s.order)
-	t.procession = s.newProcession(agents, func(a *agent) { s.halt(a, halt{reason: stoppingNotice}) })
-	s.begin(t.procession, agents)
+	t.orderedStop = s.newProcession(agents, func(a *agent) { s.halt(a, stopRequest{reason: stoppingNotice}) })
+	s.begin(t.orderedStop, agents)
 }
 
 // checkOver notices that everything has been stopped.

@@ -18,8 +18,8 @@ const (
 	stormShare = 50 * time.Millisecond
 )
 
-// storm counts agents that end together. One that ends again and again is one.
-type storm struct {
+// stormGuard counts agents that end together. One that ends again and again is one.
+type stormGuard struct {
 	ends   map[*agent]time.Time // within the last second
 	raging bool                 // said so
 }

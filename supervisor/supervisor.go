@@ -38,7 +38,7 @@ type Options struct {
 	// called once, when nothing is left of the run. nil: there is no such door.
 	Doorway func(agent, run string) (env []string, shut func(), err error)
 	// Watch sees what happens; it has no part in it.
-	Watch Watch
+	Watch Hooks
 	// ExitWhenIdle ends Run when every agent has ended for good.
 	ExitWhenIdle bool
 	// AbortOnFailure ends Run when the first agent fails for good.
@@ -57,8 +57,8 @@ var ErrOver = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator ha
 type Supervisor struct {
 	options    Options
 	dispatcher *dispatcher
-	audience   *audience
-	tally      tally
+	audience   *feed
+	tally      idleCounter
 	began      time.Time
 	done       chan struct{} // closed when Run has ended
 	makers     errgroup.Group
@@ -75,7 +75,7 @@ type Supervisor struct {
 	order     []*agent
 	sessions  []wire.SessionSpec
 	deadlines deadlines
-	storm     storm
+	storm     stormGuard
 	idle      bool      // said that all have ended
 	lingering *deadline // it is asked again then whether the work has ended
 	stopping  *stopping // nil until the stop begins
@@ -83,13 +83,13 @@ type Supervisor struct {
 	broken    error     // why nothing can be recorded any more
 
 	expecting   map[*agent]bool // those of whom somebody expects something
-	processions []*procession
+	processions []*orderedStop
 }
 
 // agent is an Agent as it runs. It belongs to Run.
 type agent struct {
 	Agent
-	voice *voice
+	voice *agentOutput
 
 	state     wire.State
 	reason    string
@@ -97,10 +97,10 @@ type agent struct {
 	freely    bool // without the agents it depends on
 	removed   bool // no longer in the configuration
 	next      *Agent
-	as        string   // the actor of its latest run; "" for one that has no name
-	joined    *joining // who has its run by a connection; nil: nobody
-	guest     bool     // it is not in the configuration, and there as long as its connection
-	heir      *Agent   // of a guest: who has its name in the configuration
+	as        string      // the actor of its latest run; "" for one that has no name
+	joined    *connection // who has its run by a connection; nil: nobody
+	guest     bool        // it is not in the configuration, and there as long as its connection
+	heir      *Agent      // of a guest: who has its name in the configuration
 	run       string
 	child     Process
 	mail      *mailbox
@@ -114,10 +114,10 @@ type agent struct {
 	restarts  int
 	refused   int64 // messages, in earlier runs
 	history   history
-	halt      *halt     // nil unless it is being stopped by order
-	due       *deadline // the next restart, or the next rung of the stop
-	watch     *deadline // the next look at its silence
-	proof     *deadline // when a start counts as good
+	halt      *stopRequest // nil unless it is being stopped by order
+	due       *deadline    // the next restart, or the next rung of the stop
+	watch     *deadline    // the next look at its silence
+	proof     *deadline    // when a start counts as good
 	expected  []expectation
 	cancel    context.CancelFunc // of the start that is being made
 	afresh    bool               // it starts again as soon as its tree is empty: somebody asked
@@ -133,7 +133,7 @@ func New(o Options, agents []Agent) *Supervisor {
 	s := &Supervisor{
 		options:    o,
 		dispatcher: newDispatcher(o),
-		audience:   &audience{journal: newJournal(o.Record == nil), voices: make(map[string]*voice)},
+		audience:   &feed{journal: newJournal(o.Record == nil), voices: make(map[string]*agentOutput)},
 		began:      time.Now(),
 		done:       make(chan struct{}),
 		agents:     make(map[string]*agent),
@@ -332,7 +332,7 @@ func (s *Supervisor) event(a *agent, e wire.Event) {
 }
 
 // heard looks at each event that was told: the last task may have ended with it.
-func (s *Supervisor) heard(n *news) {
+func (s *Supervisor) heard(n *notice) {
 	if s.options.ExitWhenIdle && s.tally.count(n) {
 		s.post(s.checkIdle)
 	}

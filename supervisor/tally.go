@@ -13,9 +13,9 @@ import (
 // was fine, and a task was not done.
 var ErrTasksUndone = errors.New("not every task was done")
 
-// tally counts what became of tasks in this life of the orchestrator, for those
+// idleCounter counts what became of tasks in this life of the orchestrator, for those
 // who want to leave when there is nothing left to do.
-type tally struct {
+type idleCounter struct {
 	mu         sync.Mutex
 	tasks      int             // that were there, or came
 	undone     int             // that failed or were cancelled
@@ -29,7 +29,7 @@ type tally struct {
 const linger = 10 * time.Second
 
 // count takes an event in. It reports whether the work may have ended by it.
-func (y *tally) count(n *news) (ended bool) {
+func (y *idleCounter) count(n *notice) (ended bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if y.workers == nil {
@@ -61,7 +61,7 @@ func (y *tally) count(n *news) (ended bool) {
 
 // lingers returns for how long an agent may still submit a task of its own accord; 0: it
 // only waits for work. What an agent submits that has been given tasks is a part of them.
-func (y *tally) lingers(agent string) time.Duration {
+func (y *idleCounter) lingers(agent string) time.Duration {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if !y.submitters[agent] || y.workers[agent] {
@@ -99,13 +99,13 @@ func (s *Supervisor) awaits() (all []awaited, again time.Duration) {
 	return all, again
 }
 
-func (y *tally) some() bool {
+func (y *idleCounter) some() bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.tasks > 0
 }
 
-func (y *tally) allDone() bool {
+func (y *idleCounter) allDone() bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.undone == 0

@@ -24,8 +24,8 @@ func (s *Supervisor) Glance(ctx context.Context) (wire.Status, error) {
 	return got.status, nil
 }
 
-// Scene is what those see who look at a team without asking for anything.
-type Scene struct {
+// Dashboard is what those see who look at a team without asking for anything.
+type Dashboard struct {
 	Status    wire.Status
 	Tasks     []wire.Task     // the first that are open
 	Questions []wire.Question // the first that wait for a person
@@ -33,12 +33,12 @@ type Scene struct {
 
 // Scene is Glance with what there is to do and to answer, a little of each, and with
 // what each agent works on. The audit does not hear of it.
-func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Scene, error) {
+func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
-		return Scene{}, err
+		return Dashboard{}, err
 	}
-	v := Scene{Status: got.status}
+	v := Dashboard{Status: got.status}
 	s.dispatcher.look(func(state *handlers.State) {
 		v.Status.Tasks, v.Status.Questions = state.Counts(), state.Questions()
 		v.Tasks, v.Questions = state.OpenTasks(tasks), state.Asked(questions)
@@ -68,15 +68,15 @@ func (s *Supervisor) Since(at time.Time) ([]wire.Task, error) {
 	return whole.(*wire.TaskList).Tasks, nil
 }
 
-// Losses are what was lost of what agents said and of what they were told.
-type Losses struct {
+// DroppedOutput are what was lost of what agents said and of what they were told.
+type DroppedOutput struct {
 	Cut      int64 // lines that were longer than the limit
 	Unlogged int64 // lines that the log files did not take
 	Refused  int64 // messages that no mailbox took
 }
 
 // Losses sums up the agents that there are when Run has ended.
-func (s *Supervisor) Losses() (l Losses) {
+func (s *Supervisor) Losses() (l DroppedOutput) {
 	for _, a := range s.order {
 		said := a.voice.view()
 		l.Cut, l.Unlogged, l.Refused = l.Cut+said.Cut, l.Unlogged+said.Unlogged, l.Refused+a.refused
@@ -192,7 +192,7 @@ func (s *Supervisor) view(a *agent) wire.AgentView {
 	return v
 }
 
-func (v *voice) view() wire.OutputView {
+func (v *agentOutput) view() wire.OutputView {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return wire.OutputView{

@@ -12,10 +12,10 @@ import (
 	"orchestrator/wire"
 )
 
-// voice is what an agent says, over all its runs: to files, to the tail in
+// agentOutput is what an agent says, over all its runs: to files, to the tail in
 // memory, to whoever follows. What it costs is paid by the agent's own
 // goroutines, a chunk at a time.
-type voice struct {
+type agentOutput struct {
 	agent string
 	tell  func(wire.Event) // something about the output that people should know
 
@@ -32,16 +32,16 @@ type voice struct {
 	followers []*Follower
 }
 
-func newVoice(agent string, output Output, tell func(wire.Event)) *voice {
-	return &voice{agent: agent, tell: tell, epoch: time.Now(), output: output, tail: tail{limit: output.Tail}}
+func newVoice(agent string, output Output, tell func(wire.Event)) *agentOutput {
+	return &agentOutput{agent: agent, tell: tell, epoch: time.Now(), output: output, tail: tail{limit: output.Tail}}
 }
 
-// speech is one run of a voice.
-type speech struct {
-	*voice
+// runOutput is one run of a voice.
+type runOutput struct {
+	*agentOutput
 	run     string
-	echoes  *echoes  // nil where the agent has no terminal
-	channel *channel // nil where all it says is log
+	echoes  *echoFilter // nil where the agent has no terminal
+	channel *channel    // nil where all it says is log
 	streams [2]speechStream
 }
 
@@ -55,14 +55,14 @@ type speechStream struct {
 }
 
 // begin starts the speech of a new run.
-func (v *voice) begin(run string, maxLine int) *speech {
+func (v *agentOutput) begin(run string, maxLine int) *runOutput {
 	v.mu.Lock()
 	output := v.output
 	v.mu.Unlock()
 	dir := filepath.Join(output.Dir, v.agent)
 	prefix := runPrefix(nextRun(dir)) // a look at the disk, so not under the lock
 	v.spoke.Store(false)
-	s := &speech{voice: v, run: run}
+	s := &runOutput{agentOutput: v, run: run}
 	for i, suffix := range []string{".out", ".err"} {
 		s.streams[i] = speechStream{
 			name:  []string{wire.StreamOut, wire.StreamErr}[i],
@@ -78,7 +78,7 @@ func (v *voice) begin(run string, maxLine int) *speech {
 }
 
 // adopt takes on changed limits; a folder counts from the next run on.
-func (v *voice) adopt(output Output) {
+func (v *agentOutput) adopt(output Output) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.output = output
@@ -89,7 +89,7 @@ func (v *voice) adopt(output Output) {
 var pages = sync.Pool{New: func() any { return new(page) }}
 
 // hear takes a chunk of one stream.
-func (s *speech) hear(stream child.Stream, chunk []byte) {
+func (s *runOutput) hear(stream child.Stream, chunk []byte) {
 	now := time.Now()
 	s.sound()
 	s.bytes.Add(int64(len(chunk)))
@@ -113,7 +113,7 @@ func front(now time.Time) []byte { return append([]byte(stamp(now)), ' ') }
 
 // end hears the lines that the streams ended with and closes the files. No
 // hear runs or follows.
-func (s *speech) end() {
+func (s *runOutput) end() {
 	now := time.Now()
 	for i := range s.streams {
 		t := &s.streams[i]
@@ -132,7 +132,7 @@ func (s *speech) end() {
 // line takes one line. One that is no message goes on the page, as it will
 // stand in the log file: one copy serves the file, the tail and those who
 // follow. An oversized one is there as its head.
-func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time, front []byte) {
+func (s *runOutput) line(p *page, t *speechStream, line wire.Line, now time.Time, front []byte) {
 	if s.echoes.drop(line.Text, now) {
 		return
 	}
@@ -151,7 +151,7 @@ func (s *speech) line(p *page, t *speechStream, line wire.Line, now time.Time, f
 }
 
 // lineCut counts an oversized line, and tells of it once a second.
-func (s *speech) lineCut(t *speechStream, line wire.Line, now time.Time) {
+func (s *runOutput) lineCut(t *speechStream, line wire.Line, now time.Time) {
 	s.cut.Add(1)
 	if now.Sub(t.cutTold) < time.Second {
 		return
@@ -166,7 +166,7 @@ func (s *speech) lineCut(t *speechStream, line wire.Line, now time.Time) {
 }
 
 // pass hands a page to all who want it.
-func (s *speech) pass(p *page, t *speechStream, now time.Time) {
+func (s *runOutput) pass(p *page, t *speechStream, now time.Time) {
 	if len(p.lines) == 0 {
 		return
 	}
@@ -182,12 +182,12 @@ func (s *speech) pass(p *page, t *speechStream, now time.Time) {
 }
 
 // log writes a page to the stream's file.
-func (s *speech) log(p *page, t *speechStream, now time.Time) {
+func (s *runOutput) log(p *page, t *speechStream, now time.Time) {
 	lost, part := t.file.lost, t.file.part
 	err := t.file.write(p.text, int64(len(p.lines)), now)
 	if t.file.part != part && t.name == wire.StreamOut {
 		s.mu.Lock()
-		s.voice.file = t.file.name()
+		s.agentOutput.file = t.file.name()
 		s.mu.Unlock()
 	}
 	s.unlogged.Add(max(0, t.file.lost-lost))
@@ -209,7 +209,7 @@ func (s *speech) log(p *page, t *speechStream, now time.Time) {
 }
 
 // sound notes that there was output.
-func (v *voice) sound() {
+func (v *agentOutput) sound() {
 	v.heardAt.Store(int64(time.Since(v.epoch)))
 	if woken := v.onSound.Load(); woken != nil && v.onSound.CompareAndSwap(woken, nil) {
 		(*woken)()
@@ -217,12 +217,12 @@ func (v *voice) sound() {
 }
 
 // silence is how long there has been no output.
-func (v *voice) silence() time.Duration {
+func (v *agentOutput) silence() time.Duration {
 	return time.Since(v.epoch) - time.Duration(v.heardAt.Load())
 }
 
 // say puts words of the orchestrator among the agent's. It never waits.
-func (v *voice) say(n *news) {
+func (v *agentOutput) say(n *notice) {
 	p := sentence(n, true)
 	v.mu.Lock()
 	v.tail.keep(p)
@@ -234,7 +234,7 @@ func (v *voice) say(n *news) {
 }
 
 // mention is say for what is only to be heard.
-func (v *voice) mention(n *news) {
+func (v *agentOutput) mention(n *notice) {
 	v.mu.Lock()
 	followers := v.followers
 	v.mu.Unlock()
@@ -249,7 +249,7 @@ func (v *voice) mention(n *news) {
 
 // sentence is a page with what the orchestrator says; without its text when
 // that is made only for those who read it.
-func sentence(n *news, spelled bool) *page {
+func sentence(n *notice, spelled bool) *page {
 	p := new(page)
 	var text []byte
 	if spelled {
@@ -260,14 +260,14 @@ func sentence(n *news, spelled bool) *page {
 }
 
 // follow adds a follower.
-func (v *voice) follow(f *Follower) {
+func (v *agentOutput) follow(f *Follower) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.followers = append(slices.Clone(v.followers), f)
 	f.joined()
 }
 
-func (v *voice) unfollow(f *Follower) {
+func (v *agentOutput) unfollow(f *Follower) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	i := slices.Index(v.followers, f)
@@ -278,7 +278,7 @@ func (v *voice) unfollow(f *Follower) {
 }
 
 // close lets go of all who follow: the agent will say nothing more.
-func (v *voice) close() {
+func (v *agentOutput) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, f := range v.followers {
@@ -288,7 +288,7 @@ func (v *voice) close() {
 }
 
 // last returns the last n lines as they are in memory.
-func (v *voice) last(n int) []wire.LogLine {
+func (v *agentOutput) last(n int) []wire.LogLine {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var lines []wire.LogLine

@@ -8,11 +8,11 @@ import (
 	"orchestrator/wire"
 )
 
-// Watch is somebody who counts and measures what happens, and decides nothing. A
+// Hooks is somebody who counts and measures what happens, and decides nothing. A
 // func that is nil costs nothing. The others are called in the midst of the work,
 // by many goroutines at once: they must not wait, and may keep what they are given
 // but for the slice of facts.
-type Watch struct {
+type Hooks struct {
 	// Judged hears how many messages of a kind came by a door, and what became of
 	// them: the code of a refusal, or "" when they were granted.
 	Judged func(door, kind string, code wire.Code, messages int)
@@ -50,7 +50,7 @@ type Answered struct {
 }
 
 // asked tells of the requests among inputs.
-func (w *Watch) asked(inputs []handlers.Input) {
+func (w *Hooks) asked(inputs []handlers.Input) {
 	if w.Asked == nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (w *Watch) asked(inputs []handlers.Input) {
 }
 
 // answered tells of the answers among letters.
-func (w *Watch) answered(letters []handlers.Letter) {
+func (w *Hooks) answered(letters []handlers.Letter) {
 	if w.Answered == nil {
 		return
 	}
@@ -89,7 +89,7 @@ func (w *Watch) answered(letters []handlers.Letter) {
 
 // judged tells what became of inputs. Those of one kind often come together, and
 // are told of together.
-func (w *Watch) judged(inputs []handlers.Input, verdicts []*wire.Error) {
+func (w *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
 	if w.Judged == nil {
 		return
 	}
@@ -106,7 +106,7 @@ func (w *Watch) judged(inputs []handlers.Input, verdicts []*wire.Error) {
 }
 
 // refused tells of a message about which nobody has decided.
-func (w *Watch) refused(from handlers.Actor, kind string, verdict *wire.Error) {
+func (w *Hooks) refused(from handlers.Actor, kind string, verdict *wire.Error) {
 	if w.Judged != nil {
 		w.Judged(doorOf(from), kind, codeOf(verdict), 1)
 	}

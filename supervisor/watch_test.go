@@ -27,8 +27,8 @@ func (w *watcher) note(format string, args ...any) {
 	w.heard = append(w.heard, fmt.Sprintf(format, args...))
 }
 
-func (w *watcher) watch() Watch {
-	return Watch{
+func (w *watcher) watch() Hooks {
+	return Hooks{
 		Judged:   func(door, kind string, code wire.Code, n int) { w.note("judged %s %s %q %d", door, kind, code, n) },
 		Asked:    func(a Asked) { w.note("asked %s %s", a.From, a.Operation) },
 		Answered: func(a Answered) { w.note("answered %q", a.Code) },

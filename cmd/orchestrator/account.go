@@ -8,17 +8,17 @@ import (
 	"orchestrator/wire"
 )
 
-// account counts what happens while a team is up. It remembers only what has not
+// runSummary counts what happens while a team is up. It remembers only what has not
 // ended yet, and a few of the tasks that went wrong.
-type account struct {
-	team   *team
+type runSummary struct {
+	team   *instance
 	began  time.Time
 	before int // tasks that were open already
 
 	created, done, failed, cancelled int
 	wrong                            []string // the first of these, in words
 
-	deeds  map[string]*deeds
+	deeds  map[string]*agentStats
 	names  []string // of who has done something, in the order in which they did
 	jobs   map[string]job
 	ended  job // the last that has, of the task
@@ -41,8 +41,8 @@ type job struct {
 	until time.Time
 }
 
-// deeds are what an agent has done.
-type deeds struct {
+// agentStats are what an agent has done.
+type agentStats struct {
 	done, failed      int
 	approved, changes int
 	rejected          int
@@ -56,26 +56,26 @@ type deeds struct {
 // wrongNamed is how many tasks that went wrong are named.
 const wrongNamed = 3
 
-func newAccount(t *team) *account {
+func newAccount(t *instance) *runSummary {
 	_, open := t.super.Left(0)
-	return &account{
-		team: t, began: time.Now(), before: open, deeds: make(map[string]*deeds), jobs: make(map[string]job),
+	return &runSummary{
+		team: t, began: time.Now(), before: open, deeds: make(map[string]*agentStats), jobs: make(map[string]job),
 		asked: make(map[string]time.Time),
 	}
 }
 
 // of are the deeds of an agent.
-func (y *account) of(agent string) *deeds {
+func (y *runSummary) of(agent string) *agentStats {
 	d := y.deeds[agent]
 	if d == nil {
-		d = new(deeds)
+		d = new(agentStats)
 		y.deeds[agent], y.names = d, append(y.names, agent)
 	}
 	return d
 }
 
 // see takes a line in. A nil account takes none.
-func (y *account) see(l supervisor.Line) {
+func (y *runSummary) see(l supervisor.Line) {
 	if y == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (y *account) see(l supervisor.Line) {
 }
 
 // agent counts what happens to agents, and to what they say and are told.
-func (y *account) agent(e *wire.Event) {
+func (y *runSummary) agent(e *wire.Event) {
 	switch e.Kind {
 	case wire.EventExited:
 		if code := e.Figures.ExitCode; code == nil || *code != 0 {
@@ -123,7 +123,7 @@ func (y *account) agent(e *wire.Event) {
 }
 
 // work counts what becomes of tasks.
-func (y *account) work(e *wire.Event, at time.Time) {
+func (y *runSummary) work(e *wire.Event, at time.Time) {
 	switch e.Kind {
 	case wire.EventTaskCreated:
 		y.created++
@@ -157,7 +157,7 @@ func (y *account) work(e *wire.Event, at time.Time) {
 
 // take notes that an agent works on a task from now on, and put that it does not any
 // more. Who works on several at a time works no longer by that.
-func (y *account) take(task, agent string, at time.Time) {
+func (y *runSummary) take(task, agent string, at time.Time) {
 	y.jobs[task] = job{agent: agent, since: at}
 	d := y.of(agent)
 	if d.holds++; d.holds == 1 {
@@ -165,7 +165,7 @@ func (y *account) take(task, agent string, at time.Time) {
 	}
 }
 
-func (y *account) put(task string, at time.Time) {
+func (y *runSummary) put(task string, at time.Time) {
 	j, there := y.jobs[task]
 	if !there {
 		return
@@ -180,7 +180,7 @@ func (y *account) put(task string, at time.Time) {
 }
 
 // took says how long the task took whose end was seen last.
-func (y *account) took(task string) time.Duration {
+func (y *runSummary) took(task string) time.Duration {
 	if y == nil || y.task != task {
 		return -1
 	}
@@ -188,7 +188,7 @@ func (y *account) took(task string) time.Duration {
 }
 
 // question counts questions, and who they waited for.
-func (y *account) question(e *wire.Event, at time.Time) {
+func (y *runSummary) question(e *wire.Event, at time.Time) {
 	switch e.Kind {
 	case wire.EventQuestionAsked, wire.EventTaskHelp, wire.EventReviewEscalated, wire.EventQuestionAnswered, wire.EventQuestionExpired,
 		wire.EventQuestionWithdrawn:
@@ -218,7 +218,7 @@ func (y *account) question(e *wire.Event, at time.Time) {
 }
 
 // busiest are those who have done something, most of it first.
-func (y *account) busiest() []string {
+func (y *runSummary) busiest() []string {
 	var names []string
 	for _, name := range y.names {
 		if d := y.deeds[name]; d.weight() > 0 {
@@ -230,7 +230,7 @@ func (y *account) busiest() []string {
 }
 
 // weight is how much there is to tell of an agent.
-func (d *deeds) weight() int {
+func (d *agentStats) weight() int {
 	n := d.done + d.failed + d.approved + d.changes + d.rejected + d.crashes + d.returned
 	if d.gaveUp {
 		n++

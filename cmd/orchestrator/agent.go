@@ -41,7 +41,7 @@ func (a *app) listCommand(name, path string) *cobra.Command {
 		Short:             "List the agents",
 		Long:              "Lists the agents of the running orchestrator, one line each.",
 		Example:           fmt.Sprintf("  %s\n  %s -q          names alone\n  %s --json", path, path, path),
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			agents, err := a.agents()
@@ -77,7 +77,7 @@ func (a *app) agentShowCommand() *cobra.Command {
 		Long: `Shows everything about an agent: state and reason, process, command, output and
 mailbox. The name of a block with replicas stands for all of them.`,
 		Example:           "  orchestrator agent show coder\n  orchestrator agent show coder --json",
-		Args:              words(1, -1),
+		Args:              argCount(1, -1),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(_ *cobra.Command, names []string) error {
 			agents, err := a.agents()

@@ -20,7 +20,7 @@ func readAnswers(file string) ([]scripted, error) {
 		if errors.As(err, &gone) {
 			err = gone.Err
 		}
-		return nil, misused(fmt.Sprintf("--answers %s cannot be read: %v", file, err), "It is a file with lines such as: Which login* => oauth")
+		return nil, usageError(fmt.Sprintf("--answers %s cannot be read: %v", file, err), "It is a file with lines such as: Which login* => oauth")
 	}
 	var rules []scripted
 	for i, line := range strings.Split(string(text), "\n") {
@@ -30,7 +30,7 @@ func readAnswers(file string) ([]scripted, error) {
 		}
 		pattern, answer, ok := strings.Cut(line, "=>")
 		if !ok || strings.TrimSpace(pattern) == "" {
-			return nil, misused(fmt.Sprintf("%s:%d is no answer: %q", file, i+1, line), "Write the question, => and the answer: Which login* => oauth")
+			return nil, usageError(fmt.Sprintf("%s:%d is no answer: %q", file, i+1, line), "Write the question, => and the answer: Which login* => oauth")
 		}
 		rules = append(rules, scripted{pattern: strings.TrimSpace(pattern), answer: strings.TrimSpace(answer)})
 	}

@@ -22,7 +22,7 @@ type app struct {
 	leaving        func()          // nil, or what gives a terminal back that was taken
 	over           <-chan struct{} // closed when whoever runs this has left; nil: never
 	reading        bool            // the verb reads the record when no orchestrator runs
-	recordDoor     *door           // to the record, once it was opened
+	recordDoor     *client         // to the record, once it was opened
 	cleanups       []func()        // are called at the end, the last one first
 
 	// socketPath says where the orchestrator of a state directory listens.
@@ -80,9 +80,9 @@ func (a *app) print(format string, args ...any) error {
 	return err
 }
 
-// talk writes what is not the answer: where things are, what is awaited.
+// note writes what is not the answer: where things are, what is awaited.
 // Programs and those who asked for quiet do not hear it.
-func (a *app) talk(format string, args ...any) {
+func (a *app) note(format string, args ...any) {
 	if a.flags.quiet || a.json() {
 		return
 	}

@@ -16,7 +16,7 @@ type waitOutcomes func(context.Context) ([]wire.AgentOutcome, error)
 // reload applies the file as it is now. A mistake in it changes nothing. Who
 // leaves early is not told what became of the changes, and they are made all
 // the same.
-func (t *team) reload(ctx context.Context, r wire.ReloadRequest) (wire.ReloadReply, error) {
+func (t *instance) reload(ctx context.Context, r wire.ReloadRequest) (wire.ReloadReply, error) {
 	reply := wire.ReloadReply{FormatVersion: wire.FormatVersion, DryRun: r.DryRun}
 	if t.load == nil {
 		return reply, &wire.Error{Code: wire.CodeConflict, Message: "this orchestrator runs one command and has no file to reload"}
@@ -38,7 +38,7 @@ func (t *team) reload(ctx context.Context, r wire.ReloadRequest) (wire.ReloadRep
 
 // change compares the file with what runs and has the changes made, one caller
 // after the other. Without changes to make there is nothing to wait for.
-func (t *team) change(ctx context.Context, reply *wire.ReloadReply) (waitOutcomes, error) {
+func (t *instance) change(ctx context.Context, reply *wire.ReloadReply) (waitOutcomes, error) {
 	select {
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
@@ -71,7 +71,7 @@ func (t *team) change(ctx context.Context, reply *wire.ReloadReply) (waitOutcome
 
 // apply has the changes made that can be. From then on the new configuration
 // is the one that later ones are compared with, whoever still waits.
-func (t *team) apply(ctx context.Context, next *config.Config, changes []config.Change) (waitOutcomes, error) {
+func (t *instance) apply(ctx context.Context, next *config.Config, changes []config.Change) (waitOutcomes, error) {
 	specs := make(map[string]supervisor.Agent)
 	for _, spec := range t.specs(next) {
 		specs[spec.Name] = spec

@@ -11,10 +11,10 @@ import (
 	"orchestrator/wire"
 )
 
-// given is what a flag or an argument was given, named as the user wrote it: the
+// readArg is what a flag or an argument was given, named as the user wrote it: the
 // text itself, @FILE for what is in a file, or - for what comes on stdin. The
 // line end that editors and echo add is not meant.
-func (a *app) given(what, value string) (string, error) {
+func (a *app) readArg(what, value string) (string, error) {
 	var text []byte
 	var err error
 	name, isFile := strings.CutPrefix(value, "@")
@@ -35,7 +35,7 @@ func (a *app) given(what, value string) (string, error) {
 		if isFile {
 			hint = "For text that begins with @ use stdin: " + what + " -"
 		}
-		return "", misused(what+" cannot read "+name+": "+err.Error(), hint)
+		return "", usageError(what+" cannot read "+name+": "+err.Error(), hint)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
@@ -66,13 +66,13 @@ func (a *app) givenDocument(flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
 	}
-	text, err := a.given("--"+flag, value)
+	text, err := a.readArg("--"+flag, value)
 	if err != nil {
 		return nil, err
 	}
 	document := wire.Raw(text)
 	if !document.IsValid() || document.Kind() != '{' {
-		return nil, misused("--"+flag+" is no JSON object: "+plain.Clip(plain.OneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
+		return nil, usageError("--"+flag+" is no JSON object: "+plain.Clip(plain.OneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
 	}
 	return document, nil
 }
@@ -83,7 +83,7 @@ func (a *app) givenResult(flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
 	}
-	text, err := a.given("--"+flag, value)
+	text, err := a.readArg("--"+flag, value)
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// borrowed are the words that people bring along from other tools, and what they
+// foreignCommands are the words that people bring along from other tools, and what they
 // are called here. A word that is a verb here is not looked up.
-var borrowed = map[string]meant{
+var foreignCommands = map[string]meant{
 	"start":    {alone: "up", named: "agent start"},
 	"launch":   {alone: "up", named: "up"},
 	"compose":  {alone: "up"},
@@ -101,7 +101,7 @@ type meant struct{ alone, named, also string }
 // borrowedWord answers a word of other tools with the command that is meant. The
 // words after it are said again, if they are names: a line to be pasted.
 func borrowedWord(path string, after []string) (string, bool) {
-	m, known := borrowed[path]
+	m, known := foreignCommands[path]
 	if !known {
 		return "", false
 	}

@@ -11,7 +11,7 @@ import (
 // word is none.
 func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 	root := (&app{}).rootCommand()
-	for word, m := range borrowed {
+	for word, m := range foreignCommands {
 		for _, line := range []string{m.alone, m.named, m.also} {
 			if line == "" {
 				continue

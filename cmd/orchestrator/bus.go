@@ -72,7 +72,7 @@ func (n *mailNumber) pointer() *int64 {
 func notEmpty(verb *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if flag := verb.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
-			return misused("--"+name+" is empty", "Leave it out, or say what it is")
+			return usageError("--"+name+" is empty", "Leave it out, or say what it is")
 		}
 	}
 	return nil
@@ -83,7 +83,7 @@ func (a *app) actorGiven(flag, word string, check func(string) string) error {
 	if word == "" || check(word) == "" {
 		return nil
 	}
-	return misused("--"+flag+" "+check(word), a.likelyActor(flag, word))
+	return usageError("--"+flag+" "+check(word), a.likelyActor(flag, word))
 }
 
 // likelyActor guesses whom a word stands for: people know their agents by other

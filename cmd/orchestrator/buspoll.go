@@ -35,7 +35,7 @@ are the agent's.`,
   orchestrator bus poll --cursor 0 -n 20      from the first one on
   orchestrator bus poll --actor PO:shop       what an agent has not dealt with
   orchestrator bus poll --json                whole, for a program`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
 			if err := notEmpty(verb, "actor"); err != nil {
@@ -57,12 +57,12 @@ are the agent's.`,
 func (a *app) poll(f *pollFlags) error {
 	most, err := strconv.ParseInt(f.most, 10, 64)
 	if err != nil || most < 1 || most > wire.MostMailPage {
-		return misused(fmt.Sprintf("-n cannot be %q", f.most), fmt.Sprintf("It is a number of messages, %d at most", wire.MostMailPage))
+		return usageError(fmt.Sprintf("-n cannot be %q", f.most), fmt.Sprintf("It is a number of messages, %d at most", wire.MostMailPage))
 	}
 	if err := a.actorGiven("actor", f.actor, wire.CheckAddressee); err != nil {
 		return err
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.ask(ctx, d, "poll-messages", wire.PollMessages{Actor: f.actor, Cursor: f.cursor.pointer(), Limit: most})
 		if err != nil {
 			return err
@@ -113,10 +113,10 @@ func (a *app) saidOfMail(f *pollFlags, list *wire.MailList) {
 		whose = " --actor " + plain.OneLine(f.actor)
 	}
 	if list.More {
-		a.talk("There are more: orchestrator bus poll%s --cursor %d", whose, last)
+		a.note("There are more: orchestrator bus poll%s --cursor %d", whose, last)
 	}
 	if last > list.Cursor && (f.actor == "" || f.actor == wire.ActorGlobal) {
-		a.talk("When they are dealt with: orchestrator bus ack %d", last)
+		a.note("When they are dealt with: orchestrator bus ack %d", last)
 	}
 }
 
@@ -132,7 +132,7 @@ below the last one changes nothing. If no orchestrator answers, it is said again
 2, 10 and 60 seconds, unless --no-retry is given.`,
 		Example: `  orchestrator bus ack 42
   orchestrator bus ack 42 --actor PO:shop`,
-		Args: words(1, 1),
+		Args: argCount(1, 1),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := notEmpty(verb, "actor"); err != nil {
 				return err
@@ -150,12 +150,12 @@ below the last one changes nothing. If no orchestrator answers, it is said again
 func (a *app) ack(word, actor string, once bool) error {
 	var seq mailNumber
 	if err := seq.Set(word); err != nil {
-		return misused(fmt.Sprintf("SEQ cannot be %q: %v", word, err), "See which there are: orchestrator bus poll")
+		return usageError(fmt.Sprintf("SEQ cannot be %q: %v", word, err), "See which there are: orchestrator bus poll")
 	}
 	if err := a.actorGiven("actor", actor, wire.CheckAddressee); err != nil {
 		return err
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.insist(ctx, d, once, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
 		if err != nil {
 			return hinted(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")

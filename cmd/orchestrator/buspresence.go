@@ -22,14 +22,14 @@ heartbeat came, up to which message it has read, and which is the last to it
 alone. One that is stale has kept its heartbeat back for too long; one that is
 quiet has never promised any.`,
 		Example:           "  orchestrator bus presence\n  orchestrator bus presence -q         ids alone\n  orchestrator bus presence --json",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.presence() },
 	}
 }
 
 func (a *app) presence() error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		raw, err := a.ask(ctx, d, "list-actors", struct{}{})
 		if err != nil {
 			return err
@@ -99,14 +99,14 @@ func (a *app) busTopicsCommand() *cobra.Command {
 those of the configuration. A message on another topic is sent too, and GO is told
 that nobody knows it.`,
 		Example:           "  orchestrator bus topics\n  orchestrator bus topics -q",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.topics() },
 	}
 }
 
 func (a *app) topics() error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		raw, err := a.ask(ctx, d, "list-topics", struct{}{})
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ there once. A message that you send again yourself needs the same --key.`,
   orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 --payload @answer.json
   orchestrator bus send --to broadcast --topic broadcast.all --payload '{"text": "the disk is full"}'
   seq=$(orchestrator bus send --to GO --topic build.finished --key build-812 -q)`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
 			if err := notEmpty(verb, "to", "topic", "payload", "key", "from"); err != nil {
@@ -68,7 +68,7 @@ func (a *app) send(f *sendFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.insist(ctx, d, f.once, "send-message", m)
 		if err != nil {
 			return err
@@ -88,9 +88,9 @@ func (a *app) send(f *sendFlags) error {
 func (f *sendFlags) message(a *app) (*wire.SendMessage, error) {
 	switch {
 	case f.to == "":
-		return nil, misused("whom the message is for is missing", "Say it: --to ACTOR     Who there is: orchestrator bus presence")
+		return nil, usageError("whom the message is for is missing", "Say it: --to ACTOR     Who there is: orchestrator bus presence")
 	case f.topic == "":
-		return nil, misused("what the message is about is missing", "Say it: --topic message.direct     Others: orchestrator bus topics")
+		return nil, usageError("what the message is about is missing", "Say it: --topic message.direct     Others: orchestrator bus topics")
 	}
 	if err := a.actorGiven("to", f.to, wire.CheckAddressee); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (f *sendFlags) message(a *app) (*wire.SendMessage, error) {
 		return nil, err
 	}
 	if why := wire.CheckTopic(f.topic); why != "" {
-		return nil, misused("--topic "+why, "See which there are: orchestrator bus topics")
+		return nil, usageError("--topic "+why, "See which there are: orchestrator bus topics")
 	}
 	payload, err := a.givenDocument("payload", f.payload)
 	if f.key == "" && !f.once {
@@ -110,7 +110,7 @@ func (f *sendFlags) message(a *app) (*wire.SendMessage, error) {
 	}, err
 }
 
-func (a *app) showSent(ctx context.Context, d *door, sent *wire.Sent) error {
+func (a *app) showSent(ctx context.Context, d *client, sent *wire.Sent) error {
 	number := strconv.FormatInt(sent.Seq, 10)
 	if a.flags.quiet {
 		return a.print("%s\n", number)
@@ -123,17 +123,17 @@ func (a *app) showSent(ctx context.Context, d *door, sent *wire.Sent) error {
 		return err
 	}
 	for _, warning := range sent.Warnings {
-		a.talk("%s %s", a.paint(a.stderr).warn("Warning:"), plain.OneLine(warning))
+		a.note("%s %s", a.paint(a.stderr).warn("Warning:"), plain.OneLine(warning))
 	}
 	if !sent.Duplicate && a.nobodyYet(ctx, d, sent.To) {
-		a.talk("Nobody has been %s here yet: the message waits. Who there is: orchestrator bus presence", plain.OneLine(sent.To))
+		a.note("Nobody has been %s here yet: the message waits. Who there is: orchestrator bus presence", plain.OneLine(sent.To))
 	}
 	return nil
 }
 
 // nobodyYet says whether an actor is not known. That is no mistake, but a slip of
 // the pen looks the same.
-func (a *app) nobodyYet(ctx context.Context, d *door, actor string) bool {
+func (a *app) nobodyYet(ctx context.Context, d *client, actor string) bool {
 	if slices.Contains([]string{wire.Broadcast, wire.ActorBus, wire.ActorGovernor}, actor) || a.json() {
 		return false
 	}

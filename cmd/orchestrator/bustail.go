@@ -33,7 +33,7 @@ they would have found anyway. -v shows payloads whole, --json is whole always.`,
   orchestrator bus tail -f --topic 'task.*'
   orchestrator bus tail -n all --actor PO:shop      to it and from it
   orchestrator bus tail --since 412 --json`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
 			if err := notEmpty(verb, "topic", "actor"); err != nil {
@@ -89,7 +89,7 @@ func (a *app) tail(f *tailFlags) error {
 // query is what the door is asked. No n means all.
 func (f *tailFlags) query() (url.Values, error) {
 	if _, err := path.Match(f.topic, ""); err != nil {
-		return nil, misused(fmt.Sprintf("--topic cannot be %q: it is no pattern", f.topic), "Write it as: --topic 'task.*'")
+		return nil, usageError(fmt.Sprintf("--topic cannot be %q: it is no pattern", f.topic), "Write it as: --topic 'task.*'")
 	}
 	query := url.Values{}
 	switch n, err := strconv.Atoi(f.last); {
@@ -97,7 +97,7 @@ func (f *tailFlags) query() (url.Values, error) {
 		query.Set("n", "10")
 	case f.last == "" || f.last == "all":
 	case err != nil || n < 0:
-		return nil, misused(fmt.Sprintf("-n cannot be %q", f.last), "It is a number of messages, or all")
+		return nil, usageError(fmt.Sprintf("-n cannot be %q", f.last), "It is a number of messages, or all")
 	default:
 		query.Set("n", strconv.Itoa(n))
 	}

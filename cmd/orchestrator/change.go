@@ -23,9 +23,9 @@ func (a *app) agentChangeCommand(name, short, long string) *cobra.Command {
 		Args: func(_ *cobra.Command, names []string) error {
 			switch {
 			case len(names) == 0 && !all:
-				return misused(fmt.Sprintf("%q wants the names of agents, or --all", path), "See which there are: orchestrator agent ls")
+				return usageError(fmt.Sprintf("%q wants the names of agents, or --all", path), "See which there are: orchestrator agent ls")
 			case len(names) > 0 && all:
-				return misused("--all already names every agent", "Leave out the names, or --all")
+				return usageError("--all already names every agent", "Leave out the names, or --all")
 			}
 			return nil
 		},
@@ -67,7 +67,7 @@ func (a *app) changeAgents(name string, request wire.AgentsRequest) error {
 	}
 	for _, agent := range reply.Agents {
 		if !agent.OK {
-			return answered(exitNo)
+			return exitWith(exitNo)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ started.`,
 		Example: `  orchestrator check -- python3 agents/hello.py
   orchestrator check --as worker --full -- ./agent
   orchestrator check --json -- node agent.ts`,
-		Args:              words(1, -1),
+		Args:              argCount(1, -1),
 		ValidArgsFunction: nil,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args, &f) },
 	}
@@ -86,10 +86,10 @@ func (a *app) check(command []string, f *checkFlags) error {
 		c.terms.Role = wire.RoleWorker
 	}
 	if command[0] == "" {
-		return misused("the program to check has no name", "Write: orchestrator check -- CMD…")
+		return usageError("the program to check has no name", "Write: orchestrator check -- CMD…")
 	}
 	if c.terms.Wait <= 0 || c.terms.Grace <= 0 {
-		return misused("--wait and --grace want some time", "Write: orchestrator check --wait 10s --grace 5s -- CMD…")
+		return usageError("--wait and --grace want some time", "Write: orchestrator check --wait 10s --grace 5s -- CMD…")
 	}
 	ctx, stop := a.begin()
 	defer stop()
@@ -126,7 +126,7 @@ func (c *checking) all(ctx context.Context) error {
 }
 
 // first gives the program a task, and then asks it to end.
-func (c *checking) first(ctx context.Context) (*trial, checkup.Findings, error) {
+func (c *checking) first(ctx context.Context) (*checkRun, checkup.Findings, error) {
 	t, err := c.app.beginTrial(c.command, c.terms, false)
 	if err != nil {
 		return nil, nil, err
@@ -232,7 +232,7 @@ func (c *checking) report() error {
 	failed := c.found.Count(checkup.Fail)
 	err := c.print()
 	if err == nil && failed > 0 {
-		return answered(exitNo)
+		return exitWith(exitNo)
 	}
 	return err
 }

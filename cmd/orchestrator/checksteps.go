@@ -88,7 +88,7 @@ func (c *checking) life(ctx context.Context, steps []checkup.Step, works bool, f
 }
 
 // take does one step to the program, and sees whether it goes on.
-func (t *trial) take(ctx context.Context, step checkup.Step, works bool) checkup.Outcome {
+func (t *checkRun) take(ctx context.Context, step checkup.Step, works bool) checkup.Outcome {
 	if err := t.do(ctx, step); err != nil {
 		return t.fallen()
 	}
@@ -105,7 +105,7 @@ func (t *trial) take(ctx context.Context, step checkup.Step, works bool) checkup
 }
 
 // next gives the program a task, and sees whether it does it.
-func (t *trial) next(ctx context.Context) checkup.Outcome {
+func (t *checkRun) next(ctx context.Context) checkup.Outcome {
 	task, err := t.give(ctx, "Say hello again")
 	if err == nil {
 		t.finish(ctx, task)
@@ -127,14 +127,14 @@ func (t *trial) next(ctx context.Context) checkup.Outcome {
 const heardBy = 2 * time.Second
 
 // clear waits for word of the program's end, where a task may have ended by that.
-func (t *trial) clear(ctx context.Context, task string) {
+func (t *checkRun) clear(ctx context.Context, task string) {
 	ctx, stop := context.WithTimeout(ctx, heardBy)
 	defer stop()
 	t.run.Await(ctx, func() bool { return !t.run.Unclear(task) || t.run.Gone() })
 }
 
 // fallen is how a program is that did not go on.
-func (t *trial) fallen() (o checkup.Outcome) {
+func (t *checkRun) fallen() (o checkup.Outcome) {
 	o = checkup.Fell
 	t.run.Await(context.Background(), func() bool {
 		if t.run.Gone() {
@@ -146,7 +146,7 @@ func (t *trial) fallen() (o checkup.Outcome) {
 }
 
 // do does to the program what a step is.
-func (t *trial) do(ctx context.Context, step checkup.Step) error {
+func (t *checkRun) do(ctx context.Context, step checkup.Step) error {
 	switch step.Check {
 	case checkup.Again.Check:
 		task, err := t.give(ctx, "Say hello once")
@@ -173,7 +173,7 @@ func (t *trial) do(ctx context.Context, step checkup.Step) error {
 	return fmt.Errorf("there is no step %q", step.Check)
 }
 
-func (t *trial) tell(ctx context.Context, text string) error {
+func (t *checkRun) tell(ctx context.Context, text string) error {
 	return t.super.TellWaiting(ctx, t.run.Agent, []byte(text))
 }
 
@@ -184,7 +184,7 @@ func strangeNotice(sky string) string {
 
 // cancelled gives a task and takes it away again, and gives another one: when that is
 // done, what the program was told of the first is in front of whatever comes next.
-func (t *trial) cancelled(ctx context.Context) error {
+func (t *checkRun) cancelled(ctx context.Context) error {
 	err := t.takeAway(ctx)
 	t.signal(syscall.SIGCONT)
 	if err != nil {
@@ -198,7 +198,7 @@ func (t *trial) cancelled(ctx context.Context) error {
 
 // takeAway leaves the program stopped, so that it cannot have done the task by then,
 // and is refused when it says so.
-func (t *trial) takeAway(ctx context.Context) error {
+func (t *checkRun) takeAway(ctx context.Context) error {
 	t.signal(syscall.SIGSTOP)
 	task, err := t.give(ctx, "Say hello, or rather not")
 	if err != nil {
@@ -210,7 +210,7 @@ func (t *trial) takeAway(ctx context.Context) error {
 }
 
 // signal is for all of the program that runs.
-func (t *trial) signal(sig syscall.Signal) {
+func (t *checkRun) signal(sig syscall.Signal) {
 	t.run.Await(context.Background(), func() bool {
 		if !t.run.Gone() && t.run.PID > 0 {
 			_ = syscall.Kill(-t.run.PID, sig) // it may just have gone
@@ -220,7 +220,7 @@ func (t *trial) signal(sig syscall.Signal) {
 }
 
 // many gives tasks, and waits for their ends.
-func (t *trial) many(ctx context.Context) error {
+func (t *checkRun) many(ctx context.Context) error {
 	var tasks []string
 	for i := range 10 {
 		task, err := t.give(ctx, fmt.Sprintf("Say hello %d", i+1))

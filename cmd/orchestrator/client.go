@@ -20,15 +20,15 @@ import (
 	"orchestrator/wire"
 )
 
-// door is the client side of a running orchestrator's socket.
-type door struct {
+// client is the client side of a running orchestrator's socket.
+type client struct {
 	target target
 	client *http.Client
 	ended  func(context.Context) error // why a context is over
 }
 
 // door opens the door of the orchestrator that is meant. Nothing is sent yet.
-func (a *app) door() (*door, error) {
+func (a *app) door() (*client, error) {
 	t, err := a.target()
 	if err != nil {
 		return nil, err
@@ -44,12 +44,12 @@ func (a *app) door() (*door, error) {
 		}
 	}
 	if a.flags.verbose {
-		a.talk("Speaking to %s", t.where())
+		a.note("Speaking to %s", t.where())
 	}
 	return a.doorOf(t), nil
 }
 
-func (a *app) doorOf(t target) *door {
+func (a *app) doorOf(t target) *client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return api.Dial(ctx, t.socket)
 	}
@@ -58,12 +58,12 @@ func (a *app) doorOf(t target) *door {
 		transport.DialContext = nil
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13}
 	}
-	return &door{target: t, client: &http.Client{Transport: transport}, ended: a.ended}
+	return &client{target: t, client: &http.Client{Transport: transport}, ended: a.ended}
 }
 
 // ask calls an operation and returns its answer as it came. What programs are
 // shown is this text, so that keys we do not know yet reach them too.
-func (d *door) ask(ctx context.Context, operation string, request any) ([]byte, error) {
+func (d *client) ask(ctx context.Context, operation string, request any) ([]byte, error) {
 	body, err := d.call(ctx, operation, request)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (d *door) ask(ctx context.Context, operation string, request any) ([]byte, 
 }
 
 // call starts an operation; its answer is read from the body.
-func (d *door) call(ctx context.Context, operation string, request any) (io.ReadCloser, error) {
+func (d *client) call(ctx context.Context, operation string, request any) (io.ReadCloser, error) {
 	text, err := wire.Encode(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
@@ -86,11 +86,11 @@ func (d *door) call(ctx context.Context, operation string, request any) (io.Read
 }
 
 // get reads a list or a stream.
-func (d *door) get(ctx context.Context, what string, query url.Values) (io.ReadCloser, error) {
+func (d *client) get(ctx context.Context, what string, query url.Values) (io.ReadCloser, error) {
 	return d.do(ctx, http.MethodGet, "/api/v1/"+what+"?"+query.Encode(), nil)
 }
 
-func (d *door) do(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
+func (d *client) do(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
 	base := d.target.url
 	if base == "" {
 		base = "http://localhost"
@@ -119,7 +119,7 @@ func (d *door) do(ctx context.Context, method, path string, body io.Reader) (io.
 // lines reads a stream of JSON lines until it ends, and closes it. The lines
 // are as long as the orchestrator lets an agent's line be, so no limit of ours.
 // A last line without its end was torn and is no document.
-func (d *door) lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte, error] {
+func (d *client) lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		defer body.Close()
 		reader := bufio.NewReader(body)
@@ -147,7 +147,7 @@ const refusing = 10 * time.Second
 
 // gone waits until the orchestrator has let go of everything, which it says by
 // removing its socket.
-func (d *door) gone(ctx context.Context) error {
+func (d *client) gone(ctx context.Context) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	heard := time.Now()
@@ -169,7 +169,7 @@ func (d *door) gone(ctx context.Context) error {
 }
 
 // knock opens a connection and asks nothing.
-func (d *door) knock() (net.Conn, error) {
+func (d *client) knock() (net.Conn, error) {
 	if d.target.url == "" {
 		return net.Dial("unix", d.target.socket)
 	}

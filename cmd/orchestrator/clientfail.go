@@ -20,7 +20,7 @@ import (
 )
 
 // failed says why the orchestrator could not be spoken to.
-func (d *door) failed(ctx context.Context, err error) error {
+func (d *client) failed(ctx context.Context, err error) error {
 	if over := d.ended(ctx); over != nil {
 		return over
 	}
@@ -53,7 +53,7 @@ func (d *door) failed(ctx context.Context, err error) error {
 
 // notRunning says that nobody listens, and how that is mended: by a start that
 // is written as this command was, so that it is the same orchestrator.
-func (d *door) notRunning() *failure {
+func (d *client) notRunning() *failure {
 	f := &failure{
 		exit: exitNotRunning, code: codeNotRunning,
 		message: "no orchestrator is running for " + d.target.subject,
@@ -75,7 +75,7 @@ func (d *door) notRunning() *failure {
 const elsewhereHint = "Its file (http.listen) says where it listens. On its own machine no address is needed: leave --host and $ORC_HOST out"
 
 // unreachable says why what is at an address could not be spoken to.
-func (d *door) unreachable(err error) *failure {
+func (d *client) unreachable(err error) *failure {
 	f := &failure{
 		exit: exitNotRunning, code: codeNotRunning, message: "the orchestrator at " + d.target.url + " does not answer",
 		because: []string{rootCause(err).Error()}, hint: elsewhereHint,
@@ -109,7 +109,7 @@ func rootCause(err error) error {
 }
 
 // refused turns a refusal of the door into a failure.
-func (d *door) refused(response *http.Response) *failure {
+func (d *client) refused(response *http.Response) *failure {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	var refusal wire.Refusal
 	if err := wire.Decode(text, &refusal); err != nil || refusal.Error == nil {
@@ -157,7 +157,7 @@ func (f *failure) wantsAgent(details map[string]any) {
 }
 
 // stranger says that what answers is something else.
-func (d *door) stranger(response *http.Response, said string) *failure {
+func (d *client) stranger(response *http.Response, said string) *failure {
 	f := &failure{
 		exit: exitNotRunning, code: codeNotRunning,
 		message: fmt.Sprintf("what listens at %s is no orchestrator (HTTP %s)", d.target.where(), response.Status),

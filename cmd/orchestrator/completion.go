@@ -29,17 +29,17 @@ your agents.`,
   orchestrator completion powershell | Out-String | Invoke-Expression`,
 		ValidArgsFunction: cobra.FixedCompletions(shells, cobra.ShellCompDirectiveNoFileComp),
 		Args: func(verb *cobra.Command, args []string) error {
-			if err := words(1, 1)(verb, args); err != nil {
+			if err := argCount(1, 1)(verb, args); err != nil {
 				return err
 			}
 			if !slices.Contains(shells, args[0]) {
-				return misused(fmt.Sprintf("no completion for %q%s", args[0], didYouMean(args[0], shells)), "Write: "+verb.UseLine())
+				return usageError(fmt.Sprintf("no completion for %q%s", args[0], didYouMean(args[0], shells)), "Write: "+verb.UseLine())
 			}
 			return nil
 		},
 		RunE: func(verb *cobra.Command, args []string) error {
 			if a.flags.json {
-				return misused("completion prints a script, not JSON", "Leave out --json")
+				return usageError("completion prints a script, not JSON", "Leave out --json")
 			}
 			return completionScript(verb.Root(), args[0], a.stdout)
 		},

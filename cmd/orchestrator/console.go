@@ -25,16 +25,16 @@ type console struct {
 	json     bool
 	quiet    bool
 	tty      bool
-	width    int       // of the widest name so far
-	unknown  string    // the last topic that nobody knows
-	panorama *panorama // what is below the lines; nil: nothing
-	account  *account  // of what happens; nil: nobody wants one
+	width    int         // of the widest name so far
+	unknown  string      // the last topic that nobody knows
+	panorama *liveRows   // what is below the lines; nil: nothing
+	account  *runSummary // of what happens; nil: nobody wants one
 }
 
 // widest is how wide the column of names may become.
 const widest = 24
 
-func (a *app) console(t *team, f upFlags) *console {
+func (a *app) console(t *instance, f upFlags) *console {
 	c := &console{
 		follower: t.super.Listen(!a.flags.quiet && !a.isDetached()),
 		log:      t.log,
@@ -64,7 +64,7 @@ func (a *app) console(t *team, f upFlags) *console {
 }
 
 // below has lines written above the bottom of the terminal, if that is kept.
-func (c *console) below(p *panorama) {
+func (c *console) below(p *liveRows) {
 	if c.panorama = p; p != nil {
 		c.out.to = p.region
 	} else if c.quiet {

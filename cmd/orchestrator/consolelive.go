@@ -19,9 +19,9 @@ const (
 	mostAtOnce = 40
 )
 
-// panorama is the bottom of the terminal of up: what everybody does now, and what
+// liveRows is the bottom of the terminal of up: what everybody does now, and what
 // waits for a person. It looks when something has happened, and asks for little.
-type panorama struct {
+type liveRows struct {
 	region *live.Region
 	beside *beside
 	super  *supervisor.Supervisor
@@ -39,7 +39,7 @@ func (a *app) alive(f upFlags) bool {
 
 // panorama opens the bottom of the terminal; nil where there is none. What it starts
 // ends with close.
-func (a *app) panorama(t *team, f upFlags) *panorama {
+func (a *app) panorama(t *instance, f upFlags) *liveRows {
 	in, isFile := a.stdin.(*os.File)
 	out, isToo := a.stdout.(*os.File)
 	if !isFile || !isToo || !a.alive(f) {
@@ -50,7 +50,7 @@ func (a *app) panorama(t *team, f upFlags) *panorama {
 		t.log.Warn("the bottom of the terminal shows nothing", "error", err)
 		return nil
 	}
-	p := &panorama{region: region, super: t.super, paint: a.paint(a.stdout), news: make(chan struct{}, 1)}
+	p := &liveRows{region: region, super: t.super, paint: a.paint(a.stdout), news: make(chan struct{}, 1)}
 	if p.beside, _ = a.stderr.(*beside); p.beside != nil {
 		p.beside.region.Store(region)
 	}
@@ -62,7 +62,7 @@ func (a *app) panorama(t *team, f upFlags) *panorama {
 }
 
 // close takes the rows away and gives the terminal back. A nil panorama has none.
-func (p *panorama) close() {
+func (p *liveRows) close() {
 	if p == nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (p *panorama) close() {
 }
 
 // happened says that there may be something else to see. It never waits.
-func (p *panorama) happened() {
+func (p *liveRows) happened() {
 	if p == nil {
 		return
 	}
@@ -87,10 +87,10 @@ func (p *panorama) happened() {
 }
 
 // follow looks at the team after something has happened, but not all the time.
-func (p *panorama) follow(ctx context.Context) {
+func (p *liveRows) follow(ctx context.Context) {
 	for {
 		if scene, err := p.super.Scene(ctx, mostAtOnce, mostAtOnce); err == nil {
-			p.show(vista{Scene: scene, at: time.Now(), paint: p.paint})
+			p.show(rowsData{Dashboard: scene, at: time.Now(), paint: p.paint})
 		}
 		select {
 		case <-ctx.Done():
@@ -105,7 +105,7 @@ func (p *panorama) follow(ctx context.Context) {
 	}
 }
 
-func (p *panorama) show(v vista) {
+func (p *liveRows) show(v rowsData) {
 	p.region.Show(live.Picture{
 		Rows:  func(columns, most int) []string { return v.rows(columns, most, time.Now()) },
 		Asked: len(v.Questions) > 0,

@@ -12,9 +12,9 @@ import (
 	"orchestrator/wire"
 )
 
-// vista is a team at one moment, as it is shown at the bottom of a terminal.
-type vista struct {
-	supervisor.Scene
+// rowsData is a team at one moment, as it is shown at the bottom of a terminal.
+type rowsData struct {
+	supervisor.Dashboard
 	at    time.Time // of the look
 	paint paint
 }
@@ -27,7 +27,7 @@ const (
 
 // rows are what is shown: how many tasks are in which state, then who asks what,
 // which tasks are open, and what the agents do.
-func (v *vista) rows(columns, most int, now time.Time) []string {
+func (v *rowsData) rows(columns, most int, now time.Time) []string {
 	if most < 1 || len(v.Status.Agents) == 0 {
 		return nil
 	}
@@ -50,13 +50,13 @@ func (v *vista) rows(columns, most int, now time.Time) []string {
 }
 
 // open is how many tasks have not ended.
-func (v *vista) open() int {
+func (v *rowsData) open() int {
 	n := &v.Status.Tasks
 	return n.Pending + n.Assigned + n.Planning + n.PlanReview + n.Running + n.NeedsHuman + n.InReview
 }
 
 // rule is the row above all others.
-func (v *vista) rule(columns int) string {
+func (v *rowsData) rule(columns int) string {
 	counts := []struct {
 		n     int
 		state wire.TaskState
@@ -95,7 +95,7 @@ func (v *vista) rule(columns int) string {
 
 // question is what an agent asks, and how long an answer is waited for, with the answers by
 // their numbers: in a row each if there are so many to spare, else in the same row.
-func (v *vista) question(q *wire.Question, columns, spare int, now time.Time) []string {
+func (v *rowsData) question(q *wire.Question, columns, spare int, now time.Time) []string {
 	left := ""
 	if rest, ok := between(wire.Timestamp(now), q.Deadline); ok {
 		left = "  " + plain.Duration(max(0, rest).Round(time.Second)) + " left"
@@ -124,7 +124,7 @@ func (v *vista) question(q *wire.Question, columns, spare int, now time.Time) []
 }
 
 // hint says how to answer, where the answer is typed.
-func (v *vista) hint() string {
+func (v *rowsData) hint() string {
 	switch {
 	case len(v.Questions) == 0:
 		return ""
@@ -138,7 +138,7 @@ func (v *vista) hint() string {
 
 // tasks are the rows of open tasks; the last one counts those that there is no room
 // for.
-func (v *vista) tasks(n, columns int) []string {
+func (v *rowsData) tasks(n, columns int) []string {
 	hidden := 0
 	if open := v.open(); open > n && n > 1 {
 		hidden, n = open-n+1, n-1
@@ -157,7 +157,7 @@ func (v *vista) tasks(n, columns int) []string {
 	return v.andMore(rows, hidden, "task", columns)
 }
 
-func (v *vista) andMore(rows []string, hidden int, noun string, columns int) []string {
+func (v *rowsData) andMore(rows []string, hidden int, noun string, columns int) []string {
 	if hidden == 0 {
 		return rows
 	}
@@ -169,7 +169,7 @@ func (v *vista) andMore(rows []string, hidden int, noun string, columns int) []s
 }
 
 // task is the row of a task, with so many columns for its name and for who has it.
-func (v *vista) task(t *wire.Task, label, who, columns int) string {
+func (v *rowsData) task(t *wire.Task, label, who, columns int) string {
 	mark, state := plain.Pad(plain.Mark(t.State), 3), plain.Pad(wire.Visible(string(t.State)), stateWidth+2)
 	if label < plain.Width(plain.ID(t.ID)) { // there is no room for columns
 		return plain.Clip(mark+state+labelCell(t), columns)
@@ -220,7 +220,7 @@ func articled(noun string) string {
 
 // agents are the rows of agents, in their order. Where there is not room for all,
 // those that do something are shown first.
-func (v *vista) agents(n, columns int, now time.Time) []string {
+func (v *rowsData) agents(n, columns int, now time.Time) []string {
 	all, hidden := v.Status.Agents, 0
 	if len(all) > n && n > 1 {
 		hidden, n = len(all)-n+1, n-1
@@ -258,7 +258,7 @@ func calmness(a *wire.AgentView) int {
 	return 4
 }
 
-func (v *vista) agent(a *wire.AgentView, name, columns int, now time.Time) string {
+func (v *rowsData) agent(a *wire.AgentView, name, columns int, now time.Time) string {
 	does := ""
 	if len(a.Tasks) > 0 {
 		does = taskCell(a.Tasks)

@@ -15,11 +15,11 @@ import (
 var lookedAt = time.Date(2026, 11, 20, 14, 33, 2, 0, time.UTC)
 
 // workshop is a team in the midst of its work.
-func workshop() *vista {
+func workshop() *rowsData {
 	task := func(id, name string, state wire.TaskState, agent string, progress float64, needs ...string) wire.Task {
 		return wire.Task{ID: id + "-0000-4000-8000-000000000000", Name: name, State: state, AssignedTo: agent, Progress: progress, WaitsFor: needs}
 	}
-	return &vista{at: lookedAt, Scene: supervisor.Scene{
+	return &rowsData{at: lookedAt, Dashboard: supervisor.Dashboard{
 		Status: wire.Status{
 			Tasks: wire.TaskCounts{Running: 1, InReview: 1, Pending: 9, Blocked: 1, Done: 3, Failed: 1}, Questions: 1,
 			Agents: []wire.AgentView{

@@ -69,14 +69,14 @@ func (c *conversation) await(signals <-chan os.Signal) error {
 			case !first.IsZero() && now.Sub(first) < echo:
 				continue
 			case leaving:
-				return answered(128 + int(s.(syscall.Signal)))
+				return exitWith(128 + int(s.(syscall.Signal)))
 			}
 			c.link.leave()
 			leaving, first = true, now
 		case <-timeout:
 			return c.app.timedOut()
 		case <-slow:
-			c.app.talk("Waiting for what is still to be answered. Ctrl-C leaves at once.")
+			c.app.note("Waiting for what is still to be answered. Ctrl-C leaves at once.")
 		case <-fed:
 			fed, leaving = nil, true
 		case <-goodbye:
@@ -121,7 +121,7 @@ func (c *conversation) feed() {
 		to = io.MultiWriter(c.echo, c.link)
 	}
 	if isTerminal(c.app.stdin) {
-		to = &typist{to: to}
+		to = &stdinAnswers{to: to}
 	}
 	_, _ = io.Copy(to, c.app.stdin) // if it is the connection that fails, hear says so
 	c.echo.end()
@@ -189,7 +189,7 @@ func (c *conversation) lost() *failure {
 // unwritten says that what was heard could not be passed on.
 func unwritten(err error, terminal bool) *failure {
 	if nobodyReads(err, terminal) {
-		return answered(exitBrokenPipe)
+		return exitWith(exitBrokenPipe)
 	}
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		err = failed.Err

@@ -11,7 +11,7 @@ import (
 
 func TestTypist(t *testing.T) {
 	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
-	typist := &typist{}
+	typist := &stdinAnswers{}
 	for _, test := range []struct{ typed, sent string }{
 		{`{"type":"request:query-agents"}`, `{"id":"1","timestamp":"2026-11-21T14:00:00.000Z","type":"request:query-agents"}`},
 		{`  {"type":"event:log","payload":{"level":"info","message":"x"}} `, `{"id":"2","timestamp":"2026-11-21T14:00:00.000Z","type":"event:log","payload":{"level":"info","message":"x"}}`},

@@ -20,7 +20,7 @@ type credentials struct {
 	where        string // the command that lists them
 }
 
-func (a *app) listCredentials(ctx context.Context, d *door, operation string) ([]wire.Credential, []byte, error) {
+func (a *app) listCredentials(ctx context.Context, d *client, operation string) ([]wire.Credential, []byte, error) {
 	text, err := a.ask(ctx, d, operation, struct{}{})
 	if err != nil {
 		return nil, nil, err
@@ -31,7 +31,7 @@ func (a *app) listCredentials(ctx context.Context, d *door, operation string) ([
 
 // showCredentials lists what there is.
 func (a *app) showCredentials(operation, none string) error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		list, raw, err := a.listCredentials(ctx, d, operation)
 		switch {
 		case err != nil:
@@ -73,7 +73,7 @@ func kindWord(c *wire.Credential) string {
 
 // revoke takes one away, which its id or a unique prefix of that names.
 func (a *app) revoke(word string, of credentials, ask bool) error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		list, _, err := a.listCredentials(ctx, d, of.list)
 		if err != nil {
 			return err

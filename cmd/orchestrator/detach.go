@@ -163,7 +163,7 @@ func turnNow(logName string) error {
 }
 
 // upNow asks the orchestrator how it is, and says whether that is settled.
-func upNow(ctx context.Context, d *door) (wire.Status, bool) {
+func upNow(ctx context.Context, d *client) (wire.Status, bool) {
 	text, err := d.ask(ctx, "status", struct{}{})
 	if err != nil {
 		return wire.Status{}, false
@@ -174,7 +174,7 @@ func upNow(ctx context.Context, d *door) (wire.Status, bool) {
 
 // settled says whether every agent has been started, or never will be.
 func settled(status wire.Status) bool {
-	o := outlook{agents: make(map[string]wire.AgentView), hopeful: make(map[string]bool)}
+	o := startForecast{agents: make(map[string]wire.AgentView), hopeful: make(map[string]bool)}
 	for _, agent := range status.Agents {
 		o.agents[agent.Name] = agent
 	}
@@ -186,15 +186,15 @@ func settled(status wire.Status) bool {
 	return true
 }
 
-// outlook is what may still become of agents.
-type outlook struct {
+// startForecast is what may still become of agents.
+type startForecast struct {
 	agents  map[string]wire.AgentView
 	hopeful map[string]bool // what was found out
 }
 
 // hope says whether an agent may still start by itself: not if one that it
 // waits for, or one that that one waits for, will not.
-func (o *outlook) hope(name string) bool {
+func (o *startForecast) hope(name string) bool {
 	hopeful, known := o.hopeful[name]
 	if known {
 		return hopeful
@@ -216,7 +216,7 @@ func (a *app) detached(status wire.Status, logName string) error {
 	for _, agent := range status.Agents {
 		if agent.State == wire.StateFailed {
 			failed++
-			a.talk("%s failed: %s", agent.Name, wire.Visible(agent.Reason))
+			a.note("%s failed: %s", agent.Name, wire.Visible(agent.Reason))
 		}
 	}
 	if a.flags.json {
@@ -227,7 +227,7 @@ func (a *app) detached(status wire.Status, logName string) error {
 		return err
 	}
 	if failed > 0 {
-		return answered(exitNo)
+		return exitWith(exitNo)
 	}
 	return nil
 }

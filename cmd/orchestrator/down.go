@@ -32,7 +32,7 @@ asked it wants --yes.`,
 		Example: `  orchestrator down
   orchestrator down --if-running      fine as well when nothing runs
   orchestrator down --force --yes     kill everything now`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.down(f) },
 	}
@@ -68,7 +68,7 @@ func (a *app) down(f downFlags) error {
 		if a.flags.json {
 			return a.document(notRunning{FormatVersion: wire.FormatVersion})
 		}
-		a.talk("%s. Nothing to stop.", missing.message)
+		a.note("%s. Nothing to stop.", missing.message)
 		return nil
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *app) down(f downFlags) error {
 
 // afterDown waits for the socket to close, which is the last thing that the
 // orchestrator does.
-func (a *app) afterDown(ctx context.Context, d *door, said bool) error {
+func (a *app) afterDown(ctx context.Context, d *client, said bool) error {
 	done := a.patience("its socket to close")
 	err := d.gone(ctx)
 	done()
@@ -118,7 +118,7 @@ func (a *app) stillStopping(err error) error {
 // confirm asks once, in a terminal. Where nobody can answer it refuses.
 func (a *app) confirm(question string) error {
 	if !isTerminal(a.stdin) || !isTerminal(a.stderr) || a.flags.json {
-		return misused("this cannot be undone, and nobody is there to be asked", "If it is meant: add --yes")
+		return usageError("this cannot be undone, and nobody is there to be asked", "If it is meant: add --yes")
 	}
 	_, _ = fmt.Fprintf(a.stderr, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(a.stdin).ReadString('\n')

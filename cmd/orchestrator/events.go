@@ -37,7 +37,7 @@ there with --since, also after the orchestrator was started again.`,
   orchestrator events --task 91c0            the story of a task
   orchestrator events --since 412 --json      all after number 412
   orchestrator events --since 10m --agent coder`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.events(f) },
 	}
@@ -59,7 +59,7 @@ func (a *app) events(f eventFlags) error {
 		return err
 	}
 	if f.task != "" {
-		err := a.speak(func(ctx context.Context, d *door) error {
+		err := a.speak(func(ctx context.Context, d *client) error {
 			ids, err := a.taskIDs(ctx, d, []string{f.task})
 			query["task"] = ids
 			return err

@@ -43,7 +43,7 @@ func (a *app) explain(root *cobra.Command, args []string) error {
 	asked := strings.Join(args, " ")
 	found := entriesOf(all, asked)
 	if len(found) == 0 {
-		return misused(
+		return usageError(
 			fmt.Sprintf("no help on %q%s", asked, didYouMean(asked, slices.Concat(topicNames(), verbNames(root), codesOf(all)))),
 			"Topics: orchestrator help     Commands: orchestrator     Codes: orchestrator help troubleshooting",
 		)

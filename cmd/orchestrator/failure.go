@@ -38,11 +38,11 @@ const (
 	codeStopped    wire.Code = "interrupted"
 )
 
-// answered is the failure of a verb that has said everything itself.
-func answered(exit int) *failure { return &failure{exit: exit, said: true} }
+// exitWith is the failure of a verb that has said everything itself.
+func exitWith(exit int) *failure { return &failure{exit: exit, said: true} }
 
-// misused says what is wrong with the command line, and what would be right.
-func misused(message, hint string) *failure {
+// usageError says what is wrong with the command line, and what would be right.
+func usageError(message, hint string) *failure {
 	return &failure{exit: exitUsage, code: codeUsage, message: message, hint: hint}
 }
 
@@ -52,7 +52,7 @@ func failureOf(err error) *failure {
 		return f
 	}
 	if errors.Is(err, syscall.EPIPE) {
-		return answered(exitBrokenPipe)
+		return exitWith(exitBrokenPipe)
 	}
 	return &failure{exit: exitNo, code: codeFailed, message: err.Error()}
 }

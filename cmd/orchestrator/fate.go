@@ -11,9 +11,9 @@ import (
 	"orchestrator/wire"
 )
 
-// fate is what becomes of the one agent of run. It has ears of its own, which
+// exitWatch is what becomes of the one agent of run. It has ears of its own, which
 // hear no lines: however slowly those are read, this is known.
-type fate struct {
+type exitWatch struct {
 	name     string
 	follower *supervisor.Follower
 	started  chan struct{} // closed when it runs
@@ -25,12 +25,12 @@ type fate struct {
 	refused error // why it could not be started
 }
 
-func newFate(name string, follower *supervisor.Follower) *fate {
-	return &fate{name: name, follower: follower, started: make(chan struct{}), heard: make(chan struct{})}
+func newFate(name string, follower *supervisor.Follower) *exitWatch {
+	return &exitWatch{name: name, follower: follower, started: make(chan struct{}), heard: make(chan struct{})}
 }
 
 // hear listens until the team has ended.
-func (f *fate) hear() {
+func (f *exitWatch) hear() {
 	defer close(f.heard)
 	var spare supervisor.Backlog
 	for f.follower.Next(context.Background(), &spare, func(l supervisor.Line) {
@@ -41,7 +41,7 @@ func (f *fate) hear() {
 	}
 }
 
-func (f *fate) event(e *wire.Event) {
+func (f *exitWatch) event(e *wire.Event) {
 	switch e.Kind {
 	case wire.EventStarted:
 		if !f.ran { // it may be started again, by hand

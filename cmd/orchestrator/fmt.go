@@ -75,7 +75,7 @@ func (a *app) formatFiles(names []string, check, differ bool) error {
 	answer := formatted{FormatVersion: wire.FormatVersion}
 	for _, name := range names {
 		if name == "-" {
-			return misused(`"-" stands alone`, "Write it as: orchestrator fmt -")
+			return usageError(`"-" stands alone`, "Write it as: orchestrator fmt -")
 		}
 		file, err := a.formatFile(name)
 		if err != nil {
@@ -100,7 +100,7 @@ func (a *app) formatFiles(names []string, check, differ bool) error {
 		return err
 	}
 	if check && changed {
-		return answered(exitDifferences)
+		return exitWith(exitDifferences)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (a *app) format(src []byte, name string) ([]byte, error) {
 // formatStream is the filter: stdin to stdout.
 func (a *app) formatStream(check, differ bool) error {
 	if a.flags.json {
-		return misused(`"fmt -" answers with the text itself, not with JSON`, "Leave out --json")
+		return usageError(`"fmt -" answers with the text itself, not with JSON`, "Leave out --json")
 	}
 	before, err := io.ReadAll(a.stdin)
 	if err != nil {
@@ -171,7 +171,7 @@ func (a *app) formatStream(check, differ bool) error {
 		err = a.print("%s", after)
 	}
 	if err == nil && check && !bytes.Equal(before, after) {
-		return answered(exitDifferences)
+		return exitWith(exitDifferences)
 	}
 	return err
 }

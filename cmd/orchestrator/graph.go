@@ -36,16 +36,16 @@ As text no more than 200 tasks are shown, unless -n says how many.`,
   %[1]s 91c0
   %[1]s --all --format dot | dot -Tsvg > tasks.svg
   %[1]s --format mermaid`, path),
-		Args:              words(0, 1),
+		Args:              argCount(0, 1),
 		ValidArgsFunction: a.completeOneTask(true),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if a.flags.json && verb.Flags().Changed("format") && f.format.value != "json" {
-				return misused("--json and --format "+f.format.value+" exclude each other", "Leave one out")
+				return usageError("--json and --format "+f.format.value+" exclude each other", "Leave one out")
 			}
 			if f.all && len(args) > 0 {
-				return misused("--all is every task, and an id is one of them", "Leave one out")
+				return usageError("--all is every task, and an id is one of them", "Leave one out")
 			}
-			return a.speak(func(ctx context.Context, d *door) error { return a.graph(ctx, d, args, &f) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.graph(ctx, d, args, &f) })
 		},
 	}
 	set := verb.Flags()
@@ -71,7 +71,7 @@ func (f *graphFlags) most(json bool) (int, error) {
 	return everyTask, nil
 }
 
-func (a *app) graph(ctx context.Context, d *door, args []string, f *graphFlags) error {
+func (a *app) graph(ctx context.Context, d *client, args []string, f *graphFlags) error {
 	most, err := f.most(a.flags.json)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (a *app) showGraph(g *graph, f *graphFlags, most int) error {
 		left, err = g.left, a.print("%s", g.mermaid())
 	}
 	if err == nil && left > 0 {
-		a.talk("%s: all of them with -n all", isLeftOut(left))
+		a.note("%s: all of them with -n all", isLeftOut(left))
 	}
 	return err
 }

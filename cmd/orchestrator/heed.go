@@ -30,7 +30,7 @@ type heeding struct {
 }
 
 // heed starts to listen for signals; its goroutine ends with end.
-func (a *app) heed(t *team) *heeding {
+func (a *app) heed(t *instance) *heeding {
 	h := &heeding{quit: make(chan struct{}), hurry: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 8)
@@ -58,7 +58,7 @@ func (a *app) heed(t *team) *heeding {
 	return h
 }
 
-func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal, hungUp <-chan struct{}) {
+func (h *heeding) listen(a *app, t *instance, signals <-chan os.Signal, hungUp <-chan struct{}) {
 	var timeout <-chan time.Time
 	if limit := a.flags.timeout.Duration; limit > 0 {
 		timeout = time.After(limit)
@@ -110,7 +110,7 @@ func (h *heeding) listen(a *app, t *team, signals <-chan os.Signal, hungUp <-cha
 }
 
 // leave begins the ordered stop.
-func (h *heeding) leave(a *app, t *team, why string) {
+func (h *heeding) leave(a *app, t *instance, why string) {
 	// Whatever holds this program up by then, such as a screen that takes nothing, the
 	// agents have been ended.
 	time.AfterFunc(t.shutdown+lateEnd, func() { a.late(t, exitNo, keepEnd) })
@@ -120,7 +120,7 @@ func (h *heeding) leave(a *app, t *team, why string) {
 
 // late ends the program, unless the last state is being kept. That takes as long as
 // there are tasks, and has a bound of its own.
-func (a *app) late(t *team, code int, more time.Duration) {
+func (a *app) late(t *instance, code int, more time.Duration) {
 	facts := t.super.Keeping()
 	if facts > 0 && more > 0 {
 		time.AfterFunc(time.Second, func() { a.late(t, code, more-time.Second) })
@@ -204,7 +204,7 @@ func (h *heeding) end() int {
 
 // reloadBySignal is reload for those who cannot be answered: what came of it
 // is in the log.
-func (a *app) reloadBySignal(ctx context.Context, t *team) {
+func (a *app) reloadBySignal(ctx context.Context, t *instance) {
 	socket := a.env("NOTIFY_SOCKET")
 	notify(socket, fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic()))
 	defer notify(socket, "READY=1")
@@ -218,7 +218,7 @@ func (a *app) reloadBySignal(ctx context.Context, t *team) {
 }
 
 // report writes what everything is doing to a file, for whoever wonders.
-func (t *team) report(ctx context.Context) {
+func (t *instance) report(ctx context.Context) {
 	name := filepath.Join(t.home.Dir, "report-"+time.Now().UTC().Format("20060102T150405")+".txt")
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -15,30 +15,30 @@ import (
 func speaker(c api.Caller) handlers.Actor {
 	switch c.Kind {
 	case api.Agent:
-		return handlers.Actor{Kind: handlers.Agent, Name: c.Name, Only: c.Run, Wide: c.Wide}
+		return handlers.Actor{Kind: handlers.Agent, Name: c.Name, Only: c.Run, ActsForOthers: c.Wide}
 	case api.Operator:
 		return handlers.Actor{Kind: handlers.Operator, Name: c.Name}
 	case api.Outsider:
-		return handlers.Actor{Kind: handlers.Outsider, Name: c.Name}
+		return handlers.Actor{Kind: handlers.External, Name: c.Name}
 	}
-	return handlers.Actor{Kind: handlers.Stranger}
+	return handlers.Actor{Kind: handlers.Anonymous}
 }
 
 // decide has an operation done whose body the door has read. Those routes are
 // for each step by itself.
-func (t *team) decide(ctx context.Context, from api.Caller, operation string, body any) (any, error) {
+func (t *instance) decide(ctx context.Context, from api.Caller, operation string, body any) (any, error) {
 	if slices.Contains(granting, operation) {
 		if err := mayGrant(from); err != nil {
 			return nil, err
 		}
 	}
 	actor := speaker(from)
-	actor.Strict = true
+	actor.ExplicitSteps = true
 	return t.super.Do(ctx, actor, operation, body)
 }
 
 // refused notes what the door has refused by itself.
-func (t *team) refused(from api.Caller, operation string, err *wire.Error) {
+func (t *instance) refused(from api.Caller, operation string, err *wire.Error) {
 	_ = t.super.Refuse(speaker(from), operation, err) // it is answered with that already
 }
 
@@ -69,7 +69,7 @@ func ofTask(answer any) bool {
 }
 
 // openMail opens somebody's mail for whoever the door has let in.
-func (t *team) openMail(ctx context.Context, from api.Caller, actor string, cursor *int64) (api.MailReader, error) {
+func (t *instance) openMail(ctx context.Context, from api.Caller, actor string, cursor *int64) (api.MailReader, error) {
 	reader, err := t.super.OpenMail(ctx, speaker(from), actor, cursor)
 	if err != nil {
 		return nil, err // not a reader that is nil
@@ -78,7 +78,7 @@ func (t *team) openMail(ctx context.Context, from api.Caller, actor string, curs
 }
 
 // messages lists the mail of all.
-func (t *team) messages(ctx context.Context, query url.Values, send func(any) error) error {
+func (t *instance) messages(ctx context.Context, query url.Values, send func(any) error) error {
 	q := supervisor.MailQuery{Topic: query.Get("topic"), Actor: query.Get("actor"), Follow: query.Get("follow") == "true"}
 	var err error
 	if q.Since, err = number(query, "since", 0); err != nil {

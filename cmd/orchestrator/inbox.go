@@ -43,14 +43,14 @@ func (a *app) inboxListCommand() *cobra.Command {
 		Short:             "List the questions",
 		Long:              `Lists the questions that wait for a person, as "orchestrator inbox" does.`,
 		Example:           "  orchestrator inbox ls\n  orchestrator inbox ls -q        ids alone\n  orchestrator inbox ls --json",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.inbox() },
 	}
 }
 
 func (a *app) inbox() error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.ask(ctx, d, "list-questions", struct{}{})
 		if err != nil {
 			return err
@@ -128,13 +128,13 @@ func (a *app) inboxWatchCommand() *cobra.Command {
 		Long: `Shows the questions that wait for a person until Ctrl-C. In a terminal the list
 stays in place; elsewhere it is printed again when another question is open.`,
 		Example:           "  orchestrator inbox watch\n  orchestrator inbox watch --json     a document for each change",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.speak(a.watchInbox) },
 	}
 }
 
-func (a *app) watchInbox(ctx context.Context, d *door) error {
+func (a *app) watchInbox(ctx context.Context, d *client) error {
 	clear := a.clearing()
 	var before []byte
 	return a.everySecond(ctx, func() error {

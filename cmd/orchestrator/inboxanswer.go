@@ -20,12 +20,12 @@ func (a *app) inboxAnswerCommand() *cobra.Command {
 answer is one of them; otherwise it is any text. "-" takes it from stdin.`,
 		Example: `  orchestrator inbox answer q7 oauth
   orchestrator inbox answer q8 - < answer.txt`,
-		Args:              words(2, 2),
+		Args:              argCount(2, 2),
 		ValidArgsFunction: a.completeAnswer,
 		RunE: func(_ *cobra.Command, args []string) error {
 			value := args[1]
 			if value == "-" {
-				text, err := a.given("VALUE", value)
+				text, err := a.readArg("VALUE", value)
 				if err != nil {
 					return err
 				}
@@ -37,7 +37,7 @@ answer is one of them; otherwise it is any text. "-" takes it from stdin.`,
 }
 
 func (a *app) answerQuestion(id, value string) error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.ask(ctx, d, "answer-question", wire.AnswerQuestion{QuestionID: id, Answer: value})
 		if err != nil {
 			return notAnswered(err)

@@ -55,7 +55,7 @@ writer has made.
 With --systemd it writes nothing, and prints a unit that runs the team as a service
 of yours.`,
 		Example: "  orchestrator init\n  orchestrator init --lang py shop\n  orchestrator init --team review shop\n  orchestrator init --systemd >~/.config/systemd/user/shop.service",
-		Args:    words(0, 1),
+		Args:    argCount(0, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
@@ -66,9 +66,9 @@ of yours.`,
 			}
 			switch {
 			case team.value != "" && verb.Flags().Changed("lang"):
-				return misused("--team and --lang write different things", "Write: orchestrator init --team "+team.value)
+				return usageError("--team and --lang write different things", "Write: orchestrator init --team "+team.value)
 			case list && unit:
-				return misused("--list and --systemd print different things", "Write: orchestrator init --list")
+				return usageError("--list and --systemd print different things", "Write: orchestrator init --list")
 			case list:
 				return a.listLanguages()
 			case unit:
@@ -222,7 +222,7 @@ func (a *app) showCreated(dir string, p project, files []createdFile) error {
 		return err
 	}
 	if a.program(lang.command[0]) == "" {
-		a.talk("%s is not on your PATH, and runs this agent. Get it: %s     Or take another language: orchestrator init --list", lang.command[0], lang.get)
+		a.note("%s is not on your PATH, and runs this agent. Get it: %s     Or take another language: orchestrator init --list", lang.command[0], lang.get)
 	}
 	return a.print("Next:  %s\n", strings.Join(next, "\n       "))
 }

@@ -39,7 +39,7 @@ func (a *app) showProblems(problems config.Problems, consequence string, exit in
 	if exit == exitOK {
 		return nil
 	}
-	return answered(exit)
+	return exitWith(exit)
 }
 
 // withCodes adds to each mistake how to ask what it means.

@@ -26,7 +26,7 @@ func (a *app) keyIssueCommand() *cobra.Command {
 is printed to stdout, this once: only a fingerprint of it is kept.`,
 		Example: `  KEY=$(orchestrator key issue ci)
   orchestrator key issue ci --json`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneAgent,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.newKey("issue-key", wire.IssueKey{Agent: args[0]}, "")
@@ -44,7 +44,7 @@ func (a *app) completeOneAgent(verb *cobra.Command, already []string, begun stri
 
 // newKey asks for a key and prints it. More is what else there is to say.
 func (a *app) newKey(operation string, request wire.IssueKey, more string) error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.ask(ctx, d, operation, request)
 		if err != nil {
 			return hinted(err, wire.CodeNotFound, noAgentHint)
@@ -59,9 +59,9 @@ func (a *app) newKey(operation string, request wire.IssueKey, more string) error
 		if err := a.print("%s\n", issued.Key); err != nil {
 			return err
 		}
-		a.talk("This is key %s of %s. It is shown once: keep it in a safe place.", plain.OneLine(issued.ID), plain.OneLine(issued.Agent))
+		a.note("This is key %s of %s. It is shown once: keep it in a safe place.", plain.OneLine(issued.ID), plain.OneLine(issued.Agent))
 		if more != "" {
-			a.talk("%s", more)
+			a.note("%s", more)
 		}
 		return nil
 	})

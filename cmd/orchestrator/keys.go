@@ -17,7 +17,7 @@ func (a *app) keyListCommand() *cobra.Command {
 		Long: `Lists the keys that hold, whose they are and until when; and the registration
 tokens that nobody has used. What is secret about them is kept nowhere.`,
 		Example:           "  orchestrator key ls\n  orchestrator key ls --json",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			return a.showCredentials("list-keys", "No keys. orchestrator key issue AGENT")
@@ -34,7 +34,7 @@ func (a *app) keyRotateCommand() *cobra.Command {
 --overlap after a while, in which whoever has an old key can be given the new
 one. The key alone is printed to stdout, this once.`,
 		Example:           "  KEY=$(orchestrator key rotate ci --overlap 1h)",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneAgent,
 		RunE: func(_ *cobra.Command, args []string) error {
 			old := "Older keys hold no more."
@@ -56,7 +56,7 @@ func (a *app) keyRevokeCommand() *cobra.Command {
 		Long: `Takes a key away: who speaks with it is refused from now on. So is who registers
 with a registration token. Any unique prefix of the id will do.`,
 		Example:           "  orchestrator key revoke k1a2b3c4",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeCredentials("list-keys"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.revoke(args[0], credentials{list: "list-keys", revoke: "revoke-key", noun: "key", where: "orchestrator key ls"}, false)
@@ -74,7 +74,7 @@ func (a *app) keyRegisterCommand() *cobra.Command {
 once: it gets a key of its own for it. The token alone is printed to stdout, this
 once. With --name no other server can use it.`,
 		Example:           "  orchestrator key register --name build-1 --ttl 1h",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
 			if err := holds(verb, ttl.Duration); err != nil {
@@ -93,7 +93,7 @@ once. With --name no other server can use it.`,
 }
 
 func (a *app) issueRegistration(request wire.IssueRegistration) error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.ask(ctx, d, "issue-registration", request)
 		if err != nil {
 			return err
@@ -112,7 +112,7 @@ func (a *app) issueRegistration(request wire.IssueRegistration) error {
 		if request.Name != "" {
 			whose = plain.OneLine(request.Name)
 		}
-		a.talk("This is registration token %s for %s, until %s. It is shown once, and can be used once.",
+		a.note("This is registration token %s for %s, until %s. It is shown once, and can be used once.",
 			plain.OneLine(issued.ID), whose, plain.Clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
 		return nil
 	})

@@ -29,9 +29,9 @@ func (l *link) leave() {
 
 // join makes a connection a pipe. Its errors are failures where the
 // orchestrator has refused, and those of the connection otherwise.
-func (d *door) join(ctx context.Context, query url.Values) (*link, error) {
+func (d *client) join(ctx context.Context, query url.Values) (*link, error) {
 	if d.target.url != "" {
-		return nil, misused("a pipe goes through a socket, and "+d.target.url+" is elsewhere", "Run it on the machine of the orchestrator; or register there: orchestrator help http")
+		return nil, usageError("a pipe goes through a socket, and "+d.target.url+" is elsewhere", "Run it on the machine of the orchestrator; or register there: orchestrator help http")
 	}
 	conn, err := api.Dial(ctx, d.target.socket)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *door) join(ctx context.Context, query url.Values) (*link, error) {
 }
 
 // upgrade asks for the pipe.
-func (d *door) upgrade(conn net.Conn, query url.Values) (*link, error) {
+func (d *client) upgrade(conn net.Conn, query url.Values) (*link, error) {
 	request, err := http.NewRequest(http.MethodPost, "http://localhost/api/v1/pipe?"+query.Encode(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("making the request: %w", err)

@@ -65,7 +65,7 @@ func (a *app) logs(names []string, f logFlags) error {
 	}
 	match, err := regexp.Compile(f.grep)
 	if err != nil {
-		return misused(fmt.Sprintf("--grep is no regular expression: %v", err), `Quote what is meant literally: --grep '\[1\]'`)
+		return usageError(fmt.Sprintf("--grep is no regular expression: %v", err), `Quote what is meant literally: --grep '\[1\]'`)
 	}
 	if err := a.checkRaw(f.raw); err != nil {
 		return err
@@ -78,9 +78,9 @@ func (a *app) logs(names []string, f logFlags) error {
 func (a *app) checkRaw(raw bool) error {
 	switch {
 	case raw && a.flags.json:
-		return misused("--raw and --json exclude each other", "Leave one out: the text in the JSON is as it came")
+		return usageError("--raw and --json exclude each other", "Leave one out: the text in the JSON is as it came")
 	case raw && isTerminal(a.stdout):
-		return misused("--raw is not for a terminal: agents could do anything to it", "Send it elsewhere: orchestrator logs --raw > FILE")
+		return usageError("--raw is not for a terminal: agents could do anything to it", "Send it elsewhere: orchestrator logs --raw > FILE")
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (f *logFlags) query(names []string, now time.Time) (url.Values, error) {
 		query.Set("n", "200")
 	case f.last == "" || f.last == "all":
 	case err != nil || n < 0:
-		return nil, misused(fmt.Sprintf("-n cannot be %q", f.last), "It is a number of lines, or all")
+		return nil, usageError(fmt.Sprintf("-n cannot be %q", f.last), "It is a number of lines, or all")
 	default:
 		query.Set("n", strconv.Itoa(n))
 	}
@@ -146,7 +146,7 @@ func (l *logPrinter) line(raw []byte) error {
 		return err
 	}
 	if line.Missed > 0 && !l.app.flags.json {
-		l.app.talk("%s of %s were missed here: this reader is too slow", plain.Count(int(line.Missed), "line"), wire.Visible(line.Agent))
+		l.app.note("%s of %s were missed here: this reader is too slow", plain.Count(int(line.Missed), "line"), wire.Visible(line.Agent))
 	}
 	switch {
 	case !l.match.MatchString(line.Text), l.level > levelOf(line.Level):

@@ -12,7 +12,7 @@ import (
 
 // observe makes what tells of the team to programs, and returns what the supervisor
 // tells it.
-func (t *team) observe() supervisor.Watch {
+func (t *instance) observe() supervisor.Hooks {
 	t.watch = telemetry.New(telemetry.Options{
 		Version:    version,
 		Operations: operationNames(),
@@ -22,7 +22,7 @@ func (t *team) observe() supervisor.Watch {
 		Env:        os.Getenv,
 		Warn:       t.log.Warn,
 	})
-	w := supervisor.Watch{Judged: t.judged, Recorded: t.watch.Recorded}
+	w := supervisor.Hooks{Judged: t.judged, Recorded: t.watch.Recorded}
 	if t.watch.Tracing() {
 		w.Asked = func(a supervisor.Asked) { t.watch.Asked(telemetry.Asked(a)) }
 		w.Answered = func(a supervisor.Answered) { t.watch.Answered(telemetry.Answered(a)) }
@@ -31,7 +31,7 @@ func (t *team) observe() supervisor.Watch {
 }
 
 // judged counts what agents say, and tells of it.
-func (t *team) judged(door, kind string, code wire.Code, messages int) {
+func (t *instance) judged(door, kind string, code wire.Code, messages int) {
 	if door == doorOfAgents {
 		t.heard.Add(int64(messages))
 		if code != "" {
@@ -44,9 +44,9 @@ func (t *team) judged(door, kind string, code wire.Code, messages int) {
 // doorOfAgents is the door by which agents speak: their stdout.
 const doorOfAgents = "stdio"
 
-func (t *team) glance(ctx context.Context) (wire.Status, error) { return t.super.Glance(ctx) }
+func (t *instance) glance(ctx context.Context) (wire.Status, error) { return t.super.Glance(ctx) }
 
-func (t *team) hindsight(ctx context.Context, since int64) (behind int64, sessions []string, err error) {
+func (t *instance) hindsight(ctx context.Context, since int64) (behind int64, sessions []string, err error) {
 	h, err := t.super.Hindsight(ctx, since)
 	return h.Behind, h.Sessions, err
 }

@@ -37,7 +37,7 @@ var readingVerbs = map[string]bool{
 
 // past returns a door to the record of an orchestrator that does not run, and false if
 // there is none to read. The record is opened for reading, and nothing is started.
-func (a *app) past(t target) (*door, bool, error) {
+func (a *app) past(t target) (*client, bool, error) {
 	if t.url != "" || a.flags.host != "" || t.inside {
 		return nil, false, nil
 	}
@@ -57,7 +57,7 @@ func (a *app) past(t target) (*door, bool, error) {
 	if !seen.IsZero() {
 		since = ", up to " + seen.Local().Format(time.DateTime)
 	}
-	a.talk("No orchestrator is running for %s. This is what its record says%s. To go on: orchestrator up%s", t.subject, since, t.named)
+	a.note("No orchestrator is running for %s. This is what its record says%s. To go on: orchestrator up%s", t.subject, since, t.named)
 	d := a.doorOf(t)
 	d.client.Transport = &http.Transport{
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
@@ -177,7 +177,7 @@ func (a *app) addLogged(c *config.Config) {
 }
 
 // pastDoor is the door of a team that does not run: it answers what only reads.
-func (t *team) pastDoor() *api.Door {
+func (t *instance) pastDoor() *api.API {
 	operations := t.decided()
 	maps.DeleteFunc(operations, func(name string, _ api.Operation) bool { return writes(name) })
 	operations["status"] = api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) { return t.super.Status(ctx) })
@@ -187,7 +187,7 @@ func (t *team) pastDoor() *api.Door {
 			return list(ctx, query, send)
 		}
 	}
-	return &api.Door{
+	return &api.API{
 		MaxBody: t.http.MaxBody, Log: t.log, Runs: t.runs, Writes: writes, Depth: t.depth, Catalog: catalog(), Version: version,
 		Agent:      t.keyHolder,
 		Actor:      t.super.ActorOf,

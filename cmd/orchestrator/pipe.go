@@ -47,7 +47,7 @@ In a terminal you may leave out "id" and "timestamp".`,
 		Example: `  producer | orchestrator pipe --as producer
   orchestrator pipe --as me --capability go
   coproc orchestrator pipe --as me; worker <&"${COPROC[0]}" >&"${COPROC[1]}"`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.pipe(f) },
 	}
@@ -68,7 +68,7 @@ func (f *pipeFlags) query() url.Values {
 
 func (a *app) pipe(f pipeFlags) error {
 	if f.as == "" {
-		return misused("pipe wants the name of an agent", "Write: orchestrator pipe --as NAME")
+		return usageError("pipe wants the name of an agent", "Write: orchestrator pipe --as NAME")
 	}
 	d, err := a.door()
 	switch {
@@ -103,7 +103,7 @@ func nobody(err error) bool {
 }
 
 // join asks for a pipe, for as long as that may take.
-func (a *app) join(d *door, f pipeFlags) (*link, error) {
+func (a *app) join(d *client, f pipeFlags) (*link, error) {
 	ctx, stop := a.begin()
 	defer stop()
 	done := a.patience("the orchestrator to answer")
@@ -116,7 +116,7 @@ func (a *app) join(d *door, f pipeFlags) (*link, error) {
 }
 
 // joinFailed says why there is no pipe.
-func joinFailed(d *door, err error) error {
+func joinFailed(d *client, err error) error {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
@@ -128,7 +128,7 @@ func joinFailed(d *door, err error) error {
 func (a *app) pipeTalk(lines ...string) {
 	for _, line := range lines {
 		if a.flags.verbose || isTerminal(a.stderr) {
-			a.talk("%s", wire.Visible(line))
+			a.note("%s", wire.Visible(line))
 		}
 	}
 }

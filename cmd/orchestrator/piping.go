@@ -14,7 +14,7 @@ import (
 )
 
 // pipe has somebody join as an agent.
-func (t *team) pipe(ctx context.Context, query url.Values, accept func() (*api.Conn, error)) error {
+func (t *instance) pipe(ctx context.Context, query url.Values, accept func() (*api.Conn, error)) error {
 	guest, err := t.guest(ctx, query)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (t *team) pipe(ctx context.Context, query url.Values, accept func() (*api.C
 }
 
 // guest is who wants to join, if nobody has that name.
-func (t *team) guest(ctx context.Context, query url.Values) (supervisor.Agent, error) {
+func (t *instance) guest(ctx context.Context, query url.Values) (supervisor.Agent, error) {
 	name, role, capabilities := query.Get("as"), query.Get("role"), query["capability"]
 	works := role != "" || len(capabilities) > 0
 	if role == "" {
@@ -97,7 +97,7 @@ func (a *app) pipeAlone(f pipeFlags) error {
 }
 
 // pipeInto joins a team in this process, by the way that others take.
-func (a *app) pipeInto(t *team, f pipeFlags) error {
+func (a *app) pipeInto(t *instance, f pipeFlags) error {
 	to := target{socket: t.listener.Addr().String(), subject: "this pipe"}
 	d := a.doorOf(to)
 	link, err := a.join(d, f)

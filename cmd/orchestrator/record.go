@@ -87,7 +87,7 @@ func cannotRecord(err error, store config.Store) error {
 }
 
 // cannotGoOn explains why a team ended that could not record any more.
-func (t *team) cannotGoOn(err error) error {
+func (t *instance) cannotGoOn(err error) error {
 	lost, isLost := errors.AsType[*eventlog.LostError](err)
 	switch {
 	case isLost:
@@ -164,7 +164,7 @@ func abilities(c *config.Capabilities) wire.Raw {
 
 // decided are the operations that are decided by handlers, as the door takes
 // them.
-func (t *team) decided() map[string]api.Operation {
+func (t *instance) decided() map[string]api.Operation {
 	found := make(map[string]api.Operation)
 	for _, o := range handlers.Operations() {
 		found[o.Name] = func(ctx context.Context, request []byte) (any, error) {
@@ -192,7 +192,7 @@ func actorOf(ctx context.Context) (handlers.Actor, error) {
 }
 
 // keyHolder is the agent that a key speaks for, in any of its runs.
-func (t *team) keyHolder(key string) (name, run string, ok bool) {
+func (t *instance) keyHolder(key string) (name, run string, ok bool) {
 	name, err := t.super.AgentOf(key)
 	return name, "", err == nil
 }

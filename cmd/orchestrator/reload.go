@@ -20,7 +20,7 @@ that did not change are not touched. A file with a mistake changes nothing.
 The same as SIGHUP, but shows what was done.`,
 		Example: `  orchestrator reload --dry-run   what would happen
   orchestrator reload`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.reload(dry) },
 	}
@@ -51,7 +51,7 @@ func (a *app) reload(dry bool) error {
 		err = a.showReload(reply)
 	}
 	if err == nil && !reloaded(reply) {
-		return answered(exitNo)
+		return exitWith(exitNo)
 	}
 	return err
 }
@@ -86,7 +86,7 @@ func (a *app) showReload(reply wire.ReloadReply) error {
 		return err
 	}
 	if reply.DryRun {
-		a.talk("Nothing was changed. Apply it: orchestrator reload")
+		a.note("Nothing was changed. Apply it: orchestrator reload")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ type reported struct {
 // fitReport refuses a file that no report could be written to.
 func fitReport(file string) error {
 	if reportForms[formOf(file)] == nil {
-		return misused(fmt.Sprintf("--report does not know the form of %s", plain.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
+		return usageError(fmt.Sprintf("--report does not know the form of %s", plain.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
 	}
 	info, err := os.Stat(filepath.Dir(file))
 	if err == nil && !info.IsDir() {
@@ -60,7 +60,7 @@ func fitReport(file string) error {
 		err = canReplace(file)
 	}
 	if err != nil {
-		return misused("--report cannot be written: "+err.Error(), "Name a file in a folder that is there and can be written")
+		return usageError("--report cannot be written: "+err.Error(), "Name a file in a folder that is there and can be written")
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func canReplace(file string) error {
 
 // writeReport writes what became of the tasks since a time. The file gets its name when it
 // is whole.
-func (a *app) writeReport(t *team, file string, began time.Time) error {
+func (a *app) writeReport(t *instance, file string, began time.Time) error {
 	if file == "" {
 		return nil
 	}

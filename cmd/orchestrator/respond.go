@@ -19,18 +19,18 @@ import (
 	"orchestrator/wire"
 )
 
-// respondent answers the questions of agents: with what was written down
+// answerer answers the questions of agents: with what was written down
 // before, and with what a person types where the team is shown.
-type respondent struct {
+type answerer struct {
 	app      *app
-	team     *team
+	team     *instance
 	scripted []scripted
 }
 
 // respond begins to answer questions. The goroutines that it starts end with
 // ctx, or with the team; nobody waits for them, for they hold nothing.
-func (a *app) respond(ctx context.Context, t *team, rules []scripted, p *panorama) {
-	r := &respondent{app: a, team: t, scripted: rules}
+func (a *app) respond(ctx context.Context, t *instance, rules []scripted, p *liveRows) {
+	r := &answerer{app: a, team: t, scripted: rules}
 	r.begin(ctx)
 	if p != nil {
 		go r.take(ctx, p.region.Typed())
@@ -42,13 +42,13 @@ func (a *app) respond(ctx context.Context, t *team, rules []scripted, p *panoram
 }
 
 // begin begins to answer what is written down.
-func (r *respondent) begin(ctx context.Context) {
+func (r *answerer) begin(ctx context.Context) {
 	if len(r.scripted) > 0 {
 		go r.recite(ctx)
 	}
 }
 
-func (r *respondent) ask(ctx context.Context, operation string, request any) (any, error) {
+func (r *answerer) ask(ctx context.Context, operation string, request any) (any, error) {
 	payload, err := wire.Encode(request)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (r *respondent) ask(ctx context.Context, operation string, request any) (an
 	return r.team.super.Ask(ctx, handlers.Actor{Kind: handlers.Operator}, operation, payload)
 }
 
-func (r *respondent) open(ctx context.Context) ([]wire.Question, error) {
+func (r *answerer) open(ctx context.Context) ([]wire.Question, error) {
 	answer, err := r.ask(ctx, "list-questions", struct{}{})
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (r *respondent) open(ctx context.Context) ([]wire.Question, error) {
 
 // recite answers what there are answers for: the questions that are open, and
 // each that comes.
-func (r *respondent) recite(ctx context.Context) {
+func (r *answerer) recite(ctx context.Context) {
 	q := supervisor.EventQuery{Since: r.team.super.Seq(), Follow: true}
 	r.reciteOpen(ctx)
 	_ = r.team.super.Events(ctx, q, func(e wire.Event) error {
@@ -82,7 +82,7 @@ func (r *respondent) recite(ctx context.Context) {
 	})
 }
 
-func (r *respondent) reciteOpen(ctx context.Context) {
+func (r *answerer) reciteOpen(ctx context.Context) {
 	questions, _ := r.open(ctx) // without an answer there is nobody to answer
 	for _, q := range questions {
 		for _, s := range r.scripted {
@@ -94,17 +94,17 @@ func (r *respondent) reciteOpen(ctx context.Context) {
 	}
 }
 
-func (r *respondent) answer(ctx context.Context, q wire.Question, answer string) {
+func (r *answerer) answer(ctx context.Context, q wire.Question, answer string) {
 	_, err := r.ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: q.ID, Answer: answer})
 	refusal, ok := errors.AsType[*wire.Error](err)
 	if ok && refusal.Code != wire.CodeNotFound { // else somebody was faster
-		r.app.talk("%s: %s", q.ID, refusal.Message)
+		r.app.note("%s: %s", q.ID, refusal.Message)
 	}
 }
 
 // listen takes answers from the terminal: "q1 oauth", or "oauth" alone while
 // there is but one question, or the number of one of its options.
-func (r *respondent) listen(ctx context.Context, terminal *os.File) {
+func (r *answerer) listen(ctx context.Context, terminal *os.File) {
 	in := bufio.NewReader(&patientReader{ctx: ctx, file: terminal})
 	for {
 		line, err := in.ReadString('\n')
@@ -118,7 +118,7 @@ func (r *respondent) listen(ctx context.Context, terminal *os.File) {
 }
 
 // take is listen where lines are typed below everything else.
-func (r *respondent) take(ctx context.Context, typed <-chan string) {
+func (r *answerer) take(ctx context.Context, typed <-chan string) {
 	for line := range typed {
 		if line = strings.TrimSpace(line); line != "" {
 			r.heard(ctx, line)
@@ -130,7 +130,7 @@ func (r *respondent) take(ctx context.Context, typed <-chan string) {
 var questionID = regexp.MustCompile(`^q[0-9]+$`)
 
 // heard takes a line for the question that it names; without a name for the only one.
-func (r *respondent) heard(ctx context.Context, line string) {
+func (r *answerer) heard(ctx context.Context, line string) {
 	questions, err := r.open(ctx)
 	if err != nil {
 		return
@@ -144,13 +144,13 @@ func (r *respondent) heard(ctx context.Context, line string) {
 	}
 	switch {
 	case questionID.MatchString(first) && rest != "": // not meant for another one
-		r.app.talk("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
+		r.app.note("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
 	case len(questions) == 0:
-		r.app.talk("Nobody asks anything: %q goes nowhere.", wire.Visible(line))
+		r.app.note("Nobody asks anything: %q goes nowhere.", wire.Visible(line))
 	case len(questions) == 1:
 		r.answer(ctx, questions[0], chosen(questions[0], line))
 	default:
-		r.app.talk("%d questions are open. Say which one you answer: %s %s", len(questions), questions[0].ID, wire.Visible(line))
+		r.app.note("%d questions are open. Say which one you answer: %s %s", len(questions), questions[0].ID, wire.Visible(line))
 	}
 }
 

@@ -60,7 +60,7 @@ findings its result has.`,
 		Example: `  orchestrator review ls --open
   orchestrator review ls --session checkout
   orchestrator review ls -q --open      ids alone`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
 			if err := notEmpty(verb, "session"); err != nil {
@@ -77,7 +77,7 @@ findings its result has.`,
 }
 
 // listReviews asks for reviews, oldest first.
-func (a *app) listReviews(ctx context.Context, d *door, want wire.ListReviews) ([]reviewSeen, error) {
+func (a *app) listReviews(ctx context.Context, d *client, want wire.ListReviews) ([]reviewSeen, error) {
 	text, err := a.ask(ctx, d, "list-reviews", want)
 	if err != nil {
 		return nil, a.noSession(ctx, d, want.SessionID, err)
@@ -102,7 +102,7 @@ func readReviews(text []byte) ([]reviewSeen, error) {
 }
 
 func (a *app) reviews(f *reviewFlags) error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		all, err := a.listReviews(ctx, d, wire.ListReviews{SessionID: f.session})
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ func (a *app) reviewShowCommand() *cobra.Command {
 its findings, with the review since which it is open, or that found it fixed. Any
 unique prefix of its id will do.`,
 		Example:           "  orchestrator review show review-001\n  orchestrator review show review-001 --session checkout --json",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeReviews,
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := notEmpty(verb, "session"); err != nil {
@@ -39,9 +39,9 @@ unique prefix of its id will do.`,
 
 func (a *app) showReview(word, session string) error {
 	if word == "" {
-		return misused("the id of a review is missing: it is empty", noReviewHint)
+		return usageError("the id of a review is missing: it is empty", noReviewHint)
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		all, err := a.listReviews(ctx, d, wire.ListReviews{SessionID: session})
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 }
 
 // reviewed asks for the task of a review, and for what its result said.
-func (a *app) reviewed(ctx context.Context, d *door, r *reviewSeen) (*wire.SessionTask, resultSaid, error) {
+func (a *app) reviewed(ctx context.Context, d *client, r *reviewSeen) (*wire.SessionTask, resultSaid, error) {
 	seen, err := a.getSession(ctx, d, &wire.GetSession{SessionID: r.SessionID, TaskID: r.TaskID}, 0)
 	if err != nil {
 		return nil, resultSaid{}, err

@@ -62,12 +62,12 @@ func unknownVerb(parent *cobra.Command, args []string) error {
 	wrong := strings.TrimSpace(path + " " + word)
 	message := fmt.Sprintf("unknown command %q", wrong)
 	if line, ok := borrowedWord(wrong, args[1:]); ok {
-		return misused(message, "Here that is: "+line)
+		return usageError(message, "Here that is: "+line)
 	}
 	if slices.Contains(topicNames(), wrong) {
-		return misused(message, "It is a topic of the manual: orchestrator help "+wrong)
+		return usageError(message, "It is a topic of the manual: orchestrator help "+wrong)
 	}
-	return misused(
+	return usageError(
 		message+didYouMean(word, verbNames(parent)),
 		fmt.Sprintf("See what there is: orchestrator%s --help", path),
 	)
@@ -99,15 +99,15 @@ func flagFailure(verb *cobra.Command, err error) error {
 		if likely := likelyFlag(name, verb.Flags()); likely != "" {
 			message += ".  Did you mean --" + likely + "?"
 		}
-		return misused(message, hint)
+		return usageError(message, hint)
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return misused(fmt.Sprintf("flag --%s wants a value", missing.GetFlag().Name), hint)
+		return usageError(fmt.Sprintf("flag --%s wants a value", missing.GetFlag().Name), hint)
 	}
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return misused(fmt.Sprintf("--%s cannot be %q: %v", wrong.GetFlag().Name, wrong.GetValue(), wrong.Unwrap()), hint)
+		return usageError(fmt.Sprintf("--%s cannot be %q: %v", wrong.GetFlag().Name, wrong.GetValue(), wrong.Unwrap()), hint)
 	}
-	return misused(err.Error(), hint)
+	return usageError(err.Error(), hint)
 }
 
 func flagNames(set *pflag.FlagSet) []string {
@@ -116,15 +116,15 @@ func flagNames(set *pflag.FlagSet) []string {
 	return names
 }
 
-// words limits how many arguments a verb takes; most < 0 is any number.
-func words(least, most int) cobra.PositionalArgs {
+// argCount limits how many arguments a verb takes; most < 0 is any number.
+func argCount(least, most int) cobra.PositionalArgs {
 	return func(verb *cobra.Command, args []string) error {
 		hint := "Write: " + strings.TrimSuffix(verb.UseLine(), " [flags]") + whichThereAre(verb)
 		switch {
 		case len(args) < least:
-			return misused(fmt.Sprintf("%q wants %s", verb.CommandPath(), plain.Count(least, "argument")), hint)
+			return usageError(fmt.Sprintf("%q wants %s", verb.CommandPath(), plain.Count(least, "argument")), hint)
 		case most >= 0 && len(args) > most:
-			return misused(fmt.Sprintf("%q has no use for %q", verb.CommandPath(), args[most]), hint)
+			return usageError(fmt.Sprintf("%q has no use for %q", verb.CommandPath(), args[most]), hint)
 		}
 		return nil
 	}

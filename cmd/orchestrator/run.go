@@ -39,7 +39,7 @@ and 1 when all went well but its output could not be written.`,
 		Example: `  orchestrator run -- ./agent.sh
   echo hello | orchestrator run -- cat
   orchestrator run --pty -- python3`,
-		Args:              words(1, -1),
+		Args:              argCount(1, -1),
 		ValidArgsFunction: nil,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.runOne(args, f) },
 	}
@@ -82,7 +82,7 @@ func (a *app) runOne(command []string, f runFlags) error {
 }
 
 // runAlone runs a team of one and makes its exit code ours.
-func (a *app) runAlone(t *team, name string, rules []scripted) error {
+func (a *app) runAlone(t *instance, name string, rules []scripted) error {
 	show := newSolo(a, t, name)
 	show.scripted = len(rules) > 0
 	shown := make(chan struct{})
@@ -97,7 +97,7 @@ func (a *app) runAlone(t *team, name string, rules []scripted) error {
 	go feed(feeding, a.stdin, t, fate) // a read of a terminal cannot be called back: it ends with the program
 	signals := a.heed(t)               // before anybody can see that it runs
 	shut := t.serve()
-	(&respondent{app: a, team: t, scripted: rules}).begin(feeding)
+	(&answerer{app: a, team: t, scripted: rules}).begin(feeding)
 	err := t.super.Run(signals.ctx)
 	<-fate.heard
 	all := signals.awaitReader(shown)
@@ -112,15 +112,15 @@ func (a *app) runAlone(t *team, name string, rules []scripted) error {
 	}
 	switch {
 	case forced != 0:
-		return answered(forced)
+		return exitWith(forced)
 	case fate.refused != nil:
 		return a.meantAgent(failureOf(fate.refused), name)
 	case all && show.unread:
-		return answered(exitBrokenPipe)
+		return exitWith(exitBrokenPipe)
 	case failed && fate.exit != exitOK:
-		return answered(fate.exit)
+		return exitWith(fate.exit)
 	case failed, all && show.broken:
-		return answered(exitNo)
+		return exitWith(exitNo)
 	}
 	return err
 }
@@ -145,7 +145,7 @@ const piece = 64 << 10
 // feed passes stdin on, line by line, long ones in pieces, and its end too.
 // /dev/null is how programs say that nobody will ever type: then the agent's
 // stdin stays open, so that it can be answered.
-func feed(ctx context.Context, stdin io.Reader, t *team, f *fate) {
+func feed(ctx context.Context, stdin io.Reader, t *instance, f *exitWatch) {
 	select {
 	case <-f.started:
 	case <-ctx.Done():

@@ -45,7 +45,7 @@ no message are log lines, and fine; -v shows those that look like a message.`,
 		Example: `  orchestrator schema
   orchestrator schema submit-task > submit-task.json
   ./my-agent | orchestrator schema --check -     is what it says right?`,
-		Args: words(0, 1),
+		Args: argCount(0, 1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -55,11 +55,11 @@ no message are log lines, and fine; -v shows those that look like a message.`,
 		RunE: func(verb *cobra.Command, args []string) error {
 			switch checks := verb.Flags().Changed("check"); {
 			case checks && (list || len(args) > 0):
-				return misused("--check stands alone: the messages say themselves what they are", "Write it as: orchestrator schema --check FILE")
+				return usageError("--check stands alone: the messages say themselves what they are", "Write it as: orchestrator schema --check FILE")
 			case checks:
 				return a.checkMessages(check)
 			case list && len(args) > 0:
-				return misused("--list and a name exclude each other", "Leave one out")
+				return usageError("--list and a name exclude each other", "Leave one out")
 			case len(args) > 0:
 				return a.showSchema(args[0])
 			}

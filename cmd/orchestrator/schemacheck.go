@@ -193,7 +193,7 @@ func (c *messageCheck) conclude() error {
 		}
 	}
 	if !r.OK {
-		return answered(exitNo)
+		return exitWith(exitNo)
 	}
 	return nil
 }

@@ -20,14 +20,14 @@ func (a *app) agentServersCommand() *cobra.Command {
 that run here, and are online as long as they are heard of. One whose key is revoked
 gets nothing any more.`,
 		Example:           "  orchestrator agent servers\n  orchestrator key register --name build-1",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.listServers() },
 	}
 }
 
 func (a *app) listServers() error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.ask(ctx, d, "query-servers", struct{}{})
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (a *app) showServers(far *wire.ServerList) error {
 		return printNames(a, far.Servers, func(s *wire.Server) string { return s.Name })
 	}
 	if len(far.Servers) == 0 {
-		a.talk("No server has registered. To let one: orchestrator key register --name NAME")
+		a.note("No server has registered. To let one: orchestrator key register --name NAME")
 		return nil
 	}
 	rows := [][]cell{{text("NAME"), text("STATUS"), text("HOST"), figure("RUNNING"), text("LAST SEEN")}}

@@ -39,14 +39,14 @@ func (a *app) sessionListCommand() *cobra.Command {
 many reviews wait for their result, and how many messages there were, of which some
 may have been refused.`,
 		Example:           "  orchestrator session ls\n  orchestrator session ls -q         names alone\n  orchestrator session ls --json",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.sessions() },
 	}
 }
 
 func (a *app) sessions() error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		raw, err := a.ask(ctx, d, "list-sessions", struct{}{})
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ const noSessionHint = "See which there are: orchestrator session ls"
 
 // noSession adds to a refusal of a session that nobody knows which was probably
 // meant.
-func (a *app) noSession(ctx context.Context, d *door, name string, err error) error {
+func (a *app) noSession(ctx context.Context, d *client, name string, err error) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok || f.code != wire.CodeNotFound {
 		return err
@@ -130,7 +130,7 @@ func (a *app) noSession(ctx context.Context, d *door, name string, err error) er
 	return hinted(err, wire.CodeNotFound, noSessionHint)
 }
 
-func (a *app) sessionNames(ctx context.Context, d *door) []string {
+func (a *app) sessionNames(ctx context.Context, d *client) []string {
 	raw, err := d.ask(ctx, "list-sessions", struct{}{})
 	if err != nil {
 		return nil // what is wrong is known already

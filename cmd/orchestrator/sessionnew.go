@@ -31,7 +31,7 @@ reviewer. They need not run yet. It stays over a restart; one that every start s
 have belongs in the file.`,
 		Example: `  orchestrator session new checkout --member ada=architect --member dev=developer --member rex=reviewer
   orchestrator session new checkout --member ada=architect --member dev=developer --require-review --max-iterations 5 --on-max abort`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.newSession(args[0], &f) },
 	}
@@ -52,7 +52,7 @@ func (a *app) newSession(name string, f *newSessionFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.ask(ctx, d, "create-session", spec)
 		switch {
 		case err != nil:
@@ -65,7 +65,7 @@ func (a *app) newSession(name string, f *newSessionFlags) error {
 		if err := a.print("Session %s is open: %s\n", a.paint(a.stdout).strong(plain.OneLine(name)), memberWords(spec.Members)); err != nil {
 			return err
 		}
-		a.talk("What they say to each other: orchestrator session show %s", plain.OneLine(name))
+		a.note("What they say to each other: orchestrator session show %s", plain.OneLine(name))
 		return nil
 	})
 }
@@ -80,11 +80,11 @@ func (f *newSessionFlags) spec(name string) (*wire.SessionSpec, error) {
 	}
 	switch {
 	case name == "":
-		return nil, misused("the name of the session is empty", "Write it as: orchestrator session new checkout --member AGENT=TYPE")
+		return nil, usageError("the name of the session is empty", "Write it as: orchestrator session new checkout --member AGENT=TYPE")
 	case len(f.members) == 0:
-		return nil, misused("nobody is in the session", "Say who: --member AGENT=architect --member AGENT=developer     Which agents there are: orchestrator agent ls")
+		return nil, usageError("nobody is in the session", "Say who: --member AGENT=architect --member AGENT=developer     Which agents there are: orchestrator agent ls")
 	case f.maxIterations < 1:
-		return nil, misused(fmt.Sprintf("--max-iterations cannot be %d", f.maxIterations), "It is a number of reviews, such as 3")
+		return nil, usageError(fmt.Sprintf("--max-iterations cannot be %d", f.maxIterations), "It is a number of reviews, such as 3")
 	}
 	for _, word := range f.members {
 		m, err := memberOf(word)
@@ -100,10 +100,10 @@ func (f *newSessionFlags) spec(name string) (*wire.SessionSpec, error) {
 func memberOf(word string) (wire.SessionMember, error) {
 	agent, kind, ok := strings.Cut(word, "=")
 	if !ok || agent == "" {
-		return wire.SessionMember{}, misused(fmt.Sprintf("--member cannot be %q", word), "Write it as: --member AGENT=architect")
+		return wire.SessionMember{}, usageError(fmt.Sprintf("--member cannot be %q", word), "Write it as: --member AGENT=architect")
 	}
 	if !slices.Contains(wire.AgentTypes, kind) {
-		return wire.SessionMember{}, misused(
+		return wire.SessionMember{}, usageError(
 			fmt.Sprintf("--member %s cannot be %q%s", plain.OneLine(agent), kind, didYouMean(kind, wire.AgentTypes)),
 			"It is one of "+strings.Join(wire.AgentTypes, ", "),
 		)

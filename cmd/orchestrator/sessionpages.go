@@ -20,7 +20,7 @@ type sessionSeen struct {
 
 // getSession asks for a session with the last messages that are wanted, 0 for all.
 // Pages go forward from the beginning, so that is where it begins.
-func (a *app) getSession(ctx context.Context, d *door, want *wire.GetSession, most int) (*sessionSeen, error) {
+func (a *app) getSession(ctx context.Context, d *client, want *wire.GetSession, most int) (*sessionSeen, error) {
 	var kept []wire.Raw
 	before := 0
 	want.Limit = wire.MostSessionPage

@@ -21,7 +21,7 @@ message with the message_id of one that was said before, and the same words, is 
 once.`,
 		Example: `  orchestrator session send checkout assignment.json
   id=$(orchestrator session send checkout - -q <assignment.json)`,
-		Args: words(2, 2),
+		Args: argCount(2, 2),
 		ValidArgsFunction: func(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(already) == 1 {
 				return nil, cobra.ShellCompDirectiveDefault
@@ -37,15 +37,15 @@ func (a *app) say(session, file string) error {
 	if file == "-" {
 		source = file
 	}
-	text, err := a.given("FILE", source)
+	text, err := a.readArg("FILE", source)
 	if err != nil {
 		return err
 	}
 	message := wire.Raw(text)
 	if !message.IsValid() || message.Kind() != '{' {
-		return misused(fmt.Sprintf("%s is no JSON object: %s", file, plain.Clip(plain.OneLine(text), 60)), "What a message looks like: orchestrator help session")
+		return usageError(fmt.Sprintf("%s is no JSON object: %s", file, plain.Clip(plain.OneLine(text), 60)), "What a message looks like: orchestrator help session")
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.ask(ctx, d, "send-session-message", wire.SaySession{SessionID: session, Session: wire.Session{Document: message}})
 		if err != nil {
 			return problems(a.noSession(ctx, d, session, err))
@@ -81,10 +81,10 @@ func (a *app) showSaid(said *wire.SessionSaid) error {
 		return err
 	}
 	if said.Held {
-		a.talk("It waits: it is delivered when the tasks are done that it depends on")
+		a.note("It waits: it is delivered when the tasks are done that it depends on")
 	}
 	for _, note := range said.Notes {
-		a.talk("%s %s", a.paint(a.stderr).warn("Note:"), plain.OneLine(note))
+		a.note("%s %s", a.paint(a.stderr).warn("Note:"), plain.OneLine(note))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ all of it.`,
   orchestrator session show checkout --task login-form
   orchestrator session show checkout --all -v
   orchestrator session show checkout --json`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneSession,
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := notEmpty(verb, "task", "chain", "limit"); err != nil {
@@ -64,7 +64,7 @@ const shownMessages = 100
 func (f *sessionFlags) mostMessages(json bool) (int, error) {
 	switch {
 	case f.all && f.most != "":
-		return 0, misused("--all and --limit contradict each other", "Leave one of them out")
+		return 0, usageError("--all and --limit contradict each other", "Leave one of them out")
 	case f.all, f.most == "all", f.most == "" && json:
 		return 0, nil
 	case f.most == "":
@@ -72,7 +72,7 @@ func (f *sessionFlags) mostMessages(json bool) (int, error) {
 	}
 	n, err := strconv.Atoi(f.most)
 	if err != nil || n < 1 {
-		return 0, misused(fmt.Sprintf("-n cannot be %q", f.most), "It is a number of messages, or all")
+		return 0, usageError(fmt.Sprintf("-n cannot be %q", f.most), "It is a number of messages, or all")
 	}
 	return n, nil
 }
@@ -82,7 +82,7 @@ func (a *app) showSession(name string, f *sessionFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		seen, err := a.getSession(ctx, d, &wire.GetSession{SessionID: name, TaskID: f.task, CorrelationID: f.chain}, most)
 		if err != nil {
 			return a.noSession(ctx, d, name, err)
@@ -132,7 +132,7 @@ func (a *app) showLog(f *sessionFlags, seen *sessionSeen, log *sessionLog) error
 		return err
 	}
 	if seen.before > 0 {
-		a.talk("%s not shown here: orchestrator session show %s --all", earlierMessages(seen.before), plain.OneLine(seen.ID))
+		a.note("%s not shown here: orchestrator session show %s --all", earlierMessages(seen.before), plain.OneLine(seen.ID))
 	}
 	return nil
 }

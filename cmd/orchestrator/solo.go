@@ -11,10 +11,10 @@ import (
 	"orchestrator/wire"
 )
 
-// solo shows the one agent of run: its lines as they are, stdout to stdout and
+// singleView shows the one agent of run: its lines as they are, stdout to stdout and
 // stderr to stderr, and nothing else but trouble. The lines are the answer of
 // run, so one that cannot be written is a failure.
-type solo struct {
+type singleView struct {
 	app      *app
 	name     string
 	stateDir string
@@ -42,14 +42,14 @@ func newSink(to io.Writer, name string) sink {
 	return sink{Writer: bufio.NewWriter(to), to: to, name: name, tty: isTerminal(to)}
 }
 
-func newSolo(a *app, t *team, name string) *solo {
-	return &solo{
+func newSolo(a *app, t *instance, name string) *singleView {
+	return &singleView{
 		app: a, name: name, stateDir: t.home.Dir, follower: t.super.Listen(true), stop: t.super.Stop,
 		out: newSink(a.stdout, "stdout"), err: newSink(a.stderr, "stderr"),
 	}
 }
 
-func (s *solo) run() {
+func (s *singleView) run() {
 	var spare supervisor.Backlog
 	for s.follower.Next(context.Background(), &spare, s.show) {
 		s.flush(&s.out)
@@ -59,7 +59,7 @@ func (s *solo) run() {
 
 // flush writes what a stream holds. When it does not take it any more, that is
 // said once, or the command is stopped if there is nobody to write for.
-func (s *solo) flush(to *sink) {
+func (s *singleView) flush(to *sink) {
 	err := to.Flush()
 	if err == nil || to.failed {
 		return
@@ -80,7 +80,7 @@ func (s *solo) flush(to *sink) {
 	trouble.print(s.app.stderr, s.app.paint(s.app.stderr))
 }
 
-func (s *solo) show(l supervisor.Line) {
+func (s *singleView) show(l supervisor.Line) {
 	if l.Event != nil {
 		s.event(l.Event)
 		return
@@ -111,7 +111,7 @@ func (s *solo) show(l supervisor.Line) {
 	_ = to.WriteByte('\n')
 }
 
-func (s *solo) event(e *wire.Event) {
+func (s *singleView) event(e *wire.Event) {
 	switch e.Kind {
 	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled, wire.EventRefused:
 		s.say("%s", wire.Visible(e.Text))
@@ -124,7 +124,7 @@ func (s *solo) event(e *wire.Event) {
 }
 
 // howToAnswer says how a question is answered, and how long it waits.
-func (s *solo) howToAnswer(e *wire.Event) string {
+func (s *singleView) howToAnswer(e *wire.Event) string {
 	var asked struct {
 		ID       string `json:"question_id"`
 		Deadline string `json:"deadline"`
@@ -138,7 +138,7 @@ func (s *solo) howToAnswer(e *wire.Event) string {
 }
 
 // missed tells of a hole in the output, to somebody who reads it.
-func (s *solo) missed(lines int64) {
+func (s *singleView) missed(lines int64) {
 	s.flush(&s.out)
 	s.flush(&s.err)
 	if !s.unread {
@@ -147,8 +147,8 @@ func (s *solo) missed(lines int64) {
 }
 
 // say tells of trouble, between the lines that it came between.
-func (s *solo) say(format string, args ...any) {
+func (s *singleView) say(format string, args ...any) {
 	s.flush(&s.out)
 	s.flush(&s.err)
-	s.app.talk("%s: "+format, append([]any{s.name}, args...)...)
+	s.app.note("%s: "+format, append([]any{s.name}, args...)...)
 }

@@ -12,7 +12,7 @@ import (
 
 // speak opens the door and does there what a verb is for. It ends with Ctrl-C
 // and with --timeout.
-func (a *app) speak(do func(ctx context.Context, d *door) error) error {
+func (a *app) speak(do func(ctx context.Context, d *client) error) error {
 	ctx, stop := a.begin()
 	defer stop()
 	door, err := a.door()
@@ -23,7 +23,7 @@ func (a *app) speak(do func(ctx context.Context, d *door) error) error {
 }
 
 // ask calls an operation and says so when the answer takes long.
-func (a *app) ask(ctx context.Context, d *door, operation string, request any) ([]byte, error) {
+func (a *app) ask(ctx context.Context, d *client, operation string, request any) ([]byte, error) {
 	done := a.patience("the orchestrator to answer")
 	defer done()
 	return d.ask(ctx, operation, request)
@@ -34,13 +34,13 @@ var retryPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute
 
 // insist is ask for the bus. While no orchestrator answers, or it fails by itself, insist
 // asks again, unless once is set.
-func (a *app) insist(ctx context.Context, d *door, once bool, operation string, request any) ([]byte, error) {
+func (a *app) insist(ctx context.Context, d *client, once bool, operation string, request any) ([]byte, error) {
 	for _, pause := range retryPauses {
 		text, err := a.ask(ctx, d, operation, request)
 		if f, ok := errors.AsType[*failure](err); once || ctx.Err() != nil || !ok || f.exit != exitNotRunning && f.code != wire.CodeInternal {
 			return text, err
 		}
-		a.talk("%v: trying again in %s", err, pause)
+		a.note("%v: trying again in %s", err, pause)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -13,7 +13,7 @@ import (
 
 // specs are the agents of a configuration as the supervisor takes them, those
 // to start chosen as they were when the team was started.
-func (t *team) specs(c *config.Config) []supervisor.Agent {
+func (t *instance) specs(c *config.Config) []supervisor.Agent {
 	var specs []supervisor.Agent
 	for i := range c.Agents {
 		a := &c.Agents[i]
@@ -43,9 +43,9 @@ func (t *team) specs(c *config.Config) []supervisor.Agent {
 				MaxDelay: a.Restart.MaxDelay, Jitter: a.Restart.Jitter, ResetAfter: a.Restart.ResetAfter,
 				Burst: a.Restart.Burst, Window: a.Restart.Window, Permanent: a.Restart.Permanent,
 			},
-			Stop:    supervisor.Ladder{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
+			Stop:    supervisor.StopSequence{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
 			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
-			Mailbox: supervisor.Bounds{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
+			Mailbox: supervisor.MailboxLimits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
 			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory},
 			Output:  supervisor.Output{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
 		})

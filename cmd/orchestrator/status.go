@@ -33,7 +33,7 @@ In a team of more than 50 agents those that simply run are counted, not listed.`
   orchestrator status -w         again every second, until Ctrl-C
   orchestrator status --json     everything, for a program
   orchestrator watch             and tasks, questions and output, on the full screen`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := a.begin()
@@ -58,7 +58,7 @@ In a team of more than 50 agents those that simply run are counted, not listed.`
 }
 
 // status asks for the state of everything: as a document, and as it came.
-func (a *app) status(ctx context.Context, d *door) (wire.Status, []byte, error) {
+func (a *app) status(ctx context.Context, d *client) (wire.Status, []byte, error) {
 	done := a.patience("the orchestrator to answer")
 	text, err := d.ask(ctx, "status", struct{}{})
 	done()
@@ -71,7 +71,7 @@ func (a *app) status(ctx context.Context, d *door) (wire.Status, []byte, error) 
 
 // watchStatus shows the status every second. Where the screen cannot be
 // cleared the next one follows below.
-func (a *app) watchStatus(ctx context.Context, d *door, all bool) error {
+func (a *app) watchStatus(ctx context.Context, d *client, all bool) error {
 	clear, first := a.clearing(), true
 	return a.everySecond(ctx, func() error {
 		_, text, err := a.status(ctx, d)

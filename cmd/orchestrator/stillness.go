@@ -13,7 +13,7 @@ const stillFor = 10 * time.Second
 
 // standby says what a team waits for that is to end with its work, while nothing
 // happens. It is for those who see no rows at the bottom of a terminal. It ends with ctx.
-func (a *app) standby(ctx context.Context, t *team) {
+func (a *app) standby(ctx context.Context, t *instance) {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
 	heard, since, said := t.super.Seq(), time.Now(), false
@@ -35,7 +35,7 @@ func (a *app) standby(ctx context.Context, t *team) {
 			return
 		}
 		if words := standbyWords(scene.Tasks, scene.Questions, scene.Status.Agents); words != "" {
-			a.talk("%s", words)
+			a.note("%s", words)
 		}
 	}
 }

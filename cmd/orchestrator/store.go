@@ -38,7 +38,7 @@ func (a *app) storeCheckCommand() *cobra.Command {
 configuration or of --state-dir. An orchestrator may run meanwhile. The exit code is 1
 where something is damaged or missing.`,
 		Example: "  orchestrator store check\n  orchestrator store check backup.db --json",
-		Args:    words(0, 1),
+		Args:    argCount(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, _, err := a.recordPath(args)
 			if err != nil {
@@ -97,7 +97,7 @@ func (a *app) checkStore(path string) error {
 			plain.Count(int(last), "fact"), a.short(path), broken)
 	}
 	if err == nil && broken != nil {
-		err = answered(exitNo)
+		err = exitWith(exitNo)
 	}
 	return err
 }
@@ -123,7 +123,7 @@ func (a *app) storeSalvageCommand() *cobra.Command {
 		Long: `Copies the facts of a damaged record up to the first that is damaged or missing into
 a new file. The damaged record stays as it is, and an orchestrator must not run.`,
 		Example: "  orchestrator store salvage rescued.db\n  orchestrator store salvage rescued.db --from damaged.db",
-		Args:    words(1, 1),
+		Args:    argCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var named []string
 			if from != "" {
@@ -173,9 +173,9 @@ func (a *app) salvage(path, stateDir, to string) error {
 		return err
 	}
 	if lost != nil {
-		a.talk("Lost: %v", lost)
+		a.note("Lost: %v", lost)
 	}
-	a.talk("Put it in place: mkdir old; mv %s* old; mv %s %s", plain.Word(a.short(path)), plain.Word(a.short(to)), plain.Word(a.short(path)))
+	a.note("Put it in place: mkdir old; mv %s* old; mv %s %s", plain.Word(a.short(path)), plain.Word(a.short(to)), plain.Word(a.short(path)))
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (a *app) recordPath(named []string) (path, stateDir string, err error) {
 	stateDir = a.stateDir(file)
 	if c, _ := config.Load(file, a.options()); c != nil {
 		if c.Store.Kind == "memory" {
-			return "", "", misused("store { kind = \"memory\" } keeps no record", "Use store { kind = \"sqlite\" }")
+			return "", "", usageError("store { kind = \"memory\" } keeps no record", "Use store { kind = \"sqlite\" }")
 		}
 		return c.Store.Path, stateDir, nil
 	}
@@ -233,10 +233,10 @@ agents have made go into the folder FILE-artifacts.
 To go back to a copy, stop the orchestrator, move STATE_DIR/events.db* away and put the
 copy there as events.db.`,
 		Example: "  orchestrator backup monday.db",
-		Args:    words(1, 1),
+		Args:    argCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if a.flags.host != "" {
-				return misused("a record is copied on the machine that it is on", "Run this there, without --host")
+				return usageError("a record is copied on the machine that it is on", "Run this there, without --host")
 			}
 			path, stateDir, err := a.recordPath(nil)
 			if err != nil {

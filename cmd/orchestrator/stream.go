@@ -11,7 +11,7 @@ func (a *app) stream(what string, query url.Values, follow bool, show func([]byt
 	case follow && leftOff(err):
 		return nil
 	case follow && err == nil && a.recordDoor == nil:
-		a.talk("The orchestrator has stopped.")
+		a.note("The orchestrator has stopped.")
 	}
 	return err
 }

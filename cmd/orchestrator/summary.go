@@ -14,7 +14,7 @@ import (
 const mostNamed = 5
 
 // text is what is said at the end of a team; nothing where there is nothing to say.
-func (y *account) text(p paint) string {
+func (y *runSummary) text(p paint) string {
 	var b strings.Builder
 	b.WriteString(y.outcome(p))
 	b.WriteString(y.byWhom())
@@ -24,7 +24,7 @@ func (y *account) text(p paint) string {
 }
 
 // outcome is what became of the tasks.
-func (y *account) outcome(p paint) string {
+func (y *runSummary) outcome(p paint) string {
 	_, open := y.team.super.Left(0)
 	all := y.before + y.created
 	took := plain.Duration(time.Since(y.began))
@@ -52,7 +52,7 @@ func (y *account) outcome(p paint) string {
 }
 
 // byWhom is a table of who has done what.
-func (y *account) byWhom() string {
+func (y *runSummary) byWhom() string {
 	names := y.busiest()
 	var rows [][]cell
 	for _, name := range names[:min(mostNamed, len(names))] {
@@ -71,7 +71,7 @@ func (y *account) byWhom() string {
 }
 
 // count is how many tasks or reviews an agent has brought to an end.
-func (d *deeds) count() string {
+func (d *agentStats) count() string {
 	var parts []string
 	if n := d.done + d.failed; n > 0 {
 		parts = append(parts, plain.Count(n, "task"))
@@ -82,7 +82,7 @@ func (d *deeds) count() string {
 	return strings.Join(parts, ", ")
 }
 
-func (d *deeds) remarks() (said []string) {
+func (d *agentStats) remarks() (said []string) {
 	if d.changes > 0 {
 		said = append(said, fmt.Sprintf("%d asked for changes", d.changes))
 	}
@@ -114,7 +114,7 @@ func (d *deeds) remarks() (said []string) {
 }
 
 // unfinished names what was not done, and where to look.
-func (y *account) unfinished(p paint) string {
+func (y *runSummary) unfinished(p paint) string {
 	var b strings.Builder
 	for _, text := range y.wrong {
 		fmt.Fprintf(&b, "  %s %s\n", p.bad("x"), plain.Clip(plain.OneLine(text), 120))
@@ -151,7 +151,7 @@ func openWords(t *wire.Task) string {
 }
 
 // talk is what was asked and said, and what of it was lost.
-func (y *account) talk() string {
+func (y *runSummary) talk() string {
 	var parts []string
 	if said := y.questions(); said != "" {
 		parts = append(parts, said)
@@ -175,7 +175,7 @@ func (y *account) talk() string {
 }
 
 // questions says who was answered.
-func (y *account) questions() string {
+func (y *runSummary) questions() string {
 	if y.asks == 0 && y.said == 0 && y.vain == 0 {
 		return ""
 	}
@@ -201,7 +201,7 @@ func (y *account) questions() string {
 }
 
 // losses are what was lost, as those say who count.
-func (y *account) losses() (said []string) {
+func (y *runSummary) losses() (said []string) {
 	l := y.team.super.Losses()
 	add := func(n int64, noun, what string) {
 		if n > 0 {

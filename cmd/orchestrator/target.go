@@ -77,12 +77,12 @@ func (a *app) hostTarget(host string) (target, error) {
 	u, err := url.Parse(host)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, strings.Trim(u.Path, "/") != "", u.RawQuery != "":
-		return target{}, misused(
+		return target{}, usageError(
 			fmt.Sprintf("%q is neither a socket nor the address of an orchestrator", host),
 			"Write it as: --host https://build.example.com:7433     or: --host unix:///home/ann/shop/.orchestrator/api.sock",
 		)
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return target{}, misused(
+		return target{}, usageError(
 			fmt.Sprintf("%q would send the token for everybody to read", host), "Use https:// for what is not on this machine",
 		)
 	}
@@ -114,7 +114,7 @@ func (a *app) findConfig() (string, error) {
 	}
 	given := a.flags.config != "" || a.env("ORC_CONFIG") != ""
 	if !given && filepath.Dir(file) != filepath.Clean(a.dir) {
-		a.talk("Using %s", file)
+		a.note("Using %s", file)
 	}
 	return file, nil
 }

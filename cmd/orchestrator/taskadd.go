@@ -50,11 +50,11 @@ what comes on stdin. More about all of it: orchestrator help work.`,
   orchestrator task add "Client" --input 7f3a:api_schema --repo shop --language go
   orchestrator task add "Migrate" --assign coder-0 --require-plan
   id=$(orchestrator task add "Write the spec" -q)`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, args []string) error {
 			if verb.Flags().Changed("needs") && len(f.needs.needs) == 0 { // an empty variable is not "nothing"
-				return misused("--needs is empty", "Leave it out for a task that needs no other")
+				return usageError("--needs is empty", "Leave it out for a task that needs no other")
 			}
 			return a.addTask(args[0], &f)
 		},
@@ -102,7 +102,7 @@ func (f *addFlags) request(a *app, title string) (*wire.SubmitTask, error) {
 	if r.Priority, err = priorityOf(f.priority); err != nil {
 		return nil, err
 	}
-	if r.Description, err = a.given("--spec", f.spec); err != nil {
+	if r.Description, err = a.readArg("--spec", f.spec); err != nil {
 		return nil, err
 	}
 	if err = f.details.readInto(a, &r.Details); err != nil {
@@ -120,11 +120,11 @@ func (f *addFlags) requiredRole(requirements *wire.Requirements) (string, error)
 	matched := !requirements.Empty()
 	switch {
 	case f.plan && f.assign == "":
-		return "", misused("--require-plan is for an agent that is named", "Name it: --assign AGENT")
+		return "", usageError("--require-plan is for an agent that is named", "Name it: --assign AGENT")
 	case f.assign != "" && asks && f.role.value != noRole:
-		return "", misused("--assign names the agent, and a role or a capability would find another", "Leave out --role and --capability")
+		return "", usageError("--assign names the agent, and a role or a capability would find another", "Leave out --role and --capability")
 	case f.role.value == noRole && len(f.capabilities) == 0 && !matched && f.assign == "":
-		return "", misused("--role none wants a --capability: a task that asks for nothing is given to nobody", "Leave --role out for any worker")
+		return "", usageError("--role none wants a --capability: a task that asks for nothing is given to nobody", "Leave --role out for any worker")
 	case f.role.value == noRole, !asks && (matched || f.assign != ""):
 		return "", nil
 	case !asks:
@@ -138,7 +138,7 @@ func (a *app) addTask(title string, f *addFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		if request.Dependencies, err = f.needs.read(ctx, a.finder(d)); err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (a *app) addTask(title string, f *addFlags) error {
 
 // makeTask submits a task, and gives it to the agent that was named. That there
 // is one is made sure of first: a task that nobody has is not what was wanted.
-func (a *app) makeTask(ctx context.Context, d *door, request *wire.SubmitTask, f *addFlags) (taskSeen, []byte, error) {
+func (a *app) makeTask(ctx context.Context, d *client, request *wire.SubmitTask, f *addFlags) (taskSeen, []byte, error) {
 	if f.assign == "" {
 		return a.askTask(ctx, d, "submit-task", request)
 	}
@@ -181,20 +181,20 @@ func (a *app) makeTask(ctx context.Context, d *door, request *wire.SubmitTask, f
 }
 
 // created says that there is a new task, and what has become of it meanwhile.
-func (a *app) created(ctx context.Context, d *door, t taskSeen) (words string, err error) {
+func (a *app) created(ctx context.Context, d *client, t taskSeen) (words string, err error) {
 	if now, _, err := a.getTask(ctx, d, t.ID); err == nil {
 		t = now
 	}
 	words = a.words(ctx, d, &t)
 	err = a.print("%s created, %s\n", a.paint(a.stdout).strong(plain.ID(t.ID)), words)
 	if isMatched(&t.Task) && len(t.WaitsFor) == 0 {
-		a.talk("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", plain.ID(t.ID))
+		a.note("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", plain.ID(t.ID))
 	}
 	return words, err
 }
 
 // waitForNew goes on as task wait does.
-func (a *app) waitForNew(ctx context.Context, d *door, id, told string) error {
+func (a *app) waitForNew(ctx context.Context, d *client, id, told string) error {
 	v := a.vigil(d, []string{id}, false)
 	v.told[0] = told
 	if err := v.keep(ctx); err != nil {

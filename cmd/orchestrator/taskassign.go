@@ -26,18 +26,18 @@ nobody fits it says why, agent by agent, and the exit code is 1.`,
 		Example: `  orchestrator task assign 91c0 coder-0
   orchestrator task assign 91c0 coder-0 --require-plan
   orchestrator task assign --auto 91c0`,
-		Args:              words(1, 2),
+		Args:              argCount(1, 2),
 		ValidArgsFunction: a.completeAssignment,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case auto && len(args) > 1:
-				return misused("--auto finds the agent itself", "Leave out "+args[1]+", or --auto")
+				return usageError("--auto finds the agent itself", "Leave out "+args[1]+", or --auto")
 			case auto && plan:
-				return misused("--require-plan is for an agent that is named", "Name it: orchestrator task assign "+args[0]+" AGENT --require-plan")
+				return usageError("--require-plan is for an agent that is named", "Name it: orchestrator task assign "+args[0]+" AGENT --require-plan")
 			case auto:
-				return a.speak(func(ctx context.Context, d *door) error { return a.autoAssign(ctx, d, args[0]) })
+				return a.speak(func(ctx context.Context, d *client) error { return a.autoAssign(ctx, d, args[0]) })
 			case len(args) == 1:
-				return misused("whom the task is for is missing", "Name the agent, or let the best one be found: --auto")
+				return usageError("whom the task is for is missing", "Name the agent, or let the best one be found: --auto")
 			}
 			return a.moveTask(args[0], "assign-task", func(id string) any {
 				return wire.AssignTask{TaskID: id, Agent: args[1], RequirePlan: plan}
@@ -60,7 +60,7 @@ func (a *app) completeAssignment(verb *cobra.Command, already []string, begun st
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) autoAssign(ctx context.Context, d *door, word string) error {
+func (a *app) autoAssign(ctx context.Context, d *client, word string) error {
 	id, err := a.finder(d).id(ctx, word)
 	if err != nil {
 		return err
@@ -98,12 +98,12 @@ func notMatched(err error, id string) error {
 
 // nobodyFits is the answer when no agent fits: an answer, for programs as for
 // people, and a no.
-func (a *app) nobodyFits(ctx context.Context, d *door, id string, text []byte) error {
+func (a *app) nobodyFits(ctx context.Context, d *client, id string, text []byte) error {
 	if a.flags.json {
 		if err := a.answer(text); err != nil {
 			return err
 		}
-		return answered(exitNo)
+		return exitWith(exitNo)
 	}
 	t, _, err := a.getTask(ctx, d, id)
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *app) nobodyFits(ctx context.Context, d *door, id string, text []byte) e
 }
 
 // isAgent makes sure that there is an agent of a name.
-func (a *app) isAgent(ctx context.Context, d *door, name string) error {
+func (a *app) isAgent(ctx context.Context, d *client, name string) error {
 	text, err := a.ask(ctx, d, "query-agents", wire.QueryAgents{})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func documentOf(tasks []taskSeen) tasksDocument {
 
 // askTask calls an operation that answers with a task: that, and the answer as
 // it came.
-func (a *app) askTask(ctx context.Context, d *door, operation string, request any) (taskSeen, []byte, error) {
+func (a *app) askTask(ctx context.Context, d *client, operation string, request any) (taskSeen, []byte, error) {
 	text, err := a.ask(ctx, d, operation, request)
 	if err != nil {
 		return taskSeen{}, nil, a.explained(ctx, d, err)
@@ -56,7 +56,7 @@ func (a *app) askTask(ctx context.Context, d *door, operation string, request an
 	return t, text, err
 }
 
-func (a *app) getTask(ctx context.Context, d *door, id string) (taskSeen, []byte, error) {
+func (a *app) getTask(ctx context.Context, d *client, id string) (taskSeen, []byte, error) {
 	return a.askTask(ctx, d, "get-task", wire.TaskID{TaskID: id})
 }
 
@@ -64,7 +64,7 @@ func (a *app) getTask(ctx context.Context, d *door, id string) (taskSeen, []byte
 const everyTask = 1 << 30
 
 // listTasks asks for tasks, oldest first.
-func (a *app) listTasks(ctx context.Context, d *door, q wire.QueryTasks) ([]taskSeen, error) {
+func (a *app) listTasks(ctx context.Context, d *client, q wire.QueryTasks) ([]taskSeen, error) {
 	text, err := a.ask(ctx, d, "query-tasks", q)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ const (
 
 // explained adds to a refusal what helps: where a task waits for others, which
 // and how far they are; where tasks would wait for each other, which.
-func (a *app) explained(ctx context.Context, d *door, err error) error {
+func (a *app) explained(ctx context.Context, d *client, err error) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok {
 		return err
@@ -111,7 +111,7 @@ func (a *app) explained(ctx context.Context, d *door, err error) error {
 
 // way names the tasks of a circle in its order, the middle of a long one left
 // out.
-func (a *app) way(ctx context.Context, d *door, ids []string) string {
+func (a *app) way(ctx context.Context, d *client, ids []string) string {
 	const half = 4
 	var steps []string
 	for i, id := range ids {
@@ -139,7 +139,7 @@ func textsOf(detail any) []string {
 
 // needs names tasks that are waited for, a few of them, and if asked how far
 // they are.
-func (a *app) needs(ctx context.Context, d *door, ids []string, far bool) string {
+func (a *app) needs(ctx context.Context, d *client, ids []string, far bool) string {
 	const few = 3
 	var shown []string
 	for _, id := range ids[:min(few, len(ids))] {
@@ -153,7 +153,7 @@ func (a *app) needs(ctx context.Context, d *door, ids []string, far bool) string
 }
 
 // need names one; its id will do where there is no more to know.
-func (a *app) need(ctx context.Context, d *door, id string, far bool) string {
+func (a *app) need(ctx context.Context, d *client, id string, far bool) string {
 	text, err := a.ask(ctx, d, "get-task", wire.TaskID{TaskID: id})
 	if err != nil {
 		return plain.ID(id)
@@ -179,6 +179,6 @@ func farWords(t *wire.Task) string {
 }
 
 // words are the state of a task with the names of what it waits for.
-func (a *app) words(ctx context.Context, d *door, t *taskSeen) string {
+func (a *app) words(ctx context.Context, d *client, t *taskSeen) string {
 	return stateWords(&t.Task, a.needs(ctx, d, t.WaitsFor, false))
 }

@@ -9,9 +9,9 @@ import (
 	"orchestrator/wire"
 )
 
-// surroundings are what a task's card says of others: found out one by one, and
+// taskContext are what a task's card says of others: found out one by one, and
 // left out where that cannot be.
-type surroundings struct {
+type taskContext struct {
 	needs  []string // what it depends on, a line each
 	parent string   // what its submitter was working on
 	notes  int
@@ -19,8 +19,8 @@ type surroundings struct {
 	response *wire.TaskResponse // of a task that was handed on: the latest
 }
 
-func (a *app) surroundings(ctx context.Context, d *door, t *wire.Task) *surroundings {
-	s := &surroundings{needs: a.dependencies(ctx, d, t)}
+func (a *app) surroundings(ctx context.Context, d *client, t *wire.Task) *taskContext {
+	s := &taskContext{needs: a.dependencies(ctx, d, t)}
 	if t.Details != nil && t.ParentTaskID != "" {
 		s.parent = a.need(ctx, d, t.ParentTaskID, true)
 	}
@@ -37,7 +37,7 @@ func (a *app) surroundings(ctx context.Context, d *door, t *wire.Task) *surround
 }
 
 // dependencies are what a task depends on, a line each.
-func (a *app) dependencies(ctx context.Context, d *door, t *wire.Task) []string {
+func (a *app) dependencies(ctx context.Context, d *client, t *wire.Task) []string {
 	const enough = 20
 	links := linksOf(t)
 	var lines []string
@@ -59,7 +59,7 @@ func (a *app) dependencies(ctx context.Context, d *door, t *wire.Task) []string 
 }
 
 // details are the rows of what few tasks have.
-func (c *card) details(t *wire.Task, s *surroundings) {
+func (c *card) details(t *wire.Task, s *taskContext) {
 	c.row("part of", s.parent)
 	if t.Details == nil {
 		return
@@ -73,7 +73,7 @@ func (c *card) details(t *wire.Task, s *surroundings) {
 }
 
 // rounds are the rows of what was said between a task's agent and people.
-func (c *card) rounds(t *wire.Task, s *surroundings) {
+func (c *card) rounds(t *wire.Task, s *taskContext) {
 	if t.Details != nil {
 		c.text("plan", resultText(t.Plan))
 		c.text("to revise", t.PlanFeedback)

@@ -36,13 +36,13 @@ would wait for each other are refused (exit 6).`,
   orchestrator task deps 0d11 --add 7f3a:api_schema
   orchestrator task deps 0d11 --add 5be1 --related
   orchestrator task deps 0d11 --rm d12`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(true),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.related && len(f.add) == 0 {
-				return misused("--related says how another task is added", "Say which: --add ID --related")
+				return usageError("--related says how another task is added", "Say which: --add ID --related")
 			}
-			return a.speak(func(ctx context.Context, d *door) error { return a.dependenciesOf(ctx, d, args[0], &f) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.dependenciesOf(ctx, d, args[0], &f) })
 		},
 	}
 	set := verb.Flags()
@@ -54,7 +54,7 @@ would wait for each other are refused (exit 6).`,
 	return verb
 }
 
-func (a *app) dependenciesOf(ctx context.Context, d *door, word string, f *depFlags) error {
+func (a *app) dependenciesOf(ctx context.Context, d *client, word string, f *depFlags) error {
 	find := a.finder(d)
 	id, err := find.id(ctx, word)
 	if err != nil {
@@ -101,7 +101,7 @@ func (f *depFlags) added(ctx context.Context, find *finder) ([]wire.Dependency, 
 }
 
 // removeDependency takes one away, by its own id or by the other task's.
-func (a *app) removeDependency(ctx context.Context, d *door, find *finder, id, which string) error {
+func (a *app) removeDependency(ctx context.Context, d *client, find *finder, id, which string) error {
 	t, _, err := a.getTask(ctx, d, id)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (a *app) removeDependency(ctx context.Context, d *door, find *finder, id, w
 	return a.removed(ctx, d, id, on)
 }
 
-func (a *app) removed(ctx context.Context, d *door, id, which string) error {
+func (a *app) removed(ctx context.Context, d *client, id, which string) error {
 	_, err := a.ask(ctx, d, "remove-dependency", wire.RemoveDependency{TaskID: id, DependencyID: which})
 	return hintedDeps(err, id)
 }
@@ -135,7 +135,7 @@ type linksDocument struct {
 	Dependencies  []wire.Link `json:"dependencies"`
 }
 
-func (a *app) showDependencies(ctx context.Context, d *door, t *taskSeen) error {
+func (a *app) showDependencies(ctx context.Context, d *client, t *taskSeen) error {
 	links := linksOf(&t.Task)
 	switch {
 	case a.flags.json:

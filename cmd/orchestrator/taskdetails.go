@@ -43,7 +43,7 @@ func oneFromStdin(flags ...string) error {
 		switch {
 		case flags[i+1] != "-":
 		case first != "":
-			return misused(fmt.Sprintf("--%s and --%s cannot both come from stdin", first, flags[i]), "Give one of them as @FILE")
+			return usageError(fmt.Sprintf("--%s and --%s cannot both come from stdin", first, flags[i]), "Give one of them as @FILE")
 		default:
 			first = flags[i]
 		}
@@ -66,7 +66,7 @@ func priorityOf(text string) (wire.Raw, error) {
 	}
 	number := wire.Raw(text)
 	if !number.IsValid() || number.Kind() != '0' {
-		return nil, misused(
+		return nil, usageError(
 			fmt.Sprintf("--priority cannot be %q%s", text, didYouMean(text, priorityWords)),
 			"It is a number, of which 1 comes first and 3 is what a task has without one, or "+strings.Join(priorityWords, ", "),
 		)

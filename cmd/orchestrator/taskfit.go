@@ -49,7 +49,7 @@ func requires(t *wire.Task) bool {
 
 // fits asks how each agent fits a task: the best first, and then those that do
 // not.
-func (a *app) fits(ctx context.Context, d *door, t *taskSeen) ([]fit, error) {
+func (a *app) fits(ctx context.Context, d *client, t *taskSeen) ([]fit, error) {
 	text, err := a.ask(ctx, d, "query-agents", wire.QueryAgents{})
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (a *app) fits(ctx context.Context, d *door, t *taskSeen) ([]fit, error) {
 	return fits, nil
 }
 
-func (a *app) verdicts(ctx context.Context, d *door, id string) (map[string]*wire.Match, error) {
+func (a *app) verdicts(ctx context.Context, d *client, id string) (map[string]*wire.Match, error) {
 	text, err := a.ask(ctx, d, "match-agents", wire.TaskID{TaskID: id})
 	if err != nil {
 		return nil, err

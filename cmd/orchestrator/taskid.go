@@ -14,12 +14,12 @@ import (
 // to be asked for, and once.
 type finder struct {
 	app    *app
-	door   *door
+	door   *client
 	tasks  []taskSeen
 	listed bool
 }
 
-func (a *app) finder(d *door) *finder { return &finder{app: a, door: d} }
+func (a *app) finder(d *client) *finder { return &finder{app: a, door: d} }
 
 // list asks for all tasks.
 func (f *finder) list(ctx context.Context) ([]taskSeen, error) {
@@ -36,7 +36,7 @@ func (f *finder) list(ctx context.Context) ([]taskSeen, error) {
 func (f *finder) id(ctx context.Context, word string) (string, error) {
 	switch {
 	case word == "":
-		return "", misused("the id of a task is missing: it is empty", "See which there are: orchestrator task ls")
+		return "", usageError("the id of a task is missing: it is empty", "See which there are: orchestrator task ls")
 	case wholeID(word):
 		return word, nil
 	}
@@ -48,7 +48,7 @@ func (f *finder) id(ctx context.Context, word string) (string, error) {
 }
 
 // taskIDs turns what people type into whole ids, each once.
-func (a *app) taskIDs(ctx context.Context, d *door, words []string) ([]string, error) {
+func (a *app) taskIDs(ctx context.Context, d *client, words []string) ([]string, error) {
 	var ids []string
 	find := a.finder(d)
 	for _, word := range words {

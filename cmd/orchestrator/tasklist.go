@@ -38,7 +38,7 @@ latest 100 are listed.`,
   orchestrator task ls --state running --agent coder
   orchestrator task ls -q --state failed      whole ids alone
   orchestrator task ls -n all --json          everything, for a program`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.tasks(&f) },
 	}
@@ -61,7 +61,7 @@ func (a *app) tasks(f *listFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		tasks, err := a.listTasks(ctx, d, wire.QueryTasks{
 			Status: f.state.value, RequiredRole: f.role.value, ConversationID: f.conversation, Limit: everyTask,
 		})
@@ -74,7 +74,7 @@ func (a *app) tasks(f *listFlags) error {
 			return err
 		}
 		if older > 0 {
-			a.talk("%s not shown here: orchestrator task ls -n all", isMore(older))
+			a.note("%s not shown here: orchestrator task ls -n all", isMore(older))
 		}
 		return nil
 	})
@@ -94,7 +94,7 @@ func mostOf(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, misused(fmt.Sprintf("-n cannot be %q", text), "It is a number of tasks, or all")
+		return 0, usageError(fmt.Sprintf("-n cannot be %q", text), "It is a number of tasks, or all")
 	}
 	return n, nil
 }

@@ -22,15 +22,15 @@ changed. What the points are: orchestrator help work.
 A task without requirements goes by its role and its capabilities, and has no
 scores.`,
 		Example:           "  orchestrator task match 91c0\n  orchestrator task match 91c0 --json",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(false),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.speak(func(ctx context.Context, d *door) error { return a.matchTask(ctx, d, args[0]) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.matchTask(ctx, d, args[0]) })
 		},
 	}
 }
 
-func (a *app) matchTask(ctx context.Context, d *door, word string) error {
+func (a *app) matchTask(ctx context.Context, d *client, word string) error {
 	id, err := a.finder(d).id(ctx, word)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *app) matchTask(ctx context.Context, d *door, word string) error {
 	if err := a.print("%s", table(fitRows(fits, requires(&t.Task), a.paint(a.stdout)))); err != nil {
 		return err
 	}
-	a.talk("%s", matchVerdict(&t, fits))
+	a.note("%s", matchVerdict(&t, fits))
 	return nil
 }
 

@@ -58,9 +58,9 @@ func (f *finder) dependency(ctx context.Context, word, kind string) (wire.Depend
 	id, contract, named := strings.Cut(word, ":")
 	switch {
 	case kind == wire.DependsInput && contract == "":
-		return wire.Dependency{}, misused(fmt.Sprintf("%q does not say what is wanted of that task", word), "Name it as the task's spec does: --input ID:CONTRACT")
+		return wire.Dependency{}, usageError(fmt.Sprintf("%q does not say what is wanted of that task", word), "Name it as the task's spec does: --input ID:CONTRACT")
 	case kind != wire.DependsInput && named:
-		return wire.Dependency{}, misused(fmt.Sprintf("%q names a contract, which only an input has", word), "Write the id alone")
+		return wire.Dependency{}, usageError(fmt.Sprintf("%q names a contract, which only an input has", word), "Write the id alone")
 	}
 	whole, err := f.id(ctx, id)
 	return wire.Dependency{On: whole, Type: kind, Contract: contract}, err

@@ -23,24 +23,24 @@ The note is the text itself, @FILE for what is in a file, or - for what comes on
 stdin.`,
 		Example: `  orchestrator task note 91c0 "the staging database is back"
   orchestrator task note 91c0 --urgent "do not touch the schema"`,
-		Args:              words(2, 2),
+		Args:              argCount(2, 2),
 		ValidArgsFunction: a.completeOneTask(true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := a.given("TEXT", args[1])
+			text, err := a.readArg("TEXT", args[1])
 			switch {
 			case err != nil:
 				return err
 			case strings.TrimSpace(text) == "":
-				return misused("the note is empty", "Write what is to be noted")
+				return usageError("the note is empty", "Write what is to be noted")
 			}
-			return a.speak(func(ctx context.Context, d *door) error { return a.noteTask(ctx, d, args[0], text, urgent) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.noteTask(ctx, d, args[0], text, urgent) })
 		},
 	}
 	verb.Flags().BoolVar(&urgent, "urgent", false, "tell the agent that has the task")
 	return verb
 }
 
-func (a *app) noteTask(ctx context.Context, d *door, word, content string, urgent bool) error {
+func (a *app) noteTask(ctx context.Context, d *client, word, content string, urgent bool) error {
 	id, err := a.finder(d).id(ctx, word)
 	if err != nil {
 		return err
@@ -68,15 +68,15 @@ func (a *app) taskNotesCommand() *cobra.Command {
 		Short:             "The notes of a task",
 		Long:              "Shows the notes of a task, oldest first: when, who, and what was noted.",
 		Example:           "  orchestrator task notes 91c0\n  orchestrator task notes 91c0 --json",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.speak(func(ctx context.Context, d *door) error { return a.showNotes(ctx, d, args[0]) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.showNotes(ctx, d, args[0]) })
 		},
 	}
 }
 
-func (a *app) showNotes(ctx context.Context, d *door, word string) error {
+func (a *app) showNotes(ctx context.Context, d *client, word string) error {
 	id, err := a.finder(d).id(ctx, word)
 	if err != nil {
 		return err

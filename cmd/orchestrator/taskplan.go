@@ -19,7 +19,7 @@ themselves. Somebody then approves of it, or sends it back.
 
 The plan is a JSON object or any text; @FILE reads it from a file, - from stdin.`,
 		Example:           "  orchestrator task plan 91c0 @plan.md",
-		Args:              words(2, 2),
+		Args:              argCount(2, 2),
 		ValidArgsFunction: a.completeOneTask(false),
 		RunE: func(_ *cobra.Command, args []string) error {
 			plan, err := a.givenWords("the plan", args[1])
@@ -34,18 +34,18 @@ The plan is a JSON object or any text; @FILE reads it from a file, - from stdin.
 // givenWords is given for an argument that is a JSON object or any text, and
 // must say something.
 func (a *app) givenWords(what, value string) (wire.Raw, error) {
-	text, err := a.given(what, value)
+	text, err := a.readArg(what, value)
 	switch {
 	case err != nil:
 		return nil, err
 	case strings.TrimSpace(text) == "":
-		return nil, misused(what+" is empty", "Write the text itself, @FILE, or - for stdin")
+		return nil, usageError(what+" is empty", "Write the text itself, @FILE, or - for stdin")
 	case !strings.HasPrefix(strings.TrimSpace(text), "{"):
 		return wire.Raw(wire.Quote(text)), nil
 	}
 	document := wire.Raw(strings.TrimSpace(text))
 	if !document.IsValid() {
-		return nil, misused(what+" begins as a JSON object does, and is none: "+plain.Clip(plain.OneLine(text), 60), "Begin a text with a word")
+		return nil, usageError(what+" begins as a JSON object does, and is none: "+plain.Clip(plain.OneLine(text), 60), "Begin a text with a word")
 	}
 	return document, nil
 }
@@ -56,7 +56,7 @@ func (a *app) taskApprovePlanCommand() *cobra.Command {
 		Short:             "Let a task's agent do as it planned",
 		Long:              "Approves the plan of a task: its agent is told, and the task runs.",
 		Example:           "  orchestrator task show 91c0          the plan\n  orchestrator task approve-plan 91c0",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completePlans,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.moveTask(args[0], "approve-plan", func(id string) any { return wire.TaskID{TaskID: id} })
@@ -71,11 +71,11 @@ func (a *app) taskRevisePlanCommand() *cobra.Command {
 		Short:             "Send a task's plan back",
 		Long:              "Sends the plan of a task back to its agent, with what is wrong with it. The agent\nplans again.",
 		Example:           `  orchestrator task revise-plan 91c0 -m "keep the old endpoint for a release"`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completePlans,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if strings.TrimSpace(why) == "" {
-				return misused("a plan is sent back for a reason", "Say which: -m TEXT")
+				return usageError("a plan is sent back for a reason", "Say which: -m TEXT")
 			}
 			return a.moveTask(args[0], "revise-plan", func(id string) any { return wire.RevisePlan{TaskID: id, Feedback: why} })
 		},
@@ -111,32 +111,32 @@ func (a *app) taskAskCommand() *cobra.Command {
 needs_human until somebody answers, or it is started again.`,
 		Example: `  orchestrator task ask 91c0 "Which of the two schemas?"
   orchestrator inbox answer q7 "the new one"`,
-		Args:              words(2, 2),
+		Args:              argCount(2, 2),
 		ValidArgsFunction: a.completeOneTask(false),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFromStdin("question", args[1], "context", about); err != nil {
 				return err
 			}
-			question, err := a.given("QUESTION", args[1])
+			question, err := a.readArg("QUESTION", args[1])
 			if err != nil {
 				return err
 			}
 			if strings.TrimSpace(question) == "" {
-				return misused("the question is empty", "Write what a person is to say")
+				return usageError("the question is empty", "Write what a person is to say")
 			}
 			document, err := a.givenDocument("context", about)
 			if err != nil {
 				return err
 			}
 			request := wire.RequestHelp{Question: question, Context: document}
-			return a.speak(func(ctx context.Context, d *door) error { return a.askAbout(ctx, d, args[0], request) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.askAbout(ctx, d, args[0], request) })
 		},
 	}
 	verb.Flags().StringVar(&about, "context", "", "what there is to know: a `JSON` object, @FILE or -")
 	return verb
 }
 
-func (a *app) askAbout(ctx context.Context, d *door, word string, request wire.RequestHelp) (err error) {
+func (a *app) askAbout(ctx context.Context, d *client, word string, request wire.RequestHelp) (err error) {
 	if request.TaskID, err = a.finder(d).id(ctx, word); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (a *app) askAbout(ctx context.Context, d *door, word string, request wire.R
 		return err
 	}
 	if t.Details != nil && t.Help != nil {
-		a.talk("Answer it: orchestrator inbox answer %s VALUE", wire.Visible(t.Help.QuestionID))
+		a.note("Answer it: orchestrator inbox answer %s VALUE", wire.Visible(t.Help.QuestionID))
 	}
 	return nil
 }

@@ -24,19 +24,19 @@ With --artifact it prints what is in one artifact, as it is, and nothing else.`,
 		Example: `  orchestrator task response 91c0
   orchestrator task response 91c0 --json
   orchestrator task response 91c0 --artifact draft.md > draft.md`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(true),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if !verb.Flags().Changed("artifact") {
-				return a.speak(func(ctx context.Context, d *door) error { return a.response(ctx, d, args[0]) })
+				return a.speak(func(ctx context.Context, d *client) error { return a.response(ctx, d, args[0]) })
 			}
 			switch {
 			case a.flags.json:
-				return misused("--artifact and --json exclude each other", "Leave one out: the JSON has all artifacts")
+				return usageError("--artifact and --json exclude each other", "Leave one out: the JSON has all artifacts")
 			case isTerminal(a.stdout):
-				return misused("--artifact is not for a terminal: agents could do anything to it", "Send it elsewhere: "+verb.CommandPath()+" ID --artifact NAME > FILE")
+				return usageError("--artifact is not for a terminal: agents could do anything to it", "Send it elsewhere: "+verb.CommandPath()+" ID --artifact NAME > FILE")
 			}
-			return a.speak(func(ctx context.Context, d *door) error { return a.artifact(ctx, d, args[0], artifact) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.artifact(ctx, d, args[0], artifact) })
 		},
 	}
 	verb.Flags().StringVar(&artifact, "artifact", "", "only what is in the artifact of this `NAME`, as it is; not on a terminal")
@@ -46,7 +46,7 @@ With --artifact it prints what is in one artifact, as it is, and nothing else.`,
 
 // askResponse calls an operation that answers with a task response: that, and the
 // answer as it came.
-func (a *app) askResponse(ctx context.Context, d *door, operation string, request any) (*wire.TaskResponse, []byte, error) {
+func (a *app) askResponse(ctx context.Context, d *client, operation string, request any) (*wire.TaskResponse, []byte, error) {
 	text, err := a.ask(ctx, d, operation, request)
 	if err != nil {
 		return nil, nil, err
@@ -58,7 +58,7 @@ func (a *app) askResponse(ctx context.Context, d *door, operation string, reques
 	return r, text, nil
 }
 
-func (a *app) getResponse(ctx context.Context, d *door, word string) (*wire.TaskResponse, []byte, error) {
+func (a *app) getResponse(ctx context.Context, d *client, word string) (*wire.TaskResponse, []byte, error) {
 	id, err := a.finder(d).id(ctx, word)
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +67,7 @@ func (a *app) getResponse(ctx context.Context, d *door, word string) (*wire.Task
 	return r, text, a.explained(ctx, d, err)
 }
 
-func (a *app) response(ctx context.Context, d *door, word string) error {
+func (a *app) response(ctx context.Context, d *client, word string) error {
 	r, text, err := a.getResponse(ctx, d, word)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (a *app) showWhole(r *wire.TaskResponse, text []byte) error {
 
 // showResponse says in a line how a task stands. Told is what there is to say of
 // its state, so that nobody says it again.
-func (a *app) showResponse(ctx context.Context, d *door, r *wire.TaskResponse) (told string, err error) {
+func (a *app) showResponse(ctx context.Context, d *client, r *wire.TaskResponse) (told string, err error) {
 	if a.flags.quiet {
 		return "", a.print("%s\n", wire.Visible(r.ID))
 	}
@@ -101,7 +101,7 @@ func (a *app) showResponse(ctx context.Context, d *door, r *wire.TaskResponse) (
 }
 
 // artifact prints what is in an artifact: the last of its name.
-func (a *app) artifact(ctx context.Context, d *door, word, name string) error {
+func (a *app) artifact(ctx context.Context, d *client, word, name string) error {
 	r, _, err := a.getResponse(ctx, d, word)
 	if err != nil {
 		return err
@@ -166,14 +166,14 @@ The text is the text itself, @FILE for what is in a file, or - for what comes on
 so is the JSON.`,
 		Example: `  orchestrator task input 91c0 "without nuts"
   orchestrator task input 91c0 --json-input '{"servings": 4}'`,
-		Args:              words(1, 2),
+		Args:              argCount(1, 2),
 		ValidArgsFunction: a.completeOneTask(false),
 		RunE: func(verb *cobra.Command, args []string) error {
 			input, err := a.readInput(args[1:], verb.Flags().Changed("json-input"), document)
 			if err != nil {
 				return err
 			}
-			return a.speak(func(ctx context.Context, d *door) error { return a.bringInput(ctx, d, args[0], input) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.bringInput(ctx, d, args[0], input) })
 		},
 	}
 	verb.Flags().StringVar(&document, "json-input", "", "what it needs, a `JSON` value; or @FILE or -")
@@ -184,25 +184,25 @@ so is the JSON.`,
 func (a *app) readInput(text []string, isJSON bool, document string) (wire.Raw, error) {
 	switch {
 	case isJSON && len(text) > 0:
-		return nil, misused("a text and --json-input exclude each other", "Leave one out")
+		return nil, usageError("a text and --json-input exclude each other", "Leave one out")
 	case !isJSON && len(text) == 0:
-		return nil, misused("nothing is given to the task", "Write the text, or --json-input JSON")
+		return nil, usageError("nothing is given to the task", "Write the text, or --json-input JSON")
 	case !isJSON:
-		said, err := a.given("TEXT", text[0])
+		said, err := a.readArg("TEXT", text[0])
 		return wire.Raw(wire.Quote(said)), err
 	}
-	said, err := a.given("--json-input", document)
+	said, err := a.readArg("--json-input", document)
 	if err != nil {
 		return nil, err
 	}
 	input := wire.Raw(strings.TrimSpace(said))
 	if !input.IsValid() {
-		return nil, misused("--json-input is no JSON: "+plain.Clip(plain.OneLine(said), 60), `A text without --json-input needs no quotes`)
+		return nil, usageError("--json-input is no JSON: "+plain.Clip(plain.OneLine(said), 60), `A text without --json-input needs no quotes`)
 	}
 	return input, nil
 }
 
-func (a *app) bringInput(ctx context.Context, d *door, word string, input wire.Raw) error {
+func (a *app) bringInput(ctx context.Context, d *client, word string, input wire.Raw) error {
 	id, err := a.finder(d).id(ctx, word)
 	if err != nil {
 		return err

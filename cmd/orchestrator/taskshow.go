@@ -21,15 +21,15 @@ requires of its agent, what it needs and gets of other tasks, what is to be done
 its plan, its question, and what came of it; of one that was handed on also who
 asked whom, the trace that it is in, and the artifacts.`,
 		Example:           "  orchestrator task show 91c0\n  orchestrator task show 91c0 --json",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.speak(func(ctx context.Context, d *door) error { return a.showTask(ctx, d, args[0]) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.showTask(ctx, d, args[0]) })
 		},
 	}
 }
 
-func (a *app) showTask(ctx context.Context, d *door, word string) error {
+func (a *app) showTask(ctx context.Context, d *client, word string) error {
 	ids, err := a.taskIDs(ctx, d, []string{word})
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (a *app) showTask(ctx context.Context, d *door, word string) error {
 }
 
 // taskCard is a task in full.
-func taskCard(t *wire.Task, s *surroundings, p paint, now time.Time) string {
+func taskCard(t *wire.Task, s *taskContext, p paint, now time.Time) string {
 	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
 	c := card{}
 	c.row("type", t.Type)

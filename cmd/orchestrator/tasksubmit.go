@@ -32,7 +32,7 @@ code is 0 when the task is completed.`,
 		Example: `  orchestrator task submit request.json
   orchestrator task submit - --wait <request.json
   orchestrator task submit request.json --wait --json`,
-		Args: words(1, 1),
+		Args: argCount(1, 1),
 		ValidArgsFunction: func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(already) == 0 {
 				return nil, cobra.ShellCompDirectiveDefault
@@ -52,13 +52,13 @@ func (a *app) submitTask(file string, wait bool) error {
 	if err != nil {
 		return err
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		r, text, err := a.askResponse(ctx, d, "submit-task-request", request.Document)
 		if err != nil {
 			return a.notHandedOn(ctx, d, request, err)
 		}
 		for _, note := range request.Notes {
-			a.talk("%s %s", a.paint(a.stderr).warn("Note:"), plain.OneLine(note))
+			a.note("%s %s", a.paint(a.stderr).warn("Note:"), plain.OneLine(note))
 		}
 		told := ""
 		if !a.flags.json {
@@ -83,7 +83,7 @@ func (a *app) readRequest(file string) (*wire.TaskRequest, error) {
 	if file == "-" {
 		source, name = file, "stdin"
 	}
-	text, err := a.given("FILE", source)
+	text, err := a.readArg("FILE", source)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func withID(text string) []byte {
 
 // notHandedOn adds to why a request was refused where that stands in it, and who was
 // probably meant.
-func (a *app) notHandedOn(ctx context.Context, d *door, request *wire.TaskRequest, err error) error {
+func (a *app) notHandedOn(ctx context.Context, d *client, request *wire.TaskRequest, err error) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok {
 		return err
@@ -141,7 +141,7 @@ func (a *app) notHandedOn(ctx context.Context, d *door, request *wire.TaskReques
 }
 
 // waitForResponse goes on as task wait does, and ends with the last response.
-func (a *app) waitForResponse(ctx context.Context, d *door, id, told string) error {
+func (a *app) waitForResponse(ctx context.Context, d *client, id, told string) error {
 	v := a.vigil(d, []string{id}, false)
 	v.told[0] = told
 	if err := v.keep(ctx); err != nil {

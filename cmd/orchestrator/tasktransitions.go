@@ -18,7 +18,7 @@ func (a *app) taskStartCommand() *cobra.Command {
 		Long: `Moves a task that an agent has been given to running, for agents that do not say
 so themselves.`,
 		Example:           "  orchestrator task start 91c0",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(false),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.moveTask(args[0], "start-task", func(id string) any { return wire.TaskID{TaskID: id} })
@@ -39,7 +39,7 @@ stdin. Without one it is {"success":true}.`,
 		Example: `  orchestrator task done 91c0
   orchestrator task done 91c0 --result "4 files changed"
   orchestrator task done 91c0 --result '{"files": 4}'`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(false),
 		RunE: func(_ *cobra.Command, args []string) error {
 			document, err := a.givenResult("result", result)
@@ -61,11 +61,11 @@ func (a *app) taskFailCommand() *cobra.Command {
 		Long: `Ends a task badly, for its agent or instead of it. What becomes of the tasks that
 waited for it: orchestrator help tasks.`,
 		Example:           `  orchestrator task fail 91c0 -m "the API is gone"`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(false),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if why == "" {
-				return misused("a task fails for a reason", `Say which: -m TEXT`)
+				return usageError("a task fails for a reason", `Say which: -m TEXT`)
 			}
 			return a.moveTask(args[0], "fail-task", func(id string) any { return wire.FailTask{TaskID: id, Error: why} })
 		},
@@ -77,7 +77,7 @@ waited for it: orchestrator help tasks.`,
 
 // moveTask asks for a change of one task and shows where it is then.
 func (a *app) moveTask(word, operation string, request func(id string) any) error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		ids, err := a.taskIDs(ctx, d, []string{word})
 		if err != nil {
 			return err
@@ -113,7 +113,7 @@ the tasks that waited for them: orchestrator help tasks.
 For more than one it asks first; where nobody can be asked it wants --yes.`,
 		Example: `  orchestrator task cancel 91c0 -m "not needed any more"
   orchestrator task cancel 91c0 5be1 --yes`,
-		Args:              words(1, -1),
+		Args:              argCount(1, -1),
 		ValidArgsFunction: a.completeTasks(false),
 		RunE:              func(_ *cobra.Command, args []string) error { return a.cancelTasks(args, why, yes) },
 	}
@@ -124,7 +124,7 @@ For more than one it asks first; where nobody can be asked it wants --yes.`,
 }
 
 func (a *app) cancelTasks(words []string, why string, yes bool) error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		ids, err := a.taskIDs(ctx, d, words)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ Its state changes by the other commands, and what it depends on by task deps.`,
 		Example: `  orchestrator task update 91c0 --priority high
   orchestrator task update 91c0 --title "API handlers" --spec @spec.md
   orchestrator task update 91c0 --repo shop --language go`,
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(false),
 		RunE: func(verb *cobra.Command, args []string) error {
 			change, err := f.read(a, verb)
@@ -64,7 +64,7 @@ func (f *updateFlags) read(a *app, verb *cobra.Command) (*wire.UpdateTask, error
 	}
 	own, _ := flagsOf(verb)
 	if !slices.ContainsFunc(flagNames(verb.Flags()), func(name string) bool { return own.Lookup(name) != nil && verb.Flags().Changed(name) }) {
-		return nil, misused("nothing is to change", "Say what: orchestrator task update --help")
+		return nil, usageError("nothing is to change", "Say what: orchestrator task update --help")
 	}
 	c := new(wire.UpdateTask)
 	if err := f.readWords(a, verb, c); err != nil {
@@ -82,7 +82,7 @@ func (f *updateFlags) readWords(a *app, verb *cobra.Command, c *wire.UpdateTask)
 		c.Type = &f.kind
 	}
 	if set.Changed("spec") {
-		text, err := a.given("--spec", f.spec)
+		text, err := a.readArg("--spec", f.spec)
 		if err != nil {
 			return err
 		}

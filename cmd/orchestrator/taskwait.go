@@ -27,10 +27,10 @@ With --for any it waits until every task has ended, however that is, and the
 exit code is 0. When --timeout is over it is 124; the tasks go on.`,
 		Example: `  orchestrator task wait 91c0 && echo done
   orchestrator task wait 91c0 5be1 --for any --timeout 30m`,
-		Args:              words(1, -1),
+		Args:              argCount(1, -1),
 		ValidArgsFunction: a.completeTasks(true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.speak(func(ctx context.Context, d *door) error { return a.waitTasks(ctx, d, args, until.value == "any") })
+			return a.speak(func(ctx context.Context, d *client) error { return a.waitTasks(ctx, d, args, until.value == "any") })
 		},
 	}
 	verb.Flags().Var(&until, "for", "what is waited for: done, or any end")
@@ -38,7 +38,7 @@ exit code is 0. When --timeout is over it is 124; the tasks go on.`,
 	return verb
 }
 
-func (a *app) waitTasks(ctx context.Context, d *door, words []string, anyEnd bool) error {
+func (a *app) waitTasks(ctx context.Context, d *client, words []string, anyEnd bool) error {
 	ids, err := a.taskIDs(ctx, d, words)
 	if err != nil {
 		return err
@@ -55,19 +55,19 @@ func (a *app) waitTasks(ctx context.Context, d *door, words []string, anyEnd boo
 	return v.verdict()
 }
 
-// vigil waits for tasks to end. What it knows of them is what get-task says; an
+// waiter waits for tasks to end. What it knows of them is what get-task says; an
 // event is why it asks again.
-type vigil struct {
+type waiter struct {
 	app    *app
-	door   *door
+	door   *client
 	anyEnd bool // a bad end is as good as any
 	tasks  []taskSeen
 	told   []string // the words last said of each
 	hush   func()   // ends the line that says what is awaited
 }
 
-func (a *app) vigil(d *door, ids []string, anyEnd bool) *vigil {
-	v := &vigil{app: a, door: d, anyEnd: anyEnd, tasks: make([]taskSeen, len(ids)), told: make([]string, len(ids)), hush: func() {}}
+func (a *app) vigil(d *client, ids []string, anyEnd bool) *waiter {
+	v := &waiter{app: a, door: d, anyEnd: anyEnd, tasks: make([]taskSeen, len(ids)), told: make([]string, len(ids)), hush: func() {}}
 	for i, id := range ids {
 		v.tasks[i].ID = id
 	}
@@ -76,7 +76,7 @@ func (a *app) vigil(d *door, ids []string, anyEnd bool) *vigil {
 
 // keep waits. The number of the last event is asked for first, then the tasks,
 // and then for what came after that number: so nothing falls between.
-func (v *vigil) keep(ctx context.Context) error {
+func (v *waiter) keep(ctx context.Context) error {
 	since, err := v.latest(ctx)
 	if err != nil {
 		return v.explained(err)
@@ -93,7 +93,7 @@ func (v *vigil) keep(ctx context.Context) error {
 }
 
 // query chooses the events of the tasks: of one by its id, of several all.
-func (v *vigil) query() url.Values {
+func (v *waiter) query() url.Values {
 	if len(v.tasks) == 1 {
 		return url.Values{"task": {v.tasks[0].ID}}
 	}
@@ -103,7 +103,7 @@ func (v *vigil) query() url.Values {
 // latest is the number of the last event that there is. From 0, which is what an
 // orchestrator that does not tell it means, all that happened is read again:
 // that takes longer, and comes to the same.
-func (v *vigil) latest(ctx context.Context) (int64, error) {
+func (v *waiter) latest(ctx context.Context) (int64, error) {
 	text, err := v.app.ask(ctx, v.door, "status", struct{}{})
 	if err != nil {
 		return 0, err
@@ -116,7 +116,7 @@ func (v *vigil) latest(ctx context.Context) (int64, error) {
 
 // follow looks again at a task whenever something happens to it, until all is
 // over.
-func (v *vigil) follow(ctx context.Context, since int64) error {
+func (v *waiter) follow(ctx context.Context, since int64) error {
 	query := v.query()
 	query.Set("follow", "true")
 	query.Set("since", strconv.FormatInt(since, 10))
@@ -148,7 +148,7 @@ func (v *vigil) follow(ctx context.Context, since int64) error {
 }
 
 // hear looks again at those that an event may be about.
-func (v *vigil) hear(ctx context.Context, e *wire.Event) error {
+func (v *waiter) hear(ctx context.Context, e *wire.Event) error {
 	if e.Kind == wire.EventTaskProgress {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (v *vigil) hear(ctx context.Context, e *wire.Event) error {
 }
 
 // look asks for a task and says what is new.
-func (v *vigil) look(ctx context.Context, i int) error {
+func (v *waiter) look(ctx context.Context, i int) error {
 	a := v.app
 	t, _, err := a.getTask(ctx, v.door, v.tasks[i].ID)
 	if err != nil {
@@ -189,7 +189,7 @@ func (v *vigil) look(ctx context.Context, i int) error {
 }
 
 // over says whether there is nothing more to wait for.
-func (v *vigil) over() bool {
+func (v *waiter) over() bool {
 	for i := range v.tasks {
 		if state := v.tasks[i].State; state.Final() && state != wire.TaskDone && !v.anyEnd {
 			return true
@@ -199,7 +199,7 @@ func (v *vigil) over() bool {
 }
 
 // open are the ids of those that have not ended.
-func (v *vigil) open() []string {
+func (v *waiter) open() []string {
 	var ids []string
 	for i := range v.tasks {
 		if !v.tasks[i].State.Final() {
@@ -210,16 +210,16 @@ func (v *vigil) open() []string {
 }
 
 // verdict is the exit code of a wait that is over.
-func (v *vigil) verdict() error {
+func (v *waiter) verdict() error {
 	bad := func(t taskSeen) bool { return t.State != wire.TaskDone }
 	if !v.anyEnd && slices.ContainsFunc(v.tasks, bad) {
-		return answered(exitNo)
+		return exitWith(exitNo)
 	}
 	return nil
 }
 
 // await begins to say what is awaited, once that takes long.
-func (v *vigil) await() {
+func (v *waiter) await() {
 	v.quiet()
 	labels := v.labels()
 	what := labels[0]
@@ -229,13 +229,13 @@ func (v *vigil) await() {
 	v.hush = v.app.patience(what)
 }
 
-func (v *vigil) quiet() {
+func (v *waiter) quiet() {
 	v.hush()
 	v.hush = func() {}
 }
 
 // labels are the tasks that have not ended, and where they stand.
-func (v *vigil) labels() []string {
+func (v *waiter) labels() []string {
 	var labels []string
 	for i := range v.tasks {
 		switch t := &v.tasks[i].Task; {
@@ -250,7 +250,7 @@ func (v *vigil) labels() []string {
 }
 
 // explained adds to the end of a wait that came too early which tasks go on.
-func (v *vigil) explained(err error) error {
+func (v *waiter) explained(err error) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok || len(v.open()) == 0 {
 		return err

@@ -42,7 +42,7 @@ func (f *wantFlags) read(a *app) (*wire.Requirements, error) {
 	}
 	switch {
 	case f.document != "" && !brief.Empty():
-		return nil, misused("--requirements is the whole document, and the short flags make another", "Write all of it in one of the two ways")
+		return nil, usageError("--requirements is the whole document, and the short flags make another", "Write all of it in one of the two ways")
 	case f.document != "":
 		document, err := a.givenDocument("requirements", f.document)
 		return wire.ReadRequirements(document), err

@@ -46,7 +46,7 @@ an old one can be given the new one.`,
 		Example: `  orchestrator token issue --sub ann
   ORC_TOKEN=$(orchestrator token issue --sub ann --role viewer --ttl 1h)
   orchestrator token issue --actor HO:attic --overlap 10m`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
 			request, err := f.request(a, verb)
@@ -78,13 +78,13 @@ func (f *tokenFlags) request(a *app, verb *cobra.Command) (*wire.IssueToken, err
 	}
 	switch {
 	case given("sub") && given("actor"):
-		return nil, misused("--sub and --actor exclude each other", "A token is for a person or for an actor: leave one out")
+		return nil, usageError("--sub and --actor exclude each other", "A token is for a person or for an actor: leave one out")
 	case given("actor") && strings.TrimSpace(f.actor) == "", !given("actor") && strings.TrimSpace(f.subject) == "":
-		return nil, misused("whom the token is for is missing", "Say it: --sub NAME, or --actor ID")
+		return nil, usageError("whom the token is for is missing", "Say it: --sub NAME, or --actor ID")
 	case given("actor") && given("role"):
-		return nil, misused("--role is of a person, and an actor has none", "Leave it out")
+		return nil, usageError("--role is of a person, and an actor has none", "Leave it out")
 	case given("sub") && given("overlap"):
-		return nil, misused("--overlap is of an actor: the tokens of a person hold beside each other", "Leave it out")
+		return nil, usageError("--overlap is of an actor: the tokens of a person hold beside each other", "Leave it out")
 	}
 	if f.actor == "" {
 		return &wire.IssueToken{Subject: f.subject, Role: f.role.value, TTL: f.ttl.Milliseconds()}, nil
@@ -96,13 +96,13 @@ func (f *tokenFlags) request(a *app, verb *cobra.Command) (*wire.IssueToken, err
 // holds refuses a --ttl that is over before it begins.
 func holds(verb *cobra.Command, ttl time.Duration) error {
 	if verb.Flags().Changed("ttl") && ttl < time.Second {
-		return misused("--ttl must be a second or more", "Leave it out for what it is without one")
+		return usageError("--ttl must be a second or more", "Leave it out for what it is without one")
 	}
 	return nil
 }
 
 func (a *app) issueToken(request *wire.IssueToken) error {
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		text, err := a.ask(ctx, d, "issue-token", request)
 		if err != nil {
 			return hinted(err, wire.CodeConflict, "To speak as an agent from elsewhere takes a key: orchestrator key issue AGENT")
@@ -118,7 +118,7 @@ func (a *app) issueToken(request *wire.IssueToken) error {
 			return err
 		}
 		for _, sentence := range tokenWords(&issued, request.Overlap, time.Now()) {
-			a.talk("%s", sentence)
+			a.note("%s", sentence)
 		}
 		return nil
 	})
@@ -148,7 +148,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 		Short:             "List the tokens of people and of actors",
 		Long:              "Lists the tokens that hold: whose, what they allow, and until when. What is secret\nabout them is kept nowhere.",
 		Example:           "  orchestrator token ls\n  orchestrator token ls --json",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			return a.showCredentials("list-tokens", "No tokens. orchestrator token issue --sub NAME, or --actor ID")
@@ -166,7 +166,7 @@ will do.
 
 It asks first; where nobody can be asked it wants --yes.`,
 		Example:           "  orchestrator token revoke t5be1d7c0 --yes",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeCredentials("list-tokens"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.revoke(args[0], credentials{list: "list-tokens", revoke: "revoke-token", noun: "token", where: "orchestrator token ls"}, !yes)

@@ -16,11 +16,11 @@ import (
 	"orchestrator/wire"
 )
 
-// trial is one life of the program that is checked, under a supervisor of its own
+// checkRun is one life of the program that is checked, under a supervisor of its own
 // that goes with it.
-type trial struct {
-	*team
-	ask   *respondent
+type checkRun struct {
+	*instance
+	ask   *answerer
 	run   *checkup.Run
 	terms checkup.Terms
 	state string // the folder
@@ -31,7 +31,7 @@ type trial struct {
 }
 
 // beginTrial starts the program. Whoever gets a trial ends it.
-func (a *app) beginTrial(command []string, terms checkup.Terms, again bool) (*trial, error) {
+func (a *app) beginTrial(command []string, terms checkup.Terms, again bool) (*checkRun, error) {
 	state, err := os.MkdirTemp("", "orchestrator-check-")
 	if err != nil {
 		return nil, fmt.Errorf("making a place for its state: %w", err)
@@ -47,7 +47,7 @@ func (a *app) beginTrial(command []string, terms checkup.Terms, again bool) (*tr
 		agent.OnExit = "requeue"
 		agent.Restart.Policy, agent.Restart.Delay = "always", 50*time.Millisecond
 	}
-	t := &trial{team: newTeam(), state: state, terms: terms, over: make(chan struct{}), heard: make(chan struct{})}
+	t := &checkRun{instance: newTeam(), state: state, terms: terms, over: make(chan struct{}), heard: make(chan struct{})}
 	if err := t.hold(state, a.socketPath(state), hclog.NewNullLogger()); err != nil {
 		_ = os.RemoveAll(state)
 		return nil, cannotHold(err, state)
@@ -59,7 +59,7 @@ func (a *app) beginTrial(command []string, terms checkup.Terms, again bool) (*tr
 		return nil, err
 	}
 	t.run = checkup.NewRun(name, c.Protocol.MaxDepth)
-	t.ask = &respondent{app: a, team: t.team}
+	t.ask = &answerer{app: a, team: t.instance}
 	follower := t.super.Listen(true)
 	go func() {
 		defer close(t.heard)
@@ -75,7 +75,7 @@ func (a *app) beginTrial(command []string, terms checkup.Terms, again bool) (*tr
 
 // end asks the program to end, waits until nothing of it is left, and reads the
 // trail of its requests. When ctx is over it is killed.
-func (t *trial) end(ctx context.Context) error {
+func (t *checkRun) end(ctx context.Context) error {
 	t.run.Ends()
 	t.super.Stop("the check is over")
 	unless := context.AfterFunc(ctx, func() { t.super.Kill("the check was stopped") })
@@ -90,7 +90,7 @@ func (t *trial) end(ctx context.Context) error {
 }
 
 // look is how the program is now.
-func (t *trial) look(ctx context.Context) (wire.AgentView, bool) {
+func (t *checkRun) look(ctx context.Context) (wire.AgentView, bool) {
 	status, err := t.super.Status(ctx)
 	if err != nil || len(status.Agents) == 0 {
 		return wire.AgentView{}, false
@@ -99,12 +99,12 @@ func (t *trial) look(ctx context.Context) (wire.AgentView, bool) {
 }
 
 // started waits until the program runs, or cannot.
-func (t *trial) started(ctx context.Context) bool {
+func (t *checkRun) started(ctx context.Context) bool {
 	return t.run.Await(ctx, func() bool { return t.run.Starts > 0 || t.run.Refused != nil }) && t.run.Refused == nil
 }
 
 // give submits a task that only this program can get.
-func (t *trial) give(ctx context.Context, name string) (id string, err error) {
+func (t *checkRun) give(ctx context.Context, name string) (id string, err error) {
 	answer, err := t.ask.ask(ctx, "submit-task", map[string]any{
 		"type": "check", "name": name, "requiredRole": t.terms.Role,
 		"description": "A task of orchestrator check: say hello, and that it is done.",
@@ -130,7 +130,7 @@ const mostProgress = 10
 
 // await waits for something that comes of a task, as long as it may take; whoever
 // tells of progress is given more time.
-func (t *trial) await(ctx context.Context, so func() bool) bool {
+func (t *checkRun) await(ctx context.Context, so func() bool) bool {
 	told := 0
 	for range mostProgress {
 		soon, stop := context.WithTimeout(ctx, t.terms.Wait)
@@ -149,13 +149,13 @@ func (t *trial) await(ctx context.Context, so func() bool) bool {
 }
 
 // finish waits for the end of a task, or of the program.
-func (t *trial) finish(ctx context.Context, task string) {
+func (t *checkRun) finish(ctx context.Context, task string) {
 	t.await(ctx, func() bool { return t.run.Over(task) || t.run.Gone() && t.run.Ended })
 }
 
 // answering answers what the program asks people, with whatever fits, until stop is
 // called.
-func (t *trial) answering(ctx context.Context) (stop func()) {
+func (t *checkRun) answering(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -170,7 +170,7 @@ func (t *trial) answering(ctx context.Context) (stop func()) {
 	}
 }
 
-func (t *trial) answerAll(ctx context.Context) {
+func (t *checkRun) answerAll(ctx context.Context) {
 	questions, _ := t.ask.open(ctx) // without an answer there is nobody to answer
 	for _, q := range questions {
 		text := "yes"
@@ -185,7 +185,7 @@ func (t *trial) answerAll(ctx context.Context) {
 const readEvery = 20 * time.Millisecond
 
 // read waits until the program has read all that it was told.
-func (t *trial) read(ctx context.Context) bool {
+func (t *checkRun) read(ctx context.Context) bool {
 	soon, stop := context.WithTimeout(ctx, t.terms.Wait)
 	defer stop()
 	ticker := time.NewTicker(readEvery)

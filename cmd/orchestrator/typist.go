@@ -10,15 +10,15 @@ import (
 	"orchestrator/wire"
 )
 
-// typist passes on what a person types, with what is tedious to type: requests
+// stdinAnswers passes on what a person types, with what is tedious to type: requests
 // and events get the id and the timestamp that they lack. A terminal hands over
 // whole lines.
-type typist struct {
+type stdinAnswers struct {
 	to    io.Writer
 	typed int // messages that were given an id
 }
 
-func (t *typist) Write(text []byte) (int, error) {
+func (t *stdinAnswers) Write(text []byte) (int, error) {
 	for line := range bytes.Lines(text) {
 		if _, err := t.to.Write(t.complete(line, time.Now())); err != nil {
 			return 0, err
@@ -28,7 +28,7 @@ func (t *typist) Write(text []byte) (int, error) {
 }
 
 // complete fills in what a message lacks. What is none stays as it is.
-func (t *typist) complete(line []byte, now time.Time) []byte {
+func (t *stdinAnswers) complete(line []byte, now time.Time) []byte {
 	trimmed := bytes.TrimSpace(line)
 	var given struct {
 		Type      string   `json:"type"`

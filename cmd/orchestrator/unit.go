@@ -49,7 +49,7 @@ func (a *app) printUnit(dir string) error {
 	root := filepath.Clean(a.path(dir))
 	file := filepath.Join(root, "orchestrator.hcl")
 	if _, err := os.Stat(file); err != nil {
-		a.talk("There is no %s yet. Write it: %s", file, strings.TrimSpace("orchestrator init "+dirWord(dir)))
+		a.note("There is no %s yet. Write it: %s", file, strings.TrimSpace("orchestrator init "+dirWord(dir)))
 	}
 	return a.print(unit, unitName(filepath.Base(root)), strings.ReplaceAll(root, "%", "%%"), unitWord(program), unitWord(file))
 }

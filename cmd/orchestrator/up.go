@@ -75,7 +75,7 @@ up what was done, and what was lost.`,
 // files reads and checks the files that are named beside the configuration.
 func (f *upFlags) files(a *app) (err error) {
 	if f.reported && f.report == "" {
-		return misused("--report is empty", "Name it FILE.json, FILE.xml or FILE.html, or leave it out")
+		return usageError("--report is empty", "Name it FILE.json, FILE.xml or FILE.html, or leave it out")
 	}
 	if f.answers != "" {
 		if f.scripted, err = readAnswers(a.path(f.answers)); err != nil {
@@ -136,18 +136,18 @@ func (a *app) up(f upFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	a.talk("%s  %s  %s", versionLine(), c.Orchestrator.Name, file)
+	a.note("%s  %s  %s", versionLine(), c.Orchestrator.Name, file)
 	for _, url := range urls {
-		a.talk("Listening at %s", url)
+		a.note("Listening at %s", url)
 	}
 	if isTerminal(a.stdin) && isTerminal(a.stdout) {
-		a.talk("Ctrl-C stops everything in order, twice kills.")
+		a.note("Ctrl-C stops everything in order, twice kills.")
 	}
 	return a.work(t, f)
 }
 
 // work runs a team until its end, with its door open and its words shown.
-func (a *app) work(t *team, f upFlags) error {
+func (a *app) work(t *instance, f upFlags) error {
 	began := time.Now()
 	signals := a.heed(t) // before a client can see that it runs
 	show := a.console(t, f)
@@ -184,20 +184,20 @@ func (a *app) work(t *team, f upFlags) error {
 	switch {
 	case forced != 0:
 		if unwritten != nil {
-			a.talk("%v", unwritten)
+			a.note("%v", unwritten)
 		}
-		return answered(forced)
+		return exitWith(forced)
 	case unwritten != nil:
 		return unwritten
 	case errors.Is(err, supervisor.ErrAgentsFailed), errors.Is(err, supervisor.ErrTasksUndone):
-		return answered(exitNo)
+		return exitWith(exitNo)
 	}
 	return t.cannotGoOn(err)
 }
 
 // listen opens the listeners of http.listen and returns where they are. Better
 // no start than one without what was asked for.
-func (t *team) listen(c *config.Config) (urls []string, err error) {
+func (t *instance) listen(c *config.Config) (urls []string, err error) {
 	h := &c.HTTP
 	for _, address := range h.Listen {
 		l, err := api.ListenTCP(address, api.TCP{Hosts: h.Hosts, Certificate: h.Certificate, Key: h.Key})

@@ -35,7 +35,7 @@ machines that do not have them.`,
 		Example: `  orchestrator validate
   orchestrator validate deploy/orchestrator.hcl --strict
   orchestrator validate --json --no-env     in CI`,
-		Args: words(0, 1),
+		Args: argCount(0, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return []cobra.Completion{"hcl", "json"}, cobra.ShellCompDirectiveFilterFileExt
 		},
@@ -66,7 +66,7 @@ func (a *app) validate(strict, noEnv bool) error {
 	if err := a.document(verdictOf(file, c, problems, valid)); err != nil || valid {
 		return err
 	}
-	return answered(exitNo)
+	return exitWith(exitNo)
 }
 
 func verdictOf(file string, c *config.Config, problems config.Problems, valid bool) verdict {

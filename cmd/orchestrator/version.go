@@ -57,7 +57,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:               "version",
 		Short:             "Which orchestrator this is",
 		Example:           "  orchestrator version\n  orchestrator version --json",
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.showVersion() },
 	}

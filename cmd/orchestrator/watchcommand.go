@@ -27,7 +27,7 @@ It only looks on: q leaves, and the agents go on. When the orchestrator cannot b
 reached it keeps what was seen last, and waits for it.`,
 		Example: `  orchestrator watch
   orchestrator watch --host https://build.example.com:7433`,
-		Args:              words(0, 0),
+		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.watch() },
 	}
@@ -35,12 +35,12 @@ reached it keeps what was seen last, and waits for it.`,
 
 func (a *app) watch() error {
 	if a.flags.json || !isTerminal(a.stdin) || !isTerminal(a.stdout) {
-		return misused("watch wants a terminal", `Without one use "status --watch" or "events -f --json"`)
+		return usageError("watch wants a terminal", `Without one use "status --watch" or "events -f --json"`)
 	}
 	if a.env("TERM") == "dumb" {
-		return misused("this terminal shows no full screen (TERM=dumb)", `Use "status --watch" or "events -f"`)
+		return usageError("this terminal shows no full screen (TERM=dumb)", `Use "status --watch" or "events -f"`)
 	}
-	return a.speak(func(ctx context.Context, d *door) error {
+	return a.speak(func(ctx context.Context, d *client) error {
 		status, _, err := a.status(ctx, d)
 		if err != nil {
 			return err
@@ -53,13 +53,13 @@ func (a *app) watch() error {
 		if err != nil {
 			return err
 		}
-		a.talk("Left %s: its agents were not touched. Look again: orchestrator watch", wire.Visible(status.Name))
+		a.note("Left %s: its agents were not touched. Look again: orchestrator watch", wire.Visible(status.Name))
 		return unlessLeft(a.ended(ctx))
 	})
 }
 
 // watched is the orchestrator behind a door, for those who watch it.
-func (a *app) watched(d *door) watch.Orchestrator {
+func (a *app) watched(d *client) watch.Orchestrator {
 	return watch.Orchestrator{
 		Ask: d.ask,
 		Follow: func(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error] {

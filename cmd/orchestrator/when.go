@@ -21,7 +21,7 @@ func when(flag, text string, now time.Time) (time.Time, error) {
 			return time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), at.Second(), 0, now.Location()), nil
 		}
 	}
-	return time.Time{}, misused(
+	return time.Time{}, usageError(
 		fmt.Sprintf("--%s cannot be %q", flag, text),
 		`It is how long ago (10m, 2h), a time of today (14:33) or a date with a time ("2026-11-20 14:33", 2026-11-20T14:33:00Z)`,
 	)

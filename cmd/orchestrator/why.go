@@ -27,10 +27,10 @@ up, what it asks of an agent and how each agent fits, and what was tried. Of an
 agent: its state and its reason, how its runs ended, its last words, and what it
 has.`,
 		Example:           "  orchestrator why 5be1\n  orchestrator why coder-1\n  orchestrator why 5be1 --json",
-		Args:              words(1, 1),
+		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeAnything,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.speak(func(ctx context.Context, d *door) error { return a.why(ctx, d, args[0]) })
+			return a.speak(func(ctx context.Context, d *client) error { return a.why(ctx, d, args[0]) })
 		},
 	}
 }
@@ -46,7 +46,7 @@ func (a *app) completeAnything(verb *cobra.Command, already []string, begun stri
 }
 
 // why answers about an agent that is called so, or else about a task.
-func (a *app) why(ctx context.Context, d *door, word string) error {
+func (a *app) why(ctx context.Context, d *client, word string) error {
 	status, _, err := a.status(ctx, d)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ type tried struct {
 }
 
 // happenedTo asks for events, and keeps those that are wanted.
-func (a *app) happenedTo(ctx context.Context, d *door, query url.Values, wanted func(*wire.Event) bool) ([]wire.Event, error) {
+func (a *app) happenedTo(ctx context.Context, d *client, query url.Values, wanted func(*wire.Event) bool) ([]wire.Event, error) {
 	body, err := d.get(ctx, "events", query)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ type whyOther struct {
 	Words string     `json:"words"`
 }
 
-func (a *app) whyAgent(ctx context.Context, d *door, status *wire.Status, v *wire.AgentView) error {
+func (a *app) whyAgent(ctx context.Context, d *client, status *wire.Status, v *wire.AgentView) error {
 	c := &agentCauses{
 		FormatVersion: wire.FormatVersion, Agent: v.Name, State: v.State, Reason: v.Reason, Starts: v.Starts, Restarts: v.Restarts,
 		NextStartMS: v.NextStartMS, LastExit: v.LastExit, Tasks: v.Tasks, view: v,
@@ -74,7 +74,7 @@ func (c *agentCauses) waits(status *wire.Status) {
 
 // lifeOf finds since when the agent is so, how its runs ended, and what it said
 // last, if it says nothing more.
-func (a *app) lifeOf(ctx context.Context, d *door, c *agentCauses) error {
+func (a *app) lifeOf(ctx context.Context, d *client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
 	events, err := a.happenedTo(ctx, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == wire.EventRefused })
 	if err != nil {
@@ -111,7 +111,7 @@ var moves = map[string]bool{
 const fewWords, someWords = 5, "100"
 
 // lastLines are the last lines that an agent printed.
-func (a *app) lastLines(ctx context.Context, d *door, name string) ([]wire.LogLine, error) {
+func (a *app) lastLines(ctx context.Context, d *client, name string) ([]wire.LogLine, error) {
 	body, err := d.get(ctx, "logs", url.Values{"agent": {name}, "n": {someWords}})
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (a *app) lastLines(ctx context.Context, d *door, name string) ([]wire.LogLi
 	return said, nil
 }
 
-func (a *app) questionsOf(ctx context.Context, d *door, c *agentCauses) error {
+func (a *app) questionsOf(ctx context.Context, d *client, c *agentCauses) error {
 	text, err := a.ask(ctx, d, "list-questions", struct{}{})
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 // reviewsOf finds the reviews of a task whose work somebody looks at.
-func (a *app) reviewsOf(ctx context.Context, d *door, c *taskCauses) error {
+func (a *app) reviewsOf(ctx context.Context, d *client, c *taskCauses) error {
 	if c.task.State != wire.TaskInReview {
 		return nil
 	}

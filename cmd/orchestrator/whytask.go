@@ -49,7 +49,7 @@ type whyFit struct {
 	up bool // it runs, or is heard of
 }
 
-func (a *app) whyTask(ctx context.Context, d *door, find *finder, status *wire.Status, id string) error {
+func (a *app) whyTask(ctx context.Context, d *client, find *finder, status *wire.Status, id string) error {
 	t, _, err := a.getTask(ctx, d, id)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (c *taskCauses) holdups(tasks map[string]*taskSeen) {
 }
 
 // weighAgents says agent by agent who could have the task.
-func (a *app) weighAgents(ctx context.Context, d *door, c *taskCauses) error {
+func (a *app) weighAgents(ctx context.Context, d *client, c *taskCauses) error {
 	fits, err := a.fits(ctx, d, c.task)
 	if err != nil {
 		return err

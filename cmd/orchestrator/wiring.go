@@ -28,8 +28,8 @@ import (
 	"orchestrator/wire"
 )
 
-// team is the orchestrator at work in this process: its parts, joined.
-type team struct {
+// instance is the orchestrator at work in this process: its parts, joined.
+type instance struct {
 	log    hclog.Logger
 	home   *supervisor.Home
 	host   *child.Host
@@ -59,12 +59,12 @@ type team struct {
 	noDeps bool     // without those they depend on
 }
 
-func newTeam() *team { return &team{turn: make(chan struct{}, 1)} }
+func newTeam() *instance { return &instance{turn: make(chan struct{}, 1)} }
 
 // hold takes what an orchestrator needs for itself before anything runs: the
 // state directory, the tree below this process, the socket. What an earlier
 // life left running is ended here.
-func (t *team) hold(stateDir, socket string, log hclog.Logger) error {
+func (t *instance) hold(stateDir, socket string, log hclog.Logger) error {
 	home, err := supervisor.OpenHome(stateDir)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (t *team) hold(stateDir, socket string, log hclog.Logger) error {
 	return nil
 }
 
-func (t *team) open(socket string) error {
+func (t *instance) open(socket string) error {
 	var err error
 	if err = supervisor.MakeSocketDir(socket, t.home.Dir); err != nil {
 		return fmt.Errorf("making the folder of the socket: %w", err)
@@ -106,7 +106,7 @@ func (t *team) open(socket string) error {
 }
 
 // release gives everything back. Nothing of it is used afterwards.
-func (t *team) release() {
+func (t *instance) release() {
 	if t.listener != nil {
 		_ = t.listener.Close()
 	}
@@ -147,13 +147,13 @@ func programs(processes []child.Process) string {
 }
 
 // runCommand runs the command of a secret, as a child like any other.
-func (t *team) runCommand(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
+func (t *instance) runCommand(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
 	return t.host.Run(ctx, command, dir, env)
 }
 
 // supervise makes the supervisor of a configuration, with what was recorded in
 // earlier lives.
-func (t *team) supervise(c *config.Config, o supervisor.Options) error {
+func (t *instance) supervise(c *config.Config, o supervisor.Options) error {
 	if os.Getenv("GOGC") == "" {
 		tendGarbage()
 	}
@@ -181,7 +181,7 @@ func (t *team) supervise(c *config.Config, o supervisor.Options) error {
 
 // sound returns an error if the state directory or the record in it was deleted or
 // replaced: what is recorded from then on would be lost with this process.
-func (t *team) sound() error {
+func (t *instance) sound() error {
 	name, open := t.home.Lock()
 	if err := eventlog.InPlace(name, open); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (t *team) sound() error {
 
 // lookOver reads the whole record once in the background, so that damage is logged before
 // a request meets it. It returns a function that ends the reading.
-func (t *team) lookOver() (end func()) {
+func (t *instance) lookOver() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -222,7 +222,7 @@ func (t *team) lookOver() (end func()) {
 }
 
 // start makes a process for the supervisor.
-func (t *team) start(spec child.Spec) (supervisor.Process, error) {
+func (t *instance) start(spec child.Spec) (supervisor.Process, error) {
 	c, err := t.host.Start(spec)
 	if err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func (t *team) start(spec child.Spec) (supervisor.Process, error) {
 }
 
 // door joins what can be asked to who answers it.
-func (t *team) door() *api.Door {
+func (t *instance) door() *api.API {
 	s := t.super
 	agents := func(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOutcome, error)) api.Operation {
 		return api.Do(func(ctx context.Context, r wire.AgentsRequest) (wire.AgentsReply, error) {
@@ -251,7 +251,7 @@ func (t *team) door() *api.Door {
 		"restart-agent": agents(s.RestartAgents),
 		"reload":        api.Do(t.reload),
 	})
-	return &api.Door{
+	return &api.API{
 		MaxBody:    t.http.MaxBody,
 		Rate:       t.http.Rate,
 		Log:        t.log,
@@ -277,7 +277,7 @@ func (t *team) door() *api.Door {
 }
 
 // serve opens the door; it is shut by what it returns.
-func (t *team) serve() (shut func()) {
+func (t *instance) serve() (shut func()) {
 	open, cancel := context.WithCancel(context.Background())
 	server := api.NewServer(t.door().Handler(), t.log)
 	t.runs.Answer = server.Answer
@@ -293,7 +293,7 @@ func (t *team) serve() (shut func()) {
 }
 
 // down stops everything and tells of it until the end.
-func (t *team) down(ctx context.Context, r wire.DownRequest, send func(any) error) error {
+func (t *instance) down(ctx context.Context, r wire.DownRequest, send func(any) error) error {
 	q := supervisor.EventQuery{Since: t.super.Seq(), Follow: true}
 	if r.Force {
 		t.super.Kill("killed by hand")
@@ -303,7 +303,7 @@ func (t *team) down(ctx context.Context, r wire.DownRequest, send func(any) erro
 	return t.super.Events(ctx, q, func(e wire.Event) error { return send(e) })
 }
 
-func (t *team) events(ctx context.Context, query url.Values, send func(any) error) error {
+func (t *instance) events(ctx context.Context, query url.Values, send func(any) error) error {
 	q := supervisor.EventQuery{
 		After:  query.Get("after"),
 		Kind:   query.Get("type"),
@@ -319,7 +319,7 @@ func (t *team) events(ctx context.Context, query url.Values, send func(any) erro
 	return t.super.Events(ctx, q, func(e wire.Event) error { return send(e) })
 }
 
-func (t *team) logs(ctx context.Context, query url.Values, send func(any) error) error {
+func (t *instance) logs(ctx context.Context, query url.Values, send func(any) error) error {
 	n, err := number(query, "n", supervisor.AllLines)
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ func known(c Caller) *wire.Error {
 
 // toOperation is for an operation: agents and actors from elsewhere ask for those
 // that are open to them.
-func (d *Door) toOperation(name string) admission {
+func (d *API) toOperation(name string) admission {
 	return func(c Caller, _ *http.Request) *wire.Error {
 		if err := known(c); err != nil {
 			return err

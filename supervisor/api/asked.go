@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire"
 )
 
-// asked is a request by a passage, as its reader sees it.
-type asked struct {
+// params is a request by a passage, as its reader sees it.
+type params struct {
 	task, dependency string // of the path
 	query            url.Values
 	header           http.Header
@@ -26,7 +26,7 @@ type asked struct {
 }
 
 // open takes the body apart.
-func (a *asked) open(depth int) error {
+func (a *params) open(depth int) error {
 	if len(bytes.TrimSpace(a.text)) == 0 {
 		a.text = []byte("{}")
 	}
@@ -37,10 +37,10 @@ func (a *asked) open(depth int) error {
 }
 
 // depth is how deep a body may nest.
-func (d *Door) depth() int { return cmp.Or(d.Depth, 64) }
+func (d *API) depth() int { return cmp.Or(d.Depth, 64) }
 
 // refusal is the first thing that is wrong, nil if nothing is.
-func (a *asked) refusal() *wire.Error {
+func (a *params) refusal() *wire.Error {
 	if a.wrong != nil {
 		return a.wrong
 	}
@@ -57,7 +57,7 @@ type parameter struct {
 }
 
 // word is a parameter of which there is one at most, "" when there is none.
-func (a *asked) word(p parameter) string {
+func (a *params) word(p parameter) string {
 	values := a.query[p.name]
 	switch {
 	case len(values) == 0 || len(values) == 1 && values[0] == "":
@@ -73,7 +73,7 @@ func (a *asked) word(p parameter) string {
 // given is a parameter of which there is one at most. One that is there says
 // something: a script whose variable is empty would else ask for something that
 // it does not mean.
-func (a *asked) given(p parameter) (text string, there bool) {
+func (a *params) given(p parameter) (text string, there bool) {
 	values := a.query[p.name]
 	if p.header {
 		values = a.header.Values(p.name)
@@ -90,7 +90,7 @@ func (a *asked) given(p parameter) (text string, there bool) {
 }
 
 // whole is a parameter that is a whole number, nil when it is missing.
-func (a *asked) whole(p parameter) *int64 {
+func (a *params) whole(p parameter) *int64 {
 	text, there := a.given(p)
 	if !there {
 		return nil
@@ -103,14 +103,14 @@ func (a *asked) whole(p parameter) *int64 {
 }
 
 // limit is the parameter of that name, 0 when it is missing.
-func (a *asked) limit() int64 {
+func (a *params) limit() int64 {
 	if n := a.whole(byLimit); n != nil {
 		return *n
 	}
 	return 0
 }
 
-func (a *asked) refuse(p parameter, why string) {
+func (a *params) refuse(p parameter, why string) {
 	if a.wrong == nil {
 		a.wrong = &wire.Error{Code: wire.CodeInvalid, Message: p.name + " " + why, Details: map[string]any{"parameter": p.name}}
 	}
@@ -120,18 +120,18 @@ func (a *asked) refuse(p parameter, why string) {
 type reading struct {
 	schema string
 	need   bool // without a body there is something missing
-	read   func(*asked) any
+	read   func(*params) any
 }
 
 // body reads a request for its operation.
-func (g *reading) body(a *asked) any {
+func (g *reading) body(a *params) any {
 	a.said = g.read(a)
 	return a.said
 }
 
 // bodyOf is a reading of a body, which may be about a task.
 func bodyOf[Body any](schema string, need bool, read func(o *wire.Object, task string) *Body) *reading {
-	return &reading{schema: schema, need: need, read: func(a *asked) any { return read(&a.body, a.task) }}
+	return &reading{schema: schema, need: need, read: func(a *params) any { return read(&a.body, a.task) }}
 }
 
 // writing is how an answer is written, and the schema of what it is then.

@@ -34,10 +34,10 @@ const busPause = "5"
 const busVersion = "1.0"
 
 // busRoutes are all routes of the bus.
-var busRoutes = []passage{
+var busRoutes = []route{
 	{pattern: "POST /api/bus/send", access: Actors, operation: "send-message", read: readMessage, write: writeSent,
 		summary: "Send a message; it is kept when this is answered"},
-	{pattern: "GET /api/bus/poll", access: Actors, operation: "poll-messages", read: readPoll, write: writeMail, answer: (*Door).mailbox,
+	{pattern: "GET /api/bus/poll", access: Actors, operation: "poll-messages", read: readPoll, write: writeMail, answer: (*API).mailbox,
 		query: []parameter{ofActor, byCursor, byLimit}, summary: "The messages to an actor behind a number, oldest first; nothing changes"},
 	{pattern: "POST /api/bus/ack", access: Actors, operation: "ack-messages", read: readAck, write: writeAcked,
 		summary: "Say up to which message an actor has dealt with its mail"},
@@ -45,10 +45,10 @@ var busRoutes = []passage{
 		summary: "Say that an actor is there"},
 	{pattern: "POST /api/agents/tokens", access: Actors, operation: "issue-token", read: readNewToken, write: writeToken,
 		summary: "Make a token for an actor; those that it has are void, now or after a while"},
-	{pattern: "GET /api/sse/events", access: Actors, operation: "follow-messages", read: readFollower, write: writeEvents, answer: (*Door).mail,
+	{pattern: "GET /api/sse/events", access: Actors, operation: "follow-messages", read: readFollower, write: writeEvents, answer: (*API).mail,
 		query: []parameter{ofActor, byCursor, byLastEvent}, summary: "The messages to an actor, each as soon as it is there",
 		words: "It is a hint: whoever misses something here finds it in the poll. Nothing counts as dealt with because it was told here."},
-	{pattern: "GET /health", access: Public, operation: "health", read: readNothing, write: writeHealth, answer: (*Door).health,
+	{pattern: "GET /health", access: Public, operation: "health", read: readNothing, write: writeHealth, answer: (*API).health,
 		summary: "Which version of the bus is spoken", words: "Nobody is asked who it is."},
 }
 
@@ -64,7 +64,7 @@ var (
 )
 
 // actor is whose mail is asked for.
-func (a *asked) actor() string {
+func (a *params) actor() string {
 	id, there := a.given(ofActor)
 	if why := wire.CheckAddressee(id); there && why != "" {
 		a.refuse(ofActor, why)
@@ -78,7 +78,7 @@ var (
 		o.NeedText("from_actor") // a line of an agent may leave it out, and these are the words of others
 		return wire.ReadSendMessage(o)
 	})
-	readPoll = &reading{read: func(a *asked) any {
+	readPoll = &reading{read: func(a *params) any {
 		p := &wire.PollMessages{Actor: a.actor(), Cursor: a.whole(byCursor)}
 		p.Limit = a.limit()
 		return p
@@ -89,7 +89,7 @@ var (
 		o.NeedText("actor") // tokens of people are made elsewhere
 		return wire.ReadIssueToken(o)
 	})
-	readFollower = &reading{read: func(a *asked) any {
+	readFollower = &reading{read: func(a *params) any {
 		f := &follower{actor: a.actor(), cursor: a.whole(byCursor)}
 		if last := a.whole(byLastEvent); last != nil {
 			f.cursor = last
@@ -128,7 +128,7 @@ type healthReply struct {
 }
 
 // health says that somebody is here, to whoever asks.
-func (d *Door) health(w http.ResponseWriter, _ *http.Request, _ any) error {
+func (d *API) health(w http.ResponseWriter, _ *http.Request, _ any) error {
 	d.write(w, http.StatusOK, healthReply{Version: busVersion})
 	return nil
 }

@@ -25,7 +25,7 @@ var busBodies = map[string]string{
 	"bus.ack":         `{"seq":7}`, "bus.sign-of-life": ``, "bus.new-token": `{"actor":"HO:far"}`, "": ``,
 }
 
-func routeOfBus(t *testing.T, pattern string) *passage {
+func routeOfBus(t *testing.T, pattern string) *route {
 	t.Helper()
 	for i := range busRoutes {
 		if busRoutes[i].pattern == pattern {
@@ -277,7 +277,7 @@ func TestBusWhereNothingIs(t *testing.T) {
 func TestBusIsEncrypted(t *testing.T) {
 	guard, pool := certified(t)
 	heard := new(hearsay)
-	h := build(t, func(d *Door) { d.Routes, d.Do = nil, heard.do }, guard)
+	h := build(t, func(d *API) { d.Routes, d.Do = nil, heard.do }, guard)
 	by := func(most uint16) asks {
 		secure := &tls.Config{RootCAs: pool, MaxVersion: most}
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}

@@ -64,7 +64,7 @@ func TestBusAccess(t *testing.T) {
 //
 // Rows: E-05, E-19, K-18.
 func TestCorrespondents(t *testing.T) {
-	h := buildHub(t, func(d *Door) {
+	h := buildHub(t, func(d *API) {
 		d.Streams = map[string]Stream{
 			"stream": DoLines(func(_ context.Context, _ struct{}, send func(any) error) error { return send(1) }),
 			"down":   DoLines(func(_ context.Context, _ struct{}, send func(any) error) error { return send(1) }),
@@ -99,7 +99,7 @@ func TestCorrespondents(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"orc_c_far", "orc_nobody"} { // nobody says which actors and operations there are
-		d := &Door{Operations: map[string]Operation{"look": whoAsks}, Actor: h.door.Actor}
+		d := &API{Operations: map[string]Operation{"look": whoAsks}, Actor: h.door.Actor}
 		visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 			status, _ := asks{client: c, header: http.Header{"X-Api-Key": {key}}}.post(t, "operations/look", "")
 			require.Equal(t, map[string]int{"orc_c_far": 403, "orc_nobody": 401}[key], status)
@@ -109,7 +109,7 @@ func TestCorrespondents(t *testing.T) {
 
 // An agent's key is an agent's, also if an actor had the same.
 func TestAgentsComeBeforeActors(t *testing.T) {
-	d := &Door{Agent: func(key string) (name, run string, ok bool) { return "coder", "run-1", key == "orc_a" }, Actor: func(string) (id string, ok bool) { return "GO", true }}
+	d := &API{Agent: func(key string) (name, run string, ok bool) { return "coder", "run-1", key == "orc_a" }, Actor: func(string) (id string, ok bool) { return "GO", true }}
 	c, _, err := d.bearer("orc_a")
 	require.NoError(t, err)
 	require.Equal(t, Caller{Kind: Agent, Name: "coder", Run: "run-1"}, lasting(c))
@@ -123,7 +123,7 @@ func TestAgentsComeBeforeActors(t *testing.T) {
 //
 // Rows: E-57, K-06.
 func TestBusTooOften(t *testing.T) {
-	d := &Door{Rate: 1, Do: new(hearsay).do, Actor: func(token string) (id string, ok bool) { return token, true }}
+	d := &API{Rate: 1, Do: new(hearsay).do, Actor: func(token string) (id string, ok bool) { return token, true }}
 	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		ask := func(token string) (*http.Response, string) {
 			return asks{client: c, header: http.Header{"X-Api-Key": {token}}}.do(t, http.MethodGet, "/api/bus/poll", "")

@@ -135,7 +135,7 @@ func TestBusBodiesThatAreWrong(t *testing.T) {
 //
 // Rows: E-14, E-21.
 func TestBusPayloadThatIsTooLarge(t *testing.T) {
-	h := buildHub(t, func(d *Door) { d.MaxBody = 4 << 20 })
+	h := buildHub(t, func(d *API) { d.MaxBody = 4 << 20 })
 	send := func(more int) (*http.Response, string) {
 		payload := `{"x":"` + strings.Repeat("x", wire.MostMail-len(`{"x":""}`)+more) + `"}`
 		return h.ask(t, h.at(), http.MethodPost, "/api/bus/send", `{"from_actor":"HO:a","to_actor":"GO","topic":"a","payload":`+payload+`}`)

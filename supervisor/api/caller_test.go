@@ -137,7 +137,7 @@ func TestCallers(t *testing.T) {
 
 // A request that is served by nobody in particular is nobody's.
 func TestUnknownListener(t *testing.T) {
-	d := &Door{Operations: map[string]Operation{"look": whoAsks}}
+	d := &API{Operations: map[string]Operation{"look": whoAsks}}
 	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		status, _ := asks{client: c}.post(t, "operations/look", "")
 		require.Equal(t, http.StatusUnauthorized, status)

@@ -61,7 +61,7 @@ var errNoTokens = unauthenticated("operators' tokens are not taken here", "")
 
 // bearer is who a credential says that it is of. A run that is being let in is
 // returned too: what it asks for ends with it.
-func (d *Door) bearer(credential string) (Caller, *visit, error) {
+func (d *API) bearer(credential string) (Caller, *runSocket, error) {
 	if strings.HasPrefix(credential, KeyPrefix) {
 		if v := d.Runs.visit(credential); v != nil {
 			return v.caller, v, nil
@@ -85,7 +85,7 @@ func (d *Door) bearer(credential string) (Caller, *visit, error) {
 }
 
 // holder is who has a key: an agent, or an actor from elsewhere.
-func (d *Door) holder(key string) (Caller, bool) {
+func (d *API) holder(key string) (Caller, bool) {
 	if d.Agent != nil {
 		if name, run, ok := d.Agent(key); ok {
 			return Caller{Kind: Agent, Name: name, Run: run, key: &key}, true
@@ -104,7 +104,7 @@ var errLapsed = unauthenticated("the credential does not hold any more", "")
 // lapsed says whether a caller that was let in would not be any more. One who
 // came without a credential cannot lapse; a run ends with its visit, and a token
 // whose time is over with the context of the request.
-func (d *Door) lapsed(c Caller) bool {
+func (d *API) lapsed(c Caller) bool {
 	switch {
 	case c.token != "":
 		return d.Signer.Revoked != nil && d.Signer.Revoked(c.token)
@@ -118,7 +118,7 @@ func (d *Door) lapsed(c Caller) bool {
 // identify is who makes a request: who its credential says, or without one who
 // comes in by that listener. Whoever shows one is who it says, and nothing else
 // that would be more.
-func (d *Door) identify(e *entrance, r *http.Request) (Caller, *visit, error) {
+func (d *API) identify(e *listenerInfo, r *http.Request) (Caller, *runSocket, error) {
 	credential, refusal := credentialOf(r.Header)
 	if refusal != nil {
 		return Caller{}, nil, refusal

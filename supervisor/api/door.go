@@ -77,9 +77,9 @@ const (
 	inLines = "application/jsonl"
 )
 
-// Door is everything that can be asked, and who may. Without the funcs that
+// API is everything that can be asked, and who may. Without the funcs that
 // know callers, nobody has a credential.
-type Door struct {
+type API struct {
 	Operations map[string]Operation // answered with a document
 	Streams    map[string]Stream    // operations answered with lines
 	Lists      map[string]List
@@ -131,15 +131,15 @@ type Door struct {
 }
 
 // Handler is the door for net/http. It is made once.
-func (d *Door) Handler() http.Handler {
+func (d *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	d.mount(mux.HandleFunc)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.nowhere(mux, w, r) })
-	return whole(d.outside(d.straight(mux)))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.notFound(mux, w, r) })
+	return whole(d.outside(d.rejectDotSegments(mux)))
 }
 
 // mount puts everything that is answered where it is.
-func (d *Door) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
+func (d *API) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
 	for name, operation := range d.Operations {
 		at("POST "+operationsPath+name, d.behind(name, d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
 			d.document(w, r, name, operation)
@@ -175,7 +175,7 @@ func (d *Door) mount(at func(pattern string, do func(http.ResponseWriter, *http.
 }
 
 // stream answers an operation with lines.
-func (d *Door) stream(w http.ResponseWriter, r *http.Request, stream Stream) {
+func (d *API) stream(w http.ResponseWriter, r *http.Request, stream Stream) {
 	body, err := d.body(w, r)
 	if err != nil {
 		d.refuse(w, r, err)
@@ -184,7 +184,7 @@ func (d *Door) stream(w http.ResponseWriter, r *http.Request, stream Stream) {
 	d.lines(w, r, func(send func(any) error) error { return stream(r.Context(), body, send) })
 }
 
-func (d *Door) list(w http.ResponseWriter, r *http.Request, list List) {
+func (d *API) list(w http.ResponseWriter, r *http.Request, list List) {
 	if err := unhurried(w); err != nil {
 		d.refuse(w, r, err)
 		return
@@ -193,7 +193,7 @@ func (d *Door) list(w http.ResponseWriter, r *http.Request, list List) {
 }
 
 // document answers one operation.
-func (d *Door) document(w http.ResponseWriter, r *http.Request, name string, operation Operation) {
+func (d *API) document(w http.ResponseWriter, r *http.Request, name string, operation Operation) {
 	body, err := d.body(w, r)
 	if err != nil {
 		d.refuse(w, r, err)
@@ -214,7 +214,7 @@ func (d *Door) document(w http.ResponseWriter, r *http.Request, name string, ope
 }
 
 // body reads a request within bounds.
-func (d *Door) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (d *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	most := d.MaxBody
 	if CallerOf(r.Context()).Kind == Nobody {
 		most = min(most, mostOfStrangers)
@@ -260,7 +260,7 @@ func sent(control *http.ResponseController) error {
 // lines answers with a stream. Each line leaves as soon as it is there. A
 // refusal before the first line is an ordinary one; after it the connection is
 // cut, so that nobody takes what there was for all there is.
-func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
+func (d *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
 	control := http.NewResponseController(w)
 	begun := false
 	begin := func() {
@@ -305,7 +305,7 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, run func(func(any) 
 
 // refuse answers with why not. What is not meant for the other side is logged
 // here, once, and said in general terms.
-func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refusal, known := errors.AsType[*wire.Error](err)
 	if !known {
 		if r.Context().Err() != nil {
@@ -334,7 +334,7 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	d.write(w, status(refusal.Code), wire.Refusal{FormatVersion: wire.FormatVersion, Error: refusal})
 }
 
-func (d *Door) write(w http.ResponseWriter, status int, document any) {
+func (d *API) write(w http.ResponseWriter, status int, document any) {
 	text, err := wire.Encode(document)
 	if err != nil {
 		d.Log.Error("an answer could not be encoded", "error", err)

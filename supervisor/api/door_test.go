@@ -20,7 +20,7 @@ import (
 )
 
 // serve serves a door until it is shut.
-func serve(d *Door, listeners ...net.Listener) (shut func()) {
+func serve(d *API, listeners ...net.Listener) (shut func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	server := NewServer(d.Handler(), d.Log)
 	if d.Runs != nil {
@@ -38,7 +38,7 @@ func serve(d *Door, listeners ...net.Listener) (shut func()) {
 }
 
 // served opens a door on a socket and returns a client for it.
-func served(t *testing.T, d *Door) *http.Client {
+func served(t *testing.T, d *API) *http.Client {
 	t.Helper()
 	if d.MaxBody == 0 {
 		d.MaxBody = 1 << 20
@@ -69,7 +69,7 @@ func TestOperations(t *testing.T) {
 	refuse := func(err error) Operation {
 		return Do(func(context.Context, struct{}) (any, error) { return nil, err })
 	}
-	c := served(t, &Door{MaxBody: 100, Operations: map[string]Operation{
+	c := served(t, &API{MaxBody: 100, Operations: map[string]Operation{
 		"echo":     Do(func(_ context.Context, r wire.AgentsRequest) (any, error) { return r, nil }),
 		"missing":  refuse(&wire.Error{Code: wire.CodeNotFound, Message: "no such thing", Hint: "look elsewhere"}),
 		"conflict": refuse(&wire.Error{Code: wire.CodeConflict, Message: "not now"}),
@@ -104,7 +104,7 @@ func TestOperations(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	gate := make(chan struct{})
-	c := served(t, &Door{
+	c := served(t, &API{
 		Lists: map[string]List{
 			"numbers": func(_ context.Context, q url.Values, send func(any) error) error {
 				if q.Get("bad") != "" {
@@ -146,7 +146,7 @@ func TestLines(t *testing.T) {
 
 func TestCallerThatLeavesEndsTheStream(t *testing.T) {
 	ended := make(chan struct{})
-	c := served(t, &Door{Lists: map[string]List{"wait": func(ctx context.Context, _ url.Values, send func(any) error) error {
+	c := served(t, &API{Lists: map[string]List{"wait": func(ctx context.Context, _ url.Values, send func(any) error) error {
 		require.NoError(t, send(1))
 		<-ctx.Done()
 		close(ended)

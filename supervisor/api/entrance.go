@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// entrance is what a listener knows of all who come in by it.
-type entrance struct {
+// listenerInfo is what a listener knows of all who come in by it.
+type listenerInfo struct {
 	caller Caller          // who one is that shows no credential
-	visit  *visit          // whose own socket it is; nil: it is nobody's
+	visit  *runSocket      // whose own socket it is; nil: it is nobody's
 	hosts  map[string]bool // by which names it may be asked for; nil: it has none
 }
 
@@ -21,18 +21,18 @@ type entranceKey struct{}
 // enterBy is the context of all that comes in by a listener. One that does not
 // say who comes in by it makes everybody nobody.
 func enterBy(l net.Listener) context.Context {
-	e := new(entrance)
-	if known, ok := l.(interface{ entrance() *entrance }); ok {
+	e := new(listenerInfo)
+	if known, ok := l.(interface{ entrance() *listenerInfo }); ok {
 		e = known.entrance()
 	}
 	return context.WithValue(context.Background(), entranceKey{}, e)
 }
 
-func entranceOf(ctx context.Context) *entrance {
-	if e, ok := ctx.Value(entranceKey{}).(*entrance); ok {
+func entranceOf(ctx context.Context) *listenerInfo {
+	if e, ok := ctx.Value(entranceKey{}).(*listenerInfo); ok {
 		return e
 	}
-	return new(entrance)
+	return new(listenerInfo)
 }
 
 // hostNames are the names by which a listener may be asked for: with a port, or
@@ -58,7 +58,7 @@ func hostName(host string) string {
 // answersTo says whether a request asks for this listener by one of its names.
 // A page in a browser that has had its own name lead here would not; nobody's
 // name stands behind the number itself.
-func (e *entrance) answersTo(r *http.Request) bool {
+func (e *listenerInfo) answersTo(r *http.Request) bool {
 	if e.hosts == nil {
 		return true
 	}

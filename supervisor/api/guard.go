@@ -17,7 +17,7 @@ import (
 // behind puts a handler behind what the door asks everybody. Nothing of a request
 // that is refused has been read but its headers; that what was asked for was
 // refused is noted.
-func (d *Door) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
+func (d *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller, v, err := d.examine(may, w, r)
 		if err != nil {
@@ -48,7 +48,7 @@ func (d *Door) behind(what string, may admission, do http.HandlerFunc) http.Hand
 // examine asks who it is, that it is not too often, whether they may, and
 // whether what they send can be read. On a Public route, where may is nil, it
 // does not ask who.
-func (d *Door) examine(may admission, w http.ResponseWriter, r *http.Request) (caller Caller, v *visit, err error) {
+func (d *API) examine(may admission, w http.ResponseWriter, r *http.Request) (caller Caller, v *runSocket, err error) {
 	e := entranceOf(r.Context())
 	if may != nil {
 		caller, v, err = d.identify(e, r)
@@ -105,7 +105,7 @@ func mediaType(format, value string) *wire.Error {
 // need not. Whoever is not known, or shows what is worth nothing, counts by
 // where they come from. Operators at a socket of their own wait for nothing:
 // they could as well stop it all.
-func (d *Door) tooOften(e *entrance, c Caller, r *http.Request) time.Duration {
+func (d *API) tooOften(e *listenerInfo, c Caller, r *http.Request) time.Duration {
 	if c.Kind == Nobody {
 		c = e.caller
 	}
@@ -117,7 +117,7 @@ func (d *Door) tooOften(e *entrance, c Caller, r *http.Request) time.Duration {
 }
 
 // outside refuses what was not meant for this door.
-func (d *Door) outside(next http.Handler) http.Handler {
+func (d *API) outside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !entranceOf(r.Context()).answersTo(r) {
 			d.refuse(w, r, &wire.Error{

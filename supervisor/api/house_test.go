@@ -21,20 +21,20 @@ import (
 // house is a small door with everything that a door can have, and all the ways
 // to it: TCP, the operators' socket, and one of its own for each run.
 type house struct {
-	door   *Door
+	door   *API
 	tcp    *TCPListener
 	socket string
 }
 
 // build opens a house. change may change its door before.
-func build(t *testing.T, change func(*Door), guard TCP) *house {
+func build(t *testing.T, change func(*API), guard TCP) *house {
 	t.Helper()
 	h := &house{socket: filepath.Join(t.TempDir(), "api.sock")}
 	operators, err := Listen(h.socket)
 	require.NoError(t, err)
 	h.tcp, err = ListenTCP("127.0.0.1:0", guard)
 	require.NoError(t, err)
-	h.door = &Door{
+	h.door = &API{
 		MaxBody: 1 << 10, Log: hclog.NewNullLogger(), Runs: NewRuns(operators), Signer: signer(t),
 		Operations: map[string]Operation{"look": whoAsks, "do": whoAsks, "watch": whoAsks, "rule": whoAsks},
 		Lists: map[string]List{"events": func(ctx context.Context, _ url.Values, send func(any) error) error {

@@ -157,7 +157,7 @@ func TestHubRoutes(t *testing.T) {
 	require.Len(t, hubRoutes, 32)
 }
 
-func routeOf(t *testing.T, pattern string) *passage {
+func routeOf(t *testing.T, pattern string) *route {
 	t.Helper()
 	for i := range hubRoutes {
 		if hubRoutes[i].pattern == pattern {

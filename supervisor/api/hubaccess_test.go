@@ -68,7 +68,7 @@ var bodies = map[string]string{
 }
 
 // want is what somebody gets at a route, and as whom they ask for it.
-func (c *comer) want(route *passage) (status int, from Caller) {
+func (c *comer) want(route *route) (status int, from Caller) {
 	reads := route.method() == http.MethodGet
 	from = c.from
 	if from.Kind == Agent {
@@ -130,7 +130,7 @@ func TestHubAccess(t *testing.T) {
 //
 // Rows: A-164, K-06.
 func TestHubTooOften(t *testing.T) {
-	h := buildHub(t, func(d *Door) { d.Rate = 1 })
+	h := buildHub(t, func(d *API) { d.Rate = 1 })
 	by := h.as(withKey("coder"))
 	response, text := h.ask(t, by, http.MethodGet, "/api/v1/server/tasks", "")
 	require.Equal(t, http.StatusOK, response.StatusCode, text)

@@ -129,7 +129,7 @@ func deeper(text []byte, depth int) bool {
 
 // aimed makes what is refused say where in the request it is: an operation knows
 // its own words for what is asked, and not those of a passage.
-func (a *asked) aimed(err error) error {
+func (a *params) aimed(err error) error {
 	refusal, ok := errors.AsType[*wire.Error](err)
 	if !ok {
 		return err
@@ -150,7 +150,7 @@ var hubPointers = map[string]string{
 	"/contractKey":     "/contract_key",
 }
 
-func (a *asked) pointer(theirs string) string {
+func (a *params) pointer(theirs string) string {
 	theirs = strings.TrimPrefix(theirs, "/payload")
 	if ours := hubPointers[theirs]; ours != "" {
 		return ours
@@ -165,7 +165,7 @@ func (a *asked) pointer(theirs string) string {
 
 // dependencyAt is where a dependency of a new task stands: they are said in two
 // lists, of which one is made.
-func (a *asked) dependencyAt(index int) string {
+func (a *params) dependencyAt(index int) string {
 	typed := len(a.body.Dependencies("dependencies"))
 	if task, ok := a.said.(*wire.SubmitTask); ok && index >= typed && index < len(task.Dependencies) {
 		bare := a.body.Texts("dependency_ids")

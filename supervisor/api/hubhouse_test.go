@@ -130,10 +130,10 @@ type hubHouse struct {
 	document *document
 }
 
-func buildHub(t *testing.T, change func(*Door)) *hubHouse {
+func buildHub(t *testing.T, change func(*API)) *hubHouse {
 	t.Helper()
 	h := &hubHouse{hearsay: new(hearsay), post: newPost()}
-	h.house = build(t, func(d *Door) {
+	h.house = build(t, func(d *API) {
 		d.Routes, d.MaxBody, d.Depth = nil, 1<<16, 8
 		d.Do, d.Refused, d.OpenMail = h.do, h.refuse, h.post.open
 		d.Actor = func(token string) (id string, ok bool) {
@@ -192,7 +192,7 @@ type document struct {
 	mux      *http.ServeMux
 }
 
-func readDocument(t *testing.T, d *Door) *document {
+func readDocument(t *testing.T, d *API) *document {
 	t.Helper()
 	text, err := d.describe()
 	require.NoError(t, err)
@@ -237,7 +237,7 @@ func (d *document) check(t *testing.T, method, path string, response *http.Respo
 }
 
 // mayBeSaid says whether the document allows a body.
-func (d *document) mayBeSaid(t *testing.T, route *passage, body string) bool {
+func (d *document) mayBeSaid(t *testing.T, route *route, body string) bool {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
 	require.NoError(t, err, body)
@@ -245,7 +245,7 @@ func (d *document) mayBeSaid(t *testing.T, route *passage, body string) bool {
 }
 
 // filled is the path of a route with ids in it.
-func filled(t *passage) string {
+func filled(t *route) string {
 	return strings.NewReplacer("{id}", "t-1", "{dep_id}", "d4").Replace(t.path())
 }
 

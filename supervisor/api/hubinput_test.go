@@ -25,13 +25,13 @@ func readAnswer(t *testing.T, from io.Reader) (*http.Response, string) {
 }
 
 // senders are the routes that take a body, and somebody who may send them one.
-func (h *hubHouse) senders() (routes []*passage, by func(*passage) asks) {
+func (h *hubHouse) senders() (routes []*route, by func(*route) asks) {
 	for i := range hubRoutes {
 		if hubRoutes[i].takesBody() {
 			routes = append(routes, &hubRoutes[i])
 		}
 	}
-	return routes, func(*passage) asks { return h.at() }
+	return routes, func(*route) asks { return h.at() }
 }
 
 // Whatever is wrong with a body as a body is said in the same way at every

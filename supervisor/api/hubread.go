@@ -19,19 +19,19 @@ var (
 	readAssignee   = bodyOf("hub.assignee", true, wire.ReadHubAssign)
 	readLink       = bodyOf("hub.new-dependency", true, wire.ReadHubDependency)
 	readNewcomer   = bodyOf("hub.registration", true, func(o *wire.Object, _ string) *wire.Register { return wire.ReadRegister(o) })
-	readHeartbeat  = &reading{schema: "hub.heartbeat", read: func(a *asked) any { return wire.ReadHubHeartbeat(&a.body, a.text) }}
+	readHeartbeat  = &reading{schema: "hub.heartbeat", read: func(a *params) any { return wire.ReadHubHeartbeat(&a.body, a.text) }}
 )
 
 // What the hub is told by a path or a query alone. What a body says besides is
 // passed over.
 var (
-	readTaskID  = &reading{read: func(a *asked) any { return &wire.TaskID{TaskID: a.task} }}
-	readNothing = &reading{read: func(*asked) any { return new(wire.Nothing) }}
-	readSession = &reading{read: func(a *asked) any { return &wire.CheckTasks{SessionID: a.word(bySession)} }}
-	readLinkID  = &reading{read: func(a *asked) any {
+	readTaskID  = &reading{read: func(a *params) any { return &wire.TaskID{TaskID: a.task} }}
+	readNothing = &reading{read: func(*params) any { return new(wire.Nothing) }}
+	readSession = &reading{read: func(a *params) any { return &wire.CheckTasks{SessionID: a.word(bySession)} }}
+	readLinkID  = &reading{read: func(a *params) any {
 		return &wire.RemoveDependency{TaskID: a.task, DependencyID: a.dependency}
 	}}
-	readFilter = &reading{read: func(a *asked) any {
+	readFilter = &reading{read: func(a *params) any {
 		return &wire.QueryTasks{State: a.word(byState), ProjectID: a.word(byProject), Limit: a.limit(), Cursor: a.word(byTask)}
 	}}
 )

@@ -13,7 +13,7 @@ func ofHub(path string) bool { return below(path, hubTrees) }
 
 // hubRoutes are all routes of the hub. People see to tasks below /tasks, agents
 // to their own below /servers, and to those that they look after below /server.
-var hubRoutes = []passage{
+var hubRoutes = []route{
 	{pattern: "POST /api/v1/tasks", access: Operators, operation: "submit-task", read: readTask, write: writeCreated,
 		query: []parameter{byTrace}, summary: "Create a task"},
 	{pattern: "GET /api/v1/tasks/{id}", access: Operators, operation: "get-task", read: readTaskID, write: writeDetail,
@@ -50,7 +50,7 @@ var hubRoutes = []passage{
 
 	{pattern: "POST /api/v1/server/tasks", access: Agents, wide: true, operation: "submit-task", read: readTask, write: writeCreated,
 		query: []parameter{byTrace}, summary: "Create a task; it is a part of the one that you work on"},
-	{pattern: "GET /api/v1/server/tasks", access: Agents, wide: true, operation: "query-tasks", read: readFilter, write: writeLines, answer: (*Door).tasks,
+	{pattern: "GET /api/v1/server/tasks", access: Agents, wide: true, operation: "query-tasks", read: readFilter, write: writeLines, answer: (*API).tasks,
 		query: []parameter{byProject, byState, byLimit, byTask}, summary: "List tasks, oldest first, without what can be large"},
 	{pattern: "GET /api/v1/server/tasks/check", access: Agents, wide: true, operation: "check-tasks", read: readSession, write: writeChecked,
 		query: []parameter{bySession}, summary: "What a session has been given and has not begun"},

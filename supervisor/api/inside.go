@@ -50,4 +50,6 @@ func (l *Inside) Close() error {
 // Addr implements net.Listener.
 func (l *Inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
 
-func (l *Inside) entrance() *entrance { return &entrance{caller: Caller{Kind: Operator, Wide: true}} }
+func (l *Inside) entrance() *listenerInfo {
+	return &listenerInfo{caller: Caller{Kind: Operator, Wide: true}}
+}

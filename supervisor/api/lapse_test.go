@@ -30,7 +30,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var revoked atomic.Bool
 			next := make(chan string)
-			h := build(t, func(d *Door) {
+			h := build(t, func(d *API) {
 				d.Signer.Revoked = func(string) bool { return revoked.Load() }
 				d.Lists = map[string]List{"events": func(ctx context.Context, _ url.Values, send func(any) error) error {
 					for {

@@ -56,8 +56,8 @@ func TestBucketNames(t *testing.T) {
 
 // Rows: A-164, K-06.
 func TestTooManyRequests(t *testing.T) {
-	door := func() *Door {
-		return &Door{
+	door := func() *API {
+		return &API{
 			Rate:       1,
 			Operations: map[string]Operation{"look": Do(func(context.Context, struct{}) (any, error) { return "seen", nil })},
 			Agent:      func(key string) (name, run string, ok bool) { return key, "", key != "orc_wrong" },
@@ -113,7 +113,7 @@ func TestTooManyRequests(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
-	d := &Door{Rate: 1, Routes: []Route{{Pattern: "GET /api/v1/open", Access: Public, Do: func(http.ResponseWriter, *http.Request) error { return nil }}}}
+	d := &API{Rate: 1, Routes: []Route{{Pattern: "GET /api/v1/open", Access: Public, Do: func(http.ResponseWriter, *http.Request) error { return nil }}}}
 	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		limited := 0
 		for range 20 {

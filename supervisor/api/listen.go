@@ -71,7 +71,9 @@ func (o *Socket) Remove() {
 	}
 }
 
-func (o *Socket) entrance() *entrance { return &entrance{caller: Caller{Kind: Operator, Wide: true}} }
+func (o *Socket) entrance() *listenerInfo {
+	return &listenerInfo{caller: Caller{Kind: Operator, Wide: true}}
+}
 
 // Accept waits for somebody who may come in.
 func (o *Socket) Accept() (net.Conn, error) {

@@ -50,7 +50,7 @@ type follower struct {
 
 // mail tells somebody of its mail until it leaves, or its credential does not
 // hold any more, or the server ends.
-func (d *Door) mail(w http.ResponseWriter, r *http.Request, body any) error {
+func (d *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	asked, ok := body.(*follower)
 	if !ok {
 		return fmt.Errorf("a reader of mail asked with a %T", body)
@@ -86,7 +86,7 @@ func (d *Door) mail(w http.ResponseWriter, r *http.Request, body any) error {
 
 // mailStream is one stream of mail.
 type mailStream struct {
-	door    *Door
+	door    *API
 	w       http.ResponseWriter
 	control *http.ResponseController
 	caller  Caller

@@ -20,7 +20,7 @@ import (
 )
 
 // mailDoor is a door behind which there is mail, and nothing else.
-func mailDoor(p *post) *Door { return &Door{Do: new(hearsay).do, OpenMail: p.open} }
+func mailDoor(p *post) *API { return &API{Do: new(hearsay).do, OpenMail: p.open} }
 
 // Each message is one event, byte for byte, whatever it says, and is told as soon
 // as it is there.

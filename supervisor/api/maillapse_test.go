@@ -95,7 +95,7 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 func TestLinesEndWithTheirKey(t *testing.T) {
 	var void atomic.Bool
 	lines := make(chan string, 1)
-	h := build(t, func(d *Door) {
+	h := build(t, func(d *API) {
 		d.Agent = func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" && !void.Load() }
 		d.Streams = map[string]Stream{"follow": func(_ context.Context, _ []byte, send func(any) error) error {
 			for line := range lines {

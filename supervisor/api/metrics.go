@@ -16,7 +16,7 @@ const inFigures = "text/plain; version=0.0.4; charset=utf-8"
 
 // metrics answers with figures, whole or not at all. They name the agents, and so
 // they are for those who may see the status.
-func (d *Door) metrics(w http.ResponseWriter, r *http.Request) {
+func (d *API) metrics(w http.ResponseWriter, r *http.Request) {
 	var text bytes.Buffer
 	if err := d.Metrics(r.Context(), &text); err != nil {
 		d.refuse(w, r, err)
@@ -31,7 +31,7 @@ func (d *Door) metrics(w http.ResponseWriter, r *http.Request) {
 }
 
 // metricsEndpoint describes it.
-func (d *Door) metricsEndpoint() *endpoint {
+func (d *API) metricsEndpoint() *endpoint {
 	return &endpoint{
 		ID: "metrics", Summary: "Figures for Prometheus", Tags: []string{tagDoor}, Security: security(byToken),
 		Responses: d.responses(openResponse{

@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-func figured(d *Door) {
+func figured(d *API) {
 	d.Metrics = func(_ context.Context, to io.Writer) error {
 		_, err := io.WriteString(to, "agents 2\n")
 		return err
@@ -53,7 +53,7 @@ func TestMetricsAccess(t *testing.T) {
 
 // Half of the figures are none.
 func TestMetricsThatFail(t *testing.T) {
-	h := build(t, func(d *Door) {
+	h := build(t, func(d *API) {
 		d.Metrics = func(_ context.Context, to io.Writer) error {
 			_, _ = io.WriteString(to, "agents 2\n")
 			return errors.New("it broke")

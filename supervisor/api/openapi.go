@@ -98,7 +98,7 @@ type openContent struct {
 }
 
 // describe makes the document of a door.
-func (d *Door) describe() (wire.Raw, error) {
+func (d *API) describe() (wire.Raw, error) {
 	schemas, err := allSchemas()
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func orElse(text, otherwise string) string {
 }
 
 // openAPI answers with the document, which is made once.
-func (d *Door) openAPI() http.HandlerFunc {
+func (d *API) openAPI() http.HandlerFunc {
 	text, err := d.describe()
 	return d.behind("openapi.json", nil, func(w http.ResponseWriter, r *http.Request) {
 		switch hurried := unhurried(w); {

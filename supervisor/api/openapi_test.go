@@ -20,10 +20,10 @@ import (
 )
 
 // everything is a door with all kinds of what a door may have.
-func everything() *Door {
+func everything() *API {
 	agents := map[string]bool{"get-task": true, "poll-tasks": true, "submit-task": true}
 	operation := Do(func(context.Context, struct{}) (any, error) { return nil, nil })
-	return &Door{
+	return &API{
 		Log: hclog.NewNullLogger(), Version: "1.2.3", WithKey: func(name string) bool { return agents[name] },
 		Operations: map[string]Operation{"get-task": operation, "poll-tasks": operation, "submit-task": operation, "submit-task-request": operation, "status": operation, "register-agent": operation, "new": operation},
 		Streams:    map[string]Stream{"down": nil},
@@ -49,7 +49,7 @@ func everything() *Door {
 }
 
 // patterns are all patterns of a door.
-func patterns(d *Door) (found []string) {
+func patterns(d *API) (found []string) {
 	d.mount(func(pattern string, _ func(http.ResponseWriter, *http.Request)) { found = append(found, pattern) })
 	return found
 }
@@ -58,7 +58,7 @@ func patterns(d *Door) (found []string) {
 //
 // Rows: A-164, K-06.
 func TestOpenAPIIsValid(t *testing.T) {
-	for _, d := range []*Door{everything(), {Log: hclog.NewNullLogger()}} {
+	for _, d := range []*API{everything(), {Log: hclog.NewNullLogger()}} {
 		text, err := d.describe()
 		require.NoError(t, err)
 		loader := openapi3.NewLoader()

@@ -23,7 +23,7 @@ const (
 )
 
 // endpoints are all that the door answers, by method and path.
-func (d *Door) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
+func (d *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	found := map[string]*endpoint{"GET " + openAPIPath: {
 		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: d.responses(inSchema("This document.", anyObject)),
 	}}
@@ -58,7 +58,7 @@ func (d *Door) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 }
 
 // operationEndpoint describes an operation.
-func (d *Door) operationEndpoint(name string, o Described, schemas map[string]wire.Raw) *endpoint {
+func (d *API) operationEndpoint(name string, o Described, schemas map[string]wire.Raw) *endpoint {
 	payload, answer := anyObject, anyObject
 	if message := component("request:" + name); schemas[message] != nil {
 		payload, answer = refer(message+"/properties/payload"), refer("response.success/properties/payload")
@@ -80,7 +80,7 @@ func (d *Door) operationEndpoint(name string, o Described, schemas map[string]wi
 }
 
 // operationWords are what a summary does not say.
-func (d *Door) operationWords(o Described) string {
+func (d *API) operationWords(o Described) string {
 	var words []string
 	switch o.Who {
 	case "agents":
@@ -97,7 +97,7 @@ func (d *Door) operationWords(o Described) string {
 	return strings.Join(words, " ")
 }
 
-func (d *Door) operationSecurity(name, who string) []map[string][]string {
+func (d *API) operationSecurity(name, who string) []map[string][]string {
 	var schemes []string
 	if who != "agents" {
 		schemes = append(schemes, byToken)
@@ -163,7 +163,7 @@ var listWords = map[string]struct {
 	}},
 }
 
-func (d *Door) listEndpoint(name string) *endpoint {
+func (d *API) listEndpoint(name string) *endpoint {
 	words := listWords[name]
 	return &endpoint{
 		ID: name, Summary: orElse(words.summary, "The list "+name), Tags: []string{tagDoor}, Security: security(byToken),
@@ -171,7 +171,7 @@ func (d *Door) listEndpoint(name string) *endpoint {
 	}
 }
 
-func (d *Door) pipeEndpoint(name string) *endpoint {
+func (d *API) pipeEndpoint(name string) *endpoint {
 	responses := d.responses(openResponse{}, 400, 401, 403, 404, 409)
 	delete(responses, "200")
 	responses["101"] = openResponse{Description: "The connection carries something else from now on: Upgrade: " + PipeProtocol + "."}
@@ -182,7 +182,7 @@ func (d *Door) pipeEndpoint(name string) *endpoint {
 }
 
 // routeEndpoint says of a route what the door knows of it.
-func (d *Door) routeEndpoint(t *Route) *endpoint {
+func (d *API) routeEndpoint(t *Route) *endpoint {
 	method, path, _ := strings.Cut(t.Pattern, " ")
 	return &endpoint{
 		ID: strings.ToLower(method) + strings.NewReplacer("/", "-", "{", "", "}", "").Replace(path), Summary: t.Pattern,
@@ -245,7 +245,7 @@ func asLines(line string) openResponse {
 }
 
 // responses are success and refusals. Some refusals may come anywhere.
-func (d *Door) responses(success openResponse, refusals ...int) map[string]openResponse {
+func (d *API) responses(success openResponse, refusals ...int) map[string]openResponse {
 	all := refused(refer("refusal"), append(refusals, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusGatewayTimeout))
 	all["200"] = success
 	return all
@@ -275,7 +275,7 @@ func refused(schema wire.Raw, statuses []int) map[string]openResponse {
 }
 
 // passageEndpoint describes a passage.
-func passageEndpoint(t *passage) *endpoint {
+func passageEndpoint(t *route) *endpoint {
 	e := &endpoint{
 		ID:      strings.ReplaceAll(t.operation, "-", "_") + "_by" + strings.NewReplacer("/api/v1/", "_", "/", "_", "{", "", "}", "", "-", "_").Replace(t.path()),
 		Summary: t.summary, Description: orElse(t.words, "The operation "+t.operation+"."), Tags: []string{tagHub}, Security: t.access.security(),
@@ -317,7 +317,7 @@ func described(headings ...heading) map[string]openHeader {
 }
 
 // refusals are with what a passage may be refused.
-func refusals(t *passage) []int {
+func refusals(t *route) []int {
 	statuses := slices.Sorted(maps.Keys(refusedWords))
 	return slices.DeleteFunc(statuses, func(status int) bool {
 		switch status {

@@ -19,7 +19,7 @@ const pageTasks = 1000
 var nextPage = heading{name: "Link", words: `The next page, with rel="next", if a limit was given and more follows.`}
 
 // tasks answers with the tasks that a query selects.
-func (d *Door) tasks(w http.ResponseWriter, r *http.Request, body any) error {
+func (d *API) tasks(w http.ResponseWriter, r *http.Request, body any) error {
 	query := *body.(*wire.QueryTasks)
 	if query.Limit != 0 {
 		list, err := get[wire.TaskList](d, r, "query-tasks", &query)
@@ -47,7 +47,7 @@ func (d *Door) tasks(w http.ResponseWriter, r *http.Request, body any) error {
 }
 
 // mailbox answers with the messages to an actor.
-func (d *Door) mailbox(w http.ResponseWriter, r *http.Request, body any) error {
+func (d *API) mailbox(w http.ResponseWriter, r *http.Request, body any) error {
 	poll := *body.(*wire.PollMessages)
 	limited := poll.Limit != 0
 	first, err := get[wire.MailList](d, r, "poll-messages", &poll)
@@ -89,7 +89,7 @@ func lastSeq(l *wire.MailList) string {
 }
 
 // get asks for an operation for the caller of a request.
-func get[Answer any](d *Door, r *http.Request, operation string, body any) (*Answer, error) {
+func get[Answer any](d *API, r *http.Request, operation string, body any) (*Answer, error) {
 	answer, err := d.Do(r.Context(), CallerOf(r.Context()), operation, body)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func linkNext(w http.ResponseWriter, r *http.Request, cursor string) {
 // writeAll writes all pages as one document. A refusal of the first page is returned, and
 // nothing is written then. A later error cuts the connection, so that a part of the list
 // is never taken for the whole.
-func (d *Door) writeAll(w http.ResponseWriter, r *http.Request, open, end string, page func() (items []any, more bool, err error)) error {
+func (d *API) writeAll(w http.ResponseWriter, r *http.Request, open, end string, page func() (items []any, more bool, err error)) error {
 	items, more, err := page()
 	if err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"orchestrator/wire"
 )
 
-// passage is a way to an operation by a path and in forms of its own. The hub
+// route is a way to an operation by a path and in forms of its own. The hub
 // and the bus are made of them: each is a row of hubRoutes or of busRoutes.
-type passage struct {
+type route struct {
 	pattern   string // a method and a path, as http.ServeMux reads them
 	access    Access
 	wide      bool // an agent that comes by it may see to the tasks of others
@@ -23,23 +23,23 @@ type passage struct {
 	write     *writing
 	// answer answers in place of Do what is more, or less, than an operation. An
 	// error that it returns is answered for it; it has written nothing then.
-	answer  func(d *Door, w http.ResponseWriter, r *http.Request, body any) error
+	answer  func(d *API, w http.ResponseWriter, r *http.Request, body any) error
 	summary string
 	words   string // and what it does not say; "": which operation it is
 }
 
 // method and path are the parts of the pattern.
-func (t *passage) method() string { method, _, _ := strings.Cut(t.pattern, " "); return method }
-func (t *passage) path() string   { _, path, _ := strings.Cut(t.pattern, " "); return path }
+func (t *route) method() string { method, _, _ := strings.Cut(t.pattern, " "); return method }
+func (t *route) path() string   { _, path, _ := strings.Cut(t.pattern, " "); return path }
 
 // takesBody says whether what a request carries is looked at.
-func (t *passage) takesBody() bool { return t.method() != http.MethodGet }
+func (t *route) takesBody() bool { return t.method() != http.MethodGet }
 
 // admission is that of a Route.
-func (t *passage) admission() admission { return (&Route{Access: t.access}).admission() }
+func (t *route) admission() admission { return (&Route{Access: t.access}).admission() }
 
 // passages are all that are there.
-func (d *Door) passages() (there []*passage) {
+func (d *API) passages() (there []*route) {
 	if d.Do == nil {
 		return nil
 	}
@@ -69,14 +69,14 @@ func below(path string, trees []string) bool {
 }
 
 // noteRefused has a refusal noted of which nobody hears who decides.
-func (d *Door) noteRefused(from Caller, operation string, err *wire.Error) {
+func (d *API) noteRefused(from Caller, operation string, err *wire.Error) {
 	if d.Refused != nil {
 		d.Refused(from, operation, err)
 	}
 }
 
 // pass answers a passage.
-func (d *Door) pass(t *passage) http.HandlerFunc {
+func (d *API) pass(t *route) http.HandlerFunc {
 	return d.behind(t.operation, t.admission(), func(w http.ResponseWriter, r *http.Request) {
 		from := CallerOf(r.Context())
 		if from.Kind == Agent {
@@ -90,7 +90,7 @@ func (d *Door) pass(t *passage) http.HandlerFunc {
 }
 
 // through asks for what a request wants and answers it, or says why not.
-func (d *Door) through(w http.ResponseWriter, r *http.Request, t *passage, from Caller) error {
+func (d *API) through(w http.ResponseWriter, r *http.Request, t *route, from Caller) error {
 	a, body, err := d.request(w, r, t)
 	if refusal, ok := errors.AsType[*wire.Error](err); ok {
 		d.noteRefused(from, t.operation, refusal)
@@ -120,8 +120,8 @@ func (d *Door) through(w http.ResponseWriter, r *http.Request, t *passage, from 
 
 // request reads a request. What comes without a body is as good as one with an
 // empty object.
-func (d *Door) request(w http.ResponseWriter, r *http.Request, t *passage) (a *asked, body any, err error) {
-	a = &asked{task: r.PathValue("id"), dependency: r.PathValue("dep_id"), header: r.Header}
+func (d *API) request(w http.ResponseWriter, r *http.Request, t *route) (a *params, body any, err error) {
+	a = &params{task: r.PathValue("id"), dependency: r.PathValue("dep_id"), header: r.Header}
 	for _, id := range []string{a.task, a.dependency} {
 		if !mayBeID(id) {
 			return nil, nil, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing with the id %.80q", id)}
@@ -154,9 +154,9 @@ func mayBeID(id string) bool {
 	return len(id) <= longestID && utf8.ValidString(id) && !strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c == 0x7f })
 }
 
-// straight refuses what net/http would answer with the way to a tidier path:
+// rejectDotSegments refuses what net/http would answer with the way to a tidier path:
 // no id is empty, and nobody means another task than the one in the path.
-func (d *Door) straight(next http.Handler) http.Handler {
+func (d *API) rejectDotSegments(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := r.URL.EscapedPath(); ofPassages(r.URL.Path) {
 			for part := range strings.SplitSeq(strings.TrimSuffix(path[1:], "/"), "/") {
@@ -170,8 +170,8 @@ func (d *Door) straight(next http.Handler) http.Handler {
 	})
 }
 
-// nowhere answers where nothing is: perhaps it is there for another method.
-func (d *Door) nowhere(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+// notFound answers where nothing is: perhaps it is there for another method.
+func (d *API) notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	methods := methodsAt(mux, r)
 	if len(methods) == 0 {
 		d.refuse(w, r, nothingAt(r))

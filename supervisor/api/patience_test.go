@@ -21,17 +21,17 @@ import (
 // fake.
 type pipes struct {
 	*Inside
-	door entrance
+	door listenerInfo
 }
 
-func newPipes(c Caller) *pipes { return &pipes{Inside: NewInside(), door: entrance{caller: c}} }
+func newPipes(c Caller) *pipes { return &pipes{Inside: NewInside(), door: listenerInfo{caller: c}} }
 
-func (p *pipes) entrance() *entrance { return &p.door }
+func (p *pipes) entrance() *listenerInfo { return &p.door }
 
 func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) }
 
 // visitAs has a client visit a door in a bubble, and be a caller there.
-func visitAs(t *testing.T, c Caller, d *Door, do func(*testing.T, *http.Client, *pipes)) {
+func visitAs(t *testing.T, c Caller, d *API, do func(*testing.T, *http.Client, *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		d.MaxBody, d.Log = 1<<20, hclog.NewNullLogger()
 		p := newPipes(c)
@@ -43,14 +43,14 @@ func visitAs(t *testing.T, c Caller, d *Door, do func(*testing.T, *http.Client, 
 	})
 }
 
-func visitAsOperator(t *testing.T, d *Door, do func(*testing.T, *http.Client, *pipes)) {
+func visitAsOperator(t *testing.T, d *API, do func(*testing.T, *http.Client, *pipes)) {
 	visitAs(t, Caller{Kind: Operator, Wide: true}, d, do)
 }
 
 // A stream that has been silent for long ends as well as any other, and so
 // does the next request of the same connection.
 func TestStreamIsSilentForLong(t *testing.T) {
-	d := &Door{
+	d := &API{
 		Lists: map[string]List{"slow": func(_ context.Context, _ url.Values, send func(any) error) error {
 			if err := send(1); err != nil {
 				return err
@@ -81,7 +81,7 @@ func TestStreamIsSilentForLong(t *testing.T) {
 
 // A caller that takes nothing is left, also by an answer that is no stream.
 func TestCallerThatTakesNothing(t *testing.T) {
-	d := &Door{Operations: map[string]Operation{"big": Do(func(context.Context, struct{}) (any, error) {
+	d := &API{Operations: map[string]Operation{"big": Do(func(context.Context, struct{}) (any, error) {
 		return strings.Repeat("x", 1<<20), nil
 	})}}
 	visitAsOperator(t, d, func(t *testing.T, _ *http.Client, p *pipes) {
@@ -99,7 +99,7 @@ func TestCallerThatTakesNothing(t *testing.T) {
 
 // A stream that breaks off does not look like one that has ended.
 func TestStreamThatFailsIsCut(t *testing.T) {
-	d := &Door{Lists: map[string]List{"broken": func(_ context.Context, _ url.Values, send func(any) error) error {
+	d := &API{Lists: map[string]List{"broken": func(_ context.Context, _ url.Values, send func(any) error) error {
 		if err := send(1); err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ type Conn struct {
 var errNoSocket = errors.New("a pipe needs a socket")
 
 // pipe answers a caller that wants its connection taken over.
-func (d *Door) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
+func (d *API) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
 	if err := wantsPipe(r); err != nil {
 		d.refuse(w, r, err)
 		return

@@ -34,14 +34,14 @@ type Runs struct {
 	dir    string
 	mu     sync.Mutex
 	last   int64
-	visits map[[sha256.Size]byte]*visit
+	visits map[[sha256.Size]byte]*runSocket
 }
 
 // NewRuns makes the sockets of runs beside that of the operators, which must be
 // ours by then: those that an orchestrator has left there which was killed are
 // removed.
 func NewRuns(operators net.Listener) *Runs {
-	r := &Runs{dir: filepath.Dir(operators.Addr().String()), visits: make(map[[sha256.Size]byte]*visit)}
+	r := &Runs{dir: filepath.Dir(operators.Addr().String()), visits: make(map[[sha256.Size]byte]*runSocket)}
 	leftBehind := regexp.MustCompile(`^r[0-9a-z]+\.sock$`)
 	entries, _ := os.ReadDir(r.dir) // what cannot be seen cannot be removed, and does no harm
 	for _, entry := range entries {
@@ -62,7 +62,7 @@ func (r *Runs) path() string {
 // Open lets a run in until shut is called. env is what it is told of that. An
 // error says that it has no socket; the rest holds all the same.
 func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
-	v := &visit{caller: Caller{Kind: Agent, Name: agent, Run: run}}
+	v := &runSocket{caller: Caller{Kind: Agent, Name: agent, Run: run}}
 	token := newKey()
 	hash := sha256.Sum256([]byte(token))
 	r.mu.Lock()
@@ -87,7 +87,7 @@ func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
 var errNobodyAnswers = errors.New("nobody answers sockets here")
 
 // listen opens the socket of a visit, which removes it when it ends.
-func (r *Runs) listen(path string, v *visit) error {
+func (r *Runs) listen(path string, v *runSocket) error {
 	if r.Answer == nil {
 		return errNobodyAnswers
 	}
@@ -108,7 +108,7 @@ func (r *Runs) listen(path string, v *visit) error {
 }
 
 // visit is the run that a token is of, nil if it is of none.
-func (r *Runs) visit(token string) *visit {
+func (r *Runs) visit(token string) *runSocket {
 	if r == nil {
 		return nil
 	}

@@ -66,7 +66,7 @@ func TestRunThatHasEnded(t *testing.T) {
 // What a run has asked for ends with it, by whichever way it was asked.
 func TestRequestsEndWithTheirRun(t *testing.T) {
 	asked := make(chan struct{})
-	h := build(t, func(d *Door) {
+	h := build(t, func(d *API) {
 		d.Operations["look"] = Do(func(ctx context.Context, _ struct{}) (any, error) {
 			asked <- struct{}{}
 			<-ctx.Done()
@@ -188,7 +188,7 @@ func TestServerThatIsOver(t *testing.T) {
 	dir := t.TempDir()
 	operators, err := Listen(filepath.Join(dir, "api.sock"))
 	require.NoError(t, err)
-	d := &Door{MaxBody: 1 << 10, Log: hclog.NewNullLogger(), Runs: NewRuns(operators)}
+	d := &API{MaxBody: 1 << 10, Log: hclog.NewNullLogger(), Runs: NewRuns(operators)}
 	shut := serve(d, operators)
 	for i := range 100 {
 		_, _, err := d.Runs.Open(fmt.Sprint("agent-", i), "run")

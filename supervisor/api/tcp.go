@@ -26,7 +26,7 @@ type TCPListener struct {
 // URL is where it is.
 func (l *TCPListener) URL() string { return l.url }
 
-func (l *TCPListener) entrance() *entrance { return &entrance{hosts: l.hosts} }
+func (l *TCPListener) entrance() *listenerInfo { return &listenerInfo{hosts: l.hosts} }
 
 // ListenTCP opens a listener at an address, host:port. What other machines can
 // reach is encrypted, or the credentials of every agent would travel in the

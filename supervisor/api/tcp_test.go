@@ -49,7 +49,7 @@ func certified(t *testing.T) (TCP, *x509.CertPool) {
 
 func TestTLS(t *testing.T) {
 	guard, pool := certified(t)
-	h := build(t, func(d *Door) { d.Pipes = map[string]Pipe{"pipe": nil} }, guard)
+	h := build(t, func(d *API) { d.Pipes = map[string]Pipe{"pipe": nil} }, guard)
 	require.True(t, strings.HasPrefix(h.tcp.URL(), "https://127.0.0.1:"), h.tcp.URL())
 	encrypted := func(c *tls.Config) *http.Client {
 		c.RootCAs = pool

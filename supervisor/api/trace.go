@@ -59,7 +59,7 @@ func inTrace(text []byte, h http.Header, depth int) []byte {
 }
 
 // readTask reads a new task of the hub.
-var readTask = &reading{schema: "hub.new-task", need: true, read: func(a *asked) any {
+var readTask = &reading{schema: "hub.new-task", need: true, read: func(a *params) any {
 	s := wire.ReadHubTask(&a.body)
 	from, ok := traceOf(a.header)
 	said := s.Observability

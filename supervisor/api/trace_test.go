@@ -72,7 +72,7 @@ func TestTraceOfNewTasks(t *testing.T) {
 func TestTraceComesWithRequests(t *testing.T) {
 	var sent string
 	note := func(_ context.Context, text []byte) (any, error) { sent = string(text); return &wire.TaskReply{}, nil }
-	h := buildHub(t, func(d *Door) {
+	h := buildHub(t, func(d *API) {
 		d.Operations = map[string]Operation{"submit-task": note, "submit-task-request": note, "update-task": note}
 	})
 	const block = `"observability":{"traceId":"` + theTrace + `","spanId":"` + theSpan + `"}`
@@ -133,7 +133,7 @@ func TestTraceGoesWithAnswers(t *testing.T) {
 		"a response elsewhere": {answer: response(&wire.TaskTrace{TraceID: "trace-1", SpanID: "span-1"})},
 		"a response of none":   {answer: response(nil)},
 	} {
-		h := buildHub(t, func(d *Door) {
+		h := buildHub(t, func(d *API) {
 			d.Operations = map[string]Operation{"get": func(context.Context, []byte) (any, error) { return test.answer, nil }}
 		})
 		h.answer = func(question) (any, error) { return test.answer, nil }

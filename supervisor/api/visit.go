@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// visit is one run of an agent as the door sees it: who it is, and what is open
+// runSocket is one run of an agent as the door sees it: who it is, and what is open
 // for it. When the run ends all of that does, so that nothing which outlives it
 // can speak as its agent.
-type visit struct {
+type runSocket struct {
 	caller Caller
 
 	mu   sync.Mutex
@@ -23,12 +23,12 @@ type opened struct{ close func() }
 
 // is says whether a caller is whose visit it is: by a credential of that run, or
 // one of that agent that is for any run.
-func (v *visit) is(c Caller) bool {
+func (v *runSocket) is(c Caller) bool {
 	return c.Kind == v.caller.Kind && c.Name == v.caller.Name && (c.Run == "" || c.Run == v.caller.Run)
 }
 
 // keep has something closed with the visit. It is too late when it says no.
-func (v *visit) keep(shut func()) (*opened, bool) {
+func (v *runSocket) keep(shut func()) (*opened, bool) {
 	o := &opened{close: shut}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -43,7 +43,7 @@ func (v *visit) keep(shut func()) (*opened, bool) {
 }
 
 // drop is for what has been closed before.
-func (v *visit) drop(o *opened) {
+func (v *runSocket) drop(o *opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.open, o)
@@ -51,7 +51,7 @@ func (v *visit) drop(o *opened) {
 
 // ask makes a context for a request, which ends with the visit, and what is to
 // be called when the request is over. That is nil when the visit is.
-func (v *visit) ask(ctx context.Context) (context.Context, func()) {
+func (v *runSocket) ask(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	request, ok := v.keep(cancel)
 	if !ok {
@@ -65,7 +65,7 @@ func (v *visit) ask(ctx context.Context) (context.Context, func()) {
 }
 
 // end closes everything.
-func (v *visit) end() {
+func (v *runSocket) end() {
 	v.mu.Lock()
 	v.over = true
 	open := v.open
@@ -79,11 +79,11 @@ func (v *visit) end() {
 // ownSocket is the socket of one run: whoever comes in by it is that run.
 type ownSocket struct {
 	Socket
-	visit *visit
+	visit *runSocket
 }
 
-func (s *ownSocket) entrance() *entrance {
-	return &entrance{caller: s.visit.caller, visit: s.visit}
+func (s *ownSocket) entrance() *listenerInfo {
+	return &listenerInfo{caller: s.visit.caller, visit: s.visit}
 }
 
 // Accept waits for a connection, which ends with the run.
@@ -106,7 +106,7 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 // ownConn is a connection to the socket of a run.
 type ownConn struct {
 	*lingering
-	visit  *visit
+	visit  *runSocket
 	opened *opened
 }
 

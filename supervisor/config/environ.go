@@ -19,7 +19,7 @@ import (
 // a sensitive variable is read from is not inherited: only env hands it on. An
 // error names the agent, the variable and the cause, and never a value.
 func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string, error) {
-	e := &assembly{values: map[string]string{}}
+	e := &envBuilder{values: map[string]string{}}
 	for _, pair := range base {
 		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) && !c.withheld[name] {
 			e.set(name, value)
@@ -47,21 +47,21 @@ func (i InheritEnv) passes(name string) bool {
 	return i.All || slices.Contains(i.Names, name)
 }
 
-// assembly is an environment in the making. The order of the first setting
+// envBuilder is an environment in the making. The order of the first setting
 // stays, so that two starts look alike.
-type assembly struct {
+type envBuilder struct {
 	order  []string
 	values map[string]string
 }
 
-func (e *assembly) set(name, value string) {
+func (e *envBuilder) set(name, value string) {
 	if _, ok := e.values[name]; !ok {
 		e.order = append(e.order, name)
 	}
 	e.values[name] = value
 }
 
-func (e *assembly) apply(settings []envSetting) {
+func (e *envBuilder) apply(settings []envSetting) {
 	for _, s := range settings {
 		if s.value != nil {
 			e.set(s.name, *s.value)
@@ -74,7 +74,7 @@ func (e *assembly) apply(settings []envSetting) {
 	}
 }
 
-func (e *assembly) list() []string {
+func (e *envBuilder) list() []string {
 	list := make([]string, 0, len(e.order))
 	for _, name := range e.order {
 		list = append(list, name+"="+e.values[name])
@@ -87,7 +87,7 @@ func (c *Config) envOf(ctx context.Context, a *Agent, base []string) ([]envSetti
 	if a.env.whole == nil {
 		return nil, nil
 	}
-	l := &lender{config: c, base: base, lent: map[string]string{}}
+	l := &secretReader{config: c, base: base, lent: map[string]string{}}
 	if a.env.pairs == nil {
 		v, err := l.work(ctx, a.env.whole, a.env.scope)
 		if err != nil {
@@ -135,8 +135,8 @@ func settingsOf(v cty.Value) ([]envSetting, error) {
 	return settings, nil
 }
 
-// lender reads secrets for one start, each at most once.
-type lender struct {
+// secretReader reads secrets for one start, each at most once.
+type secretReader struct {
 	config *Config
 	base   []string
 	lent   map[string]string
@@ -145,7 +145,7 @@ type lender struct {
 // text is a variable's value, nil to remove the variable. A secret on its own
 // goes around the expression library, which normalizes text: a key arrives
 // byte for byte.
-func (l *lender) text(ctx context.Context, expr hcl.Expression, sc *scope) (*string, error) {
+func (l *secretReader) text(ctx context.Context, expr hcl.Expression, sc *scope) (*string, error) {
 	if t, ok := expr.(*hclsyntax.ScopeTraversalExpr); ok && len(t.Traversal) == 2 && t.Traversal.RootName() == "secret" {
 		if name, ok := step(t.Traversal); ok {
 			if err := l.lend(ctx, name); err != nil {
@@ -163,7 +163,7 @@ func (l *lender) text(ctx context.Context, expr hcl.Expression, sc *scope) (*str
 }
 
 // lend reads a secret if this start has not read it yet.
-func (l *lender) lend(ctx context.Context, name string) error {
+func (l *secretReader) lend(ctx context.Context, name string) error {
 	if _, ok := l.lent[name]; ok {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (l *lender) lend(ctx context.Context, name string) error {
 
 // work evaluates an expression with the secrets it mentions. What the library
 // says of a failure may quote a value, so only its summary is passed on.
-func (l *lender) work(ctx context.Context, expr hcl.Expression, sc *scope) (cty.Value, error) {
+func (l *secretReader) work(ctx context.Context, expr hcl.Expression, sc *scope) (cty.Value, error) {
 	names, all := mentioned(expr, "secret")
 	if all {
 		for name := range l.config.secrets {
