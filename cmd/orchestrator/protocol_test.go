@@ -34,7 +34,6 @@ var generated = map[string]func(*testing.T) string{
 	"codes":         codesPart,
 	"reasons":       reasonsPart,
 	"states":        statesPart,
-	"rows":          rowTable,
 }
 
 var generatedPart = regexp.MustCompile(`(?s)(<!-- generated: (\w+) -->\n).*?(<!-- end of generated -->\n)`)

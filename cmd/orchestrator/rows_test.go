@@ -149,6 +149,25 @@ func rowsIn(t *testing.T, file, list string) []string {
 	return ids
 }
 
+// TestRowTable holds testdata/rows.md up to date: each thing that the protocols ask for has
+// a number there, a row, and the tests that show it.
+func TestRowTable(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/rows.md"
+	fresh := rowTable(t)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(fresh), 0o644))
+		return
+	}
+	kept, err := os.ReadFile(file)
+	require.NoError(t, err)
+	has, should := strings.Split(string(kept), "\n"), strings.Split(fresh, "\n")
+	for i := range min(len(has), len(should)) {
+		require.Equal(t, should[i], has[i], "%s:%d: go test ./cmd/orchestrator -run TestRowTable -update", file, i+1)
+	}
+	require.Equal(t, len(should), len(has), file)
+}
+
 // rowTable is the table of which test shows which row.
 func rowTable(t *testing.T) string {
 	t.Helper()
