@@ -11,7 +11,7 @@ import (
 )
 
 // Lead is what an agent does that gives out the work of a session, for those to
-// whom one function is not enough.
+// which one function is not enough.
 type Lead struct {
 	// Do gives out tasks, and waits for what comes of them. Its context ends when the
 	// agent has to go.
@@ -54,7 +54,7 @@ type Architect struct {
 	tasks taskIndex
 }
 
-// Task is a task of the session, by its id, whoever has assigned it. One that nobody
+// Task is a task of the session, by its id, no matter which agent assigned it. One that no agent
 // holds is forgotten when there have been a few thousand others since.
 func (a *Architect) Task(id string) *SessionTask {
 	a.mu.Lock()
@@ -77,14 +77,14 @@ func (a *Architect) Assign(ctx context.Context, developer string, work Assignmen
 	return t, t.assign(ctx, developer, work)
 }
 
-// AbortSession ends the session for all who are in it. Somebody has to be told:
+// AbortSession ends the session for all its members. One of them has to be told:
 // any of them.
 func (a *Architect) AbortSession(ctx context.Context, to wire.AgentIdentifier, reason string) error {
 	_, err := a.Abort(ctx, to, Abort{Scope: wire.AbortSession, Reason: reason})
 	return err
 }
 
-// listen brings what is said to whoever waits for it, until ctx ends or the stream
+// listen brings what is said to the caller that waits for it, until ctx ends or the stream
 // does.
 func (a *Architect) listen(ctx context.Context) {
 	for e := range a.conn.events(ctx, true) {

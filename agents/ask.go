@@ -64,7 +64,7 @@ func (c *Conn) ask(ctx context.Context, operation string, payload, answer any) e
 }
 
 // expect makes room for the answer to a request. The channel has room for it, so
-// that whoever brings it never waits.
+// so that the reader never waits.
 func (c *Conn) expect(id string) (<-chan reply, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,15 +76,15 @@ func (c *Conn) expect(id string) (<-chan reply, error) {
 	return call, nil
 }
 
-// forget says that nobody waits for an answer any more.
+// forget says that no caller waits for an answer any more.
 func (c *Conn) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, id)
 }
 
-// answered brings an answer to whoever waits for it. A second one, one that is
-// late and one that makes no sense find nobody: then it is false.
+// answered brings an answer to the caller that waits for it. A second one, one that is
+// late and one that makes no sense find no caller: then it is false.
 func (c *Conn) answered(id string, r reply, wrong *wire.Error) bool {
 	if wrong != nil {
 		return false
@@ -140,7 +140,7 @@ func (c *Conn) askPatiently(ctx context.Context, operation string, payload, answ
 	}
 }
 
-// settle asks for what must be heard even when nobody answers any more: after
+// settle asks for what must be heard even when no answer comes any more: after
 // the end of the stream the orchestrator still listens, for as long as it grants
 // the agent.
 func (c *Conn) settle(ctx context.Context, operation string, payload any) error {

@@ -58,9 +58,9 @@ func (c *Conn) handedOver(kind string, line []byte) {
 	}
 }
 
-// wanted keeps it for whoever serves. There are no more requests than tasks that the
+// wanted keeps it for the goroutine that serves. There are no more requests than tasks that the
 // agent may have, and one that is asked again and again how it does says it once. As
-// long as nobody serves, what is asked makes room for what comes after it.
+// long as no goroutine serves, what is asked makes room for what comes after it.
 func (c *Conn) wanted(a asked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Conn) wanted(a asked) {
 	ring(c.hatch)
 }
 
-// mostAsked is how much of what is asked is kept while nobody serves.
+// mostAsked is how much of what is asked is kept while no goroutine serves.
 const mostAsked = 1000
 
 // dropAsked forgets the oldest of what is asked, but not that the agent is to go. It
@@ -104,7 +104,7 @@ func (c *Conn) tellDropped() {
 	_ = c.Log("warn", fmt.Sprintf("%d of the messages that ask this agent for work were dropped: nobody serves", dropped), nil) // a broken stream shows in what is said next
 }
 
-// protested keeps a refusal that nobody else waits for, as long as somebody serves. It
+// protested keeps a refusal that no caller waits for, while a goroutine serves. It
 // may be about a response.
 func (c *Conn) protested(id string, why *Refusal) {
 	c.mu.Lock()
@@ -115,7 +115,7 @@ func (c *Conn) protested(id string, why *Refusal) {
 	}
 }
 
-// serves notes that somebody begins to serve, or ends.
+// serves notes that a goroutine begins to serve, or ends.
 func (c *Conn) serves(change int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ type Assigned struct {
 
 	mu   sync.Mutex
 	now  Progress
-	last time.Time // when somebody was told
+	last time.Time // of the latest report
 }
 
 // Progress tells the architect how far the task is, from 0 to 100, what is done
@@ -59,7 +59,7 @@ func (a *Assigned) due(first time.Time, every time.Duration) time.Time {
 	return first
 }
 
-// report tells again and again how far the task is, because nobody can tell a long
+// report tells again and again how far the task is, because others cannot tell a long
 // task from one that will never end. What cannot be told now is told next time.
 func (a *Assigned) report(ctx context.Context, after, every time.Duration) {
 	for first := time.Now().Add(after); ; {

@@ -122,7 +122,7 @@ func (c FileChanges) Touched() []string {
 	return append(files, c.Deleted...)
 }
 
-// typed says of each file what was done to it, where nobody has.
+// typed says of each file what was done to it, where the caller has not.
 func (c FileChanges) typed() FileChanges {
 	return FileChanges{Created: typed(c.Created, wire.ChangeCreated), Modified: typed(c.Modified, wire.ChangeModified), Deleted: c.Deleted}
 }

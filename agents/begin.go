@@ -12,8 +12,8 @@ import (
 //
 //	assigned     start-task, which a task that waits for others refuses until it does not
 //	planning     Plan, submit-plan
-//	plan_review  somebody approves the plan: running; or sends it back: planning
-//	needs_human  somebody answers: running
+//	plan_review  a person approves the plan: running; or sends it back: planning
+//	needs_human  a person answers: running
 //	running      Do
 //
 // A task that went by role and capabilities is running as soon as its agent was

@@ -35,11 +35,11 @@ type Conn struct {
 
 	mu      sync.Mutex
 	waiting map[string]chan<- reply // by the id of the request
-	news    []Notice                // that nobody has taken
+	news    []Notice                // not taken yet
 	told    int64                   // how many there have been
 	mail    []wire.Mail             // not dealt with, in order of the numbers
 	dealt   int64                   // the number of the last that was
-	heard   []heard                 // of a session, that nobody has taken
+	heard   []heard                 // of a session, not taken yet
 	known   recent[struct{}]        // the session messages that were heard
 	said    recent[*Sent]           // those that the agent said
 	places  int64                   // how many there have been
@@ -48,13 +48,13 @@ type Conn struct {
 	over    error                   // why in has ended
 
 	delegations map[string]*Delegation // that are not over, by the id of the task
-	asks        []asked                // of the agent, that nobody has taken
+	asks        []asked                // of the agent, not taken yet
 	asksSize    int                    // of their lines
 	dropped     int                    // of them, and not told
 	finals      finalResponses         // of what it was asked
 	serving     int                    // how many serve
-	served      bool                   // somebody has
-	looked      bool                   // somebody has looked for notices
+	served      bool                   // a goroutine has served
+	looked      bool                   // a caller has looked for notices
 
 	telling sync.WaitGroup // what has to be said again, or is to be told
 }
@@ -109,7 +109,7 @@ func (c *Conn) ending() error {
 	return c.over
 }
 
-// listen reads until in ends. It waits for nobody else.
+// listen reads until in ends. It waits for nothing else.
 func (c *Conn) listen(in io.Reader) {
 	defer close(c.done)
 	lines := wire.NewLines(longest)
@@ -132,7 +132,7 @@ func (c *Conn) listen(in io.Reader) {
 
 // hear takes a line for what it is. Keys are exact, and a line in which one that
 // matters stands twice is not believed at all; what stands in a payload is
-// nobody's business here.
+// not checked here.
 func (c *Conn) hear(line wire.Line) {
 	var o wire.Object
 	if line.Cut || o.ReadObject(line.Text, depth, "") != nil {
@@ -162,7 +162,7 @@ func (c *Conn) hear(line wire.Line) {
 	}
 }
 
-// refused brings a no to whoever said what is refused: a request, a message of a
+// refused brings a no to the caller that said what is refused: a request, a message of a
 // session, or something about delegated work. Their ids are of one kind, and no two
 // are the same.
 func (c *Conn) refused(id string, why *Refusal, wrong *wire.Error) {
@@ -171,7 +171,7 @@ func (c *Conn) refused(id string, why *Refusal, wrong *wire.Error) {
 	}
 }
 
-// end tells everybody who waits that nothing more will come.
+// end tells every caller that waits that nothing more will come.
 func (c *Conn) end(err error) {
 	over := fmt.Errorf("the orchestrator has closed the stream: %w", err)
 	if !errors.Is(err, io.EOF) {

@@ -65,7 +65,7 @@ func (j *Delegated) Progress(message string) error {
 
 var errAsking = errors.New("it asks for input")
 
-// Ask asks whoever wants the job done for something that is needed to go on, and
+// Ask asks the agent that wants the job done for something that is needed to go on, and
 // waits for it. The answer may be any value, whatever the options are; there may be
 // none. One question is asked at a time. When ctx ends it is said that the job goes on
 // without; input that comes before that is said is returned all the same.

@@ -23,7 +23,7 @@ type Delegation struct {
 	turn  chan struct{}                       // has room for the act that is under way
 
 	mu      sync.Mutex
-	fresh   []*Response // that nobody has taken
+	fresh   []*Response // not taken yet
 	size    int         // of their lines
 	heard   bool        // something has come
 	last    *Response   // the final one; nil: it has not come
@@ -35,7 +35,7 @@ type Delegation struct {
 // Delegate asks another agent for work: the target that the request names, or one
 // that can do what its type says. A request needs no more than a type. Its id is a
 // new UUID, unless one is given; asking once more with the same one, after a restart
-// perhaps, asks for the same work. From whom it comes the orchestrator says.
+// perhaps, asks for the same work. Which agent it comes from the orchestrator says.
 //
 // It returns when the request is written. What becomes of it is in the Delegation:
 // that the request was refused, too.
@@ -127,7 +127,7 @@ func (c *Conn) delegation(id string) *Delegation {
 	return c.delegations[id]
 }
 
-// responded brings a response to whoever waits for it.
+// responded brings a response to the caller that waits for it.
 func (c *Conn) responded(line []byte) {
 	r, err := readResponse(line)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Conn) responded(line []byte) {
 	d.hear(r)
 }
 
-// hear keeps a response for whoever takes it. What nobody takes makes room for what
+// hear keeps a response for the caller that takes it. What is not taken makes room for what
 // comes after it.
 func (d *Delegation) hear(r *Response) {
 	d.mu.Lock()
@@ -181,7 +181,7 @@ func (d *Delegation) ring() {
 
 // Responses are what is said of the work, one after the other up to the final
 // response, each to one taker. It ends earlier when ctx does, when the request is
-// refused and when the stream has ended: Wait says why. Of what nobody takes the
+// refused and when the stream has ended: Wait says why. Of what is not taken the
 // latest are kept.
 func (d *Delegation) Responses(ctx context.Context) iter.Seq[*Response] {
 	return func(yield func(*Response) bool) {

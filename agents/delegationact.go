@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// What is said about work that was delegated has no answer of its own: whoever says
+// What is said about work that was delegated has no answer of its own: the agent that says
 // it waits for what comes next, and so one thing is said at a time.
 
 // acting is something that was said.
@@ -36,7 +36,7 @@ func (d *Delegation) Status(ctx context.Context) (*Response, error) {
 
 // Update brings the work the input that it requires, which may be any value. It
 // returns when something is said of the work after that, or with a *Refusal when
-// nobody wants it.
+// no caller wants it.
 func (d *Delegation) Update(ctx context.Context, input any) error {
 	text, err := value(input)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *Delegation) saying(ctx context.Context, act wire.TaskAct) (*Response, e
 	case came := <-a.done:
 		return came.response, came.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx) // what comes of it finds nobody, and is not taken for something else
+		return nil, context.Cause(ctx) // what comes of it finds no caller, and is not taken for something else
 	}
 }
 
@@ -124,7 +124,7 @@ func (d *Delegation) forget(a *acting) {
 	}
 }
 
-// acted tells whoever acts what came of it. The caller holds the lock.
+// acted tells the caller that acts what came of it. The caller holds the lock.
 func (d *Delegation) acted(r *Response, err error) {
 	if d.act != nil {
 		d.act.done <- acted{response: r, err: err}
@@ -136,7 +136,7 @@ func (d *Delegation) acted(r *Response, err error) {
 const reasonReused = "id_reused"
 
 // declined says whether it is about work that was delegated that something is
-// refused, and tells whoever said it: the act that waits, or the request if nothing
+// refused, and tells the caller that said it: the act that waits, or the request if nothing
 // was heard of it.
 func (c *Conn) declined(id string, why *Refusal) bool {
 	d := c.delegation(id)

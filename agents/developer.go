@@ -13,7 +13,7 @@ import (
 )
 
 // Developer is what an agent does that is given tasks in a session, for those to
-// whom one function is not enough.
+// which one function is not enough.
 type Developer struct {
 	// Do does a task and says what came of it. Its context ends when the task or the
 	// session is aborted or the agent has to go; then it should return soon. With an
@@ -35,7 +35,7 @@ type Developer struct {
 	// ProgressAfter, every ProgressEvery: two minutes and 30 seconds when they are 0.
 	ProgressAfter, ProgressEvery time.Duration
 	// Work does the tasks that the agent gets beside those of the session, as WorkAs
-	// does: by matching, by its role, by hand. Without it nobody does them.
+	// does: by matching, by its role, by hand. Without it they are not done.
 	Work *Worker
 }
 
@@ -117,7 +117,7 @@ func (d *developing) done(ctx context.Context, e *errand, a *Assigned) (_ Comple
 	return d.Developer.Do(ctx, a)
 }
 
-// complete says what came of a task, if somebody still wants to know.
+// complete says what came of a task, if a caller still waits.
 func (d *developing) complete(ctx context.Context, e *errand, a *Assigned, what Completion, failed error) error {
 	switch {
 	case off(ctx):

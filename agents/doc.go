@@ -11,11 +11,11 @@
 //		return wire.Raw(`{"success":true}`), nil
 //	})
 //
-// Ask is for questions, Tell for events that nobody answers, News for notices,
+// Ask is for questions, Tell for events that have no answer, News for notices,
 // and Work is the loop of an agent that does nothing but tasks; with WorkAs it
 // also plans them, hears what people say of them, asks for help and reads its
 // mail. A line that is no message is log, so an agent may print to os.Stdout as
-// well; whoever prints whole lines with one call never tears a message.
+// well; a program that prints whole lines with one call never tears a message.
 //
 // # Mail
 //
@@ -49,7 +49,7 @@
 //	Develop   a Developer: acknowledges, reports progress, and always says what came of a task
 //	Review    a Reviewer: answers each request once
 //
-// Nobody says that a message was delivered. One that was not comes back, maybe
+// Delivery of a message is not confirmed. One that was not comes back, maybe
 // late, and the Sent of the message says why: an *Undelivered. That it is tried
 // again is not told. One that is refused because the agent has said too much, or
 // because its addressee has a lot to take, the connection says again, a bounded
@@ -98,19 +98,19 @@
 // do, and so which types reach it, is said in the orchestrator's configuration or with
 // UpdateCapabilities.
 //
-// # Who waits for whom
+// # Who waits for what
 //
 // One goroutine reads, and it waits for nothing but the stream: an answer goes
-// to whoever asked, a notice into a queue that has no bound, a message of a session
+// to the caller that asked, a notice into a queue that has no bound, a message of a session
 // into another, and what is asked of the agent into a third. So an agent that is
 // busy for an hour, or never looks at its notices, still gets its answers. The queues
-// hold what the orchestrator has said and nobody has taken, a few hundred bytes each
+// hold what the orchestrator has said and no caller has taken, a few hundred bytes each
 // notice: there are no more assignments than tasks that the agent may have at a time,
 // and no more requests; of those that reach an agent that does not serve the latest are
 // kept, and the log counts the others. Mail waits for the message before it in a queue of its own,
 // which has no bound either, and neither notices nor tasks wait for mail.
 //
-// Whoever speaks writes by itself, one at a time, and waits while the
+// A goroutine that speaks writes by itself, one at a time, and waits while the
 // orchestrator does not read.
 //
 // # The end

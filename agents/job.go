@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Job is a task at work, for whoever does it.
+// Job is a task at work, for the skill that does it.
 type Job struct {
 	Task wire.Task // as it was when Do or Plan was called
 
@@ -19,7 +19,7 @@ type Job struct {
 	stop context.CancelCauseFunc
 
 	mu      sync.Mutex
-	said    []string      // what nobody has taken
+	said    []string      // not taken yet
 	changed chan struct{} // closed at the next news
 }
 
@@ -68,7 +68,7 @@ func (j *Job) take() (message string, ok bool, changed <-chan struct{}) {
 	return message, true, nil
 }
 
-// news is closed at the next news. Whoever asks for it before looking at the
+// news is closed at the next news. A caller asks for it before looking at the
 // task misses none.
 func (j *Job) news() <-chan struct{} {
 	j.mu.Lock()
@@ -85,11 +85,11 @@ func (j *Job) hear(messages ...string) {
 	j.changed = make(chan struct{})
 }
 
-// ErrWithdrawn says that nobody will answer: the task went on without.
+// ErrWithdrawn means that no answer will come: the task went on without.
 var ErrWithdrawn = errors.New("the question was withdrawn")
 
 // Help asks a person something about the task, which is out of the agent's hands
-// until somebody has answered, and waits for that: it may take as long as people
+// until it is answered, and waits for that: it may take as long as people
 // do. What goes with the question may be anything, or nil.
 //
 // AskUser is for a question that has nothing to do with a task, or a time limit.

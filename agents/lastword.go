@@ -11,7 +11,7 @@ import (
 
 // What is said of a job, by whomever: a line is spelled when it is its turn.
 
-// cancel ends a job. What its skill still does is nobody's business; a request that
+// cancel ends a job. What its skill still does does not count; a request that
 // comes again waits for it.
 func (s *serving) cancel(j *Delegated, reason string) error {
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// errand is something to do for whoever sent a message.
+// errand is something to do for the sender of a message.
 type errand struct {
 	key, task string
 	do        func(ctx context.Context, e *errand) error // until it is answered
@@ -42,7 +42,7 @@ func (d *inbox) start(ctx context.Context, e *errand) {
 		defer close(e.done)
 		defer e.stop(nil)
 		d.finish(e, e.do(ctx, e))
-		if e.before != nil { // whoever waits for this one waits for both
+		if e.before != nil { // a caller that waits for this one waits for both
 			<-e.before.done
 		}
 	})
@@ -67,7 +67,7 @@ func (d *inbox) turn(ctx context.Context, e *errand) (leave func(), err error) {
 	}
 }
 
-// off says whether nobody wants to know any more what came of an errand.
+// off reports whether no caller waits any more for the end of an errand.
 func off(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, ErrCancelled) || errors.Is(cause, errAgain)

@@ -31,7 +31,7 @@ type Notice struct {
 func (n Notice) Read(into any) error { return reply{payload: n.Payload}.into(into) }
 
 // News are the notices, in order, from the first one on: none is lost because it
-// came before somebody looked, but by an agent that serves and has not looked so far,
+// came before the first caller looked, but by an agent that serves and has not looked so far,
 // which keeps the latest few thousand. It ends when ctx does, or when the stream has
 // ended and all is taken. Each notice goes to one taker, and Work is one.
 func (c *Conn) News(ctx context.Context) iter.Seq[Notice] {
@@ -80,7 +80,7 @@ func (c *Conn) take() (notice Notice, left int, over bool) {
 	return notice, left, c.over != nil
 }
 
-// noticed keeps a notice for whoever takes it.
+// noticed keeps a notice for the caller that takes it.
 func (c *Conn) noticed(notice Notice) {
 	c.mu.Lock()
 	c.news = append(c.news, notice)

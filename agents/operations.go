@@ -38,7 +38,7 @@ func (c *Conn) AskUser(ctx context.Context, question wire.AskUser) (wire.UserAns
 }
 
 // StartTask starts a task that is assigned to the agent, or takes one of its own
-// that nobody has.
+// that no agent has.
 func (c *Conn) StartTask(ctx context.Context, id string) (wire.Task, error) {
 	return c.askTask(ctx, "start-task", wire.TaskID{TaskID: id})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Pipe connects an agent with a Peer, in memory, for tests of agents. Nothing is
-// kept on the way: whoever says something waits until the other side reads.
+// kept on the way: the speaker waits until the other side reads.
 func Pipe() (*Conn, *Peer) {
 	in, say := io.Pipe()
 	hear, out := io.Pipe()

@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Hand hands a task to the agent, as somebody has delegated it. From then on what the
+// Hand hands a task to the agent, as a delegated task. From then on what the
 // agent says of it is a response.
 func (p *Peer) Hand(request wire.TaskRequest) error {
 	line, err := spellRequest(request)

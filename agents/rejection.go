@@ -22,7 +22,7 @@ func (s *serving) protested(task string, why *Refusal) error {
 	case j != nil && limited: // words other than a question need not be said again
 		s.later(task, &j.tries, j.asksAgain)
 	case j != nil && (wrong || why.Reason() == reasonQuestions) && s.refuses(j, why):
-	case j == nil && word == nil: // it is about something else, of which nobody wants to know
+	case j == nil && word == nil: // it is about something else, which no caller waits for
 	case j == nil && limited:
 		s.later(task, &word.tries, func() ([]byte, error) { return s.lastWord(task) })
 	case j == nil && wrong && !word.instead:

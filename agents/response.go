@@ -17,7 +17,7 @@ type Response struct {
 // Read decodes the result.
 func (r *Response) Read(into any) error { return reply{payload: r.Result}.into(into) }
 
-// Err is why the work came to nothing, which is a *Fault as far as somebody has said
+// Err is why the work came to nothing, which is a *Fault as far as one was said
 // why, and ErrCancelled if it was cancelled. It is nil as long as the work goes on,
 // and when it is completed.
 func (r *Response) Err() error {
@@ -56,7 +56,7 @@ func readResponse(line []byte) (*Response, error) {
 	return &Response{TaskResponse: read, Message: whole.Text("message")}, nil
 }
 
-// Fault is why work that was delegated came to nothing, as an error: that of whoever
+// Fault is why work that was delegated came to nothing, as an error: that of the agent
 // waits for it, and that which a Skill returns.
 type Fault struct {
 	Code        string   // such as wire.FaultInvalidInput; the list is open

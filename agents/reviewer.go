@@ -9,7 +9,7 @@ import (
 )
 
 // Reviewer is what an agent does that judges the work of a session, for those to
-// whom one function is not enough.
+// which one function is not enough.
 type Reviewer struct {
 	// Do judges what a request asks for. Its context ends when the task or the session
 	// is aborted or the agent has to go; then it should return soon. The custom checks
@@ -25,7 +25,7 @@ type Reviewer struct {
 	// Hear is told every message before it is heeded, in order. It must not wait.
 	Hear func(*Said)
 	// Work does the tasks that the agent gets beside those of the session, as WorkAs
-	// does: by matching, by its role, by hand. Without it nobody does them.
+	// does: by matching, by its role, by hand. Without it they are not done.
 	Work *Worker
 }
 
@@ -59,7 +59,7 @@ type judging struct {
 	Reviewer
 }
 
-// review is a request, for whoever judges it.
+// review is a request, for the function that judges it.
 type review struct {
 	said    *Said
 	request ReviewRequest
@@ -110,7 +110,7 @@ func (r *judging) mend(ctx context.Context, e *errand, v *review, why *Undeliver
 	return r.judge(ctx, e, v, func() (ReviewResult, error) { return r.Mend(ctx, v.request, v.result, why) })
 }
 
-// tell tells a result, or why there is none, if somebody still wants to know.
+// tell tells a result, or why there is none, if a caller still waits.
 func (r *judging) tell(ctx context.Context, e *errand, v *review, failed error) error {
 	switch {
 	case off(ctx):

@@ -24,7 +24,7 @@ type ReviewCriteria struct {
 	CustomChecks      []CustomCheck `json:"custom_checks,omitzero"`
 }
 
-// CustomCheck is a command that the architect would like to see run. Nobody here
+// CustomCheck is a command that the architect would like to see run. Nothing here
 // runs it: whether a reviewer does, and where, is for its author to decide.
 type CustomCheck struct {
 	Name     string `json:"name"`

@@ -18,7 +18,7 @@ import (
 //	""        the agent has said too much, so everything that it says in sessions waits
 //	an agent  that one has not taken what it was sent before, so what is for it waits
 //
-// Nobody says that a message was taken. So a lane says some, and is silent for a
+// No answer says that a message was taken. So a lane says some, and is silent for a
 // while: if none of them was refused by then, more of them follow sooner, otherwise
 // fewer, later. It is there until all are said and none comes back.
 type lane struct {
@@ -87,7 +87,7 @@ func (c *Conn) sayLater(sent *Sent, why *Undelivered) bool {
 }
 
 // sayAgain says what is in a lane until there is nothing left. After the end of the
-// stream nobody tells what was refused, so the rest is said once.
+// stream no refusals arrive, so the rest is said once.
 func (c *Conn) sayAgain(l *lane) {
 	defer close(l.open)
 	defer c.abandon(l)
@@ -169,7 +169,7 @@ func (c *Conn) abandon(l *lane) {
 	}
 }
 
-// ahead is what a message for somebody has to wait for, nil for nothing.
+// ahead is what a message for an agent has to wait for, nil for nothing.
 func (c *Conn) ahead(to string) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

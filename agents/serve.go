@@ -18,7 +18,7 @@ import (
 // go; then it should return soon.
 type Skill func(ctx context.Context, job *Delegated) (result any, err error)
 
-// Server is what an agent does for others, for those to whom a list of skills is not
+// Server is what an agent does for others, when a list of skills is not
 // enough.
 type Server struct {
 	Skills map[string]Skill // by the type of the request
@@ -36,19 +36,19 @@ type Server struct {
 // has no skill for fails with wire.FaultCapabilityNotFound.
 //
 // Each job comes to one final response. Until then a skill says what it likes, and
-// nothing is said by itself; whoever asks how the job stands is answered at once, and
-// when it is over gets its final response once more. So does whoever asks for the
+// nothing is said by itself; a question how the job stands is answered at once, and
+// when it is over gets its final response once more. So does a request for the
 // same again, unless it was cancelled or failed so that another try may go well: then
 // it is done again.
 //
-// A job that is cancelled is over at once, and nobody hears what its skill returns.
+// A job that is cancelled is over at once, and what its skill returns is dropped.
 // Of one that the skill gave up because the agent has to go, returning the error of
 // its context or of a question, nothing is said by itself, nor of one that has not
 // begun: the orchestrator knows what is to become of it. Serve then returns an error, as
-// Work does. Until the last skill has returned whoever asks is answered, and a job may
+// Work does. Until the last skill has returned requests are answered, and a job may
 // be cancelled.
 //
-// What is asked before somebody serves waits for that, the latest thousand as far as
+// What is asked before the agent serves waits for that, the latest thousand as far as
 // 8 MiB go; what is dropped is counted in the log. Serve takes no notices, so Work,
 // News or the roles of a session may go on beside it. There is one Serve at a time.
 func (c *Conn) Serve(ctx context.Context, skills map[string]Skill) error {
@@ -140,12 +140,12 @@ func (s *serving) notBegun() (count int) {
 }
 
 func (s *serving) troubled(err error) {
-	if !errors.Is(err, errOver) { // it was said in time, by somebody else
+	if !errors.Is(err, errOver) { // it was said in time, by another goroutine
 		s.conn.troubled(s.stop, err)
 	}
 }
 
-// heed does what is asked for. It waits for nobody but the orchestrator, which reads.
+// heed does what is asked for. It waits for the orchestrator only, which reads.
 func (s *serving) heed(ctx context.Context, a asked) error {
 	switch {
 	case a.leave:
@@ -160,7 +160,7 @@ func (s *serving) heed(ctx context.Context, a asked) error {
 	switch {
 	case j == nil && a.act.Type == wire.ActStatus:
 		return s.again(a.act.ID)
-	case j == nil: // whoever says so has not heard yet that it is over
+	case j == nil: // the sender has not heard yet that it is over
 		return nil
 	case a.act.Type == wire.ActStatus:
 		return s.say(j, func() ([]byte, error) { return j.standing() })
@@ -239,9 +239,9 @@ func (s *serving) finish(ctx context.Context, j *Delegated, result any, failed e
 	}
 }
 
-// gone forgets a job that is over, or was given up. Whoever waits for it waits for the
+// gone forgets a job that is over, or was given up. A caller that waits for it waits for the
 // one before it as well. One that has not begun when the agent is to go is there to the
-// end, for whoever asks.
+// end, for later requests.
 func (s *serving) gone(j *Delegated) {
 	j.leave()
 	if j.before != nil {

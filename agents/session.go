@@ -40,7 +40,7 @@ var errNobody = errors.New("who the agent is in its session is not known")
 
 // OpenSession is the agent's place in a session. What is "" in the identity is
 // $ORC_AGENT_ID, $ORC_SESSION_TYPE and $ORC_SESSION, as the orchestrator has set
-// them for those whom it starts.
+// them for the agents that it starts.
 func (c *Conn) OpenSession(me Identity) (*Session, error) {
 	me.Agent = cmp.Or(me.Agent, os.Getenv("ORC_AGENT_ID"))
 	me.Type = cmp.Or(me.Type, os.Getenv("ORC_SESSION_TYPE"))
@@ -76,7 +76,7 @@ func (s *Session) Chain(correlation string) *Session {
 	return &chained
 }
 
-// ArchitectID names an architect, to whom something is said.
+// ArchitectID names an architect as the addressee of a message.
 func ArchitectID(name string) wire.AgentIdentifier {
 	return wire.AgentIdentifier{AgentID: name, AgentType: wire.AgentArchitect}
 }
@@ -110,7 +110,7 @@ func (s *Session) to(whom wire.AgentIdentifier, kind string) speech {
 	return speech{To: whom, MessageType: kind, CorrelationID: s.chain, SessionID: s.me.Session}
 }
 
-// about begins one for whoever said another, in the chain of that.
+// about begins one for the sender of another, in the chain of that.
 func (s *Session) about(said *Said, kind string) speech {
 	s.saw(said)
 	m := s.to(said.From, kind)
@@ -126,7 +126,7 @@ func (s *Session) answering(said *Said, kind string) speech {
 	return m
 }
 
-// farAhead is a number that nobody has come to by counting: whoever follows it soon
+// farAhead is a number that no sender has counted to: an agent that follows it soon
 // has none left.
 const farAhead = 1 << 20
 
@@ -182,7 +182,7 @@ func (m *speech) spell() ([]byte, error) {
 }
 
 // toldBy remembers a message that is about to be written, because it may be
-// refused before whoever says it goes on.
+// refused before its sender goes on.
 func (c *Conn) toldBy(m *speech, line []byte) *Sent {
 	sent := &Sent{
 		MessageID: m.MessageID, CorrelationID: m.CorrelationID, SequenceNumber: m.SequenceNumber,

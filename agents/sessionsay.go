@@ -23,13 +23,13 @@ func (s *Session) Acknowledge(ctx context.Context, assignment *Said) (*Sent, err
 	return s.say(ctx, s.answering(assignment, wire.TypeAcknowledgment), nil)
 }
 
-// Report tells whoever assigned a task how far it is.
+// Report tells the agent that assigned a task how far it is.
 func (s *Session) Report(ctx context.Context, assignment *Said, how Progress) (*Sent, error) {
 	how.TaskID = cmp.Or(how.TaskID, taskOf(assignment))
 	return s.say(ctx, s.answering(assignment, wire.TypeTaskProgress), how)
 }
 
-// Complete tells whoever assigned a task what came of it.
+// Complete tells the agent that assigned a task what came of it.
 func (s *Session) Complete(ctx context.Context, assignment *Said, what Completion) (*Sent, error) {
 	what.TaskID = cmp.Or(what.TaskID, taskOf(assignment))
 	what.Status = cmp.Or(what.Status, wire.OutcomeCompleted)
@@ -43,7 +43,7 @@ func (s *Session) RequestReview(ctx context.Context, reviewer string, what Revie
 	return s.say(ctx, s.to(ReviewerID(reviewer), wire.TypeReviewRequest), what)
 }
 
-// Judge tells whoever asked for a review what came of it.
+// Judge tells the agent that asked for a review what came of it.
 func (s *Session) Judge(ctx context.Context, request *Said, result ReviewResult) (*Sent, error) {
 	if asked, ok := request.Body.(*wire.ReviewRequest); ok {
 		result.ReviewID, result.TaskID = cmp.Or(result.ReviewID, asked.ReviewID), cmp.Or(result.TaskID, asked.TaskID)
@@ -65,7 +65,7 @@ func (s *Session) GiveFeedback(ctx context.Context, to wire.AgentIdentifier, fee
 	return s.say(ctx, s.to(to, wire.TypeFeedback), feedback)
 }
 
-// Answer says it to whoever said something.
+// Answer says it to the sender of a message.
 func (s *Session) Answer(ctx context.Context, said *Said, feedback Feedback) (*Sent, error) {
 	return s.say(ctx, s.answering(said, wire.TypeFeedback), feedback)
 }

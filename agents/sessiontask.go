@@ -28,7 +28,7 @@ type SessionTask struct {
 	developer string
 	work      Assignment // as it was assigned last
 	chain     string     // its correlation_id
-	tidings   []update   // that nobody has looked for
+	tidings   []update   // not looked for yet
 }
 
 // update is something new about a task: one of these.
@@ -63,10 +63,10 @@ func (t *SessionTask) ID() string {
 	return t.id
 }
 
-// mostTidings is how many of a kind wait for somebody to look.
+// mostTidings is how many of a kind wait for a caller to look.
 const mostTidings = 64
 
-// put keeps a tiding for whoever looks for it. What nobody looks for makes room only
+// put keeps a tiding for the caller that looks for it. What is not looked for makes room only
 // for what is like it, so that a completion is not lost to what is said about it.
 func (t *SessionTask) put(m update) {
 	t.mu.Lock()
@@ -84,7 +84,7 @@ func (t *SessionTask) put(m update) {
 	ring(t.bell)
 }
 
-// find takes the first tiding that somebody looks for.
+// find takes the first tiding that a caller looks for.
 func (t *SessionTask) find(wanted func(update) bool) (update, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +113,7 @@ func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(update) 
 			var final *Ended
 			switch err := t.heed(ctx, m); {
 			case err == nil:
-			case done && errors.As(err, &final) && (final.State == wire.TaskDone || final.State == wire.TaskFailed): // somebody has said so
+			case done && errors.As(err, &final) && (final.State == wire.TaskDone || final.State == wire.TaskFailed): // that was said already
 				ended, late = err, time.After(lastWord)
 			default:
 				ended, late = err, time.After(0) // unless it has come meanwhile
@@ -191,7 +191,7 @@ func (t *SessionTask) Review(ctx context.Context, reviewer string, request Revie
 	return *m.result, nil
 }
 
-// Abort ends the task. Whoever waits for it is told so, too.
+// Abort ends the task. A caller that waits for it is told, too.
 func (t *SessionTask) Abort(ctx context.Context, reason string, cleanup bool) error {
 	t.mu.Lock()
 	id, developer := t.id, t.developer

@@ -25,8 +25,8 @@ func (s *Said) Read(into any) error {
 	return nil
 }
 
-// plainNumbers spells numbers anew: 3.0 is a whole number to whoever checks a
-// message, and not to whoever reads it into one.
+// plainNumbers spells numbers anew: 3.0 is a whole number to a check of a
+// message, and not to a reader that fills one.
 func plainNumbers(text wire.Raw) wire.Raw {
 	var anything any
 	if wire.DecodeOwn(text, &anything) != nil {
@@ -39,7 +39,7 @@ func plainNumbers(text wire.Raw) wire.Raw {
 	return plain
 }
 
-// readSaid reads a message of a session as the orchestrator does, whoever says it.
+// readSaid reads a message of a session as the orchestrator does, no matter who says it.
 func readSaid(line []byte) (*Said, error) {
 	message, wrong := wire.ReadSessionMessage(line, depth)
 	if wrong != nil {
@@ -66,8 +66,8 @@ type event struct {
 	notice *Notice
 }
 
-// overheard keeps a message for whoever takes it, unless it was there before: it
-// is delivered again when nobody can be sure that it arrived.
+// overheard keeps a message for the caller that takes it, unless it was there before: it
+// is delivered again when it is not certain that it arrived.
 func (c *Conn) overheard(line []byte) {
 	said, err := readSaid(line)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Conn) Talk(ctx context.Context) iter.Seq[*Said] {
 	}
 }
 
-// events are what a session brings and, if somebody wants them, the notices, in
+// events are what a session brings and, if a caller wants them, the notices, in
 // the order in which they came: that a task is cancelled must not be heard before
 // it is assigned.
 func (c *Conn) events(ctx context.Context, notices bool) iter.Seq[event] {
@@ -145,7 +145,7 @@ func (c *Conn) nextEvent(ctx context.Context, notices bool) (event, bool) {
 	return event{}, false
 }
 
-// takeEvent takes the oldest. Whatever it leaves is somebody else's, whose bell it
+// takeEvent takes the oldest. Whatever it leaves belongs to another caller, whose bell it
 // may have heard.
 func (c *Conn) takeEvent(notices bool) (e event, ok, over bool) {
 	c.mu.Lock()

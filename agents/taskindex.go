@@ -3,7 +3,7 @@ package agents
 import "weak"
 
 // taskIndex knows the tasks of an architect by their ids: the latest few thousand,
-// and each that somebody holds, for somebody may wait for it. The others are
+// and each that a caller holds, for it may be waited for. The others are
 // forgotten, with what was said about them.
 type taskIndex struct {
 	byID   map[string]weak.Pointer[SessionTask]

@@ -12,7 +12,7 @@ func (c *Conn) UpdateTask(ctx context.Context, change wire.UpdateTask) (wire.Tas
 	return c.askTask(ctx, "update-task", change)
 }
 
-// AssignTask gives a task that nobody has to an agent.
+// AssignTask gives a task without an agent to an agent.
 func (c *Conn) AssignTask(ctx context.Context, assignment wire.AssignTask) (wire.Task, error) {
 	return c.askTask(ctx, "assign-task", assignment)
 }

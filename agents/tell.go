@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Tell tells of an event, such as "progress". Nobody answers: what is wrong with
+// Tell tells of an event, such as "progress". There is no answer: what is wrong with
 // an event of the protocol is said here, because the orchestrator would pass
 // over it in silence.
 func (c *Conn) Tell(event string, payload any) error {

@@ -37,14 +37,14 @@ func (u *Undelivered) Scope() (patterns []string, outside bool) {
 }
 
 // Sent is a message of a session that the agent has said. That it was delivered
-// is told by nobody; that it was not, sooner or later.
+// is never told; that it was not, sooner or later.
 type Sent struct {
 	MessageID      string
 	CorrelationID  string
 	SequenceNumber int64
 
 	kind string // its message_type
-	to   string // whom it is for
+	to   string // its addressee
 	lost chan struct{}
 	why  *Undelivered // when lost is closed
 
@@ -65,7 +65,7 @@ func (s *Sent) Refused() <-chan struct{} {
 }
 
 // Err is an *Undelivered when the message will not be delivered, nil as long as
-// nobody has said so.
+// that was not said.
 func (s *Sent) Err() error {
 	if why := s.undelivered(); why != nil {
 		return why
@@ -83,7 +83,7 @@ func (s *Sent) undelivered() *Undelivered {
 }
 
 // undelivered says whether it is a message of a session that is refused, and tells
-// whoever said it. It is called by the one goroutine that reads.
+// its sender. It is called by the one goroutine that reads.
 func (c *Conn) undelivered(id string, why *Refusal) bool {
 	c.mu.Lock()
 	sent := c.said.byKey[id]

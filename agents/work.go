@@ -21,12 +21,12 @@ var (
 // task is cancelled or the agent has to go; then it should return soon.
 type Handler func(ctx context.Context, task wire.Task) (result any, err error)
 
-// Worker is what an agent does, for those to whom a Handler is not enough.
+// Worker is what an agent does, when a Handler is not enough.
 type Worker struct {
 	// Do is a Handler that can hear of its task while it is at work, and ask for
 	// help.
 	Do func(ctx context.Context, job *Job) (result any, err error)
-	// Plan says how a task will be done, an object or a text, when somebody wants
+	// Plan says how a task will be done, an object or a text, when a person wants
 	// to know that first. It is called again, with what is wrong in the task's
 	// PlanFeedback, when the plan is sent back. Without it the plan is a sentence
 	// that says that there is none. When it fails, a note on the task says so, and
@@ -38,7 +38,7 @@ type Worker struct {
 	// to go.
 	//
 	// Nil acknowledges the message, and is for topics of which the agent knows
-	// nothing as well. An error says that somebody else should deal with it: GO is
+	// nothing as well. An error says that another agent should deal with it: GO is
 	// sent a task.failed that answers it, with the code of a Fatal or FAILED, and
 	// then it is acknowledged; a panic is PANIC. That is told by the log alone when
 	// the message was a task.failed, or from the bus: it would fail for ever.
@@ -66,7 +66,7 @@ type Worker struct {
 // them.
 //
 // A task that is not running yet is started, and one that cannot be started yet,
-// because it waits for others or for somebody to approve its plan, waits for
+// because it waits for others or for a person to approve its plan, waits for
 // news; the others go on meanwhile.
 //
 // What a handler returns completes the task, an error or a panic fails it; that
@@ -103,7 +103,7 @@ func (c *Conn) WorkAs(ctx context.Context, worker Worker) error {
 	return parting(ctx, w.unfinished)
 }
 
-// working begins what a Worker does. Whoever calls it has it heed the notices, and
+// working begins what a Worker does. The caller has it heed the notices, and
 // waits for what is running.
 func (c *Conn) working(ctx context.Context, worker Worker, stop context.CancelCauseFunc) *work {
 	w := &work{conn: c, worker: worker, stop: stop, jobs: make(map[string]*Job)}
@@ -189,7 +189,7 @@ func (w *work) cancel(task, reason string) {
 	}
 }
 
-// update tells a job what is new. Whoever has no job left has said all there was
+// update tells a job what is new. An agent without a job has said all there was
 // to say.
 func (w *work) update(task, message string) {
 	w.mu.Lock()

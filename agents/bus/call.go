@@ -85,7 +85,7 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte) (*h
 	return response, nil
 }
 
-// lost is the error of whoever did not get through. What the HTTP client says
+// lost is the error of a call that did not get through. What the HTTP client says
 // around it would be the address once more.
 func (c *Client) lost(ctx context.Context, err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {

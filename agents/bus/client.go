@@ -106,7 +106,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// newHTTP follows nobody elsewhere: who is sent on to another place would show
+// newHTTP follows no redirect: who is sent on to another place would show
 // its mail there.
 func newHTTP(socket string) *http.Client {
 	transport := &http.Transport{

@@ -57,5 +57,5 @@
 //
 // It keeps nothing but the incident file, and sends nothing by itself that is in
 // there. No goroutine outlives the call that started it, but for those of
-// connections, which are kept for a minute when nobody uses them.
+// connections, which are kept for a minute when they are idle.
 package bus

@@ -11,7 +11,7 @@ import (
 )
 
 // incident is a line of the incident file: mail that was given up, whole, so that
-// somebody can send it again. Sent with its key it is kept once, even if an
+// a person can send it again. Sent with its key it is kept once, even if an
 // attempt that seemed to fail did not.
 type incident struct {
 	Time     string   `json:"time"`
@@ -36,7 +36,7 @@ func incidentOf(mail *wire.SendMessage, at time.Time, attempts int, err error) i
 func (c *Client) incidents() string { return cmp.Or(c.Incidents, "bus-incidents.jsonl") }
 
 // note adds a line to a file, with one write, so that programs that share the
-// file do not tear each other's lines. Nobody else may read it: there are
+// file do not tear each other's lines. No other user may read it: there are
 // payloads in it.
 func note(name string, i incident) error {
 	line, err := wire.Encode(i)

@@ -93,7 +93,7 @@ func (r *receiver) round(ctx context.Context) (some bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// Whoever acknowledges a message acknowledges all before it, so the order is
+	// Acknowledging a message acknowledges all before it, so the order is
 	// not left to others.
 	slices.SortFunc(mail, func(a, b wire.Mail) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, m := range mail {

@@ -52,7 +52,7 @@ func (c *Client) send(ctx context.Context, mail *wire.SendMessage) (sent wire.Se
 	return sent, err
 }
 
-// takeTurn waits until nobody else sends.
+// takeTurn waits until no other goroutine sends.
 func (c *Client) takeTurn(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

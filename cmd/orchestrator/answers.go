@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// scripted is an answer that is known before anybody asks.
+// scripted is an answer that is known before the question is asked.
 type scripted struct{ pattern, answer string }
 
 // readAnswers reads a file of them: a line each, the question and the answer

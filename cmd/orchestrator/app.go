@@ -20,7 +20,7 @@ type app struct {
 	parsed         bool // the flags are known; until then the arguments are looked at
 	flags          flags
 	leaving        func()          // nil, or what gives a terminal back that was taken
-	over           <-chan struct{} // closed when whoever runs this has left; nil: never
+	over           <-chan struct{} // closed when the caller of this program has left; nil: never
 	reading        bool            // the verb reads the record when no orchestrator runs
 	recordDoor     *client         // to the record, once it was opened
 	cleanups       []func()        // are called at the end, the last one first
@@ -74,7 +74,7 @@ func (a *app) env(name string) string {
 	return ""
 }
 
-// print writes a part of the answer. The error says that nobody reads it.
+// print writes a part of the answer. The error says that it is not read any more.
 func (a *app) print(format string, args ...any) error {
 	_, err := fmt.Fprintf(a.stdout, format, args...)
 	return err

@@ -70,7 +70,7 @@ func (t *instance) change(ctx context.Context, reply *wire.ReloadReply) (waitOut
 }
 
 // apply has the changes made that can be. From then on the new configuration
-// is the one that later ones are compared with, whoever still waits.
+// is the one that later ones are compared with, even if earlier ones still wait.
 func (t *instance) apply(ctx context.Context, next *config.Config, changes []config.Change) (waitOutcomes, error) {
 	specs := make(map[string]supervisor.Agent)
 	for _, spec := range t.specs(next) {

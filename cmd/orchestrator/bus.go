@@ -86,7 +86,7 @@ func (a *app) actorGiven(flag, word string, check func(string) string) error {
 	return usageError("--"+flag+" "+check(word), a.likelyActor(flag, word))
 }
 
-// likelyActor guesses whom a word stands for: people know their agents by other
+// likelyActor guesses which actor a word stands for: people know their agents by other
 // names than the bus.
 func (a *app) likelyActor(flag, word string) string {
 	const who = "See who there is: orchestrator bus presence"

@@ -56,7 +56,7 @@ they would have found anyway. -v shows payloads whole, --json is whole always.`,
 	return verb
 }
 
-// usualWhom is how wide it is who writes to whom, for most of them.
+// usualWhom is the width of the column of sender and addressee that fits most of them.
 const usualWhom = 24
 
 func (a *app) tail(f *tailFlags) error {

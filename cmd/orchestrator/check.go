@@ -113,7 +113,7 @@ func (c *checking) all(ctx context.Context) error {
 		return err
 	}
 	if t.run.ByItself() || t.run.Unread > 0 {
-		return nil // nobody is there who could hear what comes
+		return nil // no reader is left that could hear what comes
 	}
 	if err := c.steps(ctx, t.works, first); err != nil || !c.full || ctx.Err() != nil {
 		return err

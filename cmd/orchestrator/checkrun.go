@@ -30,7 +30,7 @@ type checkRun struct {
 	works bool          // it has done its task, when it is over
 }
 
-// beginTrial starts the program. Whoever gets a trial ends it.
+// beginTrial starts the program. The caller ends the trial.
 func (a *app) beginTrial(command []string, terms checkup.Terms, again bool) (*checkRun, error) {
 	state, err := os.MkdirTemp("", "orchestrator-check-")
 	if err != nil {
@@ -128,7 +128,7 @@ func (t *checkRun) give(ctx context.Context, name string) (id string, err error)
 // mostProgress is how often a wait begins anew because there was progress.
 const mostProgress = 10
 
-// await waits for something that comes of a task, as long as it may take; whoever
+// await waits for something that comes of a task, as long as it may take; the caller
 // tells of progress is given more time.
 func (t *checkRun) await(ctx context.Context, so func() bool) bool {
 	told := 0
@@ -171,7 +171,7 @@ func (t *checkRun) answering(ctx context.Context) (stop func()) {
 }
 
 func (t *checkRun) answerAll(ctx context.Context) {
-	questions, _ := t.ask.open(ctx) // without an answer there is nobody to answer
+	questions, _ := t.ask.open(ctx) // without an answer there is no question to answer
 	for _, q := range questions {
 		text := "yes"
 		if len(q.Options) > 0 {

@@ -141,7 +141,7 @@ func (d *client) lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte
 	}
 }
 
-// refusing is how long a socket at which nobody listens may stay before its
+// refusing is how long a socket without a listener may stay before its
 // orchestrator counts as gone, and not as tidying up.
 const refusing = 10 * time.Second
 

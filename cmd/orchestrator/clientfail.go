@@ -51,7 +51,7 @@ func (d *client) failed(ctx context.Context, err error) error {
 	}
 }
 
-// notRunning says that nobody listens, and how that is mended: by a start that
+// notRunning says that no orchestrator listens, and how to start one: by a start that
 // is written as this command was, so that it is the same orchestrator.
 func (d *client) notRunning() *failure {
 	f := &failure{
@@ -100,7 +100,7 @@ func (d *client) unreachable(err error) *failure {
 }
 
 // rootCause is an error without the layers of the HTTP client, which would
-// show people an address that nobody typed.
+// show people an address that they never typed.
 func rootCause(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err

@@ -26,9 +26,9 @@ type console struct {
 	quiet    bool
 	tty      bool
 	width    int         // of the widest name so far
-	unknown  string      // the last topic that nobody knows
+	unknown  string      // the last topic that is not registered
 	panorama *liveRows   // what is below the lines; nil: nothing
-	account  *runSummary // of what happens; nil: nobody wants one
+	account  *runSummary // of what happens; nil: none is wanted
 }
 
 // widest is how wide the column of names may become.

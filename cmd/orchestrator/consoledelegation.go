@@ -42,7 +42,7 @@ func saidElsewhere(e *wire.Event) bool {
 }
 
 // calmDelegation says whether what happened to a task that was handed on is as it
-// should be, and needs nobody.
+// should be, and needs no person.
 func calmDelegation(kind string) bool {
 	switch kind {
 	case wire.EventTaskForwarded, wire.EventTaskResponded, wire.EventTaskAnswered, wire.EventTaskActed:

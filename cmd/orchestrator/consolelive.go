@@ -19,7 +19,7 @@ const (
 	mostAtOnce = 40
 )
 
-// liveRows is the bottom of the terminal of up: what everybody does now, and what
+// liveRows is the bottom of the terminal of up: what every agent does now, and what
 // waits for a person. It looks when something has happened, and asks for little.
 type liveRows struct {
 	region *live.Region
@@ -118,7 +118,7 @@ func (p *liveRows) show(v rowsData) {
 type beside struct {
 	*os.File
 	region atomic.Pointer[live.Region]
-	lost   atomic.Bool // the terminal takes nothing, and whoever writes would wait for ever
+	lost   atomic.Bool // the terminal takes nothing, and a writer would wait for ever
 }
 
 func (b *beside) Write(text []byte) (int, error) {

@@ -23,7 +23,7 @@ func firedTo(m *wire.Mail) bool {
 }
 
 // mail shows what GO is told that a person should know: alerts, and topics that
-// nobody knows. It says false for what is no matter of messages.
+// is not registered. It returns false for events that are not about messages.
 func (c *console) mail(l supervisor.Line) bool {
 	e, p := l.Event, c.paint
 	switch {
@@ -73,7 +73,7 @@ func alertWords(m *wire.Mail) (agent, text string) {
 	return plain.OneLine(said.Agent), text + " (" + plain.OneLine(said.Alert) + ")"
 }
 
-// unknownTopic says that somebody uses a topic that is not registered: once for
+// unknownTopic says that an actor uses a topic that is not registered: once for
 // many in a row.
 func (c *console) unknownTopic(l supervisor.Line) {
 	said, err := decode[wire.UnknownTopic](l.Event.Mail.Payload)

@@ -243,7 +243,7 @@ func (v *rowsData) agents(n, columns int, now time.Time) []string {
 	return v.andMore(rows, hidden, "agent", columns)
 }
 
-// calmness orders agents: those that need somebody come first.
+// calmness orders agents: those that need a person come first.
 func calmness(a *wire.AgentView) int {
 	switch {
 	case a.State == wire.StateBackoff, a.State == wire.StateStalled, a.State == wire.StateFailed:

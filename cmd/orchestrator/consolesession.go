@@ -31,7 +31,7 @@ func (c *console) session(l supervisor.Line, text string) bool {
 }
 
 // calmSession says whether what happened in a session is as it should be, and needs
-// nobody.
+// no agent.
 func calmSession(kind string) bool {
 	switch kind {
 	case wire.EventSessionSaid, wire.EventSessionOpened, wire.EventReviewDecided, wire.EventSessionDelivered, wire.EventSessionAssigned,

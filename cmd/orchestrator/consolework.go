@@ -78,7 +78,7 @@ func howToAnswer(e *wire.Event) string {
 }
 
 // calmWork says whether what happened to a task or a question is as it should
-// be, and needs nobody.
+// be, and needs no person.
 func calmWork(kind string) bool {
 	switch kind {
 	case wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted,

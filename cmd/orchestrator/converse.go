@@ -28,7 +28,7 @@ type conversation struct {
 }
 
 // converse carries lines until one side has had enough. It begins with a few
-// words to whoever sits there.
+// words to the person there.
 func (a *app) converse(l *link, to target, f pipeFlags, welcome ...string) error {
 	defer l.Close()
 	c := &conversation{

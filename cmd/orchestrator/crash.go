@@ -10,7 +10,7 @@ import (
 )
 
 // caught turns a panic of the verb into one line, exit 125 and a file for
-// whoever will mend it.
+// the people who fix it.
 func (a *app) caught(code *int) {
 	cause := recover()
 	if cause == nil {

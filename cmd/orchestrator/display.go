@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// longestShown bounds a line on a terminal. Nobody reads a longer one
+	// longestShown bounds a line on a terminal. Longer ones are not read
 	// there.
 	longestShown = 1 << 20
 	// longestEcho is how much is shown of a line that is sent.
@@ -17,7 +17,7 @@ const (
 )
 
 // display writes lines to a terminal, or to a person elsewhere: without what a
-// terminal would obey, each behind a mark, and cut if it is longer than anybody
+// terminal would obey, each behind a mark, and cut if it is longer than a person
 // reads.
 type display struct {
 	to    io.Writer

@@ -115,7 +115,7 @@ func (a *app) stillStopping(err error) error {
 	return f
 }
 
-// confirm asks once, in a terminal. Where nobody can answer it refuses.
+// confirm asks once, in a terminal. Where there is no person to answer it refuses.
 func (a *app) confirm(question string) error {
 	if !isTerminal(a.stdin) || !isTerminal(a.stderr) || a.flags.json {
 		return usageError("this cannot be undone, and nobody is there to be asked", "If it is meant: add --yes")

@@ -15,6 +15,6 @@ const (
 	exitNoProgram   = 127 // as shells say it, of the command of run
 	exitHungUp      = 129 // 128 + SIGHUP: the terminal was closed
 	exitInterrupted = 130 // 128 + SIGINT, as shells say it
-	exitBrokenPipe  = 141 // 128 + SIGPIPE: nobody reads the answer
+	exitBrokenPipe  = 141 // 128 + SIGPIPE: the reader of the answer is gone
 	exitTerminated  = 143 // 128 + SIGTERM
 )

@@ -46,7 +46,7 @@ func usageError(message, hint string) *failure {
 	return &failure{exit: exitUsage, code: codeUsage, message: message, hint: hint}
 }
 
-// failureOf gives any error its exit code. What nobody foresaw is a plain no.
+// failureOf gives any error its exit code. Any other error is exitNo.
 func failureOf(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f

@@ -82,7 +82,7 @@ func (d *duration) Set(text string) error {
 	return err
 }
 
-// parseDuration reads a length of time and explains the mistake that everybody
+// parseDuration reads a length of time and explains the mistake that most people
 // makes once.
 func parseDuration(text string) (time.Duration, error) {
 	value, err := time.ParseDuration(text)

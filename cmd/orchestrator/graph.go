@@ -57,7 +57,7 @@ As text no more than 200 tasks are shown, unless -n says how many.`,
 	return verb
 }
 
-// mostDrawn is how many tasks fit into a text that somebody reads.
+// mostDrawn is how many tasks fit into a text that a person reads.
 const mostDrawn = 200
 
 // most is how many tasks are shown.

@@ -78,7 +78,7 @@ func (g *graph) chooseAround(id string) bool {
 }
 
 // reach shows what can be reached from a task in one direction. What is related
-// is shown, and nobody goes on from there.
+// is shown, and nothing goes on from there.
 func (g *graph) reach(from int, along [][]edge) {
 	g.shown[from] = true
 	been := make([]bool, len(g.tasks))

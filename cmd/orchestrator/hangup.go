@@ -8,7 +8,7 @@ import (
 )
 
 // hangups are the terminals that this program was started in. When one is hung up,
-// nobody sees or says anything any more: its window was closed, or its connection
+// the person at it is gone: its window was closed, or its connection
 // has ended.
 type hangups struct {
 	terminals []unix.PollFd

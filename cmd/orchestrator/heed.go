@@ -78,7 +78,7 @@ func (h *heeding) listen(a *app, t *instance, signals <-chan os.Signal, hungUp <
 		case s := <-signals:
 			switch s {
 			case syscall.SIGHUP:
-				if h.hangs.happened() { // nobody asks for a reload by that
+				if h.hangs.happened() { // a lost terminal is no request to reload
 					hungUp = nil
 					h.leave(a, t, "its terminal was hung up")
 					continue
@@ -154,7 +154,7 @@ const (
 	forcedEnd = 5 * time.Second
 )
 
-// lastWords is how long the last lines may take to be written when whoever
+// lastWords is how long the last lines may take to be written when the program that
 // should read them does not.
 const lastWords = 2 * time.Second
 
@@ -182,7 +182,7 @@ func (h *heeding) await(shown <-chan struct{}) bool {
 }
 
 // awaitReader is await for a team whose lines are the answer: they are read in
-// the reader's own time, until somebody asks for the end.
+// the reader's own time, until a signal asks for the end.
 func (h *heeding) awaitReader(shown <-chan struct{}) bool {
 	select {
 	case <-shown:
@@ -217,7 +217,7 @@ func (a *app) reloadBySignal(ctx context.Context, t *instance) {
 	}
 }
 
-// report writes what everything is doing to a file, for whoever wonders.
+// report writes what everything is doing to a file, for a person who wonders.
 func (t *instance) report(ctx context.Context) {
 	name := filepath.Join(t.home.Dir, "report-"+time.Now().UTC().Format("20060102T150405")+".txt")
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

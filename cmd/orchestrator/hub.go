@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// speaker is who asks, as it is decided about. Nobody is a stranger.
+// speaker is who asks, as it is decided about. A caller without credentials is Anonymous.
 func speaker(c api.Caller) handlers.Actor {
 	switch c.Kind {
 	case api.Agent:
@@ -68,7 +68,7 @@ func ofTask(answer any) bool {
 	return false
 }
 
-// openMail opens somebody's mail for whoever the door has let in.
+// openMail opens the mail of an actor for the caller that was let in.
 func (t *instance) openMail(ctx context.Context, from api.Caller, actor string, cursor *int64) (api.MailReader, error) {
 	reader, err := t.super.OpenMail(ctx, speaker(from), actor, cursor)
 	if err != nil {
@@ -92,6 +92,6 @@ func (t *instance) messages(ctx context.Context, query url.Values, send func(any
 	return t.super.Messages(ctx, q, func(m wire.Mail) error { return send(m) })
 }
 
-// mostMessages is how many of the last messages somebody gets: they are found
+// mostMessages is how many of the last messages a reader gets: they are found
 // from the end, and kept until the first is.
 const mostMessages = 100_000

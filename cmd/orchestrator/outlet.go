@@ -26,9 +26,9 @@ type outlet struct {
 	tty     bool                       // to was a terminal: one that is hung up is none any more
 	note    func(missing int64) []byte // a line that says that lines are missing
 	trouble func(error)                // hears of the first write that fails
-	gone    func()                     // is called when nobody reads any more
+	gone    func()                     // is called when its reader is gone
 
-	over    bool  // nobody does
+	over    bool  // its reader is gone
 	torn    bool  // what was written last was half a line
 	missing int64 // lines since the trouble began
 	retryAt time.Time
@@ -80,7 +80,7 @@ func (o *outlet) settle() error {
 }
 
 // close writes what is left to be written, whenever the last trouble was, and
-// returns how many lines nobody will hear of.
+// returns how many lines will never be read.
 func (o *outlet) close() (missing int64) {
 	o.retryAt = time.Time{}
 	o.flush()

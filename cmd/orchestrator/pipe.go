@@ -88,7 +88,7 @@ func (a *app) pipe(f pipeFlags) error {
 	return a.converse(link, d.target, f, fmt.Sprintf("Joined the orchestrator of %s as %s.", d.target.subject, f.as))
 }
 
-// mayPipeAlone says whether an orchestrator of our own will do. Whoever names
+// mayPipeAlone says whether an orchestrator of our own will do. A user who names
 // one means that one.
 func (a *app) mayPipeAlone() bool {
 	if a.flags.host != "" || a.flags.stateDir != "" {
@@ -97,7 +97,7 @@ func (a *app) mayPipeAlone() bool {
 	return a.flags.config != "" || a.env("ORC_HOST") == "" && a.env("ORC_SOCKET") == ""
 }
 
-// nobody says whether an error means that no orchestrator listens.
+// nobody reports whether an error means that no orchestrator listens.
 func nobody(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }

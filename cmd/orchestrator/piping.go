@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// pipe has somebody join as an agent.
+// pipe lets a program join as an agent.
 func (t *instance) pipe(ctx context.Context, query url.Values, accept func() (*api.Conn, error)) error {
 	guest, err := t.guest(ctx, query)
 	if err != nil {
@@ -28,7 +28,7 @@ func (t *instance) pipe(ctx context.Context, query url.Values, accept func() (*a
 	})
 }
 
-// guest is who wants to join, if nobody has that name.
+// guest is the agent that wants to join, if its name is free.
 func (t *instance) guest(ctx context.Context, query url.Values) (supervisor.Agent, error) {
 	name, role, capabilities := query.Get("as"), query.Get("role"), query["capability"]
 	works := role != "" || len(capabilities) > 0

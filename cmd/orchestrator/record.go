@@ -119,7 +119,7 @@ func rules(c *config.Config) (handlers.Rules, supervisor.Protocol) {
 		supervisor.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
 }
 
-// sessions are those of a configuration as they are decided about. Whoever wrote a
+// sessions are those of a configuration as they are decided about. The author of a
 // time that is shorter than can be told apart did not mean none.
 func sessions(c *config.Config) []wire.SessionSpec {
 	milliseconds := func(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }

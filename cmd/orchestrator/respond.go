@@ -28,7 +28,7 @@ type answerer struct {
 }
 
 // respond begins to answer questions. The goroutines that it starts end with
-// ctx, or with the team; nobody waits for them, for they hold nothing.
+// ctx, or with the team; they are not waited for, for they hold nothing.
 func (a *app) respond(ctx context.Context, t *instance, rules []scripted, p *liveRows) {
 	r := &answerer{app: a, team: t, scripted: rules}
 	r.begin(ctx)
@@ -83,7 +83,7 @@ func (r *answerer) recite(ctx context.Context) {
 }
 
 func (r *answerer) reciteOpen(ctx context.Context) {
-	questions, _ := r.open(ctx) // without an answer there is nobody to answer
+	questions, _ := r.open(ctx) // without an answer there is no question to answer
 	for _, q := range questions {
 		for _, s := range r.scripted {
 			if s.fits(q.Question) {
@@ -97,7 +97,7 @@ func (r *answerer) reciteOpen(ctx context.Context) {
 func (r *answerer) answer(ctx context.Context, q wire.Question, answer string) {
 	_, err := r.ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: q.ID, Answer: answer})
 	refusal, ok := errors.AsType[*wire.Error](err)
-	if ok && refusal.Code != wire.CodeNotFound { // else somebody was faster
+	if ok && refusal.Code != wire.CodeNotFound { // else another answer was faster
 		r.app.note("%s: %s", q.ID, refusal.Message)
 	}
 }

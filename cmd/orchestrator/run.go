@@ -95,7 +95,7 @@ func (a *app) runAlone(t *instance, name string, rules []scripted) error {
 	feeding, enough := context.WithCancel(context.Background())
 	defer enough()
 	go feed(feeding, a.stdin, t, fate) // a read of a terminal cannot be called back: it ends with the program
-	signals := a.heed(t)               // before anybody can see that it runs
+	signals := a.heed(t)               // before it can be seen to run
 	shut := t.serve()
 	(&answerer{app: a, team: t, scripted: rules}).begin(feeding)
 	err := t.super.Run(signals.ctx)
@@ -143,7 +143,7 @@ func (a *app) meantAgent(f *failure, name string) *failure {
 const piece = 64 << 10
 
 // feed passes stdin on, line by line, long ones in pieces, and its end too.
-// /dev/null is how programs say that nobody will ever type: then the agent's
+// /dev/null is how programs say that no input will ever come: then the agent's
 // stdin stays open, so that it can be answered.
 func feed(ctx context.Context, stdin io.Reader, t *instance, f *exitWatch) {
 	select {

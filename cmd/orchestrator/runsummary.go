@@ -26,7 +26,7 @@ type runSummary struct {
 	asked  map[string]time.Time // the questions that are open
 	asks   int
 	said   int // answers
-	vain   int // questions that nobody has answered
+	vain   int // questions without an answer
 	waited time.Duration
 
 	undelivered int64

@@ -147,7 +147,7 @@ func (c *messageCheck) wrong(kind string, err *wire.Error) error {
 	return c.say(f)
 }
 
-// doubt counts a log line that somebody may have meant as a message.
+// doubt counts a log line that an agent may have meant as a message.
 func (c *messageCheck) doubt(why string) error {
 	r := &c.result
 	r.LogLines++

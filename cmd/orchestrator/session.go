@@ -113,7 +113,7 @@ func memberWords(members []wire.SessionMember) string {
 
 const noSessionHint = "See which there are: orchestrator session ls"
 
-// noSession adds to a refusal of a session that nobody knows which was probably
+// noSession adds to a refusal of a session that is not known, which was probably
 // meant.
 func (a *app) noSession(ctx context.Context, d *client, name string, err error) error {
 	f, ok := errors.AsType[*failure](err)

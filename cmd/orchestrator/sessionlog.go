@@ -206,7 +206,7 @@ func (th *thread) foot(p paint) string {
 // mostWrong is how much of what is wrong with a message is shown.
 const mostWrong = 5
 
-// rows are a message: when, who to whom, of what type, and what it says. Below it
+// rows are a message: when, from and to, of what type, and what it says. Below it
 // stands what has no room in one line.
 func (s *said) rows(deep int, several bool, p paint, now time.Time) [][]cell {
 	indent := ""

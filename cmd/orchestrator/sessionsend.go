@@ -94,7 +94,7 @@ func (a *app) showSaid(said *wire.SessionSaid) error {
 func problems(err error) error { return problemsBelow(err, inMessage) }
 
 // problemsBelow is problems for what was sent below a place: seen says where that is
-// for whoever has written it.
+// for its author.
 func problemsBelow(err error, seen func(pointer string) string) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok {

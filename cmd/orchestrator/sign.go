@@ -34,7 +34,7 @@ func mayGrant(c api.Caller) error {
 	}
 }
 
-// signed makes tokens of what was decided about them: that somebody has one is a
+// signed makes tokens of what was decided about them: that there is one is a
 // fact, the token itself is signed here, said once and kept nowhere.
 func (t *instance) signed(issue api.Operation) api.Operation {
 	return func(ctx context.Context, request []byte) (any, error) {

@@ -24,7 +24,7 @@ type singleView struct {
 	out, err sink
 
 	// When run has returned:
-	unread bool // nobody reads any more
+	unread bool // its reader is gone
 	broken bool // a line could not be written
 }
 
@@ -58,7 +58,7 @@ func (s *singleView) run() {
 }
 
 // flush writes what a stream holds. When it does not take it any more, that is
-// said once, or the command is stopped if there is nobody to write for.
+// said once, or the command is stopped if its reader is gone.
 func (s *singleView) flush(to *sink) {
 	err := to.Flush()
 	if err == nil || to.failed {
@@ -137,7 +137,7 @@ func (s *singleView) howToAnswer(e *wire.Event) string {
 	return how
 }
 
-// missed tells of a hole in the output, to somebody who reads it.
+// missed tells of a hole in the output, to its reader.
 func (s *singleView) missed(lines int64) {
 	s.flush(&s.out)
 	s.flush(&s.err)

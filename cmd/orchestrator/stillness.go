@@ -40,7 +40,7 @@ func (a *app) standby(ctx context.Context, t *instance) {
 	}
 }
 
-// standbyWords say what comes first of what is open; nothing when somebody works.
+// standbyWords say what comes first of what is open; nothing when an agent works.
 func standbyWords(tasks []wire.Task, questions []wire.Question, agents []wire.AgentView) string {
 	switch {
 	case len(questions) > 0:

@@ -128,7 +128,7 @@ func noConfig(nowhere *config.NotFound) *failure {
 }
 
 // stateDir is where the orchestrator of a file keeps its state. A client must
-// find it even while somebody edits the file, so mistakes in it are passed
+// find it even while the file is edited, so mistakes in it are passed
 // over here and the default is taken.
 func (a *app) stateDir(file string) string {
 	if a.flags.stateDir != "" {

@@ -113,7 +113,7 @@ func (f *addFlags) request(a *app, title string) (*wire.SubmitTask, error) {
 }
 
 // requiredRole is the role that the task asks for. With one it would go to
-// anybody who has it; so there is none when it is to be matched, or when its
+// each agent that has it; so there is none when it is to be matched, or when its
 // agent is named.
 func (f *addFlags) requiredRole(requirements *wire.Requirements) (string, error) {
 	asks := f.role.value != "" || len(f.capabilities) > 0
@@ -164,7 +164,7 @@ func (a *app) addTask(title string, f *addFlags) error {
 }
 
 // makeTask submits a task, and gives it to the agent that was named. That there
-// is one is made sure of first: a task that nobody has is not what was wanted.
+// is one is made sure of first: a task without an agent is not what was wanted.
 func (a *app) makeTask(ctx context.Context, d *client, request *wire.SubmitTask, f *addFlags) (taskSeen, []byte, error) {
 	if f.assign == "" {
 		return a.askTask(ctx, d, "submit-task", request)

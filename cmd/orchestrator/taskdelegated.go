@@ -14,7 +14,7 @@ import (
 // of it tells: lists do not.
 func handedOn(t *wire.Task) bool { return t.Details != nil && t.Routing != nil }
 
-// delegation are the rows of a task that was handed on: who asks whom, for whom, and
+// delegation are the rows of a task that was handed on: who asks which agent, for whom, and
 // where it stands in a trace.
 func (c *card) delegation(t *wire.Task) {
 	if r := t.Routing; r != nil {
@@ -141,7 +141,7 @@ func wasBrought(events []wire.Event) bool {
 	return false
 }
 
-// nextOfHandedOn is for a task that was handed on and that nobody has begun.
+// nextOfHandedOn is for a task that was handed on and that no agent has begun.
 func (c *taskCauses) nextOfHandedOn(id string) []string {
 	give := "Give it up: orchestrator task cancel " + id
 	switch {

@@ -85,7 +85,7 @@ func (a *app) taskRevisePlanCommand() *cobra.Command {
 	return verb
 }
 
-// completePlans offers the tasks whose plans wait for somebody.
+// completePlans offers the tasks whose plans wait for a person.
 func (a *app) completePlans(_ *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	if len(already) == 0 {

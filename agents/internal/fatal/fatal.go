@@ -81,7 +81,7 @@ func Letter(mail *wire.Mail, why error) *wire.SendMessage {
 	}
 }
 
-// GivenUp says of a message that failed, and of which nobody is told by mail, what
+// GivenUp says of a message that failed, and which no agent is told by mail, what
 // there is to say.
 func GivenUp(mail *wire.Mail, why error) error {
 	code, _ := Code(why)

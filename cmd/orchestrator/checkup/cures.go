@@ -14,7 +14,7 @@ func (f *Findings) refused(refusals []Refusal) {
 		check, cure := cureOf(r)
 		verdict, what := Fail, "refused"
 		if strings.HasPrefix(r.Type, "event:") {
-			verdict, what = Warn, "not heeded" // nobody tells it so
+			verdict, what = Warn, "not heeded" // the program is not told
 		}
 		if check == "rate" {
 			f.add(Fail, check, cure, "floods: %s over the limit of messages a second, %s the first", plain.Count(r.Count, "message"), r.Type)

@@ -3,11 +3,11 @@
 // A Run is what was heard of the program in one life under a real supervisor: its
 // lines, the events about it, and the trail of its requests. What a line is, and
 // whether a request makes sense, the supervisor and package wire have decided; here
-// it is only said what that means for whoever wrote the program, and what would
+// it is only said what that means for the author of the program, and what would
 // cure it. Where it can, a verdict depends on what came before what, and not on how
 // long anything took.
 //
-// The package starts nothing and asks nobody: that is done in cmd/orchestrator.
+// The package starts nothing and asks nothing: that is done in cmd/orchestrator.
 package checkup
 
 import (

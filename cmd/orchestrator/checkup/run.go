@@ -11,7 +11,7 @@ import (
 )
 
 // Run is what was heard of a program in one life. Its fields may be read by
-// whoever has been let in by Await, and by anybody when the life is over.
+// the caller that Await has let in, and by every caller when the life is over.
 type Run struct {
 	Agent string
 
@@ -264,7 +264,7 @@ func (r *Run) Begun(task string) bool {
 	return t != nil && t.begun
 }
 
-// waits says whether it has submitted what nobody does here.
+// waits says whether it has submitted what no agent does here.
 func (r *Run) waits() bool {
 	for _, t := range r.Tasks {
 		if !t.given && t.State == "" {

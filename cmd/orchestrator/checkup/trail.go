@@ -99,7 +99,7 @@ func (r *Run) step(line []byte) {
 	r.trail.refused(&e)
 }
 
-// aboutTasks are requests that only somebody makes who has heard of a task.
+// aboutTasks are requests that an agent makes only after it has heard of a task.
 var aboutTasks = map[string]bool{
 	"request:start-task": true, "request:complete-task": true, "request:fail-task": true, "request:request-help": true,
 }

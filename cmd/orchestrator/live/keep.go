@@ -9,7 +9,7 @@ import (
 )
 
 // resumed is how long a program waits to be stopped that has asked for it: the kernel
-// does not stop one that nobody would continue.
+// does not stop one that no shell would continue.
 const resumed = 200 * time.Millisecond
 
 // keep draws the rows again when they have changed, and follows the signals that are
@@ -76,7 +76,7 @@ func (r *Region) signalled(s os.Signal) {
 }
 
 // suspend does what Ctrl-Z means: the rows go, the terminal is as it was, and this
-// program and those that were started with it stop until somebody continues them. It
+// program and those that were started with it stop until they are continued. It
 // does not catch the signal: one that has been caught once stops no Go program any
 // more.
 func (r *Region) suspend() {

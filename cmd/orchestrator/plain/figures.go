@@ -46,7 +46,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1fT", size)
 }
 
-// Clock shows when something happened to somebody who looks now: the time alone
+// Clock shows when something happened to a person who looks now: the time alone
 // when it was today.
 func Clock(stamp string, now time.Time, layout string) string {
 	at, err := time.Parse(time.RFC3339Nano, stamp)
