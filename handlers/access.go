@@ -16,7 +16,7 @@ const (
 	credentialActor        = "actor"        // an actor's from elsewhere
 )
 
-// credential is something that says who somebody is. What is secret about it is
+// credential is proof of who a caller is. What is secret about it is
 // nowhere: a key is found by its hash, a token by its id.
 type credential struct {
 	wire.Credential
@@ -62,7 +62,7 @@ func (x *access) drop(c *credential) {
 }
 
 // find is the credential with a hash, if it holds. Hashes are compared by a map:
-// whoever could make use of how long that takes would have to find preimages.
+// an attacker who could make use of how long that takes would have to find preimages.
 func (x *access) find(hash, kind string, at time.Time) *credential {
 	c := x.byHash[hash]
 	if c == nil || c.Kind != kind || c.over(at) {
@@ -176,7 +176,7 @@ func (f *keyRevoked) apply(s *State, _ *wire.Record) {
 	s.updateStanding(s.agents[f.Agent])
 }
 
-// registrationLasts is how long a registration token holds when nobody says.
+// registrationLasts is how long a registration token holds by default.
 const registrationLasts = 24 * time.Hour
 
 // registrationPrefix is what registration tokens begin with.
@@ -215,7 +215,7 @@ func (f *registrationIssued) apply(s *State, r *wire.Record) {
 	}, hash: f.Hash})
 }
 
-// tokenLasts is how long a person's token holds when nobody says: a working day.
+// tokenLasts is how long a person's token holds by default: a working day.
 const tokenLasts = 8 * time.Hour
 
 func issueToken(t *decision, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {

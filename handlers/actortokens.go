@@ -8,8 +8,8 @@ import (
 )
 
 // issueActorToken makes a token for an actor from elsewhere. One that has some
-// gets a new one, and the old ones hold for the overlap: whoever has any of them
-// is that actor. An agent has its own from its start, and nobody else can be it:
+// gets a new one, and the old ones hold for the overlap: a caller with any of them
+// is that actor. An agent has its own from its start, and no other caller can be it:
 // tokens that were issued before the configuration gave it the name are void then.
 func (t *decision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
 	if t.from.Kind != Operator {

@@ -13,7 +13,7 @@ type agent struct {
 	wire.Member
 	configured wire.Member        // as the file has it
 	actor      string             // as the log has it
-	mail       *busActor          // as whom it has mail; nil: it has none as long as it does not run
+	mail       *busActor          // the actor as which it has mail; nil: it has none as long as it does not run
 	farewell   bool               // its run has told GO that it ends
 	wrecked    bool               // its last run ended badly
 	serverID   string             // for those who call agents servers
@@ -257,7 +257,7 @@ func (s *State) meet(a *agent) {
 	a.number = s.met
 	s.agents[a.ID] = a
 	s.order = append(s.order, a)
-	for _, k := range s.owned[a.actor] { // somebody of that name has been here before
+	for _, k := range s.owned[a.actor] { // an agent of that name was here before
 		if k.delegation() != nil && k.view.SubmittedBy == a.actor && !k.view.State.Final() {
 			s.handsOn(k, +1)
 		}
@@ -275,7 +275,7 @@ func (*agentForgotten) kind() string { return wire.EventAgentForgotten }
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents[f.ID]
 	for _, d := range slices.Clone(a.owed) {
-		s.dropKeptResponse(d) // nobody of that name is left to hear it
+		s.dropKeptResponse(d) // no agent of that name is left to hear it
 	}
 	s.market.removeIdle(a)
 	s.unhear(a)

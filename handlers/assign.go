@@ -73,8 +73,8 @@ func assignTask(t *decision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) 
 	return t.reply(k), nil
 }
 
-// assignedInSession refuses to give a task to somebody that its architect gives out, or
-// whoever has handed it on.
+// assignedInSession refuses to give a task that its architect gives out, or that its
+// source has handed on.
 func assignedInSession(k *task) *wire.Error {
 	if k.delegation() != nil && !k.view.State.Final() {
 		return errDelegated(k)

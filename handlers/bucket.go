@@ -2,7 +2,7 @@ package handlers
 
 import "time"
 
-// Bucket limits how many messages somebody may send: Burst at once, and Rate a
+// Bucket limits how many messages an actor may send: Burst at once, and Rate a
 // second after that. The zero Bucket with both set is full.
 type Bucket struct {
 	Rate, Burst float64

@@ -9,13 +9,13 @@ import (
 	"orchestrator/wire"
 )
 
-// busActor is an actor as the bus knows it: somebody who has mail. Most are
+// busActor is an actor as the bus knows it: it has mail. Most are
 // agents; some come from elsewhere and have nothing else here.
 type busActor struct {
 	id     string
 	number int64     // in the order in which they became known
 	since  int64     // number of the record by which it did
-	agent  *agent    // whose it is; nil: nobody's here
+	agent  *agent    // that it belongs to; nil: none here
 	ofRun  bool      // it is no more than one run of an agent
 	cursor int64     // the last message that it acked
 	latest int64     // the last that was sent to it alone
@@ -44,7 +44,7 @@ func newBus() bus {
 	return b
 }
 
-// enter finds somebody who has mail, or makes them known.
+// enter finds an actor that has mail, or adds it.
 func (b *bus) enter(id string, seq int64) *busActor {
 	c := b.actors[id]
 	if c == nil {
@@ -56,14 +56,14 @@ func (b *bus) enter(id string, seq int64) *busActor {
 	return c
 }
 
-// leave forgets somebody.
+// leave forgets an actor.
 func (b *bus) leave(c *busActor) {
 	b.unwatch(c)
 	delete(b.actors, c.id)
 	b.order = slices.DeleteFunc(b.order, func(o *busActor) bool { return o == c })
 }
 
-// watch expects the heartbeat of somebody, which was last there at a time. Of
+// watch expects the heartbeat of an actor, which was last there at a time. Of
 // those that are stale it is not expected any more, until it comes.
 func (b *bus) watch(c *busActor, at time.Time) {
 	b.unwatch(c)
@@ -119,14 +119,14 @@ func (s *State) detach(a *agent) {
 	}
 }
 
-// ownActor is what an agent is on the bus when nobody says: a worker, another one
+// ownActor is what an agent is on the bus by default: a worker, another one
 // with each run.
 const ownActor = "W"
 
 // writes is as what an agent is known on the bus, whatever its run.
 func (a *agent) writes() string { return cmp.Or(a.Member.Actor, ownActor) }
 
-// named says whether somebody has given an agent its actor: then it is to send
+// named reports whether an agent was given its actor: then it is to send
 // heartbeats.
 func (a *agent) named() bool { return a.writes() != ownActor }
 
@@ -145,14 +145,14 @@ func (s *State) attachAgent(a *agent, seq int64) {
 	}
 }
 
-// remote says whether an actor is known, and nobody's here.
+// remote says whether an actor is known, and belongs to no agent here.
 func (b *bus) remote(id string) bool {
 	c := b.actors[id]
 	return c != nil && c.agent == nil
 }
 
-// dropActor is for an actor from elsewhere that nobody can be any more: it is missed
-// by nobody, and forgotten if its name is not one to come back.
+// dropActor is for an actor from elsewhere that no caller can be any more: it is missed
+// by no agent, and forgotten if its name is not one to come back.
 func (b *bus) dropActor(id string) {
 	c := b.actors[id]
 	b.unwatch(c)
@@ -179,9 +179,9 @@ func (s *State) attachRun(a *agent, r *wire.Record) {
 // fromActor is the member of a message that names its sender.
 const fromActor = "from_actor"
 
-// writer is as whom somebody writes and reads: the one whom the pipe or the
+// writer is the actor as which a caller writes and reads: the one that the pipe or the
 // credential says. A claim must be the same; only operators at their own socket
-// are whoever they say.
+// are the actor that they name.
 func (t *decision) writer(claimed, where string) (string, *wire.Error) {
 	if claimed == wire.Broadcast && where != fromActor {
 		return "", &wire.Error{
@@ -233,8 +233,8 @@ func wrongActor(id, claimed, where string) *wire.Error {
 	}
 }
 
-// Reads says as whom an agent has mail, and behind which number it has not been
-// told of any: what it has not acked, but nothing that was said to everybody
+// Reads returns the actor as which an agent has mail, and behind which number it has not been
+// told of any: what it has not acked, but nothing that was said to all
 // before its actor was known.
 func (s *State) Reads(name string) (actor string, after int64) {
 	a := s.agents[name]

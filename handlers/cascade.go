@@ -63,7 +63,7 @@ func (t *decision) checkScope(k *task, result *wire.Result) {
 //
 // One that was skipped is not there, though what it says is delivered: it is
 // missing if it was required. One that is optional and not there is no news
-// unless somebody needs it.
+// unless it is needed.
 func (t *decision) checkContracts(k *task, result *wire.Result) {
 	said := make(map[string]bool)
 	miss := func(key, status, reason string) {
@@ -167,7 +167,7 @@ func (t *decision) unblock(tasks []*task) {
 		return
 	}
 	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{} // whoever it was that ended what they waited for
+	t.from = Actor{} // no matter who ended what they waited for
 	for _, k := range tasks {
 		t.fact("", k.view.ID, &taskUnblocked{ID: k.view.ID, Name: k.view.Name})
 	}

@@ -76,7 +76,7 @@ func (f *taskDone) check(s *State) error {
 	return s.checkTask(f.ID, heldStates...)
 }
 func (f *taskFailed) check(s *State) error {
-	if k := s.tasks[f.ID]; k != nil && k.delegation() != nil { // it may be that nobody can be found for it
+	if k := s.tasks[f.ID]; k != nil && k.delegation() != nil { // there may be no agent for it
 		return s.checkTask(f.ID, openStates...)
 	}
 	return s.checkTask(f.ID, heldStates...)

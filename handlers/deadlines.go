@@ -38,7 +38,7 @@ func (s *State) Due() (time.Time, bool) {
 // lostAt is when the first server will have been silent for too long.
 func (s *State) lostAt() time.Time { return s.servers.first(s.since).Add(s.rules.Silence) }
 
-// date implements dated: when nobody waits any more.
+// date implements dated: when it stops waiting.
 func (q *question) date() (time.Time, int64) { return q.deadline, q.number }
 
 // keepDeadline files a question under its deadline, if it has one.

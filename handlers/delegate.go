@@ -70,7 +70,7 @@ func (t *decision) handedOnBefore(k *task, r *wire.TaskRequest) (*wire.TaskAnswe
 }
 
 // source is who hands a task on, and is answered. A pipe and a credential say that
-// of themselves; whoever is no agent may have any name but that of one.
+// of themselves; a caller that is not an agent may have any name but that of one.
 func (t *decision) source(r *wire.TaskRequest) (string, *wire.Error) {
 	said := r.Routing.Source
 	switch {
@@ -86,7 +86,7 @@ func (t *decision) source(r *wire.TaskRequest) (string, *wire.Error) {
 	return said, nil
 }
 
-// pointer is where something stands in a task request, as whoever has said it sees it.
+// pointer is where something stands in a task request, as its sender sees it.
 func (t *decision) pointer(pointer string) string {
 	if t.request.Form == wire.DialectTaskRequest {
 		return pointer
@@ -134,8 +134,8 @@ func (k *task) inHand() bool {
 	return k.busy() || k.view.State == wire.TaskNeedsHuman || d != nil && d.out != "" && k.view.State == wire.TaskAssigned
 }
 
-// chainOf is everybody who has had a task in hand, each once, and who hands it on now
-// at its end: those who are known to have had it, then those of whom it is said.
+// chainOf is every agent that has had a task in hand, each once, and who hands it on now
+// at its end: those who are known to have had it, then those that the request names.
 func chainOf(parent *task, said []string, source string) []string {
 	var before []string
 	if parent != nil && parent.delegation() != nil {
@@ -165,7 +165,7 @@ func (t *decision) chooseTarget(kind, named string, chain []string, ended string
 		return nil, delegationError(wire.CodeNotFound, wire.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
 	case slices.Contains(chain, named):
 		return nil, delegationError(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
-	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // of one that says nothing of itself nobody knows better
+	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // an agent that advertises nothing may be able
 		return nil, delegationError(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
 	}
 	if why := t.unavailable(a, ended); why != "" {
@@ -202,7 +202,7 @@ var reasons = map[string]string{
 	wire.FaultDelegation: "chain_too_long",
 }
 
-// bestCapable is the agent that something goes to that nobody was named for.
+// bestCapable returns the agent for a task that names none.
 func (t *decision) bestCapable(kind string, chain []string, ended string) (best *agent, err *wire.Error) {
 	can, had := false, false
 	for _, a := range t.order {

@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// errDelegated refuses to give a task to somebody whose source has handed it on.
+// errDelegated refuses to give a task whose source has handed it on.
 func errDelegated(k *task) *wire.Error {
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s was handed on by a task request, and goes to whom that asks", k.label()),
@@ -30,7 +30,7 @@ func notForwarded(k *task) *wire.Error {
 	}
 }
 
-// unbrought says whether a task waits to be brought to its agent: until it is, nobody
+// unbrought says whether a task waits to be brought to its agent: until then, no agent
 // else says that it has begun. A server asks for its tasks itself.
 func (t *decision) unbrought(k *task) bool {
 	d, a := k.delegation(), t.agents[k.view.AssignedTo]
@@ -57,8 +57,8 @@ func (t *decision) act(k *task, f *taskActed) {
 	t.out.Letters = append(t.out.Letters, l)
 }
 
-// checkOn asks the agent of a task how it stands. Where there is nobody to ask, or
-// nobody says, its source is told what is known.
+// checkOn asks the agent of a task how it stands. Without an agent to ask, or
+// without an answer, its source is told what is known.
 func (t *decision) checkOn(k *task) {
 	d, a := k.delegation(), t.agents[k.view.AssignedTo]
 	if d == nil || k.view.State.Final() || a == nil || d.out == "" || d.out != a.run || !a.listens() || t.stopping {

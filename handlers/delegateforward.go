@@ -151,7 +151,7 @@ func (s *State) Does(kind string) bool {
 	return slices.ContainsFunc(s.order, func(a *agent) bool { return slices.Contains(a.Capabilities, kind) })
 }
 
-// LineOf is the line that a record keeps, as it goes to whom it is for.
+// LineOf is the line that a record keeps, as it goes to its addressee.
 func LineOf(r wire.Record) (wire.Raw, error) {
 	f, err := decode(&r)
 	if err != nil {

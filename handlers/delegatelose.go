@@ -10,7 +10,7 @@ import (
 
 // loseHolder decides about a task that was handed on and whose agent has ended. What
 // that had not been brought waits for its next run; the rest it is given again, or
-// somebody else is, unless agents keep dying of it. That an agent was told to end, or
+// another agent is, unless agents keep dying of it. That an agent was told to end, or
 // was lost with the orchestrator, counts for nothing.
 func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 	begun := k.view.State != wire.TaskAssigned
@@ -40,7 +40,7 @@ func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 	t.failHanded(k, fault)
 }
 
-// failHanded fails a task that was handed on and that nobody does.
+// failHanded fails a task that was handed on and that no agent does.
 func (t *decision) failHanded(k *task, fault *wire.TaskFault) {
 	t.resume(k)
 	t.fault = fault
@@ -95,7 +95,7 @@ func (t *decision) retries(k *task, fault *wire.TaskFault) bool {
 var retryDelays = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
 // shift gives what an agent that was stopped has not begun to others that can do it, if
-// nobody was named.
+// no agent was named.
 func (t *decision) shift(a *agent) {
 	for _, k := range slices.Clone(a.holds) {
 		d := k.delegation()
@@ -141,7 +141,7 @@ func (k *task) parts() []*delegation {
 	return slices.Clone(k.more.handedOn)
 }
 
-// cancelParts cancels what nobody waits for any more.
+// cancelParts cancels parts that no task waits for any more.
 func (t *decision) cancelParts(parts []*delegation) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}

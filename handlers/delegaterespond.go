@@ -8,7 +8,7 @@ import (
 )
 
 // respond decides about what an agent says of a task that it was given. What it says
-// goes on to whoever has handed the task on, word for word. Whoever has a task that
+// goes on to the source of the task, word for word. An agent that has a task that
 // was not handed on may say so as well: it counts like the words of other dialects.
 func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 	k := t.tasks[r.ID]
@@ -54,7 +54,7 @@ func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 }
 
 // heedResponse does what a response says. Again says that the task is tried once more, and
-// that nobody need hear of this try.
+// that this try need not be told.
 func (t *decision) heedResponse(k *task, r *wire.TaskResponse) (again bool, err *wire.Error) {
 	if r.Status == wire.ResponsePending {
 		if k.view.State != wire.TaskAssigned {
@@ -109,7 +109,7 @@ func (t *decision) giveUpItself(k *task, r *wire.TaskResponse) {
 	t.abandon(k)
 }
 
-// resultOf is the result of a response, which may be any value. Nobody looks into it:
+// resultOf is the result of a response, which may be any value. It is not looked into:
 // it delivers nothing by contract.
 func resultOf(document wire.Raw) *wire.Result {
 	if document == nil {

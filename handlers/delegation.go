@@ -8,14 +8,14 @@ import (
 	"orchestrator/wire"
 )
 
-// delegation is what is known of a task that somebody has handed on: who has, to
-// whom, and what of it is on its way. It goes with the task for good; the request
+// delegation is what is known of a task that was handed on: who has, to
+// which agent, and what of it is on its way. It goes with the task for good; the request
 // itself goes when the task has ended.
 type delegation struct {
 	task    *task
 	request wire.Raw // as it is forwarded, but for its target; nil when the task has ended
-	target  string   // who was named; "": whoever can do it
-	chain   []string // everybody who has had it in hand, its source last
+	target  string   // the agent that was named; "": any that can do it
+	chain   []string // every agent that has had it in hand, its source last
 	sum     uint64   // of what is asked
 
 	context wire.TaskContext // what it belongs to
@@ -153,7 +153,7 @@ func (s *State) closeDelegation(d *delegation) {
 	}
 }
 
-// detachParts lets go of what an agent has handed on that loses its task: nobody waits
+// detachParts lets go of what an agent has handed on that loses its task: it is not waited
 // for that any more, though it goes on.
 func (k *task) detachParts() {
 	if k.more == nil {
@@ -181,7 +181,7 @@ func (s *State) keepResponse(d *delegation, line wire.Raw) {
 	}
 }
 
-// sourceAgent is the agent that is to hear of a task; nil when nobody is, who does
+// sourceAgent is the agent that is to hear of a task; nil when none is, which does
 // not ask for it.
 func (s *State) sourceAgent(d *delegation) *agent {
 	a := s.agents[agentOf(d.task.view.SubmittedBy)]
@@ -225,7 +225,7 @@ func (s *State) settleGiven(agent string, at time.Time) {
 	}
 }
 
-// dropKeptResponse notes that nobody is owed a response any more.
+// dropKeptResponse notes that no response is owed any more.
 func (s *State) dropKeptResponse(d *delegation) {
 	if !d.owed {
 		return

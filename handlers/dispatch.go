@@ -99,5 +99,5 @@ func (t *decision) take(k *task, a *agent, f *taskAssigned) {
 	f.ID, f.Name, f.Agent, f.Run, f.Attempt = k.view.ID, k.view.Name, a.ID, a.run, k.view.Attempts+1
 	parts := k.parts()
 	t.fact(a.actor, k.view.ID, f)
-	t.cancelParts(parts) // whoever has it now begins anew
+	t.cancelParts(parts) // its new agent begins anew
 }

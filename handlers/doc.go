@@ -2,7 +2,7 @@
 //
 // # Decide, record, tell
 //
-// Handle takes what somebody asks, tells or notices (an Input) and decides what
+// Handle takes what a caller asks, tells or notices (an Input) and decides what
 // becomes true (records) and who is to hear of it (letters). It writes nothing
 // and sends nothing: the caller makes the records durable first and sends the
 // letters then. Inputs are handled one at a time.
@@ -13,7 +13,7 @@
 // that led to it. State changes by applying facts and in no other way: Handle
 // applies each one as it decides it, Apply does the same with the records of
 // an earlier life, and both end in an equal State. Applying cannot fail; a
-// record of a kind that is not known is an error, since whoever passes over it
+// record of a kind that is not known is an error, since a reader that passes over it
 // believes in another world than the one that wrote it.
 //
 // # Operations
@@ -30,7 +30,7 @@
 //	                     planning <- plan_review
 //	running -> needs_human -> running
 //	any that is open -> cancelled
-//	any that somebody has -> pending    (its agent is gone, and it starts again)
+//	any that has an agent -> pending    (its agent is gone, and it starts again)
 //
 // What is not drawn is refused and changes nothing. Tasks come to their agents in
 // three ways. One that asks for a role or for flat capabilities is dispatched: by
@@ -38,7 +38,7 @@
 // oldest; to the agent with the fewest tasks, of those to the one that has waited
 // longest, and never to the one that submitted it. It starts by its agent being
 // told. One that says what it requires in a document is matched (package match):
-// when somebody asks for it, when the last task that it waited for is done, and
+// when it is asked for, when the last task that it waited for is done, and
 // when an agent comes, has room again or can do more; not when it is created,
 // unless the rules say so. The third way is by hand. Tasks of sessions, and those that
 // were handed on, have ways of their own (see below). Of tasks that were matched
@@ -60,7 +60,7 @@
 // the task stays and it is said, or is cancelled: as the rules say, or else as
 // those want it whose protocol the task came by.
 //
-// Whoever knows the id of a task can depend on it, and so get what it delivers:
+// A caller that knows the id of a task can depend on it, and so get what it delivers:
 // that is what contracts are for. Ids cannot be guessed.
 //
 // # Who may
@@ -77,7 +77,7 @@
 //	approve, revise     who sees to it, but not the agent that wrote the plan
 //	assign, auto-assign,
 //	update, cancel      who submitted it or sees to it as those do, operators
-//	notes, dependencies whoever may see it
+//	notes, dependencies all who may see it
 //	progress, error     its agent
 //
 // # Servers
@@ -101,24 +101,24 @@
 // it, or another with each run; operators speak for GO at their own socket, and
 // with a token for themselves. A message is one record,
 // as it was sent, and stays. What is here is who there is, up to where each has
-// dealt with its mail (its cursor), and the keys of the latest messages: whoever
+// dealt with its mail (its cursor), and the keys of the latest messages: a sender that
 // asks for one with a key has looked into the record for older ones before, and
 // is sent back to look again when that is too long ago. A poll names a page of the
 // record and changes nothing; an ack moves a cursor, forward only.
 //
-// GO is told, by mail, of the life of agents, of topics that nobody has
+// GO is told, by mail, of the life of agents, of topics that are not
 // registered, of messages that could not be dealt with, and of actors whose
-// heartbeat stays away: those that have sent one, and those that somebody has
+// heartbeat stays away: those that have sent one, and those that were
 // given a name. What an agent says by mail of a task that it has counts as if it
 // had said so itself.
 //
 // # Sessions
 //
 // Agents that work together say typed messages to each other: architects assign,
-// developers do, reviewers judge. A message is checked whole before anybody hears of
-// it, against what it is, who says it to whom, and how things are; what is wrong is
+// developers do, reviewers judge. A message is checked whole before it is delivered
+// it, against what it is, who says it and who hears it, and how things are; what is wrong is
 // logged with its session and answered. What is right is logged, and is a parcel
-// until it is written to the stdin of whom it is for, in order; an assignment and a
+// until it is written to the stdin of its addressee, in order; an assignment and a
 // review request stay parcels until they are taken up, so that the next run gets them
 // when one dies. What cannot be delivered is tried again three times, and its sender
 // is told each time. Members that run elsewhere ask for theirs.
@@ -135,14 +135,14 @@
 // files may be changed package scope.
 //
 // A completion always comes: when a developer dies twice over a task, takes twice
-// its time twice, or is gone, it is said for it; and so it is when somebody ends a
+// its time twice, or is gone, it is said for it; and so it is when a person ends a
 // session's task by another door.
 //
 // # Delegation
 //
-// Somebody hands a task on with a task request: to an agent that is named, or to the
+// An agent hands a task on with a task request: to an agent that is named, or to the
 // one of those that can do it that is most likely to begin at once. The request is
-// forwarded as it came, with who has had it in hand so far (the chain, which nobody
+// forwarded as it came, with who has had it in hand so far (the chain, which no agent
 // may be in twice) and with the trace, the baggage, the conversation and the parent of
 // what it is a part of, where it does not say these itself. What is refused is no task.
 //
@@ -155,12 +155,12 @@
 // handed on itself, and waits for, takes no room. It responds as often as it likes, and
 // its responses go on word for word to the source of the task: at once, or, the latest of
 // them, when the source reads again or runs again. Where the agent does not say how the
-// task ends (it has ended, somebody has cancelled the task, it was completed in another
+// task ends (it has ended, the task was cancelled, it was completed in another
 // dialect), that is said in its place: each task that was handed on gets one final
 // response. Input that it requires is a question for people; the answer, or an update by
 // the source, is brought to the agent.
 //
-// Whoever asks how a task stands is told by the agent, or by what is known when it does
+// A question how a task stands is answered by the agent, or by what is known when it does
 // not say so within a second. A task whose agent ends is given to it again, or to
 // another; one that failed and may go better is tried again as often as the rules say.
 // What was handed on in the course of a task that has failed, was cancelled or is begun

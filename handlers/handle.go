@@ -22,7 +22,7 @@ type decision struct {
 	out       *Outcome
 	took      time.Duration     // since the input came
 	byMail    string            // a task of which the bus has this in a message
-	bySession bool              // a session ends a task now: nobody has to be told
+	bySession bool              // a session ends a task now: no agent has to be told
 	hushed    string            // an agent that hears of it already
 	responded *task             // its agent says itself how it ends
 	fault     *wire.TaskFault   // why a task that was handed on fails now, if that is known better than in words
@@ -63,7 +63,7 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 
 // Handle decides about one input. What it returns is valid until the next call.
 //
-// A panic is a mistake of ours and costs the input alone: whoever asked is
+// A panic is a mistake of ours and costs only the input: the caller is
 // answered with an internal error, unless there is an answer already. The facts
 // that were decided before stand, for they are applied.
 func (s *State) Handle(in Input) Outcome {
@@ -159,7 +159,7 @@ func (t *decision) ask(r *wire.Request) {
 	}
 }
 
-// unknown refuses an agent that nobody knows, or knows any more: what it did
+// unknown refuses an agent that is not known, or not any more: what it did
 // could not be remembered, and a repeat would be done twice.
 func (t *decision) unknown() bool {
 	if t.from.Kind != Agent || t.agents[t.from.Name] != nil {
@@ -224,7 +224,7 @@ func (t *decision) fact(to, correlation string, f fact) {
 	t.factOf(t.from.String(), to, correlation, f)
 }
 
-// factOf is fact for what somebody else has caused than who asks.
+// factOf is fact for what another actor than the caller has caused.
 func (t *decision) factOf(from, to, correlation string, f fact) {
 	topic := ""
 	if m, ok := f.(onBus); ok && (correlation == "" || correlation != t.byMail) {

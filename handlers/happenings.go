@@ -51,7 +51,7 @@ func (f *lifecycleEvent) apply(s *State, r *wire.Record) {
 	}
 }
 
-// awake is the start of an orchestrator: no agent runs, and nobody waits at a
+// awake is the start of an orchestrator: no agent runs, and no caller waits at a
 // door.
 func (s *State) awake(at time.Time) {
 	s.stopping, s.since = false, at
@@ -218,7 +218,7 @@ func (t *decision) wrecked(name string) bool {
 	return a != nil && a.wrecked
 }
 
-// lostWithUs is how a run ended that nobody has seen end.
+// lostWithUs is how a run ended whose end was not seen.
 const lostWithUs = "lost when the orchestrator was killed"
 
 // lose decides about the tasks of agents that an orchestrator before this one

@@ -60,7 +60,7 @@ func requestHelp(t *decision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error
 	return t.reply(k), nil
 }
 
-// questionWithdrawn says that nobody needs the answer to a question any more.
+// questionWithdrawn means that the answer is not needed to a question any more.
 type questionWithdrawn struct {
 	ID    string `json:"question_id"`
 	Agent string `json:"agent"`

@@ -39,7 +39,7 @@ const (
 	Orchestrator ActorKind = iota
 	Operator
 	Agent
-	Anonymous // somebody who has not registered yet
+	Anonymous // a caller that has not registered yet
 	External  // an actor from elsewhere, who has mail here and nothing else
 )
 
@@ -64,7 +64,7 @@ func (a Actor) String() string {
 const agentPrefix = "agent:"
 
 // Outcome is what was decided. It is valid until the next call of Handle, and
-// its records and letters must be copied by whoever keeps the slices longer.
+// its records and letters must be copied by a caller that keeps the slices longer.
 type Outcome struct {
 	Records []wire.Record
 	Letters []Letter
@@ -76,7 +76,7 @@ type Outcome struct {
 	// too old. It is to be looked up again, and handed in again.
 	Again bool
 	// Fault is what went wrong in here, if something did. It is for the log of
-	// the orchestrator, not for whoever asked.
+	// the orchestrator, not for the caller.
 	Fault error
 }
 
@@ -89,7 +89,7 @@ type Letter struct {
 	Notice  string       // of a notice: its name
 	Payload any          // of either
 	Refusal *wire.Error  // of an answer: instead of a payload
-	Task    string       // of a notice: somebody wants to hear, in a wire.Told, that it was written
+	Task    string       // of a notice: a wire.Delivered reports that it was written
 	Pages   []Page       // of an answer: what is in the log alone
 	Line    wire.Raw     // instead of all that: a line as it is, a session message
 	Said    int64        // of a Line: the number of its record, for the wire.Told that it was written

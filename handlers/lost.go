@@ -49,7 +49,7 @@ func (t *decision) stopWhy(how string) string {
 }
 
 // retry decides about a task that was matched with an agent, or given to it by
-// hand, and whose agent has ended or is not heard of any more. Nobody but the
+// hand, and whose agent has ended or is not heard of any more. Only the
 // agent says that such a task is done. What the agent had not begun waits for
 // it, unless only agents that are online are given anything.
 func (t *decision) retry(k *task, a *agent, how string, code int, ordered bool) {
@@ -73,7 +73,7 @@ func (t *decision) retry(k *task, a *agent, how string, code int, ordered bool) 
 }
 
 // giveBack lets others have what an agent was matched with and has not begun, for
-// it does not come back by itself. What somebody gave it by hand waits for it.
+// it does not come back by itself. What was given to it by hand waits for it.
 func (t *decision) giveBack(a *agent) {
 	for _, k := range slices.Clone(a.holds) {
 		if k.way == matched && k.view.State == wire.TaskAssigned {

@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// mailed says that somebody has sent a message. The message is the record itself,
+// mailed says that an actor has sent a message. The message is the record itself,
 // column by column; what is not of it stands in the correlation.
 type mailed struct {
 	wire.Mail
@@ -67,7 +67,7 @@ func (b *bus) heard(c *busActor, r *wire.Record) {
 		case r.To != wire.ActorGlobal:
 		case c.agent != nil:
 			c.agent.farewell = true
-		default: // it is gone, and nobody misses it
+		default: // it is gone, and not missed
 			b.unwatch(c)
 		}
 	}
@@ -147,7 +147,7 @@ func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 	return nil, "", "" // it is refused, or has none
 }
 
-// before is what somebody has sent with the same key, nothing if there is none.
+// before is what the actor has sent with the same key, nothing if there is none.
 func (t *decision) before(l *wire.Lookup, from, key string) (what keyed, sure bool) {
 	if key == "" {
 		return keyed{}, true

@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// MailPage is a page of somebody's mail, which is in the record alone.
+// MailPage is a page of an actor's mail, which is in the record alone.
 type MailPage struct {
 	Actor string
 	After int64 // messages behind this number
@@ -39,7 +39,7 @@ func pollMessages(t *decision, r *wire.PollMessages) (*wire.MailList, *wire.Erro
 }
 
 // isFor says whether mail is for an actor: what is addressed to it, and what is
-// for everybody and not by itself.
+// for all and not by itself.
 func isFor(actor string, m *wire.Mail) bool {
 	return m.To == actor || m.To == wire.Broadcast && m.From != actor
 }
@@ -78,8 +78,8 @@ func completeMail(answer any, pages []Page, record Archive) (any, error) {
 	return answer, nil
 }
 
-// ReadMail reads a page of somebody's mail. seen is the number behind which the
-// next one begins; what an actor has sent to everybody is passed over once.
+// ReadMail reads a page of an actor's mail. seen is the number behind which the
+// next one begins; what an actor has sent to all is passed over once.
 func ReadMail(record Archive, page MailPage, most int) (messages []wire.Mail, seen int64, more bool, err error) {
 	messages, seen = []wire.Mail{}, page.After
 	size := 0

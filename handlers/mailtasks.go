@@ -83,8 +83,8 @@ func (t *decision) heed(e *mailReport, m *mailed) {
 	}
 }
 
-// deadLetter tells GO that somebody could not deal with a message, and that
-// nothing has been done about it: whoever is GO gives it to another, or lets it
+// deadLetter tells GO that an agent could not deal with a message, and that
+// nothing has been done about it: GO gives it to another, or lets it
 // be. The message itself stays.
 func (t *decision) deadLetter(m *mailed) {
 	about := wire.Alert{Alert: wire.AlertDead, Actor: m.From}

@@ -9,7 +9,7 @@ import (
 // mostNotes is how many notes a task may have.
 const mostNotes = 10_000
 
-// taskNoted says what somebody noted on a task. The note itself is in the log
+// taskNoted says a note on a task. The note itself is in the log
 // alone.
 type taskNoted struct {
 	ID      string      `json:"task"`

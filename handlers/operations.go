@@ -27,8 +27,8 @@ const (
 	Anybody   Who = iota
 	Agents        // agents alone: the answer concerns the one that asks
 	Operators     // people alone
-	Strangers     // those that nobody knows yet, and people
-	Actors        // whoever has mail: agents, people, and those who have nothing else here
+	Strangers     // those that are not known yet, and people
+	Actors        // all that have mail: agents, people, and actors that have nothing else here
 )
 
 // String says it for people.

@@ -44,7 +44,7 @@ func (p *outboxItem) lasting() bool {
 func (p *outboxItem) told() bool { return p.repeat || p.taken && !p.lasting() }
 
 // pulls says whether an agent asks for its messages itself: it runs elsewhere, has
-// no stdin for messages, or nobody knows it yet.
+// no stdin for messages, or is not known yet.
 func (s *State) pulls(name string) bool {
 	a := s.agents[name]
 	return a == nil || a.remote != nil || a.Deaf
@@ -273,7 +273,7 @@ func (s *State) loseRun(a *agent, at time.Time) {
 	}
 }
 
-// waitAgain gives what waits for an agent its time anew: nobody could have brought
+// waitAgain gives what waits for an agent its time anew: it could not be brought
 // it while there was no orchestrator.
 func (s *State) waitAgain(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {

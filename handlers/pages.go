@@ -9,7 +9,7 @@ import (
 )
 
 // heavy is how many bytes of a task, or of its end, are too many to be kept
-// here: they are in the log, and read from there for whoever asks.
+// here: they are in the log, and read from there for the caller.
 const heavy = 16 << 10
 
 // Page names the records that hold the rest of something in an answer.
@@ -22,7 +22,7 @@ type Page struct {
 
 	Results []PageResult
 
-	Mail *MailPage // somebody's messages
+	Mail *MailPage // an actor's messages
 	Sent int64     // record of a message
 
 	Reply bool // a message answers a record, which should be a message
@@ -110,7 +110,7 @@ func readFact(record Archive, seq int64) (fact, *wire.Record, error) {
 }
 
 // Complete makes a whole answer of one that is completed from the log. The one
-// that is given is not changed: somebody may remember it.
+// that is given is not changed: others may keep it.
 func Complete(answer any, pages []Page, record Archive) (any, error) {
 	switch a := answer.(type) {
 	case *wire.TaskReply:

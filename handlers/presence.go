@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// beatsApart is how far apart heartbeats are at least to be recorded: whoever
+// beatsApart is how far apart heartbeats are at least to be recorded: an agent that
 // sends more is there all the same.
 const beatsApart = time.Second
 
@@ -142,7 +142,7 @@ func listActors(t *decision, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
 	return answer, nil
 }
 
-// view is an actor as everybody may see it.
+// view is an actor as all may see it.
 func (c *busActor) view() wire.ActorView {
 	v := wire.ActorView{Actor: c.id, Cursor: c.cursor, Latest: c.latest, Status: wire.ActorQuiet}
 	if c.agent != nil {

@@ -9,18 +9,18 @@ import (
 	"orchestrator/wire"
 )
 
-// question is one that somebody asked and nobody has answered.
+// question is one that was asked and has no answer.
 type question struct {
 	view     wire.Question
 	number   int64
 	run      string      // that waits for the answer
 	door     bool        // it is no process of ours, and waits at a door
-	request  *requestKey // nil when nobody waits
+	request  *requestKey // nil when no caller waits
 	deadline time.Time
 }
 
-// mostQuestions is how many questions of one agent may be open. Nobody reads
-// more, and each is kept until somebody has.
+// mostQuestions is how many questions of one agent may be open. People do not read
+// more, and each is kept until they have.
 const mostQuestions = 1000
 
 // tooMany refuses a question of an agent that has asked enough.
@@ -66,8 +66,8 @@ func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 	return nil, nil
 }
 
-// askedBefore finds the same question where whoever asked it no longer waits,
-// because that run of the agent has died: nobody should be asked twice. It also
+// askedBefore finds the same question whose caller no longer waits,
+// because that run of the agent has died: no person should be asked twice. It also
 // finds the very same request.
 func (t *decision) askedBefore() *question {
 	for _, q := range t.asked {
@@ -81,7 +81,7 @@ func (t *decision) askedBefore() *question {
 
 func (t *decision) questionID() string { return fmt.Sprintf("q%d", t.numbered+1) }
 
-// questionAsked says that somebody has a question.
+// questionAsked records a new question.
 type questionAsked struct {
 	ID       string        `json:"question_id"`
 	Agent    string        `json:"agent"`
@@ -179,7 +179,7 @@ func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *
 	return &wire.QuestionReply{Question: q.view, Answer: r.Answer, Told: told}, nil
 }
 
-// waited says whether whoever asked still waits: a process as long as it runs,
+// waited reports whether the caller still waits: a process as long as it runs,
 // and what asked at a door as long as the orchestrator does.
 func (q *question) waited(s *State) bool {
 	if q.request == nil || q.door {
@@ -242,7 +242,7 @@ func answered(d *wire.Details, answer string, r *wire.Record) *wire.Details {
 	return d
 }
 
-// questionExpired says that nobody answered in time.
+// questionExpired records that there was no answer in time.
 type questionExpired struct {
 	ID    string `json:"question_id"`
 	Agent string `json:"agent"`

@@ -199,7 +199,7 @@ func (s *State) updateStanding(a *agent) {
 	}
 	capacity := a.Capacity
 	if a.remote != nil && !s.access.letsIn(a.ID) {
-		capacity = 0 // nobody could fetch what it is given
+		capacity = 0 // no agent could fetch what it is given
 	}
 	s.index.Stand(a.ID, match.Standing{Online: a.online(), Running: running, Capacity: capacity, Load: len(a.holds)})
 }

@@ -2,7 +2,7 @@ package handlers
 
 import "orchestrator/wire"
 
-// report takes what an agent tells. Nobody is answered; what is wrong with it is
+// report takes what an agent tells. There is no answer; what is wrong with it is
 // for the audit.
 func (t *decision) report(r *wire.AgentEvent) *wire.Error {
 	switch body := r.Body.(type) {

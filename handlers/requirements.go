@@ -132,7 +132,7 @@ func (w *requirementQueue) looked() {
 
 // rematch gives waiting tasks with requirements to agents, as long as one that
 // has gained something has room: the most urgent first, then the oldest; each to
-// whom it fits best. Here what an agent has not started counts as well, or one
+// the agent that it fits best. Here what an agent has not started counts as well, or one
 // agent that comes would be given all there is.
 func (t *decision) rematch() {
 	w := &t.wishes
@@ -187,7 +187,7 @@ func (t *decision) place(k *task, c match.Conditions) bool {
 	return ok
 }
 
-// free says whether a task with requirements could be given to somebody now.
+// free says whether a task with requirements could be given to an agent now.
 func (t *decision) free(k *task) bool {
 	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && t.graph.Open(k.node) == 0 && !t.stopping
 }

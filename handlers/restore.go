@@ -198,7 +198,7 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 }
 
 // restoreBus makes who has mail. Of the keys that it was sent with none is known
-// here now: whoever asks has looked into the record.
+// here now: the caller has looked into the record.
 func (s *restoring) restoreBus(kept *snapshot) {
 	s.bus.actors, s.bus.order, s.bus.met = make(map[string]*busActor), nil, kept.Met
 	s.bus.keys.floor = kept.Seq

@@ -4,7 +4,7 @@ package handlers
 // messages were said, are known here. Older ones are in the record.
 const keysKept = 4096
 
-// sentKeys are the keys of the latest mail that had one. Whoever asks here has
+// sentKeys are the keys of the latest mail that had one. The caller has
 // looked into the record before: the two together know every key as long as
 // nothing has been forgotten here since that look.
 type sentKeys struct {

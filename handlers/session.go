@@ -10,7 +10,7 @@ import (
 // who do and those who review.
 type session struct {
 	spec     wire.SessionSpec
-	file     bool // it is in the configuration; else somebody made it
+	file     bool // it is in the configuration; else a request made it
 	closed   bool
 	reason   string // for which it was closed
 	aborted  bool   // by a member: it opens again with the next start

@@ -70,7 +70,7 @@ func outside(patterns, files []string) (some []string, all int) {
 	return some[:min(len(some), mostOutside)], len(some)
 }
 
-// mostSaid is how much of what somebody says stands in what the orchestrator says of
+// mostSaid is how much of a text stands in what the orchestrator says of
 // it: the rest is in their own message.
 const mostSaid = 1000
 
@@ -172,7 +172,7 @@ func (t *decision) failWork(w *work, why string) {
 	}
 }
 
-// drop ends a work that nobody wants any more.
+// drop ends a work that is not wanted any more.
 func (t *decision) drop(w *work, why string) {
 	why = brief(why)
 	defer t.among()()
@@ -223,7 +223,7 @@ func (t *decision) failedWork(w *work, c *wire.Completion) {
 }
 
 // tellEnd tells the members of a session what became of a task of theirs that
-// somebody else has ended, as if its developer had said it.
+// another actor has ended, as if its developer had said it.
 func (t *decision) tellEnd(k *task, outcome, why string) {
 	w := k.work()
 	if w == nil || t.bySession || w.of.closed {
@@ -236,7 +236,7 @@ func (t *decision) tellEnd(k *task, outcome, why string) {
 func (t *decision) sayCompletion(w *work, outcome, why string, e *wire.TaskExecutionError) {
 	from, to := w.of.member(w.developer), w.lead()
 	if from == nil || to == nil {
-		return // nobody is left to say it, or to hear it
+		return // no member is left to say it, or to hear it
 	}
 	t.sayFor(w, from, to, func(h wire.SessionHead) *wire.SessionMessage {
 		return h.Completion(w.task.view.ID, outcome, brief(why), e)

@@ -25,7 +25,7 @@ type sessionSaid struct {
 	Sum      uint64      `json:"sum"`
 	TookMS   float64     `json:"processing_duration_ms"`
 	Notes    []string    `json:"notes,omitzero"`
-	By       string      `json:"by,omitzero"`   // who said it in its sender's name, if somebody did
+	By       string      `json:"by,omitzero"`   // who said it in its sender's name, if any did
 	Fate     disposition `json:"fate,omitzero"` // what becomes of it
 	Request  *requestKey `json:"request,omitzero"`
 	Document wire.Raw    `json:"document"`
@@ -37,8 +37,8 @@ type disposition string
 const (
 	fateDelivered disposition = ""       // it is delivered
 	fateHeld      disposition = "held"   // it is delivered when its task waits for nothing any more
-	fateKept      disposition = "kept"   // it was dealt with here, and nobody else needs to hear of it
-	fatePulled    disposition = "pulled" // whom it is for asks for it
+	fateKept      disposition = "kept"   // it was dealt with here, and no member needs to hear of it
+	fatePulled    disposition = "pulled" // its addressee asks for it
 )
 
 func (*sessionSaid) kind() string { return wire.EventSessionSaid }
@@ -71,7 +71,7 @@ func (f *sessionSaid) apply(st *State, r *wire.Record) {
 	}, r.At)
 }
 
-// answer is what whoever has asked for a message to be said is told.
+// answer is the reply to a request to send a message.
 func (f *sessionSaid) answer(seq int64) *wire.SessionSaid {
 	return &wire.SessionSaid{
 		MessageID: f.ID, SessionID: f.Session, Seq: seq, SequenceNumber: f.Sequence, CorrelationID: f.Chain, Held: f.Fate == fateHeld,
@@ -79,7 +79,7 @@ func (f *sessionSaid) answer(seq int64) *wire.SessionSaid {
 	}
 }
 
-// farAhead is how far a sequence number may be ahead of all others and count: whoever
+// farAhead is how far a sequence number may be ahead of all others and count: a sender that
 // says one that is further has it alone.
 const farAhead = 1 << 20
 
@@ -173,7 +173,7 @@ func complaints(s *session, said *wire.SaySession, err *wire.Error) []string {
 	return all
 }
 
-// heading is as much of a type that nobody knows as it takes to see what was meant.
+// heading is as much of a type that is not known as it takes to see what was meant.
 func heading(text string) string { return text[:min(len(text), 100)] }
 
 // speaker is who says a message in another's name; "" when its sender does.

@@ -224,7 +224,7 @@ func (t *decision) breakReview(w *work, why string) {
 	t.loseReview(w, why)
 }
 
-// recallReview tells the reviewer of a work that nobody waits for its review any more.
+// recallReview tells the reviewer of a work that its review is not waited for any more.
 func (t *decision) recallReview(w *work, why string) {
 	if w == nil || w.open == nil {
 		return

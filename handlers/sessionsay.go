@@ -49,12 +49,12 @@ func sendSessionMessage(t *decision, said *wire.SaySession) (*wire.SessionSaid, 
 		x.after()
 	}
 	if t.request.Form == wire.DialectSession {
-		return nil, nil // nobody is told that all is well
+		return nil, nil // there is no answer when all is well
 	}
 	return answer, nil
 }
 
-// saidBefore is for a message that was there already: nothing is done, and nobody
+// saidBefore is for a message that was there already: nothing is done, and no member
 // is to blame, unless it says something else now.
 func (t *decision) saidBefore(x *messageContext, before keyed) (*wire.SessionSaid, *wire.Error) {
 	if before.sum != x.Sum {
@@ -71,7 +71,7 @@ func (t *decision) saidBefore(x *messageContext, before keyed) (*wire.SessionSai
 	return &wire.SessionSaid{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.seq, Duplicate: true}, nil
 }
 
-// locate finds the session of a message, and in it who says it to whom.
+// locate finds the session of a message, and in it its sender and its addressee.
 func (t *decision) locate(said *wire.SaySession) (*messageContext, *wire.Error) {
 	m := said.Message
 	if said.Err != nil || m == nil {
@@ -319,7 +319,7 @@ func (t *decision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
 // member can take one from it, for no message_id has this form.
 const ownKey = "own:"
 
-// rejected refuses a message for who says it, or to whom.
+// rejected refuses a message for its sender or its addressee.
 func rejected(pointer, message string) *wire.Error {
 	return &wire.Error{Code: wire.CodeDenied, Message: message, Details: map[string]any{"pointer": pointer}}
 }

@@ -67,7 +67,7 @@ func (t *decision) syncSessions(specs []wire.SessionSpec) {
 	t.leaveBehind()
 }
 
-// leaveBehind sees to those members whom nobody knows any more: what is on its way to
+// leaveBehind sees to those members that are not known any more: what is on its way to
 // them is tried again, and what they were to do is lost.
 func (t *decision) leaveBehind() {
 	for _, s := range t.sessions.order {

@@ -35,7 +35,7 @@ type snapshot struct {
 	Sessions  []snapshotSession  `json:"sessions"`
 }
 
-// snapshotActor is somebody who has mail. The keys of mail are in the record.
+// snapshotActor is an actor that has mail. The keys of mail are in the record.
 type snapshotActor struct {
 	ID     string `json:"actor"`
 	Number int64  `json:"number"`

@@ -42,7 +42,7 @@ type State struct {
 	delegations delegations
 
 	stopping bool      // no new work is given out
-	since    time.Time // this orchestrator is up: before that it heard nobody
+	since    time.Time // this orchestrator is up: before that it heard nothing
 
 	turn    decision // the one that is being decided, reused
 	outcome Outcome

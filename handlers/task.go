@@ -41,7 +41,7 @@ type taskExtra struct {
 	history   []string           // why it lost the agents that had it
 	work      *work              // what a session does about it
 
-	trace      *wire.TaskTrace // where it stands in one, as far as somebody has said so
+	trace      *wire.TaskTrace // where it stands in one, as far as it is known
 	delegation *delegation     // how it was handed on
 	handedOn   []*delegation   // what its agent has handed on of it, and waits for
 }
@@ -78,7 +78,7 @@ type way string
 const (
 	dispatched        way = ""        // by its role and capabilities: the agent starts by being told
 	matched           way = "match"   // by its requirements: the agent says when it starts
-	byHand            way = "hand"    // somebody said so: the agent says when it starts
+	byHand            way = "hand"    // by a request: the agent says when it starts
 	inSession         way = "session" // its architect said so: the developer hears of it by that message
 	assignedDelegated way = "handed"  // its source handed it on: the agent gets the request, and responds
 )
@@ -118,7 +118,7 @@ func (t *decision) plans() bool {
 }
 
 // manages says whether an agent sees to a task as those do who submit tasks: a
-// planner to all, others to what people have submitted and nobody else holds.
+// planner to all, others to what people have submitted and no other agent holds.
 func (t *decision) manages(k *task) bool {
 	a := t.agents[t.from.Name]
 	if !t.from.ActsForOthers || a == nil {
@@ -213,7 +213,7 @@ func (s *State) waitsFor(k *task) []string {
 	return ids.texts
 }
 
-// defaultLimit is how many tasks are listed when nobody says.
+// defaultLimit is how many tasks are listed by default.
 const defaultLimit = 100
 
 func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {

@@ -14,7 +14,7 @@ func cancelTask(t *decision, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) 
 		return nil, err
 	}
 	if t.request.Form == wire.DialectTaskAct && k.delegation() == nil {
-		return nil, errNotDelegated(k) // nobody would say what became of it
+		return nil, errNotDelegated(k) // its end would never be told
 	}
 	reason := r.Reason
 	if reason == "" {
@@ -23,7 +23,7 @@ func cancelTask(t *decision, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) 
 	t.cancel(k, reason, t.mark())
 	t.abandon(k)
 	if t.request.Form == wire.DialectTaskAct {
-		return nil, nil // whoever asked hears of it by the response
+		return nil, nil // the caller hears of it by the response
 	}
 	return t.reply(k), nil
 }
@@ -42,7 +42,7 @@ func (t *decision) cancel(k *task, reason string, mk *requestKey) {
 	t.cancelParts(parts)
 }
 
-// relieve tells the agent of a task that somebody else has said its end.
+// relieve tells the agent of a task that another actor has ended it.
 func (t *decision) relieve(k *task, by string) {
 	if t.from.Kind != Agent || k.view.AssignedTo != t.from.Name {
 		t.recall(k, k.view.AssignedTo, k.run, by+t.from.String())
@@ -64,7 +64,7 @@ func (t *decision) tellSubmitter(k *task, reason string) {
 // that does not hear it works on, and what it says of the task then is passed over.
 func (t *decision) recall(k *task, holder, run, reason string) {
 	if a := t.agents[holder]; a == nil || t.lost || a.remote != nil || holder == t.hushed {
-		return // nobody to tell: a server asks itself
+		return // a server is not told: it asks
 	}
 	if d := k.delegation(); d != nil {
 		if a := t.agents[holder]; d.out == a.run && a.reachable() {
@@ -78,7 +78,7 @@ func (t *decision) recall(k *task, holder, run, reason string) {
 
 // abandon sees to the tasks that waited for one that will never be done: they
 // are cancelled too, and what waits for them; or they stay, and it is said. It
-// is the orchestrator that does this, whoever ended the first one.
+// is the orchestrator that does this, no matter who ended the first one.
 func (t *decision) abandon(ended *task) {
 	defer func(from Actor, bySession bool) { t.from, t.bySession = from, bySession }(t.from, t.bySession)
 	t.from, t.bySession = Actor{}, false

@@ -34,7 +34,7 @@ type taskCreated struct {
 	SpanID        string          `json:"span_id,omitzero"`
 	Delegated     *delegated      `json:"delegated,omitzero"` // with a payload and a trace of its own
 
-	request *wire.TaskRequest // of one that was handed on, if somebody has read it already
+	request *wire.TaskRequest // of one that was handed on, if it was read already
 }
 
 func (*taskCreated) kind() string { return wire.EventTaskCreated }
@@ -303,11 +303,11 @@ type taskDone struct {
 	Name    string      `json:"name"`
 	Agent   string      `json:"agent,omitzero"`
 	Result  wire.Raw    `json:"result"`
-	Plain   bool        `json:"plain,omitzero"` // nobody looks into it
+	Plain   bool        `json:"plain,omitzero"` // it is not looked into
 	Actor   string      `json:"actor,omitzero"` // its agent on the bus
 	Request *requestKey `json:"request,omitzero"`
 
-	read *wire.Result // the result, if somebody has read it already
+	read *wire.Result // the result, if it was read already
 }
 
 func (*taskDone) kind() string { return wire.EventTaskDone }
@@ -354,7 +354,7 @@ func (f *taskFailed) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-// taskCancelled says that nobody wants a task any more.
+// taskCancelled records that a task is not wanted any more.
 type taskCancelled struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`

@@ -257,7 +257,7 @@ func (t *decision) held(id, verb string) (*task, *wire.Error) {
 	return k, nil
 }
 
-// succeeded is the result of a task that nobody gave a result.
+// succeeded is the result of a task without a result.
 var succeeded = wire.Result{Document: wire.Succeeded}
 
 func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {

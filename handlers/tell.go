@@ -8,7 +8,7 @@ import (
 )
 
 // Tell is a record as people and programs see it. A record that cannot be read
-// is shown as it is: this is the view of somebody who wants to know what is
+// is shown as it is: this is the view of a person who wants to know what is
 // there.
 func Tell(r wire.Record) wire.Event {
 	e := wire.Event{Seq: r.Seq, At: wire.Timestamp(r.At), Kind: r.Kind, Payload: r.Payload}
@@ -48,7 +48,7 @@ func About(r *wire.Record) string {
 	return agentOf(r.To)
 }
 
-// A teller says what a fact means, and whom it is about.
+// A teller says what a fact means, and which agent it is about.
 type teller interface{ tell(e *wire.Event) }
 
 func (f *agentKnown) tell(e *wire.Event) {

@@ -37,7 +37,7 @@ func (l *timeOrder[T]) drop(x T) {
 }
 
 // first is the earliest time, counted from the start of this orchestrator: what
-// was before that nobody could have heard.
+// was before that could not be heard.
 func (l timeOrder[T]) first(since time.Time) time.Time {
 	at, _ := l[0].date()
 	if at.Before(since) {

@@ -7,14 +7,14 @@ import (
 	"orchestrator/wire"
 )
 
-// Who sends what to whom, where that is not anybody.
+// Who may send which topic to which actor, where that is limited.
 const (
 	anyActor   = "any"
 	busActors  = "Bus, Governor"
 	globalOnly = wire.ActorGlobal
 )
 
-// standardTopics are the topics that everybody knows. The last one is the bus's
+// standardTopics are the topics that are always known. The last one is the bus's
 // own: were it not among them, saying that a topic is not known would be mail on
 // one that is not.
 var standardTopics = []wire.TopicView{

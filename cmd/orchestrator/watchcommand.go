@@ -45,7 +45,7 @@ func (a *app) watch() error {
 		if err != nil {
 			return err
 		}
-		shown, given := signal.NotifyContext(ctx, syscall.SIGHUP) // whoever hangs up gets the terminal back, too
+		shown, given := signal.NotifyContext(ctx, syscall.SIGHUP) // a hangup gives the terminal back, too
 		defer given()
 		err = watch.Run(shown, a.watched(d), &status, watch.Terminal{
 			In: a.stdin, Out: a.stdout, Environ: a.environ, Color: bool(a.paint(a.stdout)),

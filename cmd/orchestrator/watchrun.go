@@ -93,7 +93,7 @@ func shownIn(verb *cobra.Command) string {
 // mostKeptOutput is how much of what a verb prints is kept.
 const mostKeptOutput = 1 << 20
 
-// keptOutput keeps what is printed, for somebody who has so many columns.
+// keptOutput keeps what is printed, for a terminal of so many columns.
 type keptOutput struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// reviewsOf finds the reviews of a task whose work somebody looks at.
+// reviewsOf finds the reviews of a task whose work is reviewed.
 func (a *app) reviewsOf(ctx context.Context, d *client, c *taskCauses) error {
 	if c.task.State != wire.TaskInReview {
 		return nil

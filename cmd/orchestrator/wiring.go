@@ -51,7 +51,7 @@ type instance struct {
 	heard, refusals atomic.Int64 // messages of agents, and those of them that were refused
 
 	// Of a team that has a file.
-	turn   chan struct{} // holds one while somebody reloads
+	turn   chan struct{} // holds one during a reload
 	config *config.Config
 	load   func() (*config.Config, config.Problems)
 	base   []string // the environment that agents inherit from

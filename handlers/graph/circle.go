@@ -5,9 +5,9 @@ import "slices"
 // Circle is the circle that down would close if it had to wait for up: what
 // Depend would answer. Nil is fine.
 //
-// A dependency that is resolved is passed over, since nobody waits along it any
+// A dependency that is resolved is passed over, since nothing waits along it any
 // more. It never becomes open again, so a circle that leads over it never holds
-// anybody up.
+// anything up.
 func (g *Graph) Circle(down, up Node) []Node {
 	if down == up {
 		return []Node{down, down}

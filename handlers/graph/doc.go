@@ -52,6 +52,6 @@
 // # What it will not do
 //
 // It does not know what a node is, nor whether it has ended: dependencies are
-// resolved one by one, by whoever knows. It is pure, and not for more than one
+// resolved one by one, by the caller. It is pure, and not for more than one
 // goroutine at a time.
 package graph

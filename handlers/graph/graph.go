@@ -34,7 +34,7 @@ type View struct {
 	Private  bool  // the result of Up is not shown in Down
 }
 
-// Graph is nodes and their dependencies. Whoever has one has it alone: even
+// Graph is nodes and their dependencies. It has one user at a time: even
 // those methods that only answer use room of the Graph to find out.
 type Graph struct {
 	nodes  []node

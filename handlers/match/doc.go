@@ -27,7 +27,7 @@
 //
 // # How it is fast
 //
-// Every agent has a slot, and every value that anybody offers has the set of
+// Every agent has a slot, and every value that an agent offers has the set of
 // slots that offer it, 64 to a word. Who meets what is hard are those in all of
 // these sets, and the soft points of 64 agents are added up at once: each bit of
 // the sums is a word of its own. So a search passes over the words of the rarest
@@ -36,6 +36,6 @@
 // # What it will not do
 //
 // It decides nothing but the fit: it does not know what a task is, when it is
-// given out, or to whom it is told. It keeps what it was told of each agent and
+// given out, or who is told. It keeps what it was told of each agent and
 // notices nothing by itself.
 package match

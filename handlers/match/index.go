@@ -43,7 +43,7 @@ const (
 	noKey     = 1<<64 - 1 // is less than this
 )
 
-// New is an Index of nobody.
+// New is an empty Index.
 func New() *Index {
 	return &Index{slots: make(map[string]int32), by: make(map[value]*holders)}
 }
@@ -177,7 +177,7 @@ func (x *Index) hold(slot int32, v value) {
 	}
 }
 
-// leave takes an agent out of all that it offers, and forgets what nobody
+// leave takes an agent out of all that it offers, and forgets what no agent
 // offers any more.
 func (x *Index) leave(slot int32) {
 	a := &x.agents[slot]

@@ -1,7 +1,7 @@
 package match
 
 // qualify leaves among those who can be the best all who miss nothing, and says
-// whether there is anybody.
+// whether there is an agent.
 func (x *Index) qualify(c Conditions) bool {
 	s := &x.search
 	s.start(x.words, c, x.cell(c.Not))
@@ -20,7 +20,7 @@ func (x *Index) qualify(c Conditions) bool {
 	return len(s.among) > 0
 }
 
-// cell is the set of one agent. That of nobody is nowhere.
+// cell is the set of one agent. The empty set is nowhere.
 func (x *Index) cell(name string) cell {
 	slot, known := x.slots[name]
 	if name == "" || !known {
@@ -31,7 +31,7 @@ func (x *Index) cell(name string) cell {
 }
 
 // start begins with those who hold the rarest value that is needed, or with
-// everybody.
+// every agent.
 func (s *search) start(words []word, c Conditions, not cell) {
 	if s.lead == nil {
 		for at := range words {
@@ -95,5 +95,5 @@ func (s *search) keep() {
 	s.among = s.among[:kept]
 }
 
-// blank notes nobody.
+// blank is empty.
 func (s *search) blank() { s.held = extended(s.held[:0], len(s.among)) }

@@ -41,7 +41,7 @@ func (x *Index) Best(d *Demand, c Conditions) (name string, score int, ok bool) 
 	return x.agents[slot].name, d.base() + unit*units, true
 }
 
-// base are the points of everybody who qualifies.
+// base are the points of every agent that qualifies.
 func (d *Demand) base() int {
 	points := capacityPoints
 	if d.Repo != "" {
@@ -62,7 +62,7 @@ func (s *search) begin() {
 	s.all, s.any, s.soft, s.among = s.all[:0], s.any[:0], s.soft[:0], s.among[:0]
 }
 
-// need gathers what is hard, and says whether somebody holds each of it.
+// need gathers what is hard, and reports whether an agent holds each of it.
 func (x *Index) need(d *Demand) bool {
 	s := &x.search
 	if d.Repo != "" && !s.needs(x.by[value{kind: ofRepo, text: d.Repo}]) {
@@ -82,7 +82,7 @@ func (x *Index) need(d *Demand) bool {
 	return !s.anyOf || len(s.any) > 0
 }
 
-// needs adds a value that everybody must hold, and says whether anybody does.
+// needs adds a value that every agent must hold, and reports whether one does.
 func (s *search) needs(h *holders) bool {
 	if !s.fresh(h) {
 		return h != nil
@@ -99,7 +99,7 @@ func (s *search) needs(h *holders) bool {
 	return true
 }
 
-// fresh says whether anybody holds a value and this search has not asked for it
+// fresh reports whether an agent holds a value and this search has not asked for it
 // before.
 func (s *search) fresh(h *holders) bool {
 	if h == nil || h.asked == s.number {

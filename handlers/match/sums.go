@@ -108,7 +108,7 @@ func leastOfFew(keys *[64]uint64, left uint64) uint64 {
 	return least
 }
 
-// leastOfMany asks nobody whether it is left, which would often be guessed
+// leastOfMany asks no agent whether it is left, which would often be guessed
 // wrong: the keys of those who are not are made too great.
 func leastOfMany(keys *[64]uint64, left uint64) uint64 {
 	least := uint64(noKey)

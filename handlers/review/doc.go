@@ -28,6 +28,6 @@
 // # What it will not do
 //
 // It does not say whether an approval may stand, who may review, or when. It
-// knows nothing of a task but its reviews, asks nobody, and carries nothing out:
+// knows nothing of a task but its reviews, and carries nothing out:
 // a Step is what follows, not what was done.
 package review

@@ -33,7 +33,7 @@ const (
 	AskHuman     Step = "ask_human"     // a person decides
 )
 
-// UsualMax is how many results there may be where nobody has said it.
+// UsualMax is how many results there may be by default.
 const UsualMax = 3
 
 // Loop is the reviews of one task. Its zero value has had none, may have
@@ -67,7 +67,7 @@ func (l *Loop) Extend() {
 	}
 }
 
-// Decide takes a result, and says what follows. A result that nobody may have
+// Decide takes a result, and says what follows. A result that no reviewer may have
 // requested any more is one more of the last iteration. An unknown verdict
 // requests changes: it must not end anything.
 func (l *Loop) Decide(v Verdict, found []Finding) Step {

@@ -28,7 +28,7 @@
 //
 // # How much it does
 //
-// Patterns and files come from agents, and whoever asks has other things to do.
+// Patterns and files come from agents, and the caller has other things to do.
 // So a pattern that is overlong or has too many wildcards or alternatives allows
 // nothing, and neither do those after too many. Without alternatives, a pattern
 // can be matched in steps that are at most a small multiple of its length times

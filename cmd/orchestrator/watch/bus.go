@@ -23,7 +23,7 @@ type busView struct {
 	seen   []*wire.Mail
 	rows   list
 	follow bool
-	end    func() // nil: nobody follows yet
+	end    func() // nil: nothing is followed yet
 }
 
 type topic struct {

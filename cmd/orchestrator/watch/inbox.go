@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// choice is a question whose options somebody chooses from.
+// choice is a question whose options the user chooses from.
 type choice struct {
 	list
 	question wire.Question
@@ -36,7 +36,7 @@ func optionWord(o *wire.Option) string {
 	return word
 }
 
-// left is how much time there is for an answer; "" when nobody says.
+// left is how much time there is for an answer; "" when there is no limit.
 func (m *model) left(q *wire.Question) string {
 	until, err := time.Parse(time.RFC3339Nano, q.Deadline)
 	if err != nil {

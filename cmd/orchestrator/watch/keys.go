@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// key heeds a key. Whoever types a line has all of them but the end of the program.
+// key heeds a key. While a line is typed it takes all of them but the end of the program.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if name == "ctrl+z" {
@@ -30,7 +30,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	}
 	switch {
-	case m.width < smallestWidth || m.height < smallestHeight: // nobody sees what they do
+	case m.width < smallestWidth || m.height < smallestHeight: // the user cannot see what they do
 	case m.help:
 		m.help = false
 	case m.choice != nil && m.choiceKey(name):
@@ -119,7 +119,7 @@ func (m *model) panes() int {
 	return 1
 }
 
-// tabKey heeds a key where somebody is.
+// tabKey heeds a key on the current screen.
 func (m *model) tabKey(name string) {
 	switch m.tab {
 	case tabOverview:

@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// line is a line that somebody types, and what it is for.
+// line is a line that the user types, and what it is for.
 type line struct {
 	prompt   string
 	question string // that it answers, by id

@@ -21,7 +21,7 @@ type logView struct {
 	room   int
 	name   int    // how wide names are
 	of     string // whose it is; "" is all
-	end    func() // nil: nobody follows yet
+	end    func() // nil: nothing is followed yet
 }
 
 // seen are the lines that can be seen.
@@ -75,8 +75,8 @@ type tailView struct {
 // tailKept is how many of them are kept.
 const tailKept = 60
 
-// tailSettles is how long one agent is followed at least: whoever runs through a list
-// does not ask for everybody's lines on the way.
+// tailSettles is how long one agent is followed at least: running through a list
+// does not ask for the lines of all agents on the way.
 const tailSettles = 300 * time.Millisecond
 
 // followTail follows the output of the agent that is picked.
@@ -142,8 +142,8 @@ func (m *model) logKey(name string) {
 	}
 }
 
-// step moves by so many lines that are seen. Whoever goes back stands still there;
-// whoever comes to the end follows again.
+// step moves by so many lines that are seen. Going back stands still there;
+// coming to the end follows again.
 func (m *model) step(by int) {
 	l := &m.log
 	keep := m.lineFilter()

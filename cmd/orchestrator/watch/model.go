@@ -23,11 +23,11 @@ const (
 	tabCount
 )
 
-// model is all that is on the screen, and where somebody is in it.
+// model is all that is on the screen, and where the user is in it.
 type model struct {
 	of   Orchestrator
 	feed *feed
-	done <-chan struct{} // closed when nobody watches any more
+	done <-chan struct{} // closed when the screen is gone
 	pen  pen
 
 	width, height int
@@ -37,7 +37,7 @@ type model struct {
 	filter        [tabCount]string // what has to be in a row
 
 	status wire.Status
-	lost   time.Time // since when nobody answers; zero: somebody does
+	lost   time.Time // since when there is no answer; zero: there is one
 	why    string    // why not
 	tried  time.Time // when it was heard of last
 
@@ -84,7 +84,7 @@ func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model 
 }
 
 // roster is rows of which some are seen: those that have the filter in their words.
-// Whoever picked one goes on with it when the others change.
+// A picked one stays picked when the others change.
 type roster[T any] struct {
 	list
 	id    func(*T) string

@@ -57,7 +57,7 @@ func beside(left, right []string) []string {
 	return lines
 }
 
-// list is where somebody is in a list of rows.
+// list is the position in a list of rows.
 type list struct {
 	at  int // the row that is picked
 	top int // the first that is seen

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shellBehind says whether somebody would wake this process, were it put to sleep: a
+// shellBehind reports whether a shell would wake this process, were it put to sleep: a
 // shell that has jobs, of the same session. Without one, as in a terminal that was
 // opened for this program alone, it would not even fall asleep, and wait for ever to
 // be woken.

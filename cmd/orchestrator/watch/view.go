@@ -50,7 +50,7 @@ func (m *model) screen() (lines []string, cursor *tea.Cursor) {
 	return append(lines, last), cursor
 }
 
-// faded draws the body, dim while nobody answers: it is an old picture.
+// faded draws the body, dim while there is no answer: it is an old picture.
 func (m *model) faded(draw func(width, height int) []string) []string {
 	height := m.height - 4
 	if m.lost.IsZero() {

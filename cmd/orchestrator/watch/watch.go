@@ -48,7 +48,7 @@ type Terminal struct {
 // redraws is how often the screen is drawn at most, a second.
 const redraws = 10
 
-// Run shows an orchestrator until somebody leaves or ctx is over, and leaves the
+// Run shows an orchestrator until the user leaves or ctx is over, and leaves the
 // terminal as it was. status is what was heard of it last.
 func Run(ctx context.Context, o Orchestrator, status *wire.Status, t Terminal) error {
 	within, leave := context.WithCancel(ctx)
@@ -62,7 +62,7 @@ func Run(ctx context.Context, o Orchestrator, status *wire.Status, t Terminal) e
 	}
 	_, err := tea.NewProgram(m,
 		tea.WithContext(within), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(slices.Clone(t.Environ)),
-		tea.WithColorProfile(profile), tea.WithFPS(redraws), tea.WithoutSignalHandler(), // whoever calls heeds signals
+		tea.WithColorProfile(profile), tea.WithFPS(redraws), tea.WithoutSignalHandler(), // the caller handles signals
 	).Run()
 	leave()
 	f.group.Wait()
