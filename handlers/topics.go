@@ -46,7 +46,7 @@ func (r *Rules) knows(topic string) bool {
 	return topicNamed(topic) != nil || slices.Contains(r.Topics, topic)
 }
 
-// misdirected says what is odd about who sends something to whom on a topic; ""
+// misdirected says what is odd about the sender and the addressee of a topic; ""
 // for nothing. It is no reason to refuse it.
 func misdirected(from string, m *wire.SendMessage) string {
 	v := topicNamed(m.Topic)

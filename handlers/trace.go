@@ -2,7 +2,7 @@ package handlers
 
 import "orchestrator/wire"
 
-// trace is where a task stands in a trace, or nil: then nobody has said so.
+// trace is where a task stands in a trace, or nil: then it is not known.
 func (k *task) trace() *wire.TaskTrace {
 	if k.more == nil {
 		return nil
@@ -36,7 +36,7 @@ func (t *decision) traceBelow(parent *task, said wire.TaskTrace) (carried wire.T
 	return carried, above
 }
 
-// traceIDOf is the id of a trace that nobody has begun: that of the first of the
+// traceIDOf is the id of a trace that no caller has begun: that of the first of the
 // tasks that lead to this one.
 func (t *decision) traceIDOf(parent *task, id string) string {
 	for seen := 0; parent != nil && seen < len(t.list); seen++ {

@@ -148,7 +148,7 @@ func (s *session) track(w *work) {
 	}
 }
 
-// takeUp is what the start of its task is for a work. It may be that somebody lets it
+// takeUp is what the start of its task is for a work. It may be that a person lets it
 // go on who did not wait for what a person says: then it is reviewed once more.
 func (s *State) takeUp(w *work, at time.Time) {
 	switch w.phase {
@@ -168,7 +168,7 @@ func (s *State) takeUp(w *work, at time.Time) {
 func (s *State) endOf(w *work, to wire.TaskState, at time.Time) {
 	if to == wire.TaskDone && (w.active() || w.phase == wire.PhaseHeld) {
 		s.enter(w, wire.PhaseCompleted, at)
-		w.document = nil // nobody begins anew
+		w.document = nil // it does not begin anew
 		return
 	}
 	s.enter(w, wire.PhaseOver, at)
@@ -255,7 +255,7 @@ func (s *State) worksOf(agent string) (all []*work) {
 	return all
 }
 
-// stirred notes that all developers have been heard of: nobody listened meanwhile.
+// stirred notes that all developers have been heard of: the orchestrator did not listen meanwhile.
 func (s *State) stirred(at time.Time) {
 	for _, w := range slices.Clone(s.sessions.watched) {
 		s.sessions.watched.drop(w)

@@ -6,7 +6,7 @@ import "orchestrator/wire"
 // name to another agent, that one waits until the run that has it has ended: until
 // then the mail is not its own, and what it sent would be said by two.
 
-// takeActor notes as whom a run that begins has mail.
+// takeActor notes the actor as which a new run has mail.
 func (s *Supervisor) takeActor(a *agent) {
 	a.as = a.Actor
 	if a.as != "" && !wire.PerRun(a.as) {
@@ -14,7 +14,7 @@ func (s *Supervisor) takeActor(a *agent) {
 	}
 }
 
-// actorHolder is the agent that still is whom a is to be; nil when nobody is.
+// actorHolder is the agent that still has the actor that a is to have; nil if none.
 func (s *Supervisor) actorHolder(a *agent) *agent {
 	actor := a.Actor
 	if a.next != nil {

@@ -17,7 +17,7 @@ type Agent struct {
 	Place       string // where it was written
 	Description string
 	Role        string
-	Actor       string   // as whom it has mail; "": a worker, another one with each run
+	Actor       string   // the actor as which it has mail; "": a worker, another one with each run
 	Offers      []string // capabilities, in one list
 	Names       []string // those of them that are nothing else
 	Abilities   wire.Raw // a capabilities document, nil for none
@@ -42,10 +42,10 @@ type Agent struct {
 	Output    Output
 }
 
-// actor is as whom a run has mail.
+// actor is the actor as which a run has mail.
 func (a *Agent) actor(run string) string { return wire.ActorOfRun(cmp.Or(a.Actor, "W"), run) }
 
-// Process is one run of an agent: a child.Child, a connection by which somebody
+// Process is one run of an agent: a child.Child, a connection by which a program
 // has joined, or a function in a test.
 type Process interface {
 	PID() int // 0: it is no process of ours

@@ -44,7 +44,7 @@ func newArtifacts(stateDir string, alarm *alarm) *artifacts {
 }
 
 // clear removes what an earlier life did not finish writing. What cannot be removed
-// harms nobody, and is tried again in the next.
+// does no harm, and is tried again in the next.
 func (a *artifacts) clear() {
 	if a == nil {
 		return
@@ -62,7 +62,7 @@ func (a *artifacts) clear() {
 const unfinished = "new-*"
 
 // detach puts the large content of a response into files. It waits for the disk, so
-// whoever responds pays for it. A nil artifacts leaves everything where it is.
+// the agent that responds pays for it. A nil artifacts leaves everything where it is.
 func (a *artifacts) detach(r *wire.TaskResponse) *wire.Error {
 	if a == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 
 // audit is the trail of requests: one line of JSON each, granted or not, in
 // files of bounded size below the state directory. Lines are gathered in memory
-// and written a moment later: nobody waits for them.
+// and written a moment later: they are not waited for.
 type audit struct {
 	log  hclog.Logger
 	file logFile

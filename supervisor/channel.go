@@ -25,7 +25,7 @@ type channel struct {
 	inputs   []handlers.Input // since the last send
 	requests int              // among them
 	takes    bool             // one of them may put a task into the agent's hands
-	refused  entry            // answers that nobody decides about, most of them to what makes no sense
+	refused  entry            // answers without a decision, most of them to what makes no sense
 	work     work
 
 	refusals complaints
@@ -100,7 +100,7 @@ func (c *channel) take(line wire.Line, now time.Time) bool {
 	return false
 }
 
-// reply answers what nobody has to decide about.
+// reply answers what needs no decision.
 func (c *channel) reply(m *wire.Answered, now time.Time) {
 	err := c.admit(now)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *channel) session(s *wire.Session, now time.Time) {
 
 // report puts an event among the inputs. One that is log is log, and so is one
 // that makes no sense: the agent is not told, and its author should find it. It is
-// told of a response that cannot be taken, here or when it was decided about: somebody
+// told of a response that cannot be taken, here or when it was decided about: its asker
 // waits for that.
 func (c *channel) report(r *wire.AgentEvent, now time.Time) bool {
 	err := c.admit(now)
@@ -231,7 +231,7 @@ func (c *channel) send(now time.Time) {
 	c.say(wire.EventRefused, &c.refusals, now)
 }
 
-// turnDown puts the answers into the mailbox that nobody decides about.
+// turnDown puts the answers into the mailbox that need no decision.
 func (c *channel) turnDown() {
 	if c.refused.lines == 0 {
 		return

@@ -13,18 +13,18 @@ import (
 	"orchestrator/wire"
 )
 
-// connection is somebody who has a run of an agent by a connection.
+// connection is a program that has a run of an agent by a connection.
 //
 // One whose name is that of an agent that does not run is that agent's run, and
 // what the agent was before it is again afterwards: nothing is restarted. One
-// whose name nobody has is a guest: an agent that exists as long as its
+// with an unused name is a guest: an agent that exists as long as its
 // connection. A configuration that is applied meanwhile
 //
 //   - leaves guests alone: they are not its agents;
 //   - may bring an agent by the name of a guest. That agent is the guest's heir:
 //     it waits until the guest has left, has its name then, and starts if it
 //     starts by itself. One that is taken out again before is no heir any more;
-//   - changes the agent that somebody has joined as: what takes effect at once
+//   - changes the agent that a program has joined as: what takes effect at once
 //     does, what needs a restart is heeded when the connection has ended, and an
 //     agent that is taken out is stopped, connection and all.
 type connection struct {
@@ -34,16 +34,16 @@ type connection struct {
 	over   chan struct{} // closed when the run has ended, and the name is free
 
 	mu     sync.Mutex
-	accept func() (Conn, error) // nil when nobody is there to be accepted
+	accept func() (Conn, error) // nil when no program is there to be accepted
 	pipe   *pipe                // what came of it
 }
 
-// lately is how long somebody who wants to join waits for a connection to be
+// lately is how long a program that wants to join waits for a connection to be
 // over that has the name: one that was cut just now may not have been noticed.
 const lately = time.Second
 
 // Join has a connection be an agent, and returns when it has ended. guest says
-// what the agent is if nobody has its name. Until accept is called an error
+// what the agent is if its name is unused. Until accept is called an error
 // means that nothing happened.
 func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn, error)) error {
 	j := &connection{accept: accept, over: make(chan struct{})}
@@ -69,7 +69,7 @@ func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn,
 	return s.sit(j)
 }
 
-// sit waits for the end of a connection that has a seat. Whoever asked for it may
+// sit waits for the end of a connection that has a seat. Its caller may
 // have gone: that is for the connection to tell.
 func (s *Supervisor) sit(j *connection) error {
 	_, err := await(context.Background(), s, j.over)
@@ -119,7 +119,7 @@ func (s *Supervisor) seat(guest Agent, j *connection) (before *connection, err e
 	return nil, nil
 }
 
-// seated says why nobody can join as an agent just now.
+// seated says why no program can join as an agent just now.
 func (s *Supervisor) seated(a *agent) error {
 	switch {
 	case a.removed:
@@ -163,7 +163,7 @@ func conflict(a *agent, message, hint string) error {
 	}
 }
 
-// withdraw makes sure that nobody is accepted any more who has gone.
+// withdraw makes sure that no program is accepted that has gone.
 func (j *connection) withdraw() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -204,7 +204,7 @@ func (m *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process,
 	return p, nil
 }
 
-// byPipe is an agent as it is while somebody has joined as it: there is no
+// byPipe is an agent as it is while a program has joined as it: there is no
 // command, and nothing to prepare for one.
 func byPipe(spec Agent) Agent {
 	spec.Environ = func(context.Context) ([]string, error) { return nil, nil }
@@ -280,7 +280,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	return true
 }
 
-// unseated is why somebody could not join after all.
+// unseated is why a program could not join after all.
 func (s *Supervisor) unseated(a *agent, err error) error {
 	if a.halt != nil || s.stopping != nil {
 		return &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("agent %q was stopped at the same time", a.Name)}

@@ -19,7 +19,7 @@ func isElsewhere(l *handlers.Letter) bool {
 	return l.Kept != 0 || l.Task != "" && wire.HasArtifactRefs(l.Line)
 }
 
-// appendReceipt appends what asks whether a line was written, if somebody does.
+// appendReceipt appends the receipt of a line, if one is wanted.
 func appendReceipt(all []wire.Delivered, l *handlers.Letter) []wire.Delivered {
 	if l.Task == "" && l.Said == 0 {
 		return all
@@ -166,7 +166,7 @@ func (p *postman) unload(o *delayedLines) {
 	}
 }
 
-// lineOf is a line as whoever it is for reads it.
+// lineOf is a line as its addressee reads it.
 func (d *dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 	line := l.Line
 	if l.Kept != 0 {

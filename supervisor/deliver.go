@@ -43,7 +43,7 @@ func (p *recipients) open(agent, run string, mail *mailbox) {
 }
 
 // close ends the post of an agent, and returns how many messages it did not get
-// and nobody was told of.
+// and have not been told.
 func (p *recipients) close(agent string) (lost int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +128,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 		if task := letters[0].Task; task != "" {
 			d.receive([]wire.Delivered{{Agent: to.Name, Run: to.Run, Task: task}}, false)
 		}
-		return 1 // it has ended, and with it whoever asked
+		return 1 // it has ended, and with it the caller
 	}
 	e := entry{text: (*room)[:0]}
 	for e.lines < len(letters) {
@@ -192,7 +192,7 @@ func keepRoom(room *[]byte, text []byte) {
 	}
 }
 
-// receive notes whether what somebody asked about was written.
+// receive notes whether what receipts are for was written.
 func (d *dispatcher) receive(receipts []wire.Delivered, written bool) {
 	now := time.Now()
 	inputs := make([]handlers.Input, len(receipts))
@@ -287,7 +287,7 @@ func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 		l.Payload = whole
 	}
 	if answer, ok := l.Payload.(*wire.TaskAnswer); ok && wire.HasArtifactRefs(answer.Document) {
-		whole := *answer // somebody may remember the other one
+		whole := *answer // the other one may be kept
 		whole.Document = d.artifacts.attach(answer.Document)
 		l.Payload = &whole
 	}

@@ -26,7 +26,7 @@ type Record interface {
 }
 
 // dispatcher is the one place where it is decided what follows from what is
-// asked, told and seen. Decide, record, tell: whoever has inputs takes the seat,
+// asked, told and seen. Decide, record, tell: the goroutine that has inputs takes the lock,
 // has the State decide about them and leaves; the facts are recorded by one
 // goroutine, a batch at a time, while the next batch is being decided; and only
 // then the letters of the batch leave. One sync of the disk serves all who
@@ -52,10 +52,10 @@ type dispatcher struct {
 	limit      time.Duration // how long the record may take before those who wait are told
 	sound      func() error  // why what is recorded would be lost; nil: nothing is asked
 
-	mu        sync.Mutex // whoever holds it owns what follows
+	mu        sync.Mutex // guards what follows
 	state     *handlers.State
 	filling   batch         // decided and not yet being recorded
-	taken     chan struct{} // closed when the filling batch is taken; nil while nobody waits for that
+	taken     chan struct{} // closed when the filling batch is taken; nil while nothing waits for that
 	recording bool          // a batch is being recorded, or its letters are leaving
 	broken    *wire.Error
 	closing   bool
@@ -323,7 +323,7 @@ func (d *dispatcher) expire() {
 	d.submit([]handlers.Input{{At: now, Message: wire.Tick{Late: late, Blocked: blocked}}}, new(work))
 }
 
-// refused notes that something was refused, or answered, before anybody decided
+// refused notes that something was refused, or answered, before a decision
 // about it. The id is given as it stood, or nil.
 func (d *dispatcher) refused(at time.Time, from handlers.Actor, kind string, id []byte, verdict *wire.Error) {
 	d.watch.refused(from, kind, verdict)
@@ -349,7 +349,7 @@ func (d *dispatcher) settle() {
 	<-settled
 }
 
-// look reads the State. What it sees may not be recorded yet: whoever shows it
+// look reads the State. What it sees may not be recorded yet: a caller that shows it
 // calls settle first.
 func (d *dispatcher) look(see func(*handlers.State)) {
 	d.mu.Lock()

@@ -1,8 +1,8 @@
 // Package supervisor keeps agents running and carries their words.
 //
 // One goroutine, Run, owns what every agent is doing and decides what happens
-// next; everything else tells it by posting a turn, and nobody waits for
-// anybody inside a turn. Starting, reading and writing happen in goroutines of
+// next; everything else tells it by posting a turn, and nothing waits
+// inside a turn. Starting, reading and writing happen in goroutines of
 // the agent concerned, so a slow, deaf or flooding agent is felt by itself
 // alone:
 //
@@ -19,19 +19,19 @@
 //	child.Exited, child.Ended - turn - restart arithmetic - deadline - start
 //
 // What follows from messages is decided by package handlers, one input at a
-// time, by whoever holds the dispatcher's seat: a lock, because handing over to
+// time, by the holder of the dispatcher's lock: a lock, because handing over to
 // a goroutine would cost more than most decisions. What was decided is recorded
-// a batch at a time, and nobody is told or shown anything before that.
+// a batch at a time, and nothing is told or shown before that.
 //
-// What is in the record alone is read by the postman, for agents, and by whoever
+// What is in the record alone is read by the postman, for agents, and by the one that
 // asks at a door. Mail is brought to an agent a page at a time, as it takes it, and
 // from what it has acked on again in its next run.
 //
 // What an agent has made and what is too large for the record is in files of its own,
-// which are durable before the response that it is in is decided about: whoever has
-// made it waits for the disk. It is put back for whoever is told of it.
+// which are durable before the response that it is in is decided about: the one that has
+// made it waits for the disk. It is put back for each reader.
 //
-// A run of an agent is a child process, or the connection of somebody who has
+// A run of an agent is a child process, or the connection of a program that has
 // joined as it; all the rest is the same.
 //
 // What follows for an agent: it starts after the agents it depends on and is

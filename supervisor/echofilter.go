@@ -38,7 +38,7 @@ func (e *echoFilter) wrote(line []byte) {
 }
 
 // drop says whether a line is one of ours that came back. Each comes back
-// once. Empty lines are nobody's.
+// once. Empty lines belong to no side.
 func (e *echoFilter) drop(line []byte, now time.Time) bool {
 	if e == nil || len(line) == 0 {
 		return false

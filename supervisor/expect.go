@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// expectation is somebody who waits for what becomes of an agent. All of them
+// expectation is a caller that waits for what becomes of an agent. All of them
 // are looked at after every turn, so that whatever happens in whatever order,
 // each is answered once and none is forgotten.
 type expectation struct {

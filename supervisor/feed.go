@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// feed is everybody who is told what becomes true: the journal, the voices
+// feed is the list of those that are told what becomes true: the journal, the voices
 // of the agents it is about, and those who follow all of them.
 type feed struct {
 	journal *recentEvents
@@ -29,7 +29,7 @@ func (u *feed) spoke(agent string) {
 }
 
 // notice is a fact on its way to people. It is put into words by the first who
-// wants to read them: most facts are read by nobody, and whoever records them
+// wants to read them: most facts are not read, and the recorder
 // has others waiting.
 type notice struct {
 	record wire.Record

@@ -278,7 +278,7 @@ func (s *Supervisor) Listen(lines bool) *Follower {
 }
 
 // follow hears agents from now on. None named means all, also those that a
-// reload will bring, and the orchestrator itself. Nobody waits for it. The
+// reload will bring, and the orchestrator itself. It is not waited for. The
 // caller ends it.
 func (s *Supervisor) follow(ctx context.Context, names []string) (*Follower, func(), error) {
 	f := newFollower(false)

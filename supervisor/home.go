@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Home is the state directory of one orchestrator. Whoever holds it is the
+// Home is the state directory of one orchestrator. Its holder is the
 // only one; the kernel takes the lock back when its process is gone, however
 // that happened.
 type Home struct {

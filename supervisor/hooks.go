@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Hooks is somebody who counts and measures what happens, and decides nothing. A
+// Hooks count and measure what happens, and decides nothing. A
 // func that is nil costs nothing. The others are called in the midst of the work,
 // by many goroutines at once: they must not wait, and may keep what they are given
 // but for the slice of facts.
@@ -16,13 +16,13 @@ type Hooks struct {
 	// Judged hears how many messages of a kind came by a door, and what became of
 	// them: the code of a refusal, or "" when they were granted.
 	Judged func(door, kind string, code wire.Code, messages int)
-	// Asked hears of a request before anybody decides about it, and Answered when
+	// Asked hears of a request before the decision about it, and Answered when
 	// its answer leaves. What is said in a session, or about delegated work as the line
 	// that it is, is no request here: it has an answer only when it is refused.
 	Asked    func(Asked)
 	Answered func(Answered)
 	// Recorded sees the facts of a batch when they are durable, in their order, and
-	// before anybody is told of them.
+	// before they are told of them.
 	Recorded func(facts []wire.Record, began time.Time, took time.Duration)
 }
 
@@ -38,7 +38,7 @@ type Asked struct {
 	Operation string
 	From      string // as the log spells an actor
 	Agent     string // "" when it is none
-	Run       string // of an agent; else one that nobody has twice
+	Run       string // of an agent; else one that is unique
 	ID        string // among those of the run
 }
 
@@ -105,14 +105,14 @@ func (w *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
 	}
 }
 
-// refused tells of a message about which nobody has decided.
+// refused tells of a message without a decision.
 func (w *Hooks) refused(from handlers.Actor, kind string, verdict *wire.Error) {
 	if w.Judged != nil {
 		w.Judged(doorOf(from), kind, codeOf(verdict), 1)
 	}
 }
 
-// said is what kind of message an input is; none when nobody has said it.
+// said is what kind of message an input is; none when it has none.
 func said(in *handlers.Input) called {
 	if observes(in.From) {
 		return called{}
@@ -135,7 +135,7 @@ func codeOf(verdict *wire.Error) wire.Code {
 	return verdict.Code
 }
 
-// doorOf is where somebody speaks: a run of an agent has its pipe, and who has
+// doorOf returns the way by which an actor speaks: a run of an agent has its pipe, and who has
 // something else in its place is at a door.
 func doorOf(from handlers.Actor) string {
 	if from.Kind == handlers.Agent && from.Run != "" && !strings.HasPrefix(from.Run, doorPrefix) {

@@ -111,7 +111,7 @@ func (y *idleCounter) allDone() bool {
 	return y.undone == 0
 }
 
-// workDone says whether all work has ended: there was some, or nobody is left who
+// workDone says whether all work has ended: there was some, or no agent is left that
 // would bring any, none is open that could still be done, no question waits, and the agents that
 // still run only wait for more.
 func (s *Supervisor) workDone() bool {

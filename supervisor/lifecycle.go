@@ -96,7 +96,7 @@ type startRequest struct {
 func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Process, error) {
 	env, err := m.spec.Environ(ctx)
 	if err == nil {
-		err = ctx.Err() // nobody wants it any more
+		err = ctx.Err() // it is not wanted any more
 	}
 	if err != nil {
 		return nil, err

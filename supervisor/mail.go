@@ -18,7 +18,7 @@ type MailReader struct {
 	after int64
 }
 
-// OpenMail opens the mail of an actor for whoever may read it, behind a number,
+// OpenMail opens the mail of an actor for a caller that may read it, behind a number,
 // or behind what the actor has acked. Actor "" is the one who asks.
 func (s *Supervisor) OpenMail(ctx context.Context, from handlers.Actor, actor string, cursor *int64) (*MailReader, error) {
 	answer, err := s.Do(ctx, from, "poll-messages", &wire.PollMessages{Actor: actor, Cursor: cursor, Limit: 1})

@@ -47,9 +47,9 @@ type mailbox struct {
 	writing    bool
 	ending     bool // close when the queue is empty
 	over       bool // nothing can be written any more
-	free       bool // nobody waits for room: the agent is dead, and its last words are heard
+	free       bool // nothing waits for room: the agent is dead, and its last words are heard
 	refused    int64
-	room       chan struct{}  // closed when something was taken; nil while nobody waits
+	room       chan struct{}  // closed when something was taken; nil while nothing waits
 	onRoom     []func()       // each called once when the mailbox is less than half full again
 	onDrained  []func()       // and these when it is without what is owed
 	awaitsRoom atomic.Bool    // it was full, and when it is not any more that will be told
@@ -60,7 +60,7 @@ type mailbox struct {
 type entry struct {
 	text  []byte
 	lines int
-	// told hears, once, whether the entry was written; nil when nobody asks.
+	// told hears, once, whether the entry was written; nil if not wanted.
 	told func(written bool)
 	// receipts are noted when it is known whether the entry was written: those of
 	// all that is written at once together, for there may be many.
@@ -71,7 +71,7 @@ type entry struct {
 	// whatever there is: an agent may wait for them, and it is kept from asking
 	// for more than there is room for.
 	answers int
-	// patient is what can wait: whoever puts it comes again when there is no room,
+	// patient is what can wait: the caller comes again when there is no room,
 	// and an agent that does not take it is not stalled by that.
 	retriable bool
 }
@@ -170,7 +170,7 @@ func (m *mailbox) end() {
 	m.mu.Lock()
 	idle := !m.ending && !m.over && !m.writing
 	m.ending = true
-	m.makeRoom() // nobody is answered any more, and so nobody waits
+	m.makeRoom() // there are no answers any more, and so nothing waits
 	m.writing = m.writing || idle
 	m.mu.Unlock()
 	if idle {
@@ -209,7 +209,7 @@ type eager interface {
 	TryWrite(text []byte) (n int, err error)
 }
 
-// inPlace is how often whoever puts writes in place before a goroutine goes on
+// inPlace is how often the caller of put writes in place before a goroutine goes on
 // with what others have put meanwhile.
 const inPlace = 4
 

@@ -30,7 +30,7 @@ func (m *mailbox) reserve(answers int) {
 
 // await waits until the mailbox is less than half full, with what is owed. It
 // is for the agent's own reader: one that asks without reading the answers
-// stands still, and nobody else does.
+// stands still, and no other does.
 func (m *mailbox) await() {
 	for {
 		m.mu.Lock()

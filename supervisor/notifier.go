@@ -6,9 +6,9 @@ import (
 	"orchestrator/wire"
 )
 
-// notifier ring when mail has been recorded, for those who wait for it. Whoever
+// notifier ring when mail has been recorded, for those who wait for it. A reader that
 // hears one looks into the record: what there is to read is there, and nothing is
-// kept for anybody who is slow.
+// kept for slow readers.
 type notifier struct {
 	mu   sync.Mutex
 	hung map[string]map[*mailWaiter]bool // by the actor whose mail it is; "": all
@@ -65,7 +65,7 @@ func (b *notifier) ringAll(actor string) {
 	for one := range b.hung[actor] {
 		select {
 		case one.rung <- struct{}{}:
-		default: // it has been heard of, and nobody has looked yet
+		default: // it has been heard of, and not looked at yet
 		}
 	}
 }

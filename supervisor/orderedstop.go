@@ -30,7 +30,7 @@ func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *orderedS
 	return p
 }
 
-// begin asks those that nobody depends on.
+// begin asks those without dependents.
 func (s *Supervisor) begin(p *orderedStop, agents []*agent) {
 	s.processions = append(s.processions, p)
 	for _, a := range agents {

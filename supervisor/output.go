@@ -13,7 +13,7 @@ import (
 )
 
 // agentOutput is what an agent says, over all its runs: to files, to the tail in
-// memory, to whoever follows. What it costs is paid by the agent's own
+// memory, to the followers. What it costs is paid by the agent's own
 // goroutines, a chunk at a time.
 type agentOutput struct {
 	agent string

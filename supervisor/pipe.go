@@ -13,14 +13,14 @@ import (
 	"orchestrator/wire"
 )
 
-// Conn is a connection by which somebody joins as an agent. What comes in is
+// Conn is a connection by which a program joins as an agent. What comes in is
 // the agent's stdout, what goes out its stdin.
 type Conn interface {
 	// Read returns io.EOF when nothing more will come and what goes out is
-	// still read, and another error when nobody is there any more.
+	// still read, and another error when the program is gone.
 	io.ReadCloser
 	child.Stdin
-	// Gone waits, after io.EOF, until nobody is there any more. Close ends the
+	// Gone waits, after io.EOF, until the program is gone. Close ends the
 	// wait.
 	Gone()
 }
@@ -31,16 +31,16 @@ type Conn interface {
 var hungUp = child.Exit{Code: -1, Signal: syscall.SIGHUP}
 
 // pipe is a Process that is no child but a connection. It runs from the moment
-// somebody has joined until one of these:
+// a program has joined until one of these:
 //
 //	what comes in ends         all that was asked is answered first: exit 0
 //	its stdin ends             it is told so (wire.Farewell), and leaves: exit 0
 //	Signal                     the connection is cut: exit 0, for it was told before
 //	Kill                       the connection is cut: killed by SIGKILL
-//	nobody is there any more   killed by SIGHUP, unless it was told to leave
+//	the program is gone        killed by SIGHUP, unless it was told to leave
 //
 // The farewell is the last word. Where the other side does not wait for it to
-// leave, it comes after the end of the run was recorded: whoever has heard it
+// leave, it comes after the end of the run was recorded: a program that has heard it
 // sees everywhere that it is over.
 type pipe struct {
 	conn  Conn
@@ -107,7 +107,7 @@ func (p *pipe) end(exit child.Exit) {
 	})
 }
 
-// leave ends the pipe because nobody is there any more. That is in order when
+// leave ends the pipe because the program is gone. That is in order when
 // it had been told that there is nothing more to hear.
 func (p *pipe) leave() {
 	select {
@@ -182,8 +182,8 @@ func (p *pipe) dismiss(heard <-chan struct{}) {
 	}
 }
 
-// farewell says, once, that nothing more will be said. Nobody else writes any
-// more. It is not said where nobody is there.
+// farewell says, once, that nothing more will be said. There is no other writer any
+// more. It is not said where the program is gone.
 func (p *pipe) farewell() {
 	select {
 	case <-p.said:

@@ -17,7 +17,7 @@ import (
 //
 // A round is where it stands with one run. A page of what is behind it is put into
 // the agent's mailbox at once, and the next one not before that was taken: a slow
-// agent costs nobody anything, and no memory but that page. What an agent has not
+// agent costs nothing, and no memory but that page. What an agent has not
 // acked is brought again to its next run.
 type postman struct {
 	dispatcher *dispatcher
@@ -226,7 +226,7 @@ func (p *postman) answer(l handlers.Letter, mail *mailbox) {
 	p.later(func() {
 		if !mail.isLight() {
 			mail.whenLight(func() {
-				if mail.takes() { // else there is nobody for whom to read it
+				if mail.takes() { // else it would be read for no agent
 					p.answer(l, mail)
 				}
 			})

@@ -120,7 +120,7 @@ func (d *dispatcher) write(b *batch) {
 	d.keepSnapshot()
 }
 
-// append makes the records of a batch durable. When it returns, nobody is told
+// append makes the records of a batch durable. When it returns, nothing is told
 // any more that this takes too long: an answer is given once.
 func (d *dispatcher) append(b *batch) error {
 	if err := d.inPlace(soundAfter); err != nil {
@@ -174,7 +174,7 @@ func (d *dispatcher) breakOff(cause error, b *batch) {
 
 // appendHappenings appends those of some records that say what was done or seen:
 // people are told of them all the same, without a number. What was decided and
-// not recorded did not become true, and nobody hears of it.
+// not recorded did not become true, and is not told.
 func appendHappenings(some, records []wire.Record) []wire.Record {
 	for _, r := range records {
 		if handlers.Happening(r.Kind) {

@@ -76,7 +76,7 @@ func (s *Supervisor) Look(ctx context.Context) {
 	}
 }
 
-// Ask has an operation done for somebody who waits for its answer here: an
+// Ask has an operation done for a caller that waits for its answer here: an
 // operator, or an agent that does not use its pipe. The answer is a document of
 // package wire, and a refusal a *wire.Error.
 func (s *Supervisor) Ask(ctx context.Context, from handlers.Actor, operation string, payload []byte) (any, error) {
@@ -102,7 +102,7 @@ func asking(operation string) *wire.Request {
 	return &wire.Request{ID: uuid.NewString(), Operation: operation, Timestamp: wire.Timestamp(time.Now())}
 }
 
-// Refuse notes for the audit that something was refused before anybody decided
+// Refuse notes for the audit that something was refused before a decision
 // about it, and returns the refusal.
 func (s *Supervisor) Refuse(from handlers.Actor, operation string, err *wire.Error) *wire.Error {
 	s.dispatcher.refused(time.Now(), from, "request:"+operation, wire.Quote(uuid.NewString()), err)

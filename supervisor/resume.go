@@ -14,7 +14,7 @@ import (
 // hear of it.
 var observer = handlers.Actor{Kind: handlers.Operator, Name: "telemetry"}
 
-// ResumePoint is what somebody has to know of the past who reads the record from now
+// ResumePoint tells what of the past is needed to read the record from now
 // on.
 type ResumePoint struct {
 	// Behind is a number in the record behind which it tells of every task that is

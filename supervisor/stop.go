@@ -119,7 +119,7 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	a.set(wire.StateStopped, "")
 	a.lastStop = "stopped"
 	if !ran && hoped && !h.again && s.stopping == nil {
-		s.dispatcher.note(&wire.AgentGone{Agent: a.Name}) // it was to start, and nobody tells that it does not
+		s.dispatcher.note(&wire.AgentGone{Agent: a.Name}) // it was to start, and no event tells that it does not
 	}
 	if ran {
 		a.lastStop = s.stoppedText(a, h, ending)

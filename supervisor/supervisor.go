@@ -49,7 +49,7 @@ type Options struct {
 // AbortOnFailure, and not every agent had ended well.
 var ErrAgentsFailed = errors.New("agents failed")
 
-// ErrOver answers whoever asks a supervisor that has ended.
+// ErrOver is the error of a supervisor that has ended.
 var ErrOver = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator has stopped"}
 
 // Supervisor runs agents. Its methods may be called from anywhere; what they
@@ -82,7 +82,7 @@ type Supervisor struct {
 	failed    bool      // agents had failed when the stop began
 	broken    error     // why nothing can be recorded any more
 
-	expecting   map[*agent]bool // those of whom somebody expects something
+	expecting   map[*agent]bool // those for which an expectation waits
 	processions []*orderedStop
 }
 
@@ -98,7 +98,7 @@ type agent struct {
 	removed   bool // no longer in the configuration
 	next      *Agent
 	as        string      // the actor of its latest run; "" for one that has no name
-	joined    *connection // who has its run by a connection; nil: nobody
+	joined    *connection // who has its run by a connection; nil: none
 	guest     bool        // it is not in the configuration, and there as long as its connection
 	heir      *Agent      // of a guest: who has its name in the configuration
 	run       string
@@ -120,7 +120,7 @@ type agent struct {
 	proof     *deadline    // when a start counts as good
 	expected  []expectation
 	cancel    context.CancelFunc // of the start that is being made
-	afresh    bool               // it starts again as soon as its tree is empty: somebody asked
+	afresh    bool               // it starts again as soon as its tree is empty: it was asked for
 
 	deaf, silent, stopped string    // why it is stalled, for each cause
 	thaw                  *deadline // it counts as stopped by a signal then

@@ -125,7 +125,7 @@ func (s *Supervisor) Status(ctx context.Context) (wire.Status, error) {
 		return wire.Status{}, err
 	}
 	s.dispatcher.settle()
-	got.status.Seq = s.Seq() // whoever goes on from there misses nothing of what is not seen here
+	got.status.Seq = s.Seq() // a reader that goes on from there misses nothing of what is not seen here
 	s.dispatcher.look(func(state *handlers.State) {
 		got.status.Tasks, got.status.Questions = state.Counts(), state.Questions()
 		for i := range got.status.Agents {

@@ -36,7 +36,7 @@ func readRevoke(o *Object) *Revoke { return &Revoke{ID: o.NeedText("id")} }
 type Credential struct {
 	ID        string `json:"id"`
 	Kind      string `json:"kind"`          // key | registration | token | actor
-	For       string `json:"for"`           // an agent, a person, or an actor; "" while nobody has registered with it
+	For       string `json:"for"`           // an agent, a person, or an actor; "" while none has registered with it
 	Role      string `json:"role,omitzero"` // of a person
 	Name      string `json:"name,omitzero"` // of the only server that may register with it
 	IssuedAt  string `json:"issuedAt"`
@@ -50,7 +50,7 @@ type CredentialList struct {
 
 // IssueRegistration is the payload of issue-registration.
 type IssueRegistration struct {
-	Name string `json:"name,omitzero"` // the only server that may use it; "": whoever has it
+	Name string `json:"name,omitzero"` // the only server that may use it; "": any that has it
 	TTL  int64  `json:"ttl,omitzero"`  // milliseconds; a day when it is missing
 }
 

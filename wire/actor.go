@@ -13,7 +13,7 @@ const (
 	ActorGovernor = "Governor" // reserved, for those who watch over it
 )
 
-// Broadcast is the addressee of mail for everybody.
+// Broadcast is the addressee of mail for all.
 const Broadcast = "broadcast"
 
 // longestActor is how many bytes the id of an actor may have.
@@ -57,7 +57,7 @@ func CheckActor(id string) string {
 // nothing, or from another.
 func unreadable(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }
 
-// CheckAddressee says why mail cannot be addressed to somebody.
+// CheckAddressee reports why mail cannot have an addressee.
 func CheckAddressee(id string) string {
 	switch id {
 	case Broadcast, ActorBus, ActorGovernor:

@@ -48,7 +48,7 @@ func readRepos(o *Object) (repos []Repo) {
 	return repos
 }
 
-// readCapacity is 1 when nobody says, and 0 only when somebody does: then no
+// readCapacity is 1 by default, and 0 only when that is said: then no
 // task is ever given out.
 func readCapacity(o *Object) int {
 	const key = "max_concurrent_tasks"

@@ -1,6 +1,6 @@
 package wire
 
-// dependencyTypes are those that somebody can ask for here.
+// dependencyTypes are those that can be asked for here.
 var dependencyTypes = []string{DependsBlocks, DependsInput, DependsRelated}
 
 // Dependencies reads an optional list of dependencies: ids, and objects that

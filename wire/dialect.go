@@ -45,7 +45,7 @@ func (f Dialect) payload() string {
 	return "/payload"
 }
 
-// place has an error point into a line of this form. Whoever reads a payload, or
+// place has an error point into a line of this form. A reader of a payload, or
 // decides about it, says where something is wrong as if it stood in a request of
 // our own: they need not know in which form it came. A message of a session or of
 // delegated work is read by itself, and what is wrong with it points into it already.

@@ -16,5 +16,5 @@
 // those who write agents in other languages (Schemas).
 //
 // The package is pure: it opens nothing, waits for nothing, knows no clock and
-// no randomness. Whoever has a stream, a time or an id hands it in as a value.
+// no randomness. A caller that has a stream, a time or an id hands it in as a value.
 package wire

@@ -1,7 +1,7 @@
 package wire
 
 // The documents that a task or an agent may bring besides plain words. Each is
-// kept as it came, digit for digit and with keys that nobody here knows; what is
+// kept as it came, digit for digit and with keys that are not known here; what is
 // read out of it is what decisions need.
 
 // The families of documents: the part of $schema before the version.
@@ -51,7 +51,7 @@ type Contract struct {
 	Reason string // of one that was skipped
 }
 
-// Requirements are what a task asks of whoever is to do it.
+// Requirements are what a task asks of its agent.
 type Requirements struct {
 	Document     Raw
 	Repo         string   // must be there
@@ -77,7 +77,7 @@ type Capabilities struct {
 	Environments []string
 	Tools        []string
 	Tags         []string
-	Capacity     int // tasks that may run at a time: 1 when nobody says
+	Capacity     int // tasks that may run at a time: 1 by default
 	Oddities     []Oddity
 }
 

@@ -27,7 +27,7 @@ func (r *Reader) request(kind string) Message {
 	return &Request{ID: id, Operation: kind[len("request:"):], Timestamp: when, Payload: k.body()}
 }
 
-// event reads the envelope of an event. Nobody is told what is wrong with an
+// event reads the envelope of an event. There is no answer that tells what is wrong with an
 // event, so a missing time is not held against it.
 func (r *Reader) event(kind string) Message {
 	k := &r.known
@@ -135,7 +135,7 @@ var timeLayouts = []string{
 	time.DateOnly,
 }
 
-// plainTime says whether a value is a time in the form that nearly everybody
+// plainTime says whether a value is a time in the form that most agents
 // sends, without making one: 2006-01-02T15:04:05Z, with or without a fraction.
 // Days that not every month has are left to ParseTime.
 func plainTime(value []byte) bool {
@@ -175,7 +175,7 @@ func ParseTime(when string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// loose says whether a time has what time.Parse lets pass, and nobody else
+// loose says whether a time has what time.Parse lets pass, and RFC 3339 does not
 // does: an hour of one digit, or an offset of 24 hours or of 60 minutes.
 func loose(when string) bool {
 	if len(when) > len("2006-01-02T1:") && when[12] == ':' {

@@ -13,12 +13,12 @@ const (
 	CodeTimeout  Code = "timeout"   // it took too long
 	CodeInternal Code = "internal"  // our own fault
 
-	CodeUnknownType Code = "unknown_type" // a message that nobody knows
+	CodeUnknownType Code = "unknown_type" // a message of an unknown type
 
 	// At doors that are no pipe.
-	CodeUnauthenticated Code = "unauthenticated" // nobody knows who asks
+	CodeUnauthenticated Code = "unauthenticated" // the caller is not known
 	CodeMalformed       Code = "malformed"       // it is no JSON
-	CodeTooLarge        Code = "too_large"       // it is longer than anybody reads
+	CodeTooLarge        Code = "too_large"       // it is longer than is read
 	CodeMediaType       Code = "media_type"      // it says that it is something else than JSON
 )
 

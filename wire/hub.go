@@ -115,7 +115,7 @@ func ReadHubRevise(o *Object, task string) *RevisePlan {
 	return &RevisePlan{TaskID: task, Feedback: o.NeedText("feedback")}
 }
 
-// ReadHubAssign reads to whom a task is assigned.
+// ReadHubAssign reads the assignment of a task.
 func ReadHubAssign(o *Object, task string) *AssignTask {
 	plan, _ := o.Truth("require_plan")
 	a := &AssignTask{TaskID: task, RequirePlan: plan}

@@ -54,7 +54,7 @@ func mailOfTask(r *Record) (from string, payload Raw) {
 	return from, payload
 }
 
-// The topics that everybody knows.
+// The topics that are always known.
 const (
 	TopicTaskAssigned    = "task.assigned"
 	TopicTaskCompleted   = "task.completed"
@@ -67,7 +67,7 @@ const (
 	TopicHeartbeat       = "heartbeat"
 	TopicDirect          = "message.direct"
 	TopicBroadcast       = "broadcast.all"
-	TopicUnknown         = "topic.unknown" // the bus has taken mail on a topic that nobody has registered
+	TopicUnknown         = "topic.unknown" // the bus has taken mail on a topic that is not registered
 )
 
 // Bounds of mail.
@@ -84,7 +84,7 @@ const NoticeMessage = "message"
 
 // SendMessage is the payload of send-message.
 type SendMessage struct {
-	From    string `json:"from_actor,omitzero"` // "": whoever asks
+	From    string `json:"from_actor,omitzero"` // "": the caller
 	To      string `json:"to_actor"`
 	Topic   string `json:"topic"`
 	Payload Raw    `json:"payload"`
@@ -185,7 +185,7 @@ type Sent struct {
 
 // PollMessages is the payload of poll-messages.
 type PollMessages struct {
-	Actor  string `json:"actor,omitzero"`  // "": whoever asks
+	Actor  string `json:"actor,omitzero"`  // "": the caller
 	Cursor *int64 `json:"cursor,omitzero"` // messages behind this one; nil: behind the last that was acked
 	Limit  int64  `json:"limit,omitzero"`  // MailPage when it is 0
 }
@@ -216,7 +216,7 @@ type MailList struct {
 
 // AckMessages is the payload of ack-messages.
 type AckMessages struct {
-	Actor string `json:"actor,omitzero"` // "": whoever asks
+	Actor string `json:"actor,omitzero"` // "": the caller
 	Seq   int64  `json:"seq"`            // the last message that has been dealt with
 }
 
@@ -237,7 +237,7 @@ type Acked struct {
 
 // Heartbeat is the payload of heartbeat.
 type Heartbeat struct {
-	Actor string `json:"actor,omitzero"` // "": whoever asks
+	Actor string `json:"actor,omitzero"` // "": the caller
 }
 
 // ReadHeartbeat reads a Heartbeat.
@@ -250,7 +250,7 @@ type Beat struct {
 	Every    int64  `json:"heartbeat_ms"` // how far apart heartbeats are expected to be
 }
 
-// ActorView is an actor as everybody may see it.
+// ActorView is an actor as all may see it.
 type ActorView struct {
 	Actor    string `json:"actor"`
 	Agent    string `json:"agent,omitzero"` // whose actor it is, if it runs here or has registered
@@ -266,7 +266,7 @@ const (
 	ActorActive  = "active"  // its agent runs, or it was heard of lately
 	ActorStale   = "stale"   // its heartbeat stays away
 	ActorOffline = "offline" // its agent does not run
-	ActorQuiet   = "quiet"   // nobody knows: it has never said that it would send heartbeats
+	ActorQuiet   = "quiet"   // not known: it has never said that it would send heartbeats
 )
 
 // ActorList answers list-actors.

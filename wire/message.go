@@ -6,7 +6,7 @@ package wire
 type Message interface{ message() }
 
 // Log is a line for people. Why says what kept it from being a message, if it
-// looked like one. Nearly says why it is none, if whoever wrote it probably thinks
+// looked like one. Nearly says why it is none, if its author probably thinks
 // that it is one.
 type Log struct{ Why, Nearly string }
 
@@ -16,8 +16,8 @@ type Request struct {
 	Operation string // without its prefix, such as "query-tasks"
 	Timestamp string
 	Payload   []byte // a JSON object, as long as the line lives
-	Body      any    // the payload, read; nil until somebody has
-	Sum       uint64 // of what is asked, so that a repeat is recognised; 0 until somebody has made it
+	Body      any    // the payload, read; nil until then
+	Sum       uint64 // of what is asked, so that a repeat is recognised; 0 until it is made
 	Form      Dialect
 }
 
@@ -40,7 +40,7 @@ type Refused struct {
 	Err     *Error
 }
 
-// Answered is a call that nobody has to decide about: its answer stands in it.
+// Answered is a call that needs no decision: its answer stands in it.
 type Answered struct {
 	ID     []byte // as it stood in the line
 	Method string
@@ -74,7 +74,7 @@ type Member struct {
 	Capacity     int      `json:"capacity"`           // tasks at a time
 	OnExit       string   `json:"on_exit"`            // auto | fail | requeue
 	Deaf         bool     `json:"deaf,omitzero"`      // it takes no messages
-	Actor        string   `json:"actor,omitzero"`     // as whom it has mail; see ActorOfRun
+	Actor        string   `json:"actor,omitzero"`     // the actor as which it has mail; see ActorOfRun
 	Names        []string `json:"names,omitzero"`     // those of the capabilities that are nothing else
 	Abilities    Raw      `json:"abilities,omitzero"` // a capabilities document
 }
@@ -82,7 +82,7 @@ type Member struct {
 // Tick says that a deadline has passed.
 type Tick struct {
 	// Late says that this is found out much later than it should be: the
-	// orchestrator has stood still, and has heard nobody meanwhile.
+	// orchestrator has stood still, and has heard nothing meanwhile.
 	Late bool
 	// Blocked reports whether the disk has not taken the record for a while, so that nothing
 	// has left that was decided meanwhile.

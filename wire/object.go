@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Raw is a JSON value that nobody looks into: it leaves as it came, digit for
+// Raw is a JSON value that is not looked into: it leaves as it came, digit for
 // digit.
 type Raw = jsontext.Value
 
@@ -66,7 +66,7 @@ func (o *Object) take(err *Error) {
 }
 
 // find returns a member, nil when it is missing or null. One that stands twice
-// is refused, and so that nobody who goes on reading takes either for it, it is
+// is refused, and so that no later reader takes either for it, it is
 // missing too.
 func (o *Object) find(key string) []byte {
 	var found []byte
@@ -334,7 +334,7 @@ func (o *Object) Whole(key string, least int64) int64 {
 	return int64(value)
 }
 
-// longestTime is how long anybody may ask for something to last: a year, in
+// longestTime is the longest duration in a request: a year, in
 // milliseconds.
 const longestTime = 365 * 24 * 3600 * 1000
 

@@ -36,7 +36,7 @@ import (
 type Reader struct {
 	Agent string // whose lines these are: no other name may stand in them
 	Depth int    // levels of nesting
-	// Capability says whether somebody offers a task type; nil: nobody does.
+	// Capability reports whether an agent offers a task type; nil: none does.
 	Capability func(name string) bool
 	// Given says whether a task of that id is, or was, in the hands of this agent;
 	// nil: none is.
@@ -153,8 +153,8 @@ func (r *Reader) note(members []member) *keys {
 }
 
 // ParseHead reads the beginning of a line that is longer than lines may be. A
-// request that has said in it what it is, and whom to answer, is refused, so that
-// whoever asked is answered; everything else is log.
+// request that has said in it what it is, and its own id, is refused, so that
+// its sender is answered; everything else is log.
 func (r *Reader) ParseHead(head []byte, why string) Message {
 	r.room, _, _ = scan(head, r.Depth, r.room)
 	r.note(r.room)

@@ -53,7 +53,7 @@ func PriorityWord(given Raw) string {
 }
 
 // Urgency is the class of a priority: 0 is the most urgent of four, and 2 what
-// nobody gave.
+// no agent gave.
 func Urgency(priority Raw) uint8 {
 	if len(priority) == 0 {
 		return 2

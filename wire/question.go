@@ -66,7 +66,7 @@ type Question struct {
 	Context  Raw      `json:"context,omitzero"`
 	Blocking bool     `json:"blocking"` // the agent waits for the answer
 	AskedAt  string   `json:"askedAt"`
-	Deadline string   `json:"deadline,omitzero"` // then the agent is told that nobody answered
+	Deadline string   `json:"deadline,omitzero"` // then the agent is told that there was no answer
 }
 
 // QuestionList answers list-questions, oldest first.

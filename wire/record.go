@@ -8,10 +8,10 @@ type Record struct {
 	Seq         int64     // its number, from 1 without holes; the log gives it
 	At          time.Time // UTC, milliseconds
 	From        string    // who caused it
-	To          string    // whom it is for; "" for nobody in particular
+	To          string    // its addressee; "" for none
 	Topic       string    // of mail
 	Kind        string    // what it is, such as "task.created"
-	Payload     []byte    // JSON, as its kind says; nobody parses it on the way
+	Payload     []byte    // JSON, as its kind says; it is not parsed on the way
 	ReplyTo     int64     // the seq that it answers; 0: none
 	Key         string    // unique for each From, when not ""
 	Correlation string    // what it belongs together with
@@ -23,7 +23,7 @@ func (r *Record) IsMail() bool { return r.Topic != "" }
 // Search says which records are wanted, where not all are: mail, which is what
 // has a topic and an addressee; or the one that has a key.
 type Search struct {
-	To       []string // whom the mail is for; none: anybody
+	To       []string // addressees of the mail; none: all
 	After    int64    // mail behind this number
 	Until    int64    // and up to this one; 0: all there is
 	Backward bool     // the newest first

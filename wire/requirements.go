@@ -73,7 +73,7 @@ func (o *Object) schema(family string, needed bool) (full bool, odd []Oddity) {
 	return true, nil
 }
 
-// inside opens an optional member that is an object. Whoever has read it hands
+// inside opens an optional member that is an object. A caller that has read it hands
 // what is wrong with it to take, or passes over it.
 func (o *Object) inside(key string, room []member) (inner Object, ok bool) {
 	value := o.find(key)

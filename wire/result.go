@@ -15,7 +15,7 @@ const (
 var contractStatuses = []string{ContractFulfilled, ContractPartial, ContractSkipped}
 
 // Result reads an optional result: a text, or an object that is as its $schema
-// says, or any other object, into which nobody looks.
+// says, or any other object, which is not looked into.
 func (o *Object) Result(key string) *Result {
 	value := o.find(key)
 	if value == nil {
@@ -52,7 +52,7 @@ func mayNameSchema(text []byte) bool {
 }
 
 // read fills in what can be read, whatever is wrong with the rest: it may be
-// that nobody is strict.
+// that the reader is not strict.
 func (r *Result) read(o *Object) {
 	full, odd := o.schema(SchemaResult, true)
 	r.Oddities = odd

@@ -85,7 +85,7 @@ func (s *scanner) next(c byte) bool {
 }
 
 // object reads an object; its members are added to what is given only if
-// somebody wants them. They are returned and not passed by pointer so that the
+// they are wanted. They are returned and not passed by pointer so that the
 // caller's room for them can be on its stack.
 func (s *scanner) object(members []member, wanted bool) ([]member, bool) {
 	if !s.open('{') {

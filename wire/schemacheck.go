@@ -1,8 +1,8 @@
 package wire
 
 // Check reads a line as Parse does, and its payload too, but takes it from
-// anybody: it is for those who write an agent and want to know what is wrong
-// with a message before somebody hears it. What comes back is a Request or a
+// a decision: it is for those who write an agent and want to know what is wrong
+// with a message before it is sent. What comes back is a Request or a
 // Report with its Body, a Session with its Message, a call that was granted, or
 // why not; its errors point into the line, and are no more to be said in the form
 // of the question. Without Given, what looks like a task response is taken for one.
@@ -40,7 +40,7 @@ func (r *Reader) Check(line []byte) Message {
 	return m
 }
 
-// claimed is what a line turns out to be, said by whoever it names.
+// claimed is what a line turns out to be, said by the sender that it names.
 func (r *Reader) claimed(line []byte, m Message) Message {
 	claimed := Reader{Depth: r.Depth, Capability: r.Capability}
 	switch refused := m.(type) {

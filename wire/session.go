@@ -23,7 +23,7 @@ type SessionMessage struct {
 
 	Document Raw      // all of it, on one line, digit for digit
 	Notes    []string // what was forgiven, and what is odd, each with its place
-	Sum      uint64   // of its type, who says it to whom, and its payload: saying it once more changes none of them
+	Sum      uint64   // of its type, its sender and addressee, and its payload: saying it once more changes none of them
 
 	lapses  []Problem
 	pointer string // to the message, in what it came in
@@ -38,7 +38,7 @@ type AgentIdentifier struct {
 
 // Session is what was said in the words of a session, on a line of its own or in
 // the payload of a request: a message, or what is wrong with it. Both belong in the
-// log of the session; whoever said what is wrong is told so (AppendDeliveryError).
+// log of the session; the sender of a wrong message is told so (AppendDeliveryError).
 type Session struct {
 	ID       string          // its message_id, "" when none can be read
 	Type     string          // its message_type, whatever word that is
@@ -83,7 +83,7 @@ func (m *SessionMessage) Placed(e *Error) *Error {
 	return &placed
 }
 
-// Delivered is the message as it is written to whom it is for: as it came, with a
+// Delivered is the message as it is written to its addressee: as it came, with a
 // sequence_number and a correlation_id where it had none. What is 0 or "" is not
 // filled in.
 func (m *SessionMessage) Delivered(sequence int64, correlation string) Raw {
@@ -101,7 +101,7 @@ func (m *SessionMessage) Delivered(sequence int64, correlation string) Raw {
 	return append(line, '}')
 }
 
-// direction is who says messages of a type to whom; "" is anybody.
+// direction is the sender and addressee of messages of a type; "" is any.
 type direction struct{ kind, from, to string }
 
 var directions = []direction{

@@ -24,7 +24,7 @@ type SessionSpec struct {
 	ProgressEvery int64           `json:"progress_every_ms,omitzero"` // this often
 }
 
-// When a developer reports progress, where nobody says: in milliseconds.
+// When a developer reports progress, by default: in milliseconds.
 const (
 	SessionProgressAfter = 120_000
 	SessionProgressEvery = 30_000

@@ -14,16 +14,16 @@ type DeliveryError struct {
 
 // Why a message was not delivered.
 const (
-	DeliveryTimeout   = "timeout"   // whom it is for does not take it
+	DeliveryTimeout   = "timeout"   // its addressee does not take it
 	DeliveryRejected  = "rejected"  // it does not fit what is
 	DeliveryMalformed = "malformed" // it makes no sense
 )
 
-// DeliveryRetries is how often a delivery is tried again, when nobody says.
+// DeliveryRetries is how often a delivery is tried again, by default.
 const DeliveryRetries = 3
 
 // Undelivered is what became of a message that was refused. It is tried again by
-// nobody.
+// no member.
 func Undelivered(messageID string, why *Error) *DeliveryError {
 	return &DeliveryError{OriginalMessageID: messageID, ErrorType: why.Code.delivery(), MaxRetries: DeliveryRetries}
 }
@@ -83,7 +83,7 @@ const (
 	SuggestRetry    = "retry"
 	SuggestReassign = "reassign"
 	SuggestAbort    = "abort"
-	SuggestManual   = "manual" // somebody has to look
+	SuggestManual   = "manual" // a person has to look
 )
 
 var suggestions = []string{SuggestRetry, SuggestReassign, SuggestAbort, SuggestManual}

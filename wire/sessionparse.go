@@ -32,7 +32,7 @@ func (r *Reader) session(line []byte) Message {
 }
 
 // keep copies a line whose members are read next: they are those of the copy, so that
-// whoever reads what was kept finds the same in it.
+// a reader of what was kept finds the same in it.
 func (r *Reader) keep(line []byte) Raw {
 	line = bytes.TrimSpace(line)
 	document := keep(line)
@@ -67,10 +67,10 @@ func named(members []member) *Session {
 	return s
 }
 
-// sender is who says that the message is theirs, "" when nobody can tell.
+// sender is the agent that the message names, "" if unknown.
 func (r *Reader) sender() string { return agentNamed(once(r.room, "from_agent")) }
 
-// once is the value of a member, nil when it stands twice: nobody knows which of the
+// once is the value of a member, nil when it stands twice: it is unknown which of the
 // two was meant.
 func once(members []member, key string) []byte {
 	var found []byte

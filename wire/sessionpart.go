@@ -45,7 +45,7 @@ type judgement struct {
 	sparing  bool // null is a way to leave out what need not be there
 }
 
-// full says that more problems than are there will not be told. Then nobody has to
+// full says that more problems than are there will not be told. Then there is no need to
 // go on: a list may be as long as a line.
 func (j *judgement) full() bool { return len(j.problems) >= mostProblems }
 
@@ -61,7 +61,7 @@ func (j *judgement) note(pointer, message string) {
 	}
 }
 
-// lapse keeps what is forgiven, for whoever is strict.
+// lapse keeps what is forgiven, for strict readers.
 func (j *judgement) lapse(pointer, message string) {
 	if len(j.lapses) < mostProblems {
 		j.lapses = append(j.lapses, Problem{Pointer: pointer, Message: message})
@@ -80,7 +80,7 @@ func refusing(problems []Problem) *Error {
 }
 
 // decoder is an object in a message that is judged as a whole. Where Object stops at
-// the first thing that is wrong, it goes on: whoever wrote the message is told
+// the first thing that is wrong, it goes on: the author of the message is told
 // everything at once. And null is no way to leave something out, unless the
 // judgement is sparing: sessions do not know it.
 type decoder struct {

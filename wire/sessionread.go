@@ -15,7 +15,7 @@ import (
 // A message_id may have the short form that is in use beside UUIDs, and what is
 // left out too often to insist on it is forgiven with a note: a sequence_number,
 // must_not_break, the rationale of a finding, and custom verifications. Whether
-// somebody is stricter than that is known when the session is: see Strictly.
+// a session is stricter than that is known when the session is: see Strictly.
 func ReadSessionMessage(line []byte, depth int) (*SessionMessage, *Error) {
 	document, members, err := openLine(line, depth)
 	if err != nil {
@@ -85,7 +85,7 @@ func sumOf(parts ...[]byte) uint64 {
 	return sum.Sum64()
 }
 
-// body reads a payload; nil when nobody knows the type.
+// body reads a payload; nil when the type is unknown.
 func (p *decoder) body(kind string) any {
 	switch kind {
 	case TypeTaskAssignment:

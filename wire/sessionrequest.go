@@ -50,7 +50,7 @@ func readListReviews(o *Object) *ListReviews {
 	return &ListReviews{SessionID: o.Text("session_id"), TaskID: o.Text("task_id"), ReviewID: o.Text("review_id")}
 }
 
-// readSessionSpec reads a SessionSpec, with what holds where nobody says.
+// readSessionSpec reads a SessionSpec, with what holds by default.
 func readSessionSpec(o *Object) *SessionSpec {
 	s := &SessionSpec{ID: o.NeedText("session_id")}
 	if s.ID != "" && !IsSessionID(s.ID) {
@@ -105,7 +105,7 @@ func (o *Object) sessionMembers(key string) []SessionMember {
 	return members
 }
 
-// millisecondsOr is milliseconds for which there is a value where nobody says.
+// millisecondsOr is milliseconds with a default.
 func (o *Object) millisecondsOr(key string, otherwise int64) int64 {
 	if o.find(key) == nil {
 		return otherwise

@@ -6,7 +6,7 @@ import (
 )
 
 // ReviewRequest is the payload of review_request. The checks in it are commands
-// of strangers: they are passed on to the reviewer, and nobody here reads them.
+// of strangers: they are passed on to the reviewer, and not read here.
 type ReviewRequest struct {
 	ReviewID string
 	TaskID   string

@@ -6,7 +6,7 @@ type Feedback struct {
 	Subject        string
 	Content        string
 	ActionRequired bool
-	TaskID         string // what it is about; "" when nobody says
+	TaskID         string // what it is about; "" by default
 }
 
 func (p *decoder) feedback() *Feedback {
@@ -22,7 +22,7 @@ type StatusQuery struct {
 }
 
 // StatusResponse is the payload of status_response: any object, which is for
-// whoever asked.
+// the caller.
 type StatusResponse struct{}
 
 // Abort is the payload of abort.
@@ -30,7 +30,7 @@ type Abort struct {
 	Scope           string // AbortTask or AbortSession
 	TargetID        string // of the task or the session
 	Reason          string
-	CleanupRequired bool // passed on: whoever did the work knows what there is to clean up
+	CleanupRequired bool // passed on: the agent of the work knows what there is to clean up
 }
 
 func (p *decoder) abort() *Abort {

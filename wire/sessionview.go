@@ -29,7 +29,7 @@ const (
 // MemberView is how a member is.
 type MemberView struct {
 	SessionMember
-	Status  string `json:"status"`           // as query-agents has it; absent: nobody has this name
+	Status  string `json:"status"`           // as query-agents has it; absent: no agent has this name
 	Waiting int    `json:"waiting,omitzero"` // messages that it has not been given yet
 	Working int    `json:"working,omitzero"` // tasks that it has
 }
@@ -79,7 +79,7 @@ const (
 	PhaseHeld      = "held"      // it waits for others
 	PhaseAssigned  = "assigned"  // the developer was told, and has said nothing yet
 	PhaseWorking   = "working"   // the developer is at it
-	PhaseCompleted = "completed" // the developer is done, and nobody has asked for a review
+	PhaseCompleted = "completed" // the developer is done, and no review was asked for
 	PhaseReviewing = "reviewing"
 	PhaseRevise    = "revise"   // changes are requested: the architect assigns it again
 	PhaseRedesign  = "redesign" // it was rejected, and is to be planned anew

@@ -140,7 +140,7 @@ const (
 
 var abortScopes = []string{AbortTask, AbortSession}
 
-// SessionIterations is how often a task is reviewed at most, when nobody says.
+// SessionIterations is how often a task is reviewed at most, by default.
 const SessionIterations = 3
 
 // What becomes of a task that was reviewed that often and is still not right. No

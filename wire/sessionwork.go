@@ -7,7 +7,7 @@ type SessionAssignment struct {
 	Task          DeveloperInput
 	Priority      string // Priority… above
 	Deadline      string // a wish; "" when there is none
-	MaxIterations int64  // 0: nobody says; see SessionIterations
+	MaxIterations int64  // 0: not said; see SessionIterations
 	Dependencies  []SessionDependency
 }
 
@@ -26,7 +26,7 @@ type DeveloperInput struct {
 // SessionDependency is what a task waits for: an extension, for the protocol
 // knows dependencies and no message that says them.
 type SessionDependency struct {
-	TaskID    string // that waits; the one that is assigned, when nobody says
+	TaskID    string // that waits; the one that is assigned, by default
 	DependsOn []string
 	Type      string // DependsHard or DependsSoft
 }
@@ -107,13 +107,13 @@ type Completion struct {
 
 	TestsRun, TestsPassed, TypeCheckPassed bool // as the developer says
 
-	Error *TaskExecutionError // an extension: how it went wrong; nil: nobody says, or not so that it makes sense
+	Error *TaskExecutionError // an extension: how it went wrong; nil: not said, or not so that it makes sense
 }
 
 // FileChange is a file that a developer created or modified.
 type FileChange struct {
 	Path         string
-	LinesAdded   *int64 // nil: nobody counted
+	LinesAdded   *int64 // nil: not counted
 	LinesRemoved *int64
 }
 
@@ -156,7 +156,7 @@ func (p *decoder) completion() *Completion {
 }
 
 // executionError reads how the work on a task went wrong. The protocol does not know
-// it, and nobody's message is refused for what stands there.
+// it, and no message is refused for what stands there.
 func (p *decoder) executionError(key, task string) *TaskExecutionError {
 	var e *TaskExecutionError
 	aside := decoder{Object: p.Object, all: new(judgement)}
@@ -186,7 +186,7 @@ func (p *decoder) fileChanges(key, kind string) (files []FileChange) {
 	return files
 }
 
-// count is an optional number of things, nil when nobody says.
+// count is an optional number of things, nil if not said.
 func (p *decoder) count(key string) *int64 {
 	n, there := p.whole(key, optional, 0)
 	if !there {

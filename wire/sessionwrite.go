@@ -11,7 +11,7 @@ type SessionHead struct {
 	MessageID      string // a UUID of version 4
 	At             time.Time
 	SequenceNumber int64
-	From, To       AgentIdentifier // From is for whom it is said
+	From, To       AgentIdentifier // From is the member that it is said for
 	CorrelationID  string          // "" when there is none
 	ReplyTo        string
 	SessionID      string // "" unless its sender and its receiver share several sessions

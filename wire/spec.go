@@ -139,7 +139,7 @@ func isContractKey(key string) bool {
 	return key != ""
 }
 
-// isUUID knows the one spelling that everybody writes: 8-4-4-4-12.
+// isUUID knows the one spelling that most programs write: 8-4-4-4-12.
 func isUUID(text string) bool {
 	if len(text) != 36 {
 		return false
@@ -168,7 +168,7 @@ func CanonicalID(id string) string {
 	return id
 }
 
-// mostOddities is how many things are worth a warning in one document: somebody
+// mostOddities is how many things are worth a warning in one document: a reader
 // reads them.
 const mostOddities = 20
 

@@ -12,7 +12,7 @@ var spoken = slices.DeleteFunc(Schemas(), func(name string) bool {
 })
 
 // meantType is the type that was probably meant by one that there is not; "" when none
-// is near. Whoever forgets what stands before the colon asks for something.
+// is near. An author that forgets what stands before the colon asks for something.
 func meantType(kind string) string {
 	const slips, longest = 2, 64
 	if len(kind) > longest {

@@ -48,7 +48,7 @@ func (s TaskState) Status() string {
 // TaskStatuses are the words of Status, and so what query-tasks can filter by.
 var TaskStatuses = []string{"queued", "running", "completed", "failed", "cancelled"}
 
-// Task is a task as everybody sees it. In a list the parts that can be large
+// Task is a task as all see it. In a list the parts that can be large
 // (description, payload, result) are left out; get-task has them.
 type Task struct {
 	ID                   string    `json:"id"`
@@ -67,7 +67,7 @@ type Task struct {
 	ResolvedInputs Inputs  `json:"resolved_inputs,omitzero"`
 	Priority       Raw     `json:"priority,omitzero"` // as it was given
 	SubmittedBy    string  `json:"submittedBy"`       // such as agent:planner
-	AssignedTo     string  `json:"assignedTo"`        // an agent; null: nobody
+	AssignedTo     string  `json:"assignedTo"`        // an agent; null: none
 	Progress       float64 `json:"progress,omitzero"` // from 0 to 1
 	Message        string  `json:"message,omitzero"`  // said with the progress
 	Attempts       int     `json:"attempts,omitzero"` // how often it was assigned
@@ -155,7 +155,7 @@ type SubmitTask struct {
 	Priority             Raw           `json:"priority,omitzero"`     // a number, 1 is first; or critical, high, normal, low
 	Spec                 *Spec         `json:"-"`
 	Requirements         *Requirements `json:"-"`
-	Observability        *TaskTrace    `json:"observability,omitzero"` // nil when nobody says
+	Observability        *TaskTrace    `json:"observability,omitzero"` // nil if not said
 	Details              Details       `json:",embed"`
 	Patient              bool          `json:"-"` // what depends on it waits when it comes to nothing, unless the file says otherwise
 }

@@ -8,7 +8,7 @@ type TaskAct struct {
 	ID     string // of the task
 	Type   string // Act… below
 	Input  Raw    // what an update brings: any value, digit for digit
-	Reason string // why it is cancelled; "" when nobody says
+	Reason string // why it is cancelled; "" if not said
 
 	// Payload is the whole payload of an update that has other members beside the input.
 	Payload Raw

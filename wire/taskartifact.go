@@ -10,11 +10,11 @@ import (
 )
 
 // artifactRef begins the ref of content that is kept elsewhere. No agent may give
-// such a ref: whoever hears it gets what it refers to.
+// such a ref: its reader gets what it refers to.
 const artifactRef = "sha256:"
 
-// refsOfOthers refuses refs that no agent can give: whoever is told of such an artifact
-// would get content that somebody else has made.
+// refsOfOthers refuses refs that no agent can give: the reader of such an artifact
+// would get content that another agent has made.
 func (r *TaskResponse) refsOfOthers() *Error {
 	for i := range r.Artifacts {
 		if IsArtifactRef(r.Artifacts[i].Ref) {

@@ -25,7 +25,7 @@ const (
 	FaultMCPRateLimited     = "MCP_RATE_LIMITED"
 	FaultMCP                = "MCP_ERROR"
 	FaultCoordination       = "COORDINATION_FAILED"
-	FaultGraphCycle         = "TASK_GRAPH_CYCLE"  // the work would come back to somebody who has it
+	FaultGraphCycle         = "TASK_GRAPH_CYCLE"  // the work would come back to an agent that has it
 	FaultDelegation         = "DELEGATION_FAILED" // it cannot be handed on
 	FaultTimeout            = "TIMEOUT"
 	FaultInternal           = "INTERNAL_ERROR"
@@ -54,8 +54,8 @@ func orUnexplained(f *TaskFault) *TaskFault {
 // passing are the codes of what may have passed when it is tried again.
 var passing = []string{FaultRateLimited, FaultTimeout, FaultAgentUnavailable, FaultAgentBusy}
 
-// FaultOf is a refusal as those hear it who have handed work to somebody. The details
-// are the same; where a code stands for several, a reason in them tells which. Whoever
+// FaultOf is a refusal as the source of delegated work hears it. The details
+// are the same; where a code stands for several, a reason in them tells which. A source that
 // refuses may know the code better, and say it as "fault" in the details.
 func FaultOf(why *Error) *TaskFault {
 	code, reason := why.Code.fault()

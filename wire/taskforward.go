@@ -9,7 +9,7 @@ import (
 // as it came.
 type Forwarding struct {
 	Source, Target string
-	Chain          []string // everybody who has had the task in hand, the last of them last
+	Chain          []string // every agent that has had the task in hand, the last of them last
 	TraceID        string
 	SpanID         string
 
@@ -20,7 +20,7 @@ type Forwarding struct {
 }
 
 // Forwarded is the request as it is written to its target, without a line end: as it
-// came, digit for digit and with members that nobody here knows, but for what is
+// came, digit for digit and with members that are not known here, but for what is
 // said anew. One that did not come, and so has no Document, is spelled first.
 func (r *TaskRequest) Forwarded(f Forwarding) Raw {
 	document := r.Document
@@ -144,7 +144,7 @@ func spellSome(text string) []byte {
 	return Quote(text)
 }
 
-// spellMissing spells a text that stands in for one that nobody says.
+// spellMissing spells a text that stands in for one that is missing.
 func spellMissing(said, otherwise string) []byte {
 	if said != "" {
 		return nil

@@ -109,8 +109,8 @@ func (r *Reader) spoiledTask(payload bool, why string) Message {
 	return Log{Why: why}
 }
 
-// source is who says that a request is theirs, "" when nobody does. It is false when
-// nobody can tell.
+// source is the agent that a request names as its source, "" if none. It is false when
+// that is unknown.
 func (r *Reader) source() (name string, known bool) {
 	if !isObject(r.known.routing) {
 		return "", true

@@ -81,7 +81,7 @@ func unfit(s string) string {
 	return ""
 }
 
-// object is an object that nobody looks into.
+// object is an object that is not looked into.
 func (p *decoder) object(key string, must need) Raw {
 	if !p.has(key, must) {
 		return nil
@@ -92,7 +92,7 @@ func (p *decoder) object(key string, must need) Raw {
 }
 
 // unmistakable refuses what an agent would take for something else when it is
-// forwarded: its members say what a message is, and whoever sends it could speak
+// forwarded: its members say what a message is, and its sender could speak
 // for the orchestrator, or for another agent.
 func (p *decoder) unmistakable() {
 	var k keys

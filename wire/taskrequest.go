@@ -14,10 +14,10 @@ type TaskRequest struct {
 
 	Document Raw      // all of it, on one line, digit for digit
 	Notes    []string // what is odd, each with its place
-	Sum      uint64   // of what is asked and of whom: asking once more changes none of it
+	Sum      uint64   // of what is asked and of which agent: asking once more changes none of it
 }
 
-// TaskContext is what a task belongs to. What nobody says is "".
+// TaskContext is what a task belongs to. What is not said is "".
 type TaskContext struct {
 	ConversationID string `json:"conversationId,omitzero"`
 	ParentTaskID   string `json:"parentTaskId,omitzero"`
@@ -26,7 +26,7 @@ type TaskContext struct {
 	Priority       string `json:"priority,omitzero"` // Priority…
 }
 
-// TaskRouting is the way of a task. What nobody says is "".
+// TaskRouting is the way of a task. What is not said is "".
 type TaskRouting struct {
 	Source string   `json:"source,omitzero"` // who asks, and is answered
 	Target string   `json:"target,omitzero"` // who is asked
@@ -45,7 +45,7 @@ type TaskTrace struct {
 // done for a task.
 const mostBaggage = 16 << 10
 
-// How urgent a task is has two words that sessions do not have. What nobody says is
+// How urgent a task is has two words that sessions do not have. What is not said is
 // PriorityNormal.
 const (
 	PriorityNormal = "normal"
@@ -57,7 +57,7 @@ var taskPriorities = []string{PriorityLow, PriorityNormal, PriorityHigh, Priorit
 // ReadTaskRequest reads a request for work, as far as it alone tells whether it is
 // one. Everything that is wrong is in the error, as ReadSessionMessage tells it.
 //
-// Members that nobody here knows are kept and forwarded. One that is null counts as
+// Members that are not known here are kept and forwarded. One that is null counts as
 // missing, where it may be. A type of which IsTaskAct says that it is about a task
 // that there is already is none of a request.
 func ReadTaskRequest(line []byte, depth int) (*TaskRequest, *Error) {

@@ -31,7 +31,7 @@ var ResponseStatuses = []string{
 	ResponsePending, ResponseInProgress, ResponseCompleted, ResponseFailed, ResponseCancelled, ResponseInputRequired,
 }
 
-// Response is the state as those see it who have handed the work to somebody: one of
+// Response is the state as the source of the work sees it: one of
 // ResponseStatuses.
 func (s TaskState) Response() string {
 	switch s {
@@ -53,9 +53,9 @@ func (s TaskState) Response() string {
 type TaskMetadata struct {
 	StartedAt   string `json:"startedAt,omitzero"`
 	CompletedAt string `json:"completedAt,omitzero"`
-	DurationMS  *int64 `json:"duration_ms,omitzero"` // nil when nobody says
+	DurationMS  *int64 `json:"duration_ms,omitzero"` // nil if not said
 	Agent       string `json:"agent,omitzero"`       // who did it
-	RetryCount  *int64 `json:"retryCount,omitzero"`  // how often it was tried again; nil when nobody says
+	RetryCount  *int64 `json:"retryCount,omitzero"`  // how often it was tried again; nil if not said
 }
 
 // Artifact is something that was made. One that is elsewhere has a Ref, and need not
@@ -67,7 +67,7 @@ type Artifact struct {
 	Ref     string `json:"ref,omitzero"`
 }
 
-// AppendTaskResponse appends a response of our own as one line: what somebody else
+// AppendTaskResponse appends a response of our own as one line: what another agent
 // has said is its Document. Of what does not go with its status nothing is written,
 // and one that failed without a fault has that of an agent that does not say why.
 func AppendTaskResponse(b []byte, r *TaskResponse) []byte {

@@ -164,7 +164,7 @@ func (p *decoder) artifact() Artifact {
 	return a
 }
 
-// unasked is what is asked where nobody says what the input is to be.
+// unasked is what is asked where the input is not described.
 const unasked = "The agent needs input to go on, and does not say which"
 
 // ask finds the question of a task that needs input.
@@ -195,7 +195,7 @@ func (p *decoder) ask(r *TaskResponse) {
 }
 
 // options are the answers that a question allows: texts, or as in AskUser. In both a
-// value stands once, otherwise nobody knows what was meant.
+// value stands once, otherwise it is unknown what was meant.
 func (o *Object) options() []Option {
 	items, _ := o.list("options")
 	if len(items) == 0 || isObject(items[0]) {

@@ -131,7 +131,7 @@ func (k *keys) fault(id []byte, code int64, err *Error) *Answered {
 }
 
 // appendWelcome answers initialize: with the version that was asked for, if it
-// is one of ours, or else with our latest, which whoever asked may take or leave.
+// is one of ours, or else with our latest, which the caller may take or leave.
 func (r *Reader) appendWelcome(b []byte) []byte {
 	version := toolVersions[len(toolVersions)-1]
 	var params Object

@@ -16,7 +16,7 @@ type TraceContext struct {
 
 // ParseTraceparent reads a traceparent. Of versions to come it reads what they have in
 // common with version 00, which stands in front. False means that there is none:
-// whoever gets one that is wrong begins a trace of their own.
+// a receiver of a wrong one begins a trace of their own.
 func ParseTraceparent(line string) (TraceContext, bool) {
 	parts := strings.Split(line, "-")
 	later := len(parts) > 4 && parts[0] != "00"

@@ -221,7 +221,7 @@ const (
 	EventTaskBlocked        = "task.blocked" // what it needs will never be done
 	EventTaskUpdated        = "task.updated"
 	EventTaskNoted          = "task.noted"
-	EventTaskPlanned        = "task.planned"       // there is a plan, and somebody has to say yes
+	EventTaskPlanned        = "task.planned"       // there is a plan, and a person has to approve it
 	EventTaskRevise         = "task.plan_returned" // the plan is to be changed
 	EventTaskHelp           = "task.help_wanted"   // its agent needs a person
 	EventTaskUnblocked      = "task.unblocked"     // all that it waited for is done
@@ -229,8 +229,8 @@ const (
 	EventTaskForwarded      = "task.forwarded"     // it is brought to the agent that is to do it
 	EventTaskReturned       = "task.returned"      // it could not be: it waits until that agent reads
 	EventTaskResponded      = "task.responded"     // where it stands: its agent says so, or it is said in its place
-	EventTaskAnswered       = "task.answered"      // whoever asked for it has the response
-	EventTaskUnanswered     = "task.unanswered"    // it could not be brought: it waits until whoever asked reads
+	EventTaskAnswered       = "task.answered"      // its source has the response
+	EventTaskUnanswered     = "task.unanswered"    // it could not be brought: it waits until its source reads
 	EventTaskActed          = "task.acted"         // its agent is asked about it, or given input to it
 	EventTaskRetried        = "task.retried"       // it failed, and is tried again
 	EventDependencyAdded    = "dependency.added"
@@ -245,7 +245,7 @@ const (
 	EventQuestionRejoined   = "question.rejoined" // asked again by the agent's next run
 	EventQuestionAnswered   = "question.answered"
 	EventQuestionExpired    = "question.expired"
-	EventQuestionWithdrawn  = "question.withdrawn" // whoever asked does not need the answer any more
+	EventQuestionWithdrawn  = "question.withdrawn" // its agent does not need the answer any more
 	EventServerRegistered   = "server.registered"
 	EventServerSeen         = "server.seen" // it is there again
 	EventServerLost         = "server.lost" // it has said nothing for too long
@@ -265,7 +265,7 @@ const (
 	EventSessionClosed      = "session.closed"
 	EventSessionSaid        = "session.message"
 	EventSessionRefused     = "session.refused"     // a message that was not delivered, and why
-	EventSessionDelivered   = "session.delivered"   // messages are in the hands of whom they are for
+	EventSessionDelivered   = "session.delivered"   // messages are with their addressees
 	EventSessionDeferred    = "session.deferred"    // a message could not be delivered, and is tried again
 	EventSessionUndelivered = "session.undelivered" // it is not
 	EventSessionAssigned    = "session.assigned"    // a task has come into a session

@@ -24,7 +24,7 @@ type Assignment struct {
 // What auto-assign comes to.
 const (
 	Assigned = "assigned"
-	NoMatch  = "no_match" // nobody fits, or nobody has room
+	NoMatch  = "no_match" // no agent fits, or none has room
 )
 
 // Matches answers match-agents, the best first.
@@ -123,7 +123,7 @@ func (o *Object) isNull(key string) bool {
 	return false
 }
 
-// never refuses members that somebody may think can be set.
+// never refuses members that a sender may think can be set.
 func (o *Object) never(keys ...string) {
 	for _, key := range keys {
 		if o.find(key) != nil {

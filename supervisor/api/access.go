@@ -14,8 +14,8 @@ const (
 	Operators Access = iota // an operator's token, or the operators' socket
 	Agents                  // an agent's key, token or socket, or the operators' socket
 	Everybody               // whoever is known here: operators and agents
-	Public                  // whoever comes: no credential is looked at
-	Actors                  // whoever is known, and actors from elsewhere: nothing else is for those
+	Public                  // every caller: no credential is looked at
+	Actors                  // every known caller, and actors from elsewhere: nothing else is for those
 )
 
 // What to show where a credential is missing or of the wrong kind.
@@ -67,7 +67,7 @@ func denied(message string) *wire.Error {
 // admission says why a caller may not make a request.
 type admission func(Caller, *http.Request) *wire.Error
 
-// admission is nil where nobody is asked. Who may only look may take routes
+// admission is nil where no credential is asked for. Who may only look may take routes
 // that only read.
 func (t *Route) admission() admission {
 	if t.Access == Public {
@@ -81,7 +81,7 @@ func (t *Route) admission() admission {
 	}
 }
 
-// known refuses nobody alone: what the others may is another matter.
+// known refuses only Nobody: what the others may is another matter.
 func known(c Caller) *wire.Error {
 	if c.Kind == Nobody {
 		return Everybody.allows(c)

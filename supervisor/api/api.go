@@ -78,7 +78,7 @@ const (
 )
 
 // API is everything that can be asked, and who may. Without the funcs that
-// know callers, nobody has a credential.
+// know callers, there are no credentials.
 type API struct {
 	Operations map[string]Operation // answered with a document
 	Streams    map[string]Stream    // operations answered with lines
@@ -108,9 +108,9 @@ type API struct {
 	Writes func(operation string) bool
 
 	// Do has an operation done whose body has been read: the routes of the hub
-	// and the bus are there with it. Nobody is a stranger who wants to register.
+	// and the bus are there with it. A caller without credentials is Anonymous, so that it can register.
 	Do func(ctx context.Context, from Caller, operation string, body any) (any, error)
-	// Refused notes what is refused at these routes before anybody decides.
+	// Refused notes what is refused at these routes before a decision.
 	Refused func(from Caller, operation string, err *wire.Error)
 	Depth   int // how deep their bodies may nest; 0: 64
 
@@ -229,7 +229,7 @@ func (d *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return text, unhurried(w)
 }
 
-// mostOfStrangers is how much is read of somebody who has shown nothing.
+// mostOfStrangers is how much is read of a caller without a credential.
 const mostOfStrangers = 256 << 10
 
 // unhurried takes the limit on reading a request away once it is read: while
@@ -259,7 +259,7 @@ func sent(control *http.ResponseController) error {
 
 // lines answers with a stream. Each line leaves as soon as it is there. A
 // refusal before the first line is an ordinary one; after it the connection is
-// cut, so that nobody takes what there was for all there is.
+// cut, so that the part is not taken for the whole.
 func (d *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
 	control := http.NewResponseController(w)
 	begun := false
@@ -309,7 +309,7 @@ func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refusal, known := errors.AsType[*wire.Error](err)
 	if !known {
 		if r.Context().Err() != nil {
-			panic(http.ErrAbortHandler) // nobody is there any more, or nobody who may hear it
+			panic(http.ErrAbortHandler) // the client is gone, or may not hear it
 		}
 		d.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 		refusal = &wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"}

@@ -25,7 +25,7 @@ func busStatus(code wire.Code) int {
 	return hubStatus(code)
 }
 
-// busPause is for how many seconds somebody is told to wait for whom no other
+// busPause is for how many seconds a caller is told to wait for which no other
 // time is known.
 const busPause = "5"
 
@@ -127,7 +127,7 @@ type healthReply struct {
 	Version string `json:"protocol_version"`
 }
 
-// health says that somebody is here, to whoever asks.
+// health tells every caller that the server is here.
 func (d *API) health(w http.ResponseWriter, _ *http.Request, _ any) error {
 	d.write(w, http.StatusOK, healthReply{Version: busVersion})
 	return nil

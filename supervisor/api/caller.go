@@ -62,8 +62,8 @@ func withCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf is who asks for what is done in a context. It is Nobody on a Public
-// route: whatever somebody shows there is not looked at.
+// CallerOf returns the caller of the request in a context. It is Nobody on a Public
+// route: credentials are not looked at there.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c

@@ -116,7 +116,7 @@ func (d *API) lapsed(c Caller) bool {
 }
 
 // identify is who makes a request: who its credential says, or without one who
-// comes in by that listener. Whoever shows one is who it says, and nothing else
+// comes in by that listener. A caller is the one that it names, and nothing else
 // that would be more.
 func (d *API) identify(e *listenerInfo, r *http.Request) (Caller, *runSocket, error) {
 	credential, refusal := credentialOf(r.Header)

@@ -5,7 +5,7 @@
 // List is behind GET /api/v1/NAME: it takes a query and answers with JSON lines.
 // A Pipe is behind POST /api/v1/NAME: it takes the caller's connection over. A
 // Route has a path and forms of its own, and so have the figures at /metrics. The
-// door translates, bounds and refuses; what an operation means is somebody else's.
+// door translates, bounds and refuses; what an operation means is decided elsewhere.
 //
 // Those who speak of a hub have routes of their own to the same operations,
 // below /api/v1/tasks, /api/v1/server and /api/v1/servers, with refusals of their
@@ -21,20 +21,20 @@
 //	comes in by              shows nothing         shows a credential
 //	the operators' socket    an operator, of all   who it says
 //	the socket of a run      that run              that run; another: 403
-//	TCP                      nobody: 401           who it says
+//	TCP                      no caller: 401           who it says
 //
 // A key of an agent (orc_…), and the token of an actor from elsewhere, which looks
 // the same, are taken as X-API-Key and as a bearer token; the token of an
 // operator, a JWT, as a bearer token. Such an actor has the bus and the operations
 // that are said to be for it, and nothing else. What is empty, malformed, not
 // known, or two things at once is 401, also where one who shows nothing would be
-// somebody. So is a credential of the wrong kind for a Route; 403 is for those
+// a caller. So is a credential of the wrong kind for a Route; 403 is for those
 // who are known and may not. On a Public route, such as the one by which a server
-// registers, nobody asks who it is.
+// registers, its identity is not asked for.
 //
 // Over a unix socket only the user that runs the orchestrator, and root, get as
 // far as a request: the kernel says who is there. Callers look as well, with
-// Dial: nobody but these two may answer them. The socket and the token of a run
+// Dial: only these two may answer them. The socket and the token of a run
 // end with it, and all that is open by them; so does a stream with the credential
 // that it was opened with.
 //

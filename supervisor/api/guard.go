@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// behind puts a handler behind what the door asks everybody. Nothing of a request
+// behind puts a handler behind the checks for all callers. Nothing of a request
 // that is refused has been read but its headers; that what was asked for was
 // refused is noted.
 func (d *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
@@ -102,7 +102,7 @@ func mediaType(format, value string) *wire.Error {
 }
 
 // tooOften says how long a caller should wait before it is served again; 0: it
-// need not. Whoever is not known, or shows what is worth nothing, counts by
+// need not. A caller that is not known, or whose credential is worth nothing, counts by
 // where they come from. Operators at a socket of their own wait for nothing:
 // they could as well stop it all.
 func (d *API) tooOften(e *listenerInfo, c Caller, r *http.Request) time.Duration {

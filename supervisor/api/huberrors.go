@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// codeMethod says that something is there, but not for this method. Nobody but
+// codeMethod says that something is there, but not for this method. Only
 // passages tells that apart.
 const codeMethod wire.Code = "method"
 

@@ -74,7 +74,7 @@ func assignedReply(r *wire.TaskReply) any {
 	}{taskBrief: briefly(&r.Task), ServerID: wire.ServerID(r.Task.AssignedTo), ServerName: r.Task.AssignedTo}
 }
 
-// taskLine is a task in a list: without what can be large, which nobody has
+// taskLine is a task in a list: without what can be large, which was not
 // looked up.
 type taskLine struct {
 	taskBrief

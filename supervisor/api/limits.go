@@ -11,7 +11,7 @@ import (
 )
 
 // mostBuckets is how many callers are counted one by one. Those beyond are
-// counted together, so that who invents addresses costs nobody memory.
+// counted together, so that invented addresses cost no memory.
 const mostBuckets = 4096
 
 // limits counts the requests of callers: each may make as many a second as the

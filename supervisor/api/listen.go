@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Listen opens the unix socket for this user alone. A socket that nobody
+// Listen opens the unix socket for this user alone. A socket without a
 // answers is a left-over and is replaced; anything else at path is not ours
 // to remove. Closing the listener leaves the socket in its place: while it is
 // there, its orchestrator has not let go of everything.
@@ -75,7 +75,7 @@ func (o *Socket) entrance() *listenerInfo {
 	return &listenerInfo{caller: Caller{Kind: Operator, Wide: true}}
 }
 
-// Accept waits for somebody who may come in.
+// Accept waits for a connection that may come in.
 func (o *Socket) Accept() (net.Conn, error) {
 	for {
 		conn, err := o.Listener.Accept()
@@ -125,7 +125,7 @@ func trusted(conn net.Conn) error {
 
 func stranger(uid, self int) bool { return uid != self && uid != 0 }
 
-// Dial opens a connection to the orchestrator behind a socket. Whoever can
+// Dial opens a connection to the orchestrator behind a socket. A user that can
 // make files where the socket is expected could answer in its place, so a
 // stranger there is refused as one who calls is.
 func Dial(ctx context.Context, path string) (net.Conn, error) {

@@ -11,7 +11,7 @@ import (
 // listenerInfo is what a listener knows of all who come in by it.
 type listenerInfo struct {
 	caller Caller          // who one is that shows no credential
-	visit  *runSocket      // whose own socket it is; nil: it is nobody's
+	visit  *runSocket      // whose own socket it is; nil: of no run
 	hosts  map[string]bool // by which names it may be asked for; nil: it has none
 }
 
@@ -19,7 +19,7 @@ type listenerInfo struct {
 type entranceKey struct{}
 
 // enterBy is the context of all that comes in by a listener. One that does not
-// say who comes in by it makes everybody nobody.
+// say who comes in by it makes every caller Nobody.
 func enterBy(l net.Listener) context.Context {
 	e := new(listenerInfo)
 	if known, ok := l.(interface{ entrance() *listenerInfo }); ok {
@@ -56,7 +56,7 @@ func hostName(host string) string {
 }
 
 // answersTo says whether a request asks for this listener by one of its names.
-// A page in a browser that has had its own name lead here would not; nobody's
+// A page in a browser that has had its own name lead here would not; no credential
 // name stands behind the number itself.
 func (e *listenerInfo) answersTo(r *http.Request) bool {
 	if e.hosts == nil {

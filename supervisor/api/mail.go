@@ -18,7 +18,7 @@ import (
 // MailReader reads the mail of an actor.
 type MailReader interface {
 	// Next returns the next messages, in order. It waits until there are some, or
-	// until ctx is over, and returns the error of ctx then; whoever calls it again
+	// until ctx is over, and returns the error of ctx then; a caller that calls it again
 	// has missed nothing.
 	Next(ctx context.Context) ([]wire.Mail, error)
 }
@@ -44,11 +44,11 @@ const keepAlive = 15 * time.Second
 
 // follower is what a reader of mail asks for.
 type follower struct {
-	actor  string // "": whoever asks
+	actor  string // "": the caller
 	cursor *int64 // nil: behind the last that was acked
 }
 
-// mail tells somebody of its mail until it leaves, or its credential does not
+// mail streams mail to an actor until it leaves, or its credential does not
 // hold any more, or the server ends.
 func (d *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	asked, ok := body.(*follower)
@@ -136,7 +136,7 @@ func (s *mailStream) next(ctx context.Context) ([]wire.Mail, error) {
 }
 
 // frame is a message as an event. What is not a line would be another event, or
-// the end of this one: nothing that was taken as mail is, and nobody may have to
+// the end of this one: nothing that was taken as mail is, and no caller may have to
 // trust in that.
 func frame(m *wire.Mail) ([]byte, error) {
 	data, err := wire.Encode(m)

@@ -18,7 +18,7 @@ type Described struct {
 	Name     string
 	Summary  string
 	Writes   bool   // it can change something
-	Who      string // may ask for it: anybody, agents, operators or strangers
+	Who      string // may ask for it: all, agents, operators or strangers
 	Standard bool   // it is part of the published protocol of agents
 	Task     bool   // it is answered with one task, or with what became of it
 }

@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire"
 )
 
-// mostReaders is how many streams of mail a caller may have open: nobody who has
+// mostReaders is how many streams of mail a caller may have open: a caller that has
 // one credential can fill the process with them.
 const mostReaders = 16
 

@@ -68,7 +68,7 @@ func below(path string, trees []string) bool {
 	return false
 }
 
-// noteRefused has a refusal noted of which nobody hears who decides.
+// noteRefused has a refusal noted that the handlers do not see.
 func (d *API) noteRefused(from Caller, operation string, err *wire.Error) {
 	if d.Refused != nil {
 		d.Refused(from, operation, err)
@@ -155,7 +155,7 @@ func mayBeID(id string) bool {
 }
 
 // rejectDotSegments refuses what net/http would answer with the way to a tidier path:
-// no id is empty, and nobody means another task than the one in the path.
+// no id is empty, and none means another task than the one in the path.
 func (d *API) rejectDotSegments(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := r.URL.EscapedPath(); ofPassages(r.URL.Path) {

@@ -24,7 +24,7 @@ const (
 
 // Runs lets in the runs of agents, each by a socket of its own and by a token
 // that is good as long as it lasts. Tokens are kept as hashes, in memory alone:
-// nobody has use for them after the orchestrator.
+// there is no use for them after the orchestrator.
 type Runs struct {
 	// Answer has a socket answered; a Server does. URL is what EnvURL says, ""
 	// for nothing. Both are set before Open is called.
@@ -118,7 +118,7 @@ func (r *Runs) visit(token string) *runSocket {
 	return r.visits[hash]
 }
 
-// newKey is a key that nobody guesses.
+// newKey is a key that cannot be guessed.
 func newKey() string {
 	var secret [24]byte
 	_, _ = rand.Read(secret[:]) // it does not fail: the program would end

@@ -76,7 +76,7 @@ func (v *runSocket) end() {
 	}
 }
 
-// ownSocket is the socket of one run: whoever comes in by it is that run.
+// ownSocket is the socket of one run: a caller that comes in by it is that run.
 type ownSocket struct {
 	Socket
 	visit *runSocket

@@ -11,12 +11,12 @@ import (
 // TCP says how a TCP listener is guarded.
 type TCP struct {
 	Hosts       []string // the names by which it may be asked for, besides its address
-	Certificate string   // a PEM file; with it everybody speaks TLS
+	Certificate string   // a PEM file; with it all speak TLS
 	Key         string   // a PEM file
 }
 
 // TCPListener is a listener that others than this user's programs reach. Who
-// comes in by it without a credential is nobody.
+// comes in by it without a credential is Nobody.
 type TCPListener struct {
 	net.Listener
 	url   string

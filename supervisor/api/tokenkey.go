@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 )
 
-// The key is a file of PKCS#8 in PEM, as openssl makes and reads it. Whoever
-// can read it can make tokens, so nobody else may.
+// The key is a file of PKCS#8 in PEM, as openssl makes and reads it. A user that
+// can read it can make tokens, so no other user may.
 
 // openKey reads a key, or makes it where there is none. Of two who make it at
 // once one is first, and both have that one's.

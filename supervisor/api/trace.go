@@ -36,7 +36,7 @@ func opensTask(operation string) bool {
 }
 
 // inTrace is a new task as it was sent, in the trace of the request unless it says
-// itself in which it is. One that cannot be read stays as it is: whoever reads it
+// itself in which it is. One that cannot be read stays as it is: its reader
 // says what is wrong.
 func inTrace(text []byte, h http.Header, depth int) []byte {
 	from, ok := traceOf(h)

@@ -230,7 +230,7 @@ func (c *Child) orders() (ordered, forced bool) {
 	return c.ordered, c.forced
 }
 
-// askGroup asks what is left of the group, unless somebody has.
+// askGroup asks what is left of the group, unless that was done.
 func (c *Child) askGroup() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

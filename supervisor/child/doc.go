@@ -24,7 +24,7 @@
 // leader's group or session. Where a cgroup is delegated to us, each child has
 // a leaf of its own instead, and the kernel knows. What was below this process
 // before the Host was made, and does not bear our mark, is foreign: it and its
-// descendants are reaped, as somebody has to, and never signalled.
+// descendants are reaped, as they must be, and never signalled.
 //
 // What it cannot know without a cgroup: whose an orphan is that cleared its
 // environment and left the session before a look at the trees has seen it; there is

@@ -13,7 +13,7 @@ import (
 // ClearEarlier ends what an earlier host with the same home left behind, but
 // us and those we came from: what sits in its leaves at once, because a leaf
 // is killed whole, then every process that bears its mark, with a lull. It is
-// to be called before the first Start, by whoever holds the lock on the home.
+// to be called before the first Start, by the holder of the lock on the home.
 // What it could not end comes back as survivors.
 func (h *Host) ClearEarlier() (ended, survivors []Process) {
 	e := earlier{home: h.home, spare: ancestors(), met: make(map[identity]Process)}

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Not everything below us is ours: whoever starts a sidecar and then becomes
+// Not everything below us is ours: a program that starts a sidecar and then becomes
 // the orchestrator by exec leaves it a child that it never made. Such a
 // process is foreign, and what descends from it is. It is not signalled, and
 // only its mark, if it bears our home's, makes it ours again.
 
 // meetForeign remembers what is below this process before the first Start. It
-// looks again until it meets nobody new: whoever loses his parent between the
+// looks again until it meets no new process: one that loses its parent between the
 // reading of two lists is in neither.
 func (h *Host) meetForeign() error {
 	h.foreign = make(map[int]Process)

@@ -37,7 +37,7 @@ type Host struct {
 	group sync.WaitGroup
 
 	// census is held for reading while a child is made and for writing while
-	// orphans are counted and reaped: a leader that nobody has entered yet
+	// orphans are counted and reaped: a leader that is not entered yet
 	// must not be taken for an orphan.
 	census sync.RWMutex
 
@@ -47,7 +47,7 @@ type Host struct {
 	closing chan struct{} // closed by Close
 
 	lookMu   sync.Mutex
-	nextLook *look // has not begun; nil: nobody waits for one
+	nextLook *look // has not begun; nil: none is waited for
 
 	mu      sync.Mutex
 	leaders map[int]*Child // by pid, until reaped
@@ -158,7 +158,7 @@ func (h *Host) notLeaders(pids []int) []int {
 }
 
 // start forks on a spawner and enters the child among the leaders before
-// anybody can mistake it for an orphan.
+// it can be mistaken for an orphan.
 func (h *Host) start(c *Child, path string, argv []string, attr *syscall.ProcAttr) error {
 	done := make(chan forked, 1)
 	h.census.RLock()

@@ -55,7 +55,7 @@ func (h *Host) orphans() ([]orphan, error) {
 	h.census.Lock()
 	defer h.census.Unlock()
 	h.lookMu.Lock()
-	h.nextLook = nil // whoever asks from here on wants to see what is after this
+	h.nextLook = nil // a caller from here on wants to see what is after this
 	h.lookMu.Unlock()
 	mine.orphans, mine.err = h.adopted()
 	close(mine.done)
@@ -64,7 +64,7 @@ func (h *Host) orphans() ([]orphan, error) {
 
 // adopted lists the living orphans and reaps the dead ones, foreign ones too.
 // Only here and by reapAll is a process reaped that Start did not make, and
-// only while census is held, so nobody's child is ever taken away.
+// only while census is held, so no child of another is ever reaped.
 //
 // It looks again whenever it reaped one: what that one left behind may have
 // become ours after the list was read. Only wait4 decides who is dead: /proc
@@ -134,7 +134,7 @@ func (h *Host) reapDead(pid int) bool {
 	return true
 }
 
-// tend reaps dead orphans while children live: nobody else would before the
+// tend reaps dead orphans while children live: nothing else would before the
 // next child ends. NewHost starts it, Close ends it and waits.
 func (h *Host) tend() {
 	died := make(chan os.Signal, 1)

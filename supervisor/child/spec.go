@@ -37,7 +37,7 @@ type Spec struct {
 
 	// Output gets what the child says, as it comes, from one goroutine a
 	// stream. The chunk is lent until Output returns; while it does not
-	// return, that stream of that child waits, and nobody else.
+	// return, that stream of that child waits, and no other.
 	Output func(Stream, []byte)
 	// Exited is called once, when the leader is dead.
 	Exited func(Exit)
@@ -88,7 +88,7 @@ type Ending struct {
 	// this process has no descriptor left, for one. What was found was ended;
 	// there may be more.
 	Unverified bool
-	HeldOpen   bool      // somebody outside the tree kept the output open; it was cut off
+	HeldOpen   bool      // a process outside the tree kept the output open; it was cut off
 	HeldBy     []Process // who, as far as can be seen
 }
 

@@ -29,7 +29,7 @@ type pump struct {
 	raw    syscall.RawConn
 	output func(Stream, []byte)
 	done   chan struct{} // closed at the end of the stream
-	cut    bool          // the end is ours: somebody still holds the other side
+	cut    bool          // the end is ours: a process still holds the other side
 	held   []Process     // who that is, as far as can be seen
 	wide   bool
 }

@@ -11,7 +11,7 @@
 // The package does not start, watch or change anything. It opens no socket,
 // makes no folder, does not look for programs on a PATH, and does not know
 // what runs: Compare only says what the difference between two files means.
-// The command of a secret is run by whoever loads the file (Options.Run).
+// The command of a secret is run by the program that loads the file (Options.Run).
 // Nothing outside of it sees an HCL type.
 //
 // # Reload

@@ -11,7 +11,7 @@ func IsRole(word string) bool { return IsName(word) && word != "none" }
 // IsName says whether an agent may be called that.
 func IsName(name string) bool { return agentName().MatchString(name) }
 
-// Guest is an agent that is in no file, because somebody joins by a connection:
+// Guest is an agent that is in no file, because a program joins by a connection:
 // everything at its default, and no command. It is given tasks only if it works.
 func (c *Config) Guest(name, role string, capabilities []string, works bool) Agent {
 	a := standardAgent()

@@ -20,7 +20,7 @@ type Options struct {
 	// StateDir replaces the file's state_dir.
 	StateDir string
 	// Run runs the command of a secret and returns what it prints. The
-	// package starts no process itself: whoever starts agents knows how.
+	// package starts no process itself: the package that starts agents knows how.
 	Run func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
 }
 

@@ -53,7 +53,7 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// sizeHint guesses the size somebody meant by "64k" or "16 mib".
+// sizeHint guesses the size that was meant by "64k" or "16 mib".
 func (v value) sizeHint(s string) string {
 	if v.sensitive {
 		return ""

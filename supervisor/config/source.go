@@ -178,7 +178,7 @@ func readAll(ctx context.Context, path string, limit int64) ([]byte, error) {
 }
 
 // readWaiting reads what may keep its reader waiting. Opening cannot be called
-// back: the goroutine of a reader that gave up ends when somebody writes.
+// back: the goroutine of a reader that gave up ends with the next writer.
 func readWaiting(ctx context.Context, path string, limit int64) ([]byte, error) {
 	type result struct {
 		text []byte

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// nearest returns the known name somebody most likely meant, or "".
+// nearest returns the known name that was most likely meant, or "".
 func nearest(wrong string, known []string) string {
 	if len(wrong) < 2 {
 		return "" // any other single letter would do
@@ -41,7 +41,7 @@ func didYouMean(wrong string, known []string) string {
 
 // distance is Levenshtein's, with the swap of two neighbours counted as one.
 func distance(a, b string) int {
-	const tooLong = 128 // nobody mistypes a name that long, and the cost is quadratic
+	const tooLong = 128 // names that long are not mistyped, and the cost is quadratic
 	if len(a) > tooLong || len(b) > tooLong {
 		return tooLong
 	}

@@ -6,12 +6,12 @@
 // A Log appends a batch of facts, reads them back in order, finds some of them,
 // and keeps and returns a state made from them, so that a restart need not
 // begin at the first one. Append names the number that the log is believed to
-// end with. If it ends elsewhere, somebody else has written, and the append
+// end with. If it ends elsewhere, another program has written, and the append
 // fails with ErrMoved: this one condition is all the fencing there is, and all
 // that a distributed engine will need; there is no lease and no clock.
 //
 // There are two engines. Memory forgets with the process. SQLite is one file
-// that anybody can read with the sqlite3 program while it grows; its tables
+// that people can read with the sqlite3 program while it grows; its tables
 // are described in schema.go. What an engine must do is written down once, in
 // the conformance tests, and run against each.
 //
@@ -55,7 +55,7 @@
 //
 // Letters may be few among the facts, and agents ask for theirs as long as the
 // log lives. In a log of ten million facts that must not mean reading ten
-// million, nor holding every letter in memory in case somebody asks. Hence
+// million, nor holding every letter in memory in case it is asked for. Hence
 // Find, which is all there is of searching: mail by addressee and number, and
 // the one fact that has a key, each by an index.
 //
@@ -66,7 +66,7 @@
 // # What it will not do
 //
 // It does not parse payloads, know kinds, or remove facts. It does not keep a
-// second process from opening the file for writing: whoever owns the state
+// second process from opening the file for writing: the owner of the state
 // directory locks it; the fence then keeps the mistake harmless. It starts no
 // goroutine, and gathers no batches: the caller has them already, as what came
 // in while the batch before was being made durable.

@@ -15,7 +15,7 @@ import (
 const atLayout = "2006-01-02T15:04:05.000Z"
 
 // maxFact bounds the texts of a fact together, so that no fact uses up the
-// memory of SQLite; see memory. Whoever has more to say keeps a file and names
+// memory of SQLite; see memory. Larger records need a file and names
 // it in the payload.
 const maxFact = 32 << 20
 

@@ -35,8 +35,8 @@ type Log interface {
 	// mail, in order or the newest first, each once. Like Records it shows
 	// nothing behind the fact that was the last when the range began, and a row
 	// that does not follow from the one before ends it with a *ChainError. It
-	// reads what it yields and little more, so that whoever wants one letter
-	// need not say so. A name in To that is "" is nobody's.
+	// reads what it yields and little more, so that a caller that wants one letter
+	// need not say so. A name in To that is "" is no actor.
 	Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error]
 
 	// Snapshot returns the newest state kept and the number of the last fact

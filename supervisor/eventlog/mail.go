@@ -25,7 +25,7 @@ type mail struct {
 
 // mailbox is the letters of one addressee.
 type mailbox struct {
-	to    string  // "": everybody has it in common
+	to    string  // "": for all in common
 	ahead []int64 // fetched, and in the order of the search
 	left  span    // not fetched
 	page  int     // how many to fetch
@@ -47,7 +47,7 @@ func openMail(s wire.Search, end int64, fetch func(to string, s span, n int) ([]
 	if len(to) == 0 {
 		to = []string{""}
 	} else if to[0] == "" {
-		to = to[1:] // nobody's mail is not everybody's
+		to = to[1:] // mail without an addressee is not for all
 	}
 	m := &mail{fetch: fetch, backward: s.Backward}
 	for _, name := range to {

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 )
 
-// upgrade gives a file of version 1 what version 2 has more. Somebody else may
+// upgrade gives a file of version 1 what version 2 has more. Another program may
 // have done it since the file was recognized, so it asks again.
 func (l *SQLite) upgrade() error {
 	if version, err := ask(l.writer, selectVersion); err != nil || version == schemaVersion {
@@ -20,7 +20,7 @@ func (l *SQLite) upgrade() error {
 	}, func() {})
 }
 
-// addressees is everybody who has mail. In a file of version 1 that nobody has
+// addressees returns every actor that has mail. In a file of version 1 that was not
 // opened for writing since, all mail is what is in all mailboxes.
 func (l *SQLite) addressees(ctx context.Context) (all []string, err error) {
 	for name, found := "", true; found; {

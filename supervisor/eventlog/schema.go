@@ -21,7 +21,7 @@ const (
 //	seq              its number
 //	at               when, RFC 3339 in UTC with milliseconds: 2026-11-02T15:04:05.678Z
 //	actor_from       who caused it
-//	actor_to         whom it is for; NULL for nobody in particular
+//	actor_to         its addressee; NULL for none
 //	topic            of mail; NULL for everything else
 //	kind             what it is, such as task.created
 //	payload          JSON as its kind says; NULL when there is none

@@ -23,7 +23,7 @@ type counters struct {
 
 const namespace = "orchestrator"
 
-// otherKind is what all messages are together that nobody knows.
+// otherKind is what all messages are together that are not known.
 const otherKind = "other"
 
 func (c *counters) register(r *prometheus.Registry, o Options) {

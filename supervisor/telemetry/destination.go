@@ -127,7 +127,7 @@ func (d *destination) readCompression(text string) error {
 	return nil
 }
 
-// readTLS reads the files that say whom to trust, and who we are.
+// readTLS reads the files with the trusted roots, and our certificate.
 func (d *destination) readTLS(authority, certificate, key string) error {
 	if authority == "" && certificate == "" && key == "" {
 		return nil

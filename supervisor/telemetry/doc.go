@@ -2,7 +2,7 @@
 // who come and read them, and spans for a collector, if there is one.
 //
 // The figures are in the text form of Prometheus. Some are counted as things
-// happen, a few additions a batch; the rest is looked up when somebody reads them.
+// happen, a few additions a batch; the rest is looked up when they are read.
 // What stands in a label is one of few words, or the name of an agent that is there
 // at that moment: nothing that an agent says makes one more.
 //
@@ -26,7 +26,7 @@
 //	recorded batches, requests - queue - one goroutine: open work - spans
 //	                                                  spans - queue - sender - collector
 //
-// Both queues are bounded and nobody waits for them. A span for which there is no
+// Both queues are bounded and they are never waited for. A span for which there is no
 // room is dropped and counted; a batch is read again from the record.
 //
 // The package decides nothing, and nothing waits for it. It knows nothing of

@@ -25,7 +25,7 @@ type fact struct {
 	Dependencies []wire.Dependency `json:"dependencies"`
 	Dependency   wire.Dependency   `json:"dependency"`
 
-	// Where a task stands in a trace that somebody else has begun.
+	// Where a task stands in a trace that another program has begun.
 	TraceID string `json:"trace_id"`
 	SpanID  string `json:"span_id"`
 

@@ -175,7 +175,7 @@ func (t *Telemetry) readOn(ctx context.Context, until int64) {
 	t.work.last = max(t.work.last, until)
 }
 
-// Asked notes that somebody asks for something. While more is told than can be sent
+// Asked notes that something is asked for. While more is told than can be sent
 // it is only counted: there may be hundreds of thousands a second.
 func (t *Telemetry) Asked(a Asked) {
 	switch {
@@ -187,7 +187,7 @@ func (t *Telemetry) Asked(a Asked) {
 	}
 }
 
-// Answered notes that somebody was answered.
+// Answered notes an answer.
 func (t *Telemetry) Answered(a Answered) {
 	if t.follows.Load() {
 		t.put(item{answered: &a})

@@ -11,7 +11,7 @@ import (
 
 // gate is where spans leave. It lets so many wait as the sender behind it has room
 // for, and counts what becomes of them. The sender would drop what is too much as
-// well, but tells nobody how much that is.
+// well, but does not tell how much that is.
 type gate struct {
 	sdktrace.SpanProcessor // the batches
 	to                     sdktrace.SpanExporter
@@ -22,7 +22,7 @@ type gate struct {
 	complain               func(message string, args ...any)
 
 	said  atomic.Int64 // when something was complained about
-	quiet atomic.Int64 // spans that were lost since, and nobody was told
+	quiet atomic.Int64 // spans that were lost since, not yet told
 }
 
 func newGate(to sdktrace.SpanExporter, where *destination, complain func(string, ...any)) *gate {
@@ -68,7 +68,7 @@ func (g *gate) complainOfDrops() {
 // aMinute is how long nothing is said again.
 const aMinute = time.Minute
 
-// lost complains of spans that nobody will see, now and then.
+// lost complains of spans that will not be seen, now and then.
 func (g *gate) lost(why string) {
 	now, said := time.Now().UnixNano(), g.said.Load()
 	if said != 0 && now-said < int64(aMinute) || !g.said.CompareAndSwap(said, now) {

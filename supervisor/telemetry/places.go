@@ -15,7 +15,7 @@ func (w *openWork) placeOf(f *fact) place {
 	above, known := w.parentOf(f.Parent)
 	switch {
 	case wire.IsTraceID(f.TraceID) && wire.IsSpanID(f.SpanID):
-		p.trace, p.parent, p.sampled = f.TraceID, f.SpanID, true // whoever says so has a span
+		p.trace, p.parent, p.sampled = f.TraceID, f.SpanID, true // the sender has a span
 	case wire.IsTraceID(f.TraceID) && f.TraceID != above.trace:
 		p.trace, p.sampled = f.TraceID, w.spans.samples(f.TraceID)
 	case known:

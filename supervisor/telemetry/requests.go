@@ -29,7 +29,7 @@ type Answered struct {
 type askKey struct{ run, id string }
 
 // mostAsks is how many requests are followed at a time. When there are more, those
-// that were are forgotten: there may be some among them that nobody will answer.
+// that were are forgotten: there may be some among them that will never be answered.
 const mostAsks = 10_000
 
 // asked begins the span of a request.
@@ -70,7 +70,7 @@ func (w *openWork) answered(a *Answered) {
 	endAsk(asked, a.At, outcome, string(a.Code))
 }
 
-// forsake ends the requests of a run that has ended: nobody is answered there.
+// forsake ends the requests of a run that has ended: it is not answered.
 func (w *openWork) forsake(run string, at time.Time) {
 	for key, asked := range w.asks {
 		if key.run == run {

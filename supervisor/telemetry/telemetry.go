@@ -18,7 +18,7 @@ type Options struct {
 	Operations []string // whose names may stand in a label
 	// Status is how everything is just now, as far as that is quickly said.
 	Status func(context.Context) (wire.Status, error)
-	// Hindsight is behind which fact of the record whoever begins with it knows
+	// Hindsight is behind which fact of the record a reader that begins with it knows
 	// every task that is open, or has ended behind number since, and which sessions
 	// are open.
 	Hindsight func(ctx context.Context, since int64) (behind int64, sessions []string, err error)
@@ -34,7 +34,7 @@ type Telemetry struct {
 	options  Options
 	registry *prometheus.Registry
 	counters counters
-	tracing  *tracing // nil: nobody wants spans
+	tracing  *tracing // nil: spans are not wanted
 
 	// What follows serves those who follow the record: spans, and the figures about
 	// what waits. It begins when it is first needed.

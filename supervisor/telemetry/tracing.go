@@ -77,7 +77,7 @@ func (s *tracing) complain() {
 	}
 }
 
-// given is where the ids of a span come from: whoever starts it says them.
+// given is where the ids of a span come from: its starter says them.
 type given struct{}
 
 type givenKey struct{}

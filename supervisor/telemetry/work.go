@@ -11,7 +11,7 @@ import (
 )
 
 // openWork is what is open, as the record tells it. It belongs to the goroutine that
-// follows; summary is for everybody.
+// follows; summary is for all.
 type openWork struct {
 	last  int64 // the number up to which it knows the record
 	past  int64 // up to this one it was an earlier life: the spans of that have left
