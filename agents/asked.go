@@ -101,7 +101,7 @@ func (c *Conn) tellDropped() {
 	dropped := c.dropped
 	c.dropped = 0
 	c.mu.Unlock()
-	_ = c.Log("warn", fmt.Sprintf("%d of the messages that ask this agent for work were dropped: nobody serves", dropped), nil) // a broken stream shows in what is said next
+	_ = c.Log("warn", fmt.Sprintf("%d of the messages that ask this agent for work were dropped: the agent does not serve", dropped), nil) // a broken stream shows in what is said next
 }
 
 // protested keeps a refusal that no caller waits for, while a goroutine serves. It

@@ -252,7 +252,7 @@ func TestWhatIsAskedWhileNobodyServes(t *testing.T) {
 		}
 		var told wire.LogEntry
 		require.NoError(t, wire.DecodeOwn(t.report("log").Payload, &told))
-		require.Equal(t, "501 of the messages that ask this agent for work were dropped: nobody serves", told.Message)
+		require.Equal(t, "501 of the messages that ask this agent for work were dropped: the agent does not serve", told.Message)
 		skill := func(context.Context, *agents.Delegated) (any, error) { return nil, nil }
 		require.NoError(t, <-t.serving(t.Context(), 1, skill), "the agent is to go, and nothing begins")
 		done := t.serving(t.Context(), 1, skill)

@@ -185,7 +185,7 @@ const fromActor = "from_actor"
 func (t *decision) writer(claimed, where string) (string, *wire.Error) {
 	if claimed == wire.Broadcast && where != fromActor {
 		return "", &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("%s must be an actor, and %s is everybody", where, wire.Broadcast),
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("%s must be an actor, and %s is all of them", where, wire.Broadcast),
 			Details: map[string]any{"pointer": "/payload/" + where},
 		}
 	}

@@ -190,7 +190,7 @@ func (f *questionAsked) check(s *State) error {
 
 func (f *questionRejoined) check(s *State) error {
 	if f.Request == nil {
-		return errors.New("nobody waits for the question")
+		return errors.New("no caller waits for the question")
 	}
 	return s.checkQuestion(f.ID)
 }

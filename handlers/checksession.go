@@ -59,7 +59,7 @@ func (f *reviewDecided) check(s *State) error {
 		return err
 	}
 	if s.sessions.byID[f.Session].byReview[f.Review] == nil {
-		return fmt.Errorf("nobody has asked for a review %q", f.Review)
+		return fmt.Errorf("there is no request for a review %q", f.Review)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (t *decision) expire(due wire.Tick) {
 }
 
 func expired() *wire.Error {
-	return &wire.Error{Code: wire.CodeTimeout, Message: "nobody answered in time: ask again, or with a longer timeout"}
+	return &wire.Error{Code: wire.CodeTimeout, Message: "there was no answer in time: ask again, or with a longer timeout"}
 }
 
 // stoodStill says that the orchestrator has stood still for a while, with its

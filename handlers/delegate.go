@@ -40,7 +40,7 @@ func submitTaskRequest(t *decision, r *wire.TaskRequest) (*wire.TaskAnswer, *wir
 	k := t.tasks[r.ID]
 	t.notes(k, r.Notes)
 	if parent == nil && among > 1 {
-		t.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and nobody can tell of which of %d tasks in hand this is a part: it has none of their trace", among)})
+		t.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and it is unknown of which of %d tasks in hand this is a part: it has none of their trace", among)})
 	}
 	t.assignDelegated(k, to)
 	return t.standingAnswer(k), nil
@@ -224,7 +224,7 @@ func (t *decision) bestCapable(kind string, chain []string, ended string) (best 
 	case !can:
 		return nil, delegationError(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("no agent does %q", kind), "type", kind)
 	case had:
-		return nil, delegationError(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("whoever does %q has had this in hand already", kind), "delegationChain", chain)
+		return nil, delegationError(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("each agent that does %q has had this in hand already", kind), "delegationChain", chain)
 	}
 	return nil, delegationError(wire.CodeConflict, wire.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
 }

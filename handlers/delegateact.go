@@ -9,7 +9,7 @@ import (
 // errDelegated refuses to give a task whose source has handed it on.
 func errDelegated(k *task) *wire.Error {
 	return &wire.Error{
-		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s was handed on by a task request, and goes to whom that asks", k.label()),
+		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s was handed on by a task request, and goes to the agent that it names", k.label()),
 		Details: map[string]any{"taskId": k.view.ID, "reason": "delegated"}, Hint: "cancel it with cancel-task, and hand it on anew with another target",
 	}
 }

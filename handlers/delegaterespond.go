@@ -40,7 +40,7 @@ func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 	}
 	t.notes(k, r.Notes)
 	if d == nil && len(r.Artifacts) > 0 {
-		t.notes(k, []string{"/artifacts: are passed over: the task was not handed on, and nobody is sent them"})
+		t.notes(k, []string{"/artifacts: are passed over: the task was not handed on, and not sent on"})
 	}
 	if by := r.Metadata.Agent; by != "" && by != t.from.Name {
 		t.notes(k, []string{fmt.Sprintf("/metadata/agent: says %.80q, and it is %s that responds", by, t.from.Name)})

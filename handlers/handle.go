@@ -105,7 +105,7 @@ func (t *decision) handle(message wire.Message, refusal *wire.Error) {
 	case wire.Tick:
 		t.expire(m)
 	default:
-		panic("nobody decides about it")
+		panic("there is no decision for it")
 	}
 	if t.out.Again {
 		return // nothing was decided

@@ -115,7 +115,7 @@ func sendMessage(t *decision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 		return nil, err
 	case m.To == wire.Broadcast && from != wire.ActorGlobal:
 		return nil, &wire.Error{
-			Code: wire.CodeDenied, Message: fmt.Sprintf("only %s writes to everybody, and you are %s", wire.ActorGlobal, from),
+			Code: wire.CodeDenied, Message: fmt.Sprintf("only %s may broadcast, and you are %s", wire.ActorGlobal, from),
 			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
 		}
 	}

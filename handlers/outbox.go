@@ -219,16 +219,20 @@ func (m *member) checkBacklog() *wire.Error {
 	}
 }
 
-// before returns the record of the parcel before this one that is on its way to the same
-// run and has not been written; 0 if there is none.
+// before returns the record of the item before this one that is on its way to the same
+// run and has not been written; 0 if there is none. Items that an earlier run was given
+// do not count: a run that has no room for them never gets them.
 func (p *outboxItem) before() int64 {
+	if p.repeat {
+		return 0
+	}
 	all := p.to.outbox
 	at := len(all) - 1
 	for at >= 0 && all[at] != p {
 		at--
 	}
 	for at--; at >= 0; at-- {
-		if o := all[at]; o.out == p.out && !o.taken {
+		if o := all[at]; o.out == p.out && !o.taken && !o.repeat {
 			return o.seq
 		}
 	}

@@ -19,7 +19,7 @@ func (t *decision) report(r *wire.AgentEvent) *wire.Error {
 		t.fact("", "", &questionAsked{ID: t.questionID(), Agent: t.from.Name, Question: body.Question, Context: body.Context})
 		return nil
 	}
-	return &wire.Error{Code: wire.CodeUnknownType, Message: "nobody decides about event:" + r.Name}
+	return &wire.Error{Code: wire.CodeUnknownType, Message: "there is no event:" + r.Name}
 }
 
 func (t *decision) progress(p *wire.Progress) *wire.Error {

@@ -112,7 +112,7 @@ func (p *player) print(who, line string) {
 	case *wire.Request, *wire.AgentEvent:
 		p.do(a, m)
 	default:
-		require.Fail(p.t, "nobody decides about it", "%s", line)
+		require.Fail(p.t, "there is no decision for it", "%s", line)
 	}
 }
 

@@ -83,7 +83,7 @@ func (t *decision) considerResult(x *messageContext, r *wire.ReviewResult) *wire
 	switch {
 	case v == nil:
 		return &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("nobody has asked for a review %.80q", r.ReviewID),
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no request for a review %.80q", r.ReviewID),
 			Details: map[string]any{"pointer": "/payload/review_id", "review_id": r.ReviewID},
 		}
 	case v.work.open != v:

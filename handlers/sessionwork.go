@@ -13,7 +13,7 @@ import (
 func (t *decision) considerAssignment(x *messageContext, a *wire.SessionAssignment) *wire.Error {
 	id := a.Task.TaskID
 	if t.agents[x.to.AgentID] == nil {
-		return rejected(atTo, fmt.Sprintf("nobody called %q is known yet", x.to.AgentID))
+		return rejected(atTo, fmt.Sprintf("no agent called %q is known yet", x.to.AgentID))
 	}
 	if t.passed(a.Deadline) {
 		x.notes = append(x.notes, "/payload/deadline: it has passed already")

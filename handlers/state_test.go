@@ -33,7 +33,7 @@ func TestForeignRecords(t *testing.T) {
 		{wire.EventTaskFailed, `{"task":"` + task + `"}`, "is pending"},
 		{wire.EventTaskCancelled, `{"task":"a"}`, "there is no task a"},
 		{wire.EventQuestionAsked, `{"question_id":"q1"}`, "there is a question q1 already"},
-		{wire.EventQuestionRejoined, `{"question_id":"q1"}`, "nobody waits"},
+		{wire.EventQuestionRejoined, `{"question_id":"q1"}`, "no caller waits"},
 		{wire.EventQuestionRejoined, `{"question_id":"q2","request":{"id":"1","run":"r","timestamp":"","sum":1}}`, "there is no question q2"},
 		{wire.EventQuestionAnswered, `{"question_id":"q2"}`, "there is no question q2"},
 		{wire.EventQuestionExpired, `{"question_id":"q2"}`, "there is no question q2"},

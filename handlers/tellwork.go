@@ -16,7 +16,7 @@ func (f *taskNoted) tell(e *wire.Event) {
 }
 
 func (f *taskPlanned) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.ID, f.Agent, label(f.ID, f.Name)+" has a plan: somebody has to approve it"
+	e.Task, e.Agent, e.Text = f.ID, f.Agent, label(f.ID, f.Name)+" has a plan: a person or a planner has to approve it"
 }
 
 func (f *taskRevise) tell(e *wire.Event) {

@@ -18,7 +18,7 @@ const (
 // own: were it not among them, saying that a topic is not known would be mail on
 // one that is not.
 var standardTopics = []wire.TopicView{
-	{Topic: wire.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "Work is handed to somebody"},
+	{Topic: wire.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "A task is given to an actor"},
 	{Topic: wire.TopicTaskCompleted, From: anyActor, To: globalOnly, Summary: "A task is done"},
 	{Topic: wire.TopicTaskFailed, From: anyActor, To: globalOnly, Summary: "A task, or a message, could not be dealt with"},
 	{Topic: wire.TopicTaskProgress, From: anyActor, To: globalOnly, Summary: "How far a task is"},
@@ -28,8 +28,8 @@ var standardTopics = []wire.TopicView{
 	{Topic: wire.TopicAlertResolved, From: busActors, To: globalOnly, Summary: "It is not any more"},
 	{Topic: wire.TopicHeartbeat, From: anyActor, To: wire.ActorBus, Summary: "The sender is there"},
 	{Topic: wire.TopicDirect, From: anyActor, To: anyActor, Summary: "Whatever two actors have to say to each other"},
-	{Topic: wire.TopicBroadcast, From: globalOnly, To: wire.Broadcast, Summary: "Something urgent for everybody"},
-	{Topic: wire.TopicUnknown, From: wire.ActorBus, To: globalOnly, Summary: "Somebody has used a topic that is not registered"},
+	{Topic: wire.TopicBroadcast, From: globalOnly, To: wire.Broadcast, Summary: "Something urgent for all"},
+	{Topic: wire.TopicUnknown, From: wire.ActorBus, To: globalOnly, Summary: "An actor has used a topic that is not registered"},
 }
 
 // topicNamed finds a standard topic.

@@ -106,7 +106,7 @@ func (s *Supervisor) seat(guest Agent, j *connection) (before *connection, err e
 		a.guest = true
 		s.enlist()
 	case a.joined != nil:
-		return a.joined, conflict(a, fmt.Sprintf("somebody has joined as %q already", a.Name),
+		return a.joined, conflict(a, fmt.Sprintf("a program has joined as %q already", a.Name),
 			"Join under another name: --as NAME     End the other one: orchestrator agent stop "+a.Name)
 	default:
 		if err := s.seated(a); err != nil {
@@ -170,7 +170,7 @@ func (j *connection) withdraw() {
 	j.accept = nil
 }
 
-var errGone = errors.New("whoever wanted to join has gone")
+var errGone = errors.New("the program that wanted to join has gone")
 
 // start makes the process of a run: a child, or a connection that has joined.
 func (m *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process, error) {
@@ -240,7 +240,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	j.err = why
 	defer close(j.over)
 	if why != nil {
-		s.event(a, wire.Event{Kind: wire.EventStopped, Text: "nobody has joined after all"})
+		s.event(a, wire.Event{Kind: wire.EventStopped, Text: "no program has joined after all"})
 	}
 	next := a.next
 	inherits := a.guest && a.heir != nil

@@ -118,7 +118,7 @@ func (p *postman) bringLine(o *delayedLines) {
 		return
 	}
 	if o.mail.overtakes(&l) {
-		d.fail(o.mail, entry{lines: 1, receipts: appendReceipt(nil, &l)}, l.To, ErrMailboxFull)
+		d.fail(o.mail, entry{lines: 1, receipts: appendReceipt(nil, &l)}, l.To, errOvertakes)
 		p.lineDone(o)
 		return
 	}

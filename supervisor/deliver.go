@@ -162,7 +162,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 func (d *dispatcher) pass(letters []handlers.Letter, mail *mailbox, room *[]byte) int {
 	to, e := letters[0].To, entry{text: (*room)[:0]}
 	if mail != nil && mail.overtakes(&letters[0]) {
-		d.fail(mail, entry{lines: 1, receipts: appendReceipt(nil, &letters[0])}, to, ErrMailboxFull)
+		d.fail(mail, entry{lines: 1, receipts: appendReceipt(nil, &letters[0])}, to, errOvertakes)
 		return 1
 	}
 	for i := range letters {

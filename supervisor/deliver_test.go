@@ -141,7 +141,7 @@ func TestLettersAreForOneRun(t *testing.T) {
 		require.Equal(t, []string{"1 granted"}, a.gist())
 		require.Len(t, kinds(record.facts(t), wire.EventTaskCreated), 1, "it is the same request")
 		<-time.After(time.Minute)
-		require.Equal(t, []string{"1 granted"}, a.gist(), "nobody waits for the question any more")
+		require.Equal(t, []string{"1 granted"}, a.gist(), "no caller waits for the question any more")
 		require.NoError(t, p.stop())
 	})
 }

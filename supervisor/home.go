@@ -230,7 +230,7 @@ func ours(dir string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s is no folder", dir)
 	case !known || int(owner.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to somebody else", dir)
+		return fmt.Errorf("%s belongs to another user", dir)
 	case info.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("%s may be written by others (chmod go-w closes it to them)", dir)
 	}

@@ -363,7 +363,7 @@ func (s *Supervisor) checkIdle() {
 		if _, open := s.Left(0); open > 0 {
 			text = "no task can be done any more"
 		} else if !s.tally.some() {
-			text = "nobody is left who would give tasks"
+			text = "no agent is left that would give tasks"
 		}
 		s.event(nil, wire.Event{Kind: wire.EventIdle, Text: text})
 		s.stop(text)

@@ -16,6 +16,7 @@ import (
 // Why a message was not taken.
 var (
 	ErrMailboxFull = errors.New("its mailbox is full")
+	errOvertakes   = errors.New("a message before it was refused") // the core sends it again in time
 	ErrNoStdin     = errors.New("it takes no messages")
 )
 

@@ -224,7 +224,7 @@ func TestJoinIsRefused(t *testing.T) {
 		me := p.join("me")
 		second := p.join("me")
 		<-time.After(2 * lately)
-		require.ErrorContains(t, second.over(), `somebody has joined as "me" already`)
+		require.ErrorContains(t, second.over(), `a program has joined as "me" already`)
 		third := p.join("me")
 		me.end()
 		me.goodbye()

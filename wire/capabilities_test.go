@@ -50,7 +50,7 @@ func TestCapabilitiesAreRefused(t *testing.T) {
 		{`{"repos":{"":[]}}`, p + "/repos/: doc.repos. must be an object"},
 		{`{"repos":{"a":{"path":1}}}`, p + "/repos/a/path: doc.repos.a.path must be a string"},
 		{`{"repos":{"a":{"languages":"go"}}}`, p + "/repos/a/languages: doc.repos.a.languages must be a list"},
-		{`{"repos":{"a/b":{"tools":[1]}}}`, p + "/repos/a~1b/tools/0: doc.repos.a~1b.tools[0] must be a string"},
+		{`{"repos":{"a/b":{"tools":[1]}}}`, p + "/repos/a~1b/tools/0: doc.repos.a/b.tools[0] must be a string"},
 		{`{"repos":{"a":{},"a":{}}}`, p + "/repos/a: doc.repos.a stands twice"},
 		{`{"languages":"go"}`, p + "/languages: doc.languages must be a list"},
 		{`{"tools":7}`, p + "/tools: doc.tools must be a list"},

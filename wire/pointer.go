@@ -37,6 +37,7 @@ func pathOf(pointer string) string {
 	}
 	var path strings.Builder
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		part = unescapes.Replace(part)
 		switch {
 		case isIndex(part) && path.Len() > 0:
 			path.WriteString("[" + part + "]")
@@ -46,8 +47,20 @@ func pathOf(pointer string) string {
 			path.WriteString(part)
 		}
 	}
-	return path.String()
+	return clipped(path.String())
 }
+
+// clipped bounds a path: its keys are those of a sender.
+func clipped(path string) string {
+	const maxPath = 200
+	if len(path) <= maxPath {
+		return path
+	}
+	return strings.ToValidUTF8(path[:maxPath], "") + "…"
+}
+
+// unescapes are those of keys in a pointer, undone.
+var unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 
 // isIndex reports whether a part of a pointer counts the items of a list.
 func isIndex(part string) bool {
@@ -62,7 +75,7 @@ func isIndex(part string) bool {
 // named spells a member for messages: its key, after the path to the object.
 func (o *Object) named(key string) string {
 	if path := pathOf(o.pointer); path != "" {
-		return path + "." + key
+		return path + "." + clipped(key)
 	}
-	return key
+	return clipped(key)
 }

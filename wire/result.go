@@ -137,7 +137,7 @@ func (r *Result) noteContract(c *Contract, o *Object) {
 	}
 	switch {
 	case c.Data == nil && c.Status == ContractFulfilled:
-		r.Oddities = note(r.Oddities, o.below("data"), "it is fulfilled and has no data: whoever needs it gets null")
+		r.Oddities = note(r.Oddities, o.below("data"), "it is fulfilled and has no data: a task that needs it gets null")
 	case c.Data != nil && !isObject(c.Data):
 		r.Oddities = note(r.Oddities, o.below("data"), "data should be an object; it is delivered as it is")
 	}

@@ -47,14 +47,14 @@ func TestResultsAreRead(t *testing.T) {
 			resultOf(`,"contracts":{"k":{"status":"fulfilled"}}`),
 			Result{
 				Contracts: []Contract{{Key: "k", Status: "fulfilled"}},
-				Oddities:  odd("/k/data", "it is fulfilled and has no data: whoever needs it gets null"),
+				Oddities:  odd("/k/data", "it is fulfilled and has no data: a task that needs it gets null"),
 			},
 		},
 		{
 			resultOf(`,"contracts":{"k":{"status":"fulfilled","data":null}}`),
 			Result{
 				Contracts: []Contract{{Key: "k", Status: "fulfilled"}},
-				Oddities:  odd("/k/data", "it is fulfilled and has no data: whoever needs it gets null"),
+				Oddities:  odd("/k/data", "it is fulfilled and has no data: a task that needs it gets null"),
 			},
 		},
 		{resultOf(`,"contracts":{"k":{"status":"partial"}}`), Result{Contracts: []Contract{{Key: "k", Status: "partial"}}}},

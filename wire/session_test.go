@@ -291,7 +291,7 @@ func TestSessionMessagesAreRefused(t *testing.T) {
 		{"review_result", `"finding_id":"k-2"`, `"finding_id":"k-1"`, "/payload/findings/1/finding_id: findings[1].finding_id stands twice"},
 		{"review_result", `"severity":"major"`, `"severity":"Major"`, `/payload/findings/0/severity: findings[0].severity must be one of critical, major, minor or suggestion, not "Major"`},
 		{"review_result", `"category":"logic"`, `"category":"test_coverage"`, `/payload/findings/0/category: findings[0].category must be one of bug, security, performance, style, logic or test, not "test_coverage"`},
-		{"review_result", `"dry":{`, `"a/b~c":{"passed":"yes"},"dry":{`, "/payload/verification/custom/a~1b~0c/passed: verification.custom.a~1b~0c.passed must be true or false"},
+		{"review_result", `"dry":{`, `"a/b~c":{"passed":"yes"},"dry":{`, "/payload/verification/custom/a~1b~0c/passed: verification.custom.a/b~c.passed must be true or false"},
 		{"review_result", `"dry":{`, `"dry":{"passed":true},"dry":{`, "/payload/verification/custom/dry: verification.custom.dry stands twice"},
 		{"review_result", `"dry":{`, `"wet":null,"dry":{`, "/payload/verification/custom/wet: verification.custom.wet must be an object"},
 		{"feedback", `"message_type":"feedback"`, `"message_type":"error"`, `/message_type: message_type must be one of task_assignment, task_progress, task_completion, review_request, review_result, feedback, status_query, status_response, abort or acknowledgment, not "error"`},

@@ -108,7 +108,7 @@ func (s *Spec) readPromises(o *Object) {
 	}
 	in.Each(func(key string, value []byte) {
 		if !isContractKey(key) {
-			in.take(invalid(in.below(key), fmt.Sprintf("contracts: the key %q must have %s", key, keyForm)))
+			in.take(invalid(in.below(key), fmt.Sprintf("%s: the key %.80q must have %s", nameOf(in.pointer), key, keyForm)))
 			return
 		}
 		var room [4]member

@@ -45,7 +45,7 @@ func (r *Reader) taskRequest(line []byte) Message {
 func (r *Reader) taskAct(line []byte, kind string) Message {
 	id, given := r.given()
 	if given {
-		return Log{Why: "an echo of what is said about a task: whoever has it says how it goes"}
+		return Log{Why: "an echo of what is said about a task: its agent says how it goes"}
 	}
 	act, err := readTaskAct(r.keep(line), r.room)
 	if err != nil {

@@ -14,7 +14,7 @@ type tool struct{ name, operation, summary string }
 var tools = []tool{
 	{
 		"bus_send_message", operationMail,
-		"Sends a message to another actor. It is kept, and whoever it is for finds it when they come. The answer is the message with its number, seq.",
+		"Sends a message to another actor. It is kept, and its addressee finds it when they come. The answer is the message with its number, seq.",
 	},
 	{
 		"bus_poll", "poll-messages",

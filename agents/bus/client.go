@@ -95,7 +95,7 @@ func (c *Client) address() (base, socket string, err error) {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return "", "", fmt.Errorf("%q is neither the address of a bus, as in https://host:port, nor a socket", c.URL)
 	case u.Scheme == "http" && !loopback(u.Hostname()) && c.Token != "":
-		return "", "", fmt.Errorf("%q would carry the token for everybody to read: it must be https://", c.URL)
+		return "", "", fmt.Errorf("%q would send the token unencrypted: it must be https://", c.URL)
 	}
 	return strings.TrimRight(c.URL, "/"), "", nil
 }

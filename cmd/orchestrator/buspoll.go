@@ -23,13 +23,13 @@ func (a *app) busPollCommand() *cobra.Command {
 	var f pollFlags
 	verb := &cobra.Command{
 		Use:   "poll",
-		Short: "Read the messages that nobody has dealt with",
+		Short: "Read the messages that are not acknowledged",
 		Long: `Shows messages to an actor, oldest first: the number of each, when it was sent, by
-whom to whom, its topic and what it says. They are those behind the cursor, the
+which actor to which, its topic and what it says. They are those behind the cursor, the
 last message that was acked, or behind a number that you name. Nothing is taken
 away by reading: "bus ack" says what has been dealt with.
 
-Without --actor they are yours: those to GO, and those to everybody. In an agent they
+Without --actor they are yours: those to GO, and broadcasts. In an agent they
 are the agent's.`,
 		Example: `  orchestrator bus poll
   orchestrator bus poll --cursor 0 -n 20      from the first one on

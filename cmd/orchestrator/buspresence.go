@@ -95,9 +95,9 @@ func (a *app) busTopicsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "topics",
 		Short: "The topics that messages may have",
-		Long: `Lists the topics: those that everybody knows, with who sends them to whom, and
+		Long: `Lists the topics: the known ones, with their senders and addressees, and
 those of the configuration. A message on another topic is sent too, and GO is told
-that nobody knows it.`,
+that it is unknown.`,
 		Example:           "  orchestrator bus topics\n  orchestrator bus topics -q",
 		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -27,8 +27,8 @@ func (a *app) busSendCommand() *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "send --to ACTOR --topic TOPIC",
 		Short: "Send a message to an actor",
-		Long: `Sends a message. It is kept for good, and whoever it is for finds it when they
-come; an agent that runs is told at once. "broadcast" is everybody.
+		Long: `Sends a message. It is kept for good, and its addressee finds it when they
+come; an agent that runs is told at once. "broadcast" is all actors.
 
 --payload takes a JSON object itself, @FILE for what is in a file, or - for what
 comes on stdin. If no orchestrator answers, the message is sent again after 2, 10 and
@@ -48,14 +48,14 @@ there once. A message that you send again yourself needs the same --key.`,
 		},
 	}
 	set := verb.Flags()
-	set.StringVar(&f.to, "to", "", "`ACTOR` whom it is for: GO, HO:host, PO:project, IO:person, W:id, S:kind:id or broadcast")
+	set.StringVar(&f.to, "to", "", "`ACTOR` the addressee: GO, HO:host, PO:project, IO:person, W:id, S:kind:id or broadcast")
 	set.StringVar(&f.topic, "topic", "", "`TOPIC` it is about: words with dots between them")
 	set.StringVar(&f.payload, "payload", "{}", "what there is to say, a `JSON` object; or @FILE or -")
 	set.Var(&f.replyTo, "reply-to", "number of the message that it answers: `SEQ`")
 	set.StringVar(&f.key, "key", "", "the same message with the same `KEY` is sent once")
 	set.StringVar(&f.from, "from", "", "`ACTOR` who sends it; without it GO, in an agent the agent's own")
 	set.BoolVar(&f.once, "no-retry", false, "make one attempt")
-	_ = verb.RegisterFlagCompletionFunc("to", a.completeActors(cobra.CompletionWithDesc(wire.Broadcast, "everybody")))
+	_ = verb.RegisterFlagCompletionFunc("to", a.completeActors(cobra.CompletionWithDesc(wire.Broadcast, "all actors")))
 	_ = verb.RegisterFlagCompletionFunc("from", a.completeActors())
 	_ = verb.RegisterFlagCompletionFunc("topic", a.completeTopics)
 	_ = verb.RegisterFlagCompletionFunc("reply-to", a.completeMail("from"))
@@ -88,7 +88,7 @@ func (a *app) send(f *sendFlags) error {
 func (f *sendFlags) message(a *app) (*wire.SendMessage, error) {
 	switch {
 	case f.to == "":
-		return nil, usageError("whom the message is for is missing", "Say it: --to ACTOR     Who there is: orchestrator bus presence")
+		return nil, usageError("the addressee is missing", "Say it: --to ACTOR     Who there is: orchestrator bus presence")
 	case f.topic == "":
 		return nil, usageError("what the message is about is missing", "Say it: --topic message.direct     Others: orchestrator bus topics")
 	}
@@ -126,7 +126,7 @@ func (a *app) showSent(ctx context.Context, d *client, sent *wire.Sent) error {
 		a.note("%s %s", a.paint(a.stderr).warn("Warning:"), plain.OneLine(warning))
 	}
 	if !sent.Duplicate && a.nobodyYet(ctx, d, sent.To) {
-		a.note("Nobody has been %s here yet: the message waits. Who there is: orchestrator bus presence", plain.OneLine(sent.To))
+		a.note("No actor here is called %s yet: the message waits. Who there is: orchestrator bus presence", plain.OneLine(sent.To))
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (a *app) busTailCommand() *cobra.Command {
 		Use:   "tail",
 		Short: "Watch the messages of all",
 		Long: `Shows the messages of all actors, oldest first: the last 10, or with --since all
-behind a number. It only looks: nobody's cursor moves, and what agents find is what
+behind a number. It only looks: no cursor moves, and what agents find is what
 they would have found anyway. -v shows payloads whole, --json is whole always.`,
 		Example: `  orchestrator bus tail -f
   orchestrator bus tail -f --topic 'task.*'

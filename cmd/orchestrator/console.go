@@ -53,7 +53,7 @@ func (a *app) console(t *instance, f upFlags) *console {
 		trouble: func(err error) {
 			t.log.Warn("cannot write to stdout: lines are counted until it works again", "error", err)
 		},
-		gone: func() { t.super.Stop("nobody reads the output") },
+		gone: func() { t.super.Stop("the reader of the output is gone") },
 	}
 	if t.config != nil {
 		for i := range t.config.Agents {

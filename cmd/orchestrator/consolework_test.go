@@ -49,7 +49,7 @@ var workDay = []wire.Event{
 	{Kind: wire.EventContractMissing, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" does not deliver api`},
 	{Kind: wire.EventTaskUnblocked, Task: "91c0aa42", Text: `91c0aa42 "API" waits for nothing any more`},
 	{Kind: wire.EventTaskAnnounced, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is done, 1 unblocked`},
-	{Kind: wire.EventTaskPlanned, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" has a plan: somebody has to approve it`},
+	{Kind: wire.EventTaskPlanned, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" has a plan: a person or a planner has to approve it`},
 	{Kind: wire.EventTaskNoted, Task: "91c0aa42", Text: `91c0aa42 "API" noted: hot`},
 }
 
@@ -77,7 +77,7 @@ func TestConsoleShowsWork(t *testing.T) {
 14:33:02 ok 7f3a9c1e "Write the spec" delivers spec
 14:33:02 ! 7f3a9c1e "Write the spec" does not deliver api
 14:33:02 > 91c0aa42 "API" waits for nothing any more
-14:33:02 coder   ? 91c0aa42 "API" has a plan: somebody has to approve it
+14:33:02 coder   ? 91c0aa42 "API" has a plan: a person or a planner has to approve it
 14:33:02 coder   ? orchestrator task approve-plan 91c0aa42     or: revise-plan 91c0aa42 -m TEXT
 14:33:02 . 91c0aa42 "API" noted: hot
 `, shown(false, false, workDay...))
@@ -97,7 +97,7 @@ func TestConsoleKeepsCalm(t *testing.T) {
 14:33:02 ! 91c0aa42 "API" will not run
 14:33:02 coder   ! line 3: payload.name is missing
 14:33:02 ! 7f3a9c1e "Write the spec" does not deliver api
-14:33:02 coder   ? 91c0aa42 "API" has a plan: somebody has to approve it
+14:33:02 coder   ? 91c0aa42 "API" has a plan: a person or a planner has to approve it
 14:33:02 coder   ? orchestrator task approve-plan 91c0aa42     or: revise-plan 91c0aa42 -m TEXT
 `, shown(false, true, workDay...))
 }

@@ -83,7 +83,7 @@ func (a *app) revoke(word string, of credentials, ask bool) error {
 			return err
 		}
 		if ask {
-			if err := a.confirm(fmt.Sprintf("Take %s %s of %s away?", kindWord(c), wire.Visible(c.ID), cmp.Or(plain.OneLine(c.For), "nobody yet"))); err != nil {
+			if err := a.confirm(fmt.Sprintf("Take %s %s of %s away?", kindWord(c), wire.Visible(c.ID), cmp.Or(plain.OneLine(c.For), "no actor yet"))); err != nil {
 				return err
 			}
 		}
@@ -139,7 +139,7 @@ func (a *app) completeCredentials(operation string) cobra.CompletionFunc {
 		list, _, _ := a.listCredentials(ctx, door, operation)
 		var offered []cobra.Completion
 		for _, c := range list {
-			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(plain.OneLine(c.For), "nobody yet")))
+			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(plain.OneLine(c.For), "no actor yet")))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}

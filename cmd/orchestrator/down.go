@@ -27,7 +27,7 @@ func (a *app) downCommand() *cobra.Command {
 stdin, is asked by a signal and at last killed, with whatever it started; agents
 that others depend on come last.
 
---force skips all that and kills at once. It asks first; where nobody can be
+--force skips all that and kills at once. It asks first; where no person can be
 asked it wants --yes.`,
 		Example: `  orchestrator down
   orchestrator down --if-running      fine as well when nothing runs
@@ -118,7 +118,7 @@ func (a *app) stillStopping(err error) error {
 // confirm asks once, in a terminal. Where there is no person to answer it refuses.
 func (a *app) confirm(question string) error {
 	if !isTerminal(a.stdin) || !isTerminal(a.stderr) || a.flags.json {
-		return usageError("this cannot be undone, and nobody is there to be asked", "If it is meant: add --yes")
+		return usageError("this cannot be undone, and there is no terminal to ask at", "If it is meant: add --yes")
 	}
 	_, _ = fmt.Fprintf(a.stderr, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(a.stdin).ReadString('\n')

@@ -27,7 +27,7 @@ func (a *app) eventsCommand() *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "events",
 		Short: "What happened: starts, exits, tasks, questions",
-		Long: `Shows what happened, oldest first: a number that only grows, the time, whom it is
+		Long: `Shows what happened, oldest first: a number that only grows, the time, which agent it is
 about, its kind, and what it was.
 
 A program that wants to miss nothing remembers the last number and goes on from

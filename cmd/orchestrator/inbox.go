@@ -71,7 +71,7 @@ func (a *app) showInbox(raw []byte) error {
 		return printNames(a, list.Questions, func(q *wire.Question) string { return q.ID })
 	}
 	if len(list.Questions) == 0 {
-		return a.print("Nobody asks anything.\n")
+		return a.print("No open questions.\n")
 	}
 	p, now := a.paint(a.stdout), time.Now()
 	head := []cell{text("ID"), text("AGENT"), figure("AGE"), figure("LEFT"), text("QUESTION")}

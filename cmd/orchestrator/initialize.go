@@ -67,6 +67,8 @@ of yours.`,
 			switch {
 			case team.value != "" && verb.Flags().Changed("lang"):
 				return usageError("--team and --lang write different things", "Write: orchestrator init --team "+team.value)
+			case team.value != "" && (list || unit):
+				return usageError("--team writes files, and --list and --systemd only print", "Write: orchestrator init --team "+team.value)
 			case list && unit:
 				return usageError("--list and --systemd print different things", "Write: orchestrator init --list")
 			case list:

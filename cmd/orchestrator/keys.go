@@ -15,7 +15,7 @@ func (a *app) keyListCommand() *cobra.Command {
 		Use:   "ls",
 		Short: "List the keys of agents, and registration tokens",
 		Long: `Lists the keys that hold, whose they are and until when; and the registration
-tokens that nobody has used. What is secret about them is kept nowhere.`,
+tokens that are not used yet. What is secret about them is kept nowhere.`,
 		Example:           "  orchestrator key ls\n  orchestrator key ls --json",
 		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -31,7 +31,7 @@ func (a *app) keyRotateCommand() *cobra.Command {
 		Use:   "rotate AGENT",
 		Short: "Make a new key of an agent in place of its old ones",
 		Long: `Makes a new key for an agent, and lets its old ones run out: at once, or with
---overlap after a while, in which whoever has an old key can be given the new
+--overlap after a while, in which holders of an old key can be given the new
 one. The key alone is printed to stdout, this once.`,
 		Example:           "  KEY=$(orchestrator key rotate ci --overlap 1h)",
 		Args:              argCount(1, 1),

@@ -148,7 +148,7 @@ func TestLighthouse(t *testing.T) {
 	l := runLighthouse(t, state, "--var", "patience=50ms")
 	l.requireStory()
 	require.Len(t, l.of(wire.EventQuestionExpired), 1)
-	require.Contains(t, l.said["designer"], "nobody answered: taking day")
+	require.Contains(t, l.said["designer"], "no answer: taking day")
 	l.requireSite("day")
 
 	answers := filepath.Join(state, "answers")

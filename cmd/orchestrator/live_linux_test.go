@@ -158,7 +158,7 @@ func TestLiveAnswers(t *testing.T) {
 	text := w.until("the answer is oauth")
 	require.NotContains(t, text, "> oauth")
 	w.types("to nobody" + screen.CtrlU + "lost" + screen.Enter)
-	w.until(`Nobody asks anything: "lost" goes nowhere.`)
+	w.until(`No open questions: "lost" is dropped.`)
 	w.types(screen.CtrlC)
 	text = w.ends(exitOK)
 	require.Contains(t, text, "1 question: 1 answered. ")

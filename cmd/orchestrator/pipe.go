@@ -41,7 +41,7 @@ When stdin ends, or at Ctrl-C, what is still to be answered is answered, and
 then it ends with 0: the task that it has counts as done. A pipe that is killed,
 or that --timeout ends, fails its task. When the orchestrator stops, the notice
 and the end of stdout come first, and the exit code is 0; 5 when it is gone
-without that, and 141 when whoever read stdout has gone.
+without that, and 141 when the reader of stdout has gone.
 
 In a terminal you may leave out "id" and "timestamp".`,
 		Example: `  producer | orchestrator pipe --as producer
@@ -79,7 +79,7 @@ func (a *app) pipe(f pipeFlags) error {
 		return err
 	}
 	link, err := a.join(d, f)
-	if nobody(err) && a.mayPipeAlone() {
+	if noListener(err) && a.mayPipeAlone() {
 		return a.pipeAlone(f)
 	}
 	if err != nil {
@@ -97,8 +97,8 @@ func (a *app) mayPipeAlone() bool {
 	return a.flags.config != "" || a.env("ORC_HOST") == "" && a.env("ORC_SOCKET") == ""
 }
 
-// nobody reports whether an error means that no orchestrator listens.
-func nobody(err error) bool {
+// noListener reports whether an error means that no orchestrator listens.
+func noListener(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 

@@ -51,7 +51,7 @@ func (t *instance) guest(ctx context.Context, query url.Values) (supervisor.Agen
 	}
 	if t.config == nil {
 		return supervisor.Agent{}, &wire.Error{
-			Code: wire.CodeConflict, Message: "this orchestrator runs one command, and nobody joins it",
+			Code: wire.CodeConflict, Message: "this orchestrator runs one command, and no program can join it",
 			Hint: "Start a team: orchestrator up",
 		}
 	}

@@ -186,7 +186,7 @@ func (t *instance) decided() map[string]api.Operation {
 func actorOf(ctx context.Context) (handlers.Actor, error) {
 	c := api.CallerOf(ctx)
 	if c.Kind == api.Nobody {
-		return handlers.Actor{}, &wire.Error{Code: wire.CodeUnauthenticated, Message: "nobody knows who asks"}
+		return handlers.Actor{}, &wire.Error{Code: wire.CodeUnauthenticated, Message: "the caller is unknown: a credential is missing"}
 	}
 	return speaker(c), nil
 }

@@ -146,7 +146,7 @@ func (r *answerer) heard(ctx context.Context, line string) {
 	case questionID.MatchString(first) && rest != "": // not meant for another one
 		r.app.note("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
 	case len(questions) == 0:
-		r.app.note("Nobody asks anything: %q goes nowhere.", wire.Visible(line))
+		r.app.note("No open questions: %q is dropped.", wire.Visible(line))
 	case len(questions) == 1:
 		r.answer(ctx, questions[0], chosen(questions[0], line))
 	default:

@@ -55,7 +55,7 @@ func (a *app) reviewListCommand() *cobra.Command {
 		Use:   "ls",
 		Short: "List the reviews",
 		Long: `Lists the reviews of all sessions, in the order in which they were asked for: of
-which task, by whom, the how many-th it is of its task, what it came to, and how many
+which task, by which reviewer, the how many-th it is of its task, what it came to, and how many
 findings its result has.`,
 		Example: `  orchestrator review ls --open
   orchestrator review ls --session checkout
@@ -125,7 +125,7 @@ func (a *app) reviews(f *reviewFlags) error {
 		case len(chosen) == 0 && len(all) > 0:
 			return a.print("No review is open. All of them: orchestrator review ls\n")
 		case len(chosen) == 0:
-			return a.print("No reviews yet. How somebody asks for one: orchestrator help session\n")
+			return a.print("No reviews yet. How to ask for one: orchestrator help session\n")
 		}
 		return a.print("%s", table(reviewRows(chosen, a.paint(a.stdout), time.Now())))
 	})

@@ -34,7 +34,7 @@ stdin, and the end of it too; only when stdin is /dev/null does the command's
 stdin stay open. What it prints is printed.
 
 The exit code is the command's own, 128 and the signal's number if one ended it,
-126 or 127 if it could not be started; 141 when whoever read its output has gone,
+126 or 127 if it could not be started; 141 when the reader of its output has gone,
 and 1 when all went well but its output could not be written.`,
 		Example: `  orchestrator run -- ./agent.sh
   echo hello | orchestrator run -- cat
@@ -102,7 +102,7 @@ func (a *app) runAlone(t *instance, name string, rules []scripted) error {
 	<-fate.heard
 	all := signals.awaitReader(shown)
 	if !all {
-		t.log.Warn("the last lines are not shown: nobody takes them")
+		t.log.Warn("the last lines are not shown: their reader does not take them")
 	}
 	forced := signals.end()
 	shut()

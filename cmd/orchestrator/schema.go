@@ -39,7 +39,7 @@ func (a *app) schemaCommand() *cobra.Command {
 list of messages and documents, or the schema of one. The type of a message is
 its name; "submit-task" is as good as "request:submit-task".
 
---check reads lines as the orchestrator would, and nobody hears them: every
+--check reads lines as the orchestrator would, and tells no agent: every
 message that is wrong is printed with its place and the reason. Lines that are
 no message are log lines, and fine; -v shows those that look like a message.`,
 		Example: `  orchestrator schema

@@ -108,7 +108,7 @@ func memberWords(members []wire.SessionMember) string {
 			said = append(said, plain.Count(n, kind))
 		}
 	}
-	return cmp.Or(strings.Join(said, ", "), "nobody")
+	return cmp.Or(strings.Join(said, ", "), "no member")
 }
 
 const noSessionHint = "See which there are: orchestrator session ls"

@@ -92,3 +92,53 @@ func TestSessionDeafMember(t *testing.T) {
 	require.Equal(t, many+1, len(heard))
 	h.stop()
 }
+
+// A run with a small mailbox is given again what the run before it was given. What is said
+// to it afterwards arrives all the same, and its sender is not flooded with word of retries.
+//
+// Rows: C-16, C-91.
+func TestSessionSmallMailboxAfterRestart(t *testing.T) {
+	t.Parallel()
+	const tasks = 10
+	h := troupeOf(t, crowded+`
+agent "dev" {
+  command = ["sh", "-c", "echo start >>dev.ear; exec cat >>dev.ear"]
+  limits {
+    mailbox = 4
+  }
+}
+`+puppetAgents("ada", "rex")+checkout(""), "ada", "rex")
+	ada := h.cast("ada", "rex")[0]
+	heard := func() (ids []string) {
+		text, _ := os.ReadFile(h.path("dev.ear"))
+		_, after, _ := strings.Cut(string(text[strings.LastIndex("\n"+string(text), "\nstart"):]), "\n")
+		for line := range strings.Lines(after) {
+			if strings.Contains(line, `"message_type"`) && strings.HasSuffix(line, "\n") {
+				ids = append(ids, readUtterance(t, line).MessageID)
+			}
+		}
+		return ids
+	}
+	ada.utter("msg-1", "dev", wire.TypeFeedback, remark("first"))
+	for n := range tasks {
+		ada.utter(fmt.Sprintf("msg-%d", n+2), "dev", wire.TypeTaskAssignment, assigning(fmt.Sprintf("t-%d", n)))
+		waitForThat(t, "the task", func() bool { return len(heard()) == n+2 })
+	}
+	ada.utter("msg-50", "dev", wire.TypeFeedback, remark("last"))
+	waitForThat(t, "the last", func() bool { return len(heard()) == tasks+2 })
+	h.ask("agent", "restart", "dev")
+	ada.utter("msg-60", "dev", wire.TypeFeedback, remark("later"))
+	waitForThat(t, "all of it again, and the later message", func() bool {
+		again := heard()
+		slices.Sort(again)
+		return len(slices.Compact(again)) == tasks+3
+	})
+	errors := 0
+	for _, m := range ada.all() {
+		if m.Error != nil {
+			errors++
+		}
+	}
+	require.Less(t, errors, 3*tasks)
+	h.stop()
+}

@@ -17,7 +17,7 @@ func sessionCard(v *wire.SessionView, p paint) string {
 	c := card{}
 	from := "the file"
 	if v.Source == wire.SessionByHand {
-		from = "somebody: orchestrator session new"
+		from = "a person: orchestrator session new"
 	}
 	c.row("from", from)
 	c.row("reason", v.Reason)

@@ -82,7 +82,7 @@ func (f *newSessionFlags) spec(name string) (*wire.SessionSpec, error) {
 	case name == "":
 		return nil, usageError("the name of the session is empty", "Write it as: orchestrator session new checkout --member AGENT=TYPE")
 	case len(f.members) == 0:
-		return nil, usageError("nobody is in the session", "Say who: --member AGENT=architect --member AGENT=developer     Which agents there are: orchestrator agent ls")
+		return nil, usageError("the session has no members", "Say who: --member AGENT=architect --member AGENT=developer     Which agents there are: orchestrator agent ls")
 	case f.maxIterations < 1:
 		return nil, usageError(fmt.Sprintf("--max-iterations cannot be %d", f.maxIterations), "It is a number of reviews, such as 3")
 	}

@@ -68,7 +68,7 @@ func (s *singleView) flush(to *sink) {
 	if nobodyReads(err, to.tty) {
 		if !s.unread {
 			s.unread = true
-			s.stop("nobody reads the output")
+			s.stop("the reader of the output is gone")
 		}
 		return
 	}

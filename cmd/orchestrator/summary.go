@@ -184,9 +184,9 @@ func (y *runSummary) questions() string {
 		parts = append(parts, fmt.Sprintf("%d answered", y.said))
 	}
 	if y.vain > 0 {
-		text := "nobody answered"
+		text := "without an answer"
 		if y.asks > 1 {
-			text = fmt.Sprintf("%d that nobody answered", y.vain)
+			text = fmt.Sprintf("%d without an answer", y.vain)
 		}
 		if y.waited > 0 {
 			text += " within " + plain.Duration(y.waited.Round(100*time.Millisecond))

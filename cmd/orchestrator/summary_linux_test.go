@@ -68,12 +68,12 @@ func TestIdleEnds(t *testing.T) {
 		},
 		"planner failed": {
 			"agent \"boss\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n  role = \"planner\"\n}\n" + workers(t, ""), exitNo,
-			[]string{`^\S+ nobody is left who would give tasks$`, `^  boss +1 crash, gave up$`},
+			[]string{`^\S+ no agent is left that would give tasks$`, `^  boss +1 crash, gave up$`},
 		},
 		"architect failed": {
 			"session \"house\" {\n  member \"boss\" { type = \"architect\" }\n  member \"worker\" { type = \"developer\" }\n}\n" +
 				"agent \"boss\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n}\n" + workers(t, ""), exitNo,
-			[]string{`^\S+ nobody is left who would give tasks$`},
+			[]string{`^\S+ no agent is left that would give tasks$`},
 		},
 		"nothing": {"agent \"a\" {\n  command = [\"true\"]\n}\n", exitOK, []string{`nothing left running\n\z`}},
 	} {

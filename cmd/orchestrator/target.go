@@ -83,7 +83,7 @@ func (a *app) hostTarget(host string) (target, error) {
 		)
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return target{}, usageError(
-			fmt.Sprintf("%q would send the token for everybody to read", host), "Use https:// for what is not on this machine",
+			fmt.Sprintf("%q would send the token unencrypted", host), "Use https:// for what is not on this machine",
 		)
 	}
 	return target{url: u.Scheme + "://" + u.Host, token: a.env("ORC_TOKEN"), subject: host}, nil

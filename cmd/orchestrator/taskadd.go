@@ -38,7 +38,7 @@ func (a *app) taskAddCommand() *cobra.Command {
 capabilities, as soon as the tasks it needs are done.
 
 Without --role and --capability it is for a worker. --role none leaves the role
-open, for whoever has the capabilities. A task that says instead what it requires
+open, for any agent with the capabilities. A task that says instead what it requires
 (--repo, --language and so on) is matched: it goes to the agent that fits it best.
 With --assign it goes to the one that you name.
 
@@ -124,7 +124,7 @@ func (f *addFlags) requiredRole(requirements *wire.Requirements) (string, error)
 	case f.assign != "" && asks && f.role.value != noRole:
 		return "", usageError("--assign names the agent, and a role or a capability would find another", "Leave out --role and --capability")
 	case f.role.value == noRole && len(f.capabilities) == 0 && !matched && f.assign == "":
-		return "", usageError("--role none wants a --capability: a task that asks for nothing is given to nobody", "Leave --role out for any worker")
+		return "", usageError("--role none wants a --capability: a task that asks for nothing is given to no agent", "Leave --role out for any worker")
 	case f.role.value == noRole, !asks && (matched || f.assign != ""):
 		return "", nil
 	case !asks:

@@ -22,7 +22,7 @@ With --require-plan it says first how it will go about it, and starts when the
 plan is approved.
 
 --auto gives a task that has requirements to the agent that fits them best. When
-nobody fits it says why, agent by agent, and the exit code is 1.`,
+no agent fits it says why, agent by agent, and the exit code is 1.`,
 		Example: `  orchestrator task assign 91c0 coder-0
   orchestrator task assign 91c0 coder-0 --require-plan
   orchestrator task assign --auto 91c0`,
@@ -37,7 +37,7 @@ nobody fits it says why, agent by agent, and the exit code is 1.`,
 			case auto:
 				return a.speak(func(ctx context.Context, d *client) error { return a.autoAssign(ctx, d, args[0]) })
 			case len(args) == 1:
-				return usageError("whom the task is for is missing", "Name the agent, or let the best one be found: --auto")
+				return usageError("the agent is missing", "Name the agent, or let the best one be found: --auto")
 			}
 			return a.moveTask(args[0], "assign-task", func(id string) any {
 				return wire.AssignTask{TaskID: id, Agent: args[1], RequirePlan: plan}
@@ -115,7 +115,7 @@ func (a *app) nobodyFits(ctx context.Context, d *client, id string, text []byte)
 	}
 	f := &failure{
 		exit: exitNo, code: codeFailed, message: "no agent fits " + taskLabel(id, t.Name),
-		hint: fmt.Sprintf("It waits for one that does. Or give it to somebody all the same: orchestrator task assign %s AGENT", plain.ID(id)),
+		hint: fmt.Sprintf("It waits for one that does. Or give it to an agent all the same: orchestrator task assign %s AGENT", plain.ID(id)),
 	}
 	const few = 10
 	for _, fit := range fits[:min(few, len(fits))] {

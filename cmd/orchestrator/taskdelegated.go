@@ -14,7 +14,7 @@ import (
 // of it tells: lists do not.
 func handedOn(t *wire.Task) bool { return t.Details != nil && t.Routing != nil }
 
-// delegation are the rows of a task that was handed on: who asks which agent, for whom, and
+// delegation are the rows of a task that was handed on: who asks which agent, for which, and
 // where it stands in a trace.
 func (c *card) delegation(t *wire.Task) {
 	if r := t.Routing; r != nil {
@@ -114,7 +114,7 @@ func (p paint) response(status, text string) string {
 
 // responseWords are a response in one line, without its id.
 func responseWords(r *wire.TaskResponse, p paint, t *wire.Task) string {
-	with := "with nobody yet"
+	with := "with no agent yet"
 	if t != nil && t.AssignedTo != "" {
 		with = "with " + plain.OneLine(t.AssignedTo)
 	}

@@ -116,11 +116,11 @@ func matchVerdict(t *taskSeen, fits []fit) string {
 	case t.State != wire.TaskPending:
 		return fmt.Sprintf("%s is %s.", label, heldWords(&t.Task))
 	case !some:
-		return fmt.Sprintf("Nobody fits %s.     What it requires: orchestrator task show %s", label, id)
+		return fmt.Sprintf("No agent fits %s.     What it requires: orchestrator task show %s", label, id)
 	case isMatched(&t.Task):
 		return fmt.Sprintf("%s would go to %s: orchestrator task assign --auto %s", label, plain.OneLine(fits[0].agent), id)
 	case asksByName(&t.Task):
 		return label + " goes by role and capabilities, without scores: to the first that fits and is idle."
 	}
-	return fmt.Sprintf("%s asks for nothing, so nobody is asked. Give it to somebody: orchestrator task assign %s AGENT", label, id)
+	return fmt.Sprintf("%s asks for nothing, so no agent is matched. Give it to one: orchestrator task assign %s AGENT", label, id)
 }

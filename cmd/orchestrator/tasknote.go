@@ -16,7 +16,7 @@ func (a *app) taskNoteCommand() *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "note ID TEXT|@FILE|-",
 		Short: "Add a note to a task",
-		Long: `Adds a note to a task, for whoever reads it later. With --urgent the agent that
+		Long: `Adds a note to a task, for later readers. With --urgent the agent that
 has the task is told at once.
 
 The note is the text itself, @FILE for what is in a file, or - for what comes on

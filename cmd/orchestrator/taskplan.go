@@ -15,7 +15,7 @@ func (a *app) taskPlanCommand() *cobra.Command {
 		Use:   "plan ID JSON|TEXT|@FILE|-",
 		Short: "Say how a task's agent will go about it",
 		Long: `Submits a plan for a task that wants one, for agents that do not do so
-themselves. Somebody then approves of it, or sends it back.
+themselves. A person or a planner then approves of it, or sends it back.
 
 The plan is a JSON object or any text; @FILE reads it from a file, - from stdin.`,
 		Example:           "  orchestrator task plan 91c0 @plan.md",
@@ -108,7 +108,7 @@ func (a *app) taskAskCommand() *cobra.Command {
 		Use:   "ask ID QUESTION|@FILE|-",
 		Short: "Say that a task cannot go on without a person",
 		Long: `Puts a question about a running task into the inbox, for its agent. The task is
-needs_human until somebody answers, or it is started again.`,
+needs_human until a person answers, or it is started again.`,
 		Example: `  orchestrator task ask 91c0 "Which of the two schemas?"
   orchestrator inbox answer q7 "the new one"`,
 		Args:              argCount(2, 2),

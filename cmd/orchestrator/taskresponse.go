@@ -87,7 +87,7 @@ func (a *app) showWhole(r *wire.TaskResponse, text []byte) error {
 }
 
 // showResponse says in a line how a task stands. Told is what there is to say of
-// its state, so that nobody says it again.
+// its state, so that it is not sent again.
 func (a *app) showResponse(ctx context.Context, d *client, r *wire.TaskResponse) (told string, err error) {
 	if a.flags.quiet {
 		return "", a.print("%s\n", wire.Visible(r.ID))

@@ -19,7 +19,7 @@ func (a *app) taskShowCommand() *cobra.Command {
 		Long: `Shows everything about a task: who made it and when, who has it, what it
 requires of its agent, what it needs and gets of other tasks, what is to be done,
 its plan, its question, and what came of it; of one that was handed on also who
-asked whom, the trace that it is in, and the artifacts.`,
+asked which, the trace that it is in, and the artifacts.`,
 		Example:           "  orchestrator task show 91c0\n  orchestrator task show 91c0 --json",
 		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeOneTask(true),

@@ -73,7 +73,7 @@ func (a *app) submitTask(file string, wait bool) error {
 	})
 }
 
-// anyDepth is how deep a document may nest that somebody else judges.
+// anyDepth is how deep a document may nest that is judged elsewhere.
 const anyDepth = 10_000
 
 // readRequest reads a request out of a file, and says everything that is wrong with

@@ -110,7 +110,7 @@ func (a *app) taskCancelCommand() *cobra.Command {
 		Long: `Ends tasks that have not ended; an agent that has one is told. What becomes of
 the tasks that waited for them: orchestrator help tasks.
 
-For more than one it asks first; where nobody can be asked it wants --yes.`,
+For more than one it asks first; where no person can be asked it wants --yes.`,
 		Example: `  orchestrator task cancel 91c0 -m "not needed any more"
   orchestrator task cancel 91c0 5be1 --yes`,
 		Args:              argCount(1, -1),
@@ -157,7 +157,7 @@ func (a *app) cancelTasks(words []string, why string, yes bool) error {
 	})
 }
 
-// wasCancelled says whether a task was refused because nobody wants it already.
+// wasCancelled says whether a task was refused because it was cancelled before.
 func wasCancelled(err error) bool {
 	f, ok := errors.AsType[*failure](err)
 	return ok && f.code == wire.CodeConflict && f.details["state"] == string(wire.TaskCancelled)

@@ -38,7 +38,7 @@ func stateWords(t *wire.Task, needs string) string {
 	case isMatched(t):
 		return "pending until it is matched with an agent"
 	case t.State == wire.TaskPending && !asksByName(t) && !handedOn(t):
-		return "queued until somebody takes it"
+		return "queued until an agent takes it"
 	case t.State == wire.TaskPending:
 		return "queued"
 	}

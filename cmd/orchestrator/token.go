@@ -21,7 +21,7 @@ func (a *app) tokenCommand() *cobra.Command {
 	)
 }
 
-// tokenFlags are for whom a token is, a person or an actor, and what it allows.
+// tokenFlags are the holder of a token, a person or an actor, and what it allows.
 type tokenFlags struct {
 	subject string
 	role    choice
@@ -35,13 +35,13 @@ func (a *app) tokenIssueCommand() *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "issue --sub NAME | --actor ID",
 		Short: "Make a token for a person, or for an actor",
-		Long: `Makes a token with which somebody may speak to this orchestrator over the network.
-It is printed to stdout alone, this once. On this machine nobody needs one.
+		Long: `Makes a token with which a program or a person may speak to this orchestrator over the network.
+It is printed to stdout alone, this once. On this machine none is needed.
 
 With --sub it is for a person, and holds for 8 hours. A viewer may look and
 nothing else. With --actor it is for an actor from elsewhere, who may send and
 read messages and nothing else. It holds until it is revoked, and those that the
-actor has run out: at once, or with --overlap after a while, in which whoever has
+actor has run out: at once, or with --overlap after a while, in which a holder of
 an old one can be given the new one.`,
 		Example: `  orchestrator token issue --sub ann
   ORC_TOKEN=$(orchestrator token issue --sub ann --role viewer --ttl 1h)
@@ -80,7 +80,7 @@ func (f *tokenFlags) request(a *app, verb *cobra.Command) (*wire.IssueToken, err
 	case given("sub") && given("actor"):
 		return nil, usageError("--sub and --actor exclude each other", "A token is for a person or for an actor: leave one out")
 	case given("actor") && strings.TrimSpace(f.actor) == "", !given("actor") && strings.TrimSpace(f.subject) == "":
-		return nil, usageError("whom the token is for is missing", "Say it: --sub NAME, or --actor ID")
+		return nil, usageError("the holder of the token is missing", "Say it: --sub NAME, or --actor ID")
 	case given("actor") && given("role"):
 		return nil, usageError("--role is of a person, and an actor has none", "Leave it out")
 	case given("sub") && given("overlap"):
@@ -124,7 +124,7 @@ func (a *app) issueToken(request *wire.IssueToken) error {
 	})
 }
 
-// tokenWords say what somebody has been given, and what becomes of what they had.
+// tokenWords tell the holder of a new token what it allows, and what becomes of the old one.
 func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string {
 	const safe = " It is shown once: keep it in a safe place."
 	until := ""
@@ -164,7 +164,7 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 		Long: `Takes a token away: who has it is refused from now on. Any unique prefix of the id
 will do.
 
-It asks first; where nobody can be asked it wants --yes.`,
+It asks first; where no person can be asked it wants --yes.`,
 		Example:           "  orchestrator token revoke t5be1d7c0 --yes",
 		Args:              argCount(1, 1),
 		ValidArgsFunction: a.completeCredentials("list-tokens"),

@@ -176,7 +176,7 @@ func (a *app) work(t *instance, f upFlags) error {
 	err := t.super.Run(signals.ctx)
 	if !signals.await(shown) {
 		show.panorama.close() // what else there is to say may have no place any more
-		t.log.Warn("the last lines are not shown: nobody takes them")
+		t.log.Warn("the last lines are not shown: their reader does not take them")
 	}
 	forced := signals.end()
 	shut()
@@ -235,7 +235,7 @@ func cannotListen(err error, address, place string) error {
 		f.hint = "Write another port, or 0 for one that is free, or end the other program"
 	case errors.Is(err, syscall.EACCES):
 		f.exit, f.code = exitDenied, wire.CodeDenied
-		f.hint = "Ports below 1024 are not for everybody: write another one, such as 7433"
+		f.hint = "Ports below 1024 need privileges: write another one, such as 7433"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		f.hint = "No interface of this machine has that address; 127.0.0.1 is the machine itself"
 	}

@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire"
 )
 
-// interrupted is why a verb stops when somebody presses Ctrl-C.
+// interrupted is the error of a verb that Ctrl-C stops.
 type interrupted struct{ signal os.Signal }
 
 func (i *interrupted) Error() string { return "stopped by " + i.signal.String() }

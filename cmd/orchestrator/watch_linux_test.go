@@ -182,7 +182,7 @@ func TestWatchTabs(t *testing.T) {
 	v.sees("task show", "Roof", "created")
 	v.backs("task show")
 	v.types("5")
-	v.sees(">[5]Inbox", "Nobody asks anything.")
+	v.sees(">[5]Inbox", "No open questions.")
 	v.types("6")
 	v.sees(">[6]Bus", "message.direct", "hear hear", "Topics")
 	v.types("7")
@@ -224,7 +224,7 @@ func TestWatchAnswers(t *testing.T) {
 	v.types("a shop q", screen.Enter)
 	v.sees("Answered writer: a shop q.")
 	require.Contains(t, string(cast[1].answer(name).Payload), `"answer":"a shop q"`)
-	v.sees("Nobody asks anything.")
+	v.sees("No open questions.")
 	v.leaves("q")
 }
 

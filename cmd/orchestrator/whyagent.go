@@ -196,7 +196,7 @@ func (c *agentCauses) next() []string {
 	case wire.StateExited:
 		next = []string{"It ended well, and is not started again by itself. Once more: " + start}
 	case wire.StateStopped:
-		next = []string{"It starts when somebody says so: " + start}
+		next = []string{"It starts on request: " + start}
 	case wire.StateWaiting:
 		next = c.nextOfWaiting(name)
 	case wire.StateStalled:

@@ -32,7 +32,7 @@ func (c *taskCauses) next() []string {
 		return next
 	case wire.TaskPlanReview:
 		return []string{
-			"Its plan waits for somebody to approve of it. Read it: orchestrator task show " + id,
+			"Its plan waits for approval. Read it: orchestrator task show " + id,
 			"Then: orchestrator task approve-plan " + id + "     or: orchestrator task revise-plan " + id + " -m TEXT",
 		}
 	case wire.TaskNeedsHuman:
@@ -49,7 +49,7 @@ func ended(t *taskSeen) string {
 	case wire.TaskFailed:
 		return "It has failed" + colon(plain.Clip(plain.OneLine(t.Error), 200))
 	case wire.TaskCancelled:
-		return "Nobody wants it any more" + colon(plain.Clip(plain.OneLine(t.Reason), 200))
+		return "It was cancelled" + colon(plain.Clip(plain.OneLine(t.Reason), 200))
 	}
 	return "It is done. What came of it: orchestrator task show " + plain.ID(t.ID)
 }
@@ -91,9 +91,9 @@ func (c *taskCauses) waiter(id string) string {
 
 // nextOfPending is for a task that waits for nothing but an agent.
 func (c *taskCauses) nextOfPending(id string) []string {
-	give := "Give it to somebody: orchestrator task assign " + id + " AGENT"
+	give := "Give it to an agent: orchestrator task assign " + id + " AGENT"
 	if c.Asks == "" {
-		return []string{"It asks for nothing, so nobody is asked: somebody has to take it.", give}
+		return []string{"It asks for nothing, so no agent is matched: one has to take it.", give}
 	}
 	var fitting, idle, up []string
 	for _, f := range c.Agents {

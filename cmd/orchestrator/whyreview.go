@@ -46,7 +46,7 @@ func (c *taskCauses) reviewLines(now time.Time) []string {
 // nextOfReview is for a task whose work is looked at.
 func (c *taskCauses) nextOfReview(id string) []string {
 	if len(c.Reviews) == 0 {
-		return []string{"Somebody looks at its work. Its story: orchestrator events --task " + id}
+		return []string{"Its work is in review. Its story: orchestrator events --task " + id}
 	}
 	last := &c.Reviews[len(c.Reviews)-1]
 	show := "What was asked, and found: orchestrator review show " + wire.Visible(last.ReviewID)

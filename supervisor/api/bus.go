@@ -47,9 +47,9 @@ var busRoutes = []route{
 		summary: "Make a token for an actor; those that it has are void, now or after a while"},
 	{pattern: "GET /api/sse/events", access: Actors, operation: "follow-messages", read: readFollower, write: writeEvents, answer: (*API).mail,
 		query: []parameter{ofActor, byCursor, byLastEvent}, summary: "The messages to an actor, each as soon as it is there",
-		words: "It is a hint: whoever misses something here finds it in the poll. Nothing counts as dealt with because it was told here."},
+		words: "It is a hint: what is missed here is in the poll. Nothing counts as dealt with because it was told here."},
 	{pattern: "GET /health", access: Public, operation: "health", read: readNothing, write: writeHealth, answer: (*API).health,
-		summary: "Which version of the bus is spoken", words: "Nobody is asked who it is."},
+		summary: "Which version of the bus is spoken", words: "It needs no credential."},
 }
 
 // mostSeq is the largest number of a message that every reader of JSON can read.

@@ -107,8 +107,8 @@ func (d *API) describe() (wire.Raw, error) {
 		OpenAPI: "3.1.0",
 		Info: openInfo{
 			Title: "Orchestrator", Version: orElse(d.Version, "0"),
-			Description: "What can be asked of an orchestrator of agents. At its unix socket nobody needs a credential: " +
-				"the kernel says who comes. Whoever asks too often is told with 429 and Retry-After when to come again.",
+			Description: "What can be asked of an orchestrator of agents. At its unix socket no credential is needed: " +
+				"the kernel says who comes. A caller that asks too often is told with 429 and Retry-After when to come again.",
 		},
 		Servers: []openServer{{URL: "/", Description: "Where this document came from."}},
 		Tags: []openTag{

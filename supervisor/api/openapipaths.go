@@ -86,7 +86,7 @@ func (d *API) operationWords(o Described) string {
 	case "agents":
 		words = append(words, "For agents alone.")
 	case "strangers":
-		words = append(words, "For those whom nobody knows yet, by the route that is for it, and for operators.")
+		words = append(words, "For callers that are not known yet, by the route that is for it, and for operators.")
 	}
 	if o.Name != "" && !o.Writes {
 		words = append(words, "It changes nothing.")

@@ -32,7 +32,7 @@ func (s *readers) enter(c Caller) (leave func(), refusal *wire.Error) {
 	if s.open[h] >= mostReaders {
 		return nil, &wire.Error{
 			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d streams open", c, mostReaders),
-			Hint: "Close those that nobody reads",
+			Hint: "Close those that are not read",
 		}
 	}
 	if s.open == nil {

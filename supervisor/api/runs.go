@@ -84,7 +84,7 @@ func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
 	}, err
 }
 
-var errNobodyAnswers = errors.New("nobody answers sockets here")
+var errNobodyAnswers = errors.New("sockets are not served here")
 
 // listen opens the socket of a visit, which removes it when it ends.
 func (r *Runs) listen(path string, v *runSocket) error {

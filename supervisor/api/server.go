@@ -66,7 +66,7 @@ func (s *Server) Answer(l net.Listener) {
 	s.answering.Go(func() { // Serve waits for it
 		err := s.http.Serve(l)
 		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			s.log.Error("nobody answers any more at one of the doors", "address", l.Addr(), "error", err)
+			s.log.Error("a listener has failed", "address", l.Addr(), "error", err)
 		}
 	})
 }

@@ -74,7 +74,7 @@ func (p Problem) render(b *strings.Builder, ink paint) {
 
 // lowerFirst makes a title of HCL read like every other error.
 func lowerFirst(title string) string {
-	if len(title) > 1 && 'a' <= title[1] && title[1] <= 'z' {
+	if len(title) > 1 && (title[1] == ' ' || 'a' <= title[1] && title[1] <= 'z') {
 		return strings.ToLower(title[:1]) + title[1:]
 	}
 	return title

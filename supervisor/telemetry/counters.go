@@ -29,7 +29,7 @@ const otherKind = "other"
 func (c *counters) register(r *prometheus.Registry, o Options) {
 	c.kinds = knownKinds(o.Operations)
 	c.messages = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: namespace, Name: "messages_total", Help: "Messages of agents and requests of everybody, by the door and their kind.",
+		Namespace: namespace, Name: "messages_total", Help: "Messages of agents and requests of all callers, by the door and their kind.",
 	}, []string{"door", "kind"})
 	c.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: namespace, Name: "refused_total", Help: "Those of the messages that were refused, by the door and why.",

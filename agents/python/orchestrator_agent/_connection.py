@@ -244,7 +244,7 @@ class Connection(Verbs):
         """Tells after a while how much was dropped by then of what was asked."""
         self._again._rest(PAUSE)
         try:
-            self.log("warn", f"{count()} of the messages that ask this agent for work were dropped: nobody serves")
+            self.log("warn", f"{count()} of the messages that ask this agent for work were dropped: the agent does not serve")
         except Torn:
             pass  # which shows in what is said next
 

@@ -306,7 +306,7 @@ export class Stream {
   /** Tells after a while how much was dropped by then of what was asked. */
   async #tellDropped(dropped: () => number): Promise<void> {
     await rest(shortPause, this.#ended.signal);
-    const message = `${dropped()} of the messages that ask this agent for work were dropped: nobody serves`;
+    const message = `${dropped()} of the messages that ask this agent for work were dropped: the agent does not serve`;
     await this.tell("log", { level: "warn", message }).catch(() => {}); // a broken stream shows in what is said next
   }
 

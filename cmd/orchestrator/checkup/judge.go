@@ -197,7 +197,7 @@ func (f *Findings) stops(r *Run, terms Terms) {
 	case x.Code == nil:
 		f.add(Fail, "exit-code", "Look what breaks in it at the end of stdin", "dies when it is asked to end: %s%s", x.Text, r.lastWords())
 	case *x.Code != 0 && r.waits():
-		f.add(Note, "exit-code", "", "ends with exit %d when it is asked to, while it waits for tasks that nobody does here", *x.Code)
+		f.add(Note, "exit-code", "", "ends with exit %d when it is asked to, while it waits for tasks that no agent does here", *x.Code)
 	case *x.Code != 0:
 		f.add(Fail, "exit-code", "Exit with 0 when stdin ends: another code means that something went wrong", "ends with exit %d when it is asked to%s", *x.Code, r.lastWords())
 	default:

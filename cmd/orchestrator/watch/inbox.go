@@ -49,7 +49,7 @@ func (m *model) left(q *wire.Question) string {
 // answer it.
 func (m *model) answerFirst() {
 	if len(m.questions.all) == 0 {
-		m.say(noteNews{text: "Nobody asks anything."})
+		m.say(noteNews{text: "No open questions."})
 		return
 	}
 	if m.tab != tabInbox {
@@ -138,7 +138,7 @@ func (m *model) answer(id, text string) {
 func (m *model) drawInbox(width, height int) []string {
 	p := m.pen
 	if len(m.questions.seen) == 0 {
-		words := " Nobody asks anything."
+		words := " No open questions."
 		if len(m.questions.all) > 0 {
 			words = " No question is like that."
 		}

@@ -3,11 +3,12 @@
 # request TYPE ID PAYLOAD asks the orchestrator for something. The answer is a line on stdin
 # with the ID as its correlationId.
 request() {
-  echo '{"type":"request:'"$1"'","id":"'"$2"'","timestamp":"'"$(date -u +%FT%TZ)"'","payload":'"$3"'}'
+  printf '{"type":"request:%s","id":"%s","timestamp":"%s","payload":%s}\n' "$1" "$2" "$(date -u +%FT%TZ)" "$3"
 }
 
-# member KEY prints the first text with that KEY in the payload of the message in $line.
+# member KEY prints the first text with that KEY in the payload of the message in $line, as it
+# stands there: with its escapes, and so ready for another message.
 member() {
-  value=${line#*'"payload":'} value=${value#*'"'"$1"'":"'}
-  echo "${value%%'"'*}"
+  value=${line#*'"payload":'}
+  printf '%s\n' "${value#*'"'"$1"'":"'}" | sed -E 's/^(([^"\\]|\\.)*)".*/\1/'
 }

@@ -11,7 +11,7 @@ while IFS= read -r line; do
     ;;
   *'"correlationId":"read-'*)
     letter=$(member letter)
-    echo "reading: $letter"
+    printf 'reading: %s\n' "$letter"
     case $letter in
     Dear*) request complete-task "done-$task" '{"taskId":"'"$task"'","result":{"verdict":"approved"}}' ;;
     *) request fail-task "done-$task" '{"taskId":"'"$task"'","error":"it does not begin with Dear"}' ;;

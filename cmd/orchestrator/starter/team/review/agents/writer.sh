@@ -11,7 +11,7 @@ while IFS= read -r line; do
     ;;
   *'"correlationId":"read-'*)
     topic=$(member topic)
-    echo "writing about $topic" # everything that is not a message is log
+    printf 'writing about %s\n' "$topic" # everything that is not a message is log
     request complete-task "done-$task" '{"taskId":"'"$task"'","result":{"letter":"Dear friends, this is about '"$topic"'."}}'
     ;;
   esac
