@@ -195,7 +195,7 @@ func TestLiveNobodyAnswers(t *testing.T) {
 	w.until("> answer here")
 	w.until("asker   failed")
 	w.types(screen.CtrlC)
-	require.Regexp(t, `1 question: nobody answered within 1s\. \d+ message`, strings.ReplaceAll(w.ends(exitOK), "1.0s", "1s"))
+	require.Regexp(t, `1 question: no answer within 1s\. \d+ message`, strings.ReplaceAll(w.ends(exitOK), "1.0s", "1s"))
 }
 
 // The rows fit the terminal, whatever size it gets, and go where there is no room.

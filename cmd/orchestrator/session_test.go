@@ -235,7 +235,7 @@ func TestSessionLogOfNonsense(t *testing.T) {
 func TestSessionRows(t *testing.T) {
 	require.Equal(t, `NAME    STATE   MEMBERS                    TASKS  REVIEWS  MESSAGES  REFUSED
 kettle  open    1 architect, 2 developers    1/3        1        40        2
-\x1bod  closed  nobody                       0/0        0         0        0
+\x1bod  closed  no member                    0/0        0         0        0
 `, table(sessionRows([]wire.SessionBrief{
 		{
 			ID: "kettle", State: wire.SessionOpen, Open: 1, Tasks: 3, Reviews: 1, Messages: 40, Refused: 2,

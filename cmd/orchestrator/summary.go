@@ -184,7 +184,7 @@ func (y *runSummary) questions() string {
 		parts = append(parts, fmt.Sprintf("%d answered", y.said))
 	}
 	if y.vain > 0 {
-		text := "without an answer"
+		text := "no answer"
 		if y.asks > 1 {
 			text = fmt.Sprintf("%d without an answer", y.vain)
 		}
