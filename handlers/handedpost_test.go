@@ -120,7 +120,7 @@ func (x *handovers) hearStanding(in *Input, l *Letter) {
 	x.w.saw["handed on: how it stands"]++
 }
 
-// carry has a line be written to whom it is for, or not. Those for one run come in
+// carry has a line be written to which agent it is for, or not. Those for one run come in
 // order.
 func (x *handovers) carry() {
 	if len(x.lines) == 0 {

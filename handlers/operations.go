@@ -33,7 +33,7 @@ const (
 
 // String says it for people.
 func (w Who) String() string {
-	return [...]string{"anybody", "agents", "operators", "strangers", "actors"}[w]
+	return [...]string{"all", "agents", "operators", "strangers", "actors"}[w]
 }
 
 // operation declares one. Request is what wire.ReadRequest makes of its payload.

@@ -14,7 +14,7 @@ type minutes struct {
 	sittings map[string]*sitting
 	order    []*sitting
 	jobs     map[string]*job
-	posts    []*missive // that are not in the hands of whom they are for, in order
+	posts    []*missive // that are not with their addressees, in order
 	turn     sessionTurn
 }
 

@@ -116,7 +116,7 @@ func (p *player) print(who, line string) {
 	}
 }
 
-// has notes that a message is in the hands of whom it is for, or, with lost, that
+// has notes that a message is in the hands of which agent it is for, or, with lost, that
 // it could not be written.
 func (p *player) has(rest string, lost bool) {
 	who, id, _ := strings.Cut(rest, " ")

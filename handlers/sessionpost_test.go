@@ -161,7 +161,7 @@ func (m *minutes) hearRun(f *lifecycleEvent) {
 	}
 }
 
-// hearLine: a line goes to whom it is for, to the run that there is now, at most
+// hearLine: a line goes to which agent it is for, to the run that there is now, at most
 // once unless something came between, in order, and as it was said.
 func (m *minutes) hearLine(l *Letter) {
 	p := m.post(l.Said)

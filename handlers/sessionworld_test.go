@@ -138,7 +138,7 @@ func (w *world) print(m *inhabitant, line string) Outcome {
 	})
 }
 
-// carry has a line be written to whom it is for, or not: its run may have ended, or
+// carry has a line be written to which agent it is for, or not: its run may have ended, or
 // not read for a while. Mostly they come in order.
 func (w *world) carry() {
 	lines := w.sessions.lines

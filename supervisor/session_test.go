@@ -94,7 +94,7 @@ func bothWays(t *testing.T, do func(*testing.T, Record)) {
 	}
 }
 
-// A message of a session is written to whom it is for as it came, byte for byte.
+// A message of a session is written to which agent it is for as it came, byte for byte.
 // Nobody else hears of it, and whoever said it hears nothing.
 //
 // Rows: C-01, C-16.

@@ -119,7 +119,7 @@ func TestRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// A request of a type that nobody knows is told so; an event is not, for
+// A request of a type that is not known is told so; an event is not, for
 // nobody answers it.
 //
 // Rows: B-12, B-28.

@@ -228,7 +228,7 @@ func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 	}, heard(t, strings.Replace(bare, "%", "changes_requested", 1), false).Notes)
 }
 
-// All that is wrong is told at once, as far as anybody reads.
+// All that is wrong is told at once, as far as it was reads.
 //
 // Rows: C-97, C-98.
 func TestEverythingThatIsWrongIsTold(t *testing.T) {

@@ -108,7 +108,7 @@ func TestSessionMessagesOfOthers(t *testing.T) {
 	for name, line := range map[string]string{
 		"nobody to speak to":    `{"message_type":"abort","from_agent":{"agent_id":"lead"}}`,
 		"nobody who could be":   `{"message_type":"abort","from_agent":{"agent_id":"lead"},"to_agent":{"agent_id":["coder"]}}`,
-		"two to whom it is for": `{"message_type":"abort","from_agent":{"agent_id":"lead"},"to_agent":{"agent_id":"coder","agent_id":"coder"}}`,
+		"two to which agent it is for": `{"message_type":"abort","from_agent":{"agent_id":"lead"},"to_agent":{"agent_id":"coder","agent_id":"coder"}}`,
 	} {
 		require.Equal(t, CodeDenied, sessionOf(t, "coder", line).Err.Code, name)
 	}
@@ -188,7 +188,7 @@ func TestUnfinishedSessionMessages(t *testing.T) {
 		require.Contains(t, s.Err.Message, "the message cannot be taken: ")
 		require.Nil(t, s.Document)
 		require.IsType(t, Log{}, as("coder", spoiled))
-		require.IsType(t, Log{}, as("critic", spoiled), "to whom it is for may be among the rest")
+		require.IsType(t, Log{}, as("critic", spoiled), "to which agent it is for may be among the rest")
 	}
 	for cut := range shortAssignment {
 		require.IsType(t, Log{}, (&Reader{Agent: "coder", Depth: 64}).ParseHead([]byte(shortAssignment[:cut]), "cut"))

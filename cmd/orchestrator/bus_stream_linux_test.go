@@ -242,7 +242,7 @@ func TestBusStreamIsResumed(t *testing.T) {
 }
 
 // A stream ends with what its reader has shown: a token that was replaced or taken
-// away, and the run of an agent. What comes then is told to nobody.
+// away, and the run of an agent. What comes then is not told.
 //
 // Rows: E-05, E-08, E-77, E-79, K-18.
 func TestBusStreamEndsWithItsToken(t *testing.T) {

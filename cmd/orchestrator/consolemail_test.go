@@ -40,7 +40,7 @@ var correspondence = []wire.Event{
 	{Kind: wire.EventActorTokenIssued, Text: "HO:attic has a new token a1b2c3d4"},
 }
 
-// A person at the console hears of alerts and of topics that nobody knows, not of
+// A person at the console hears of alerts and of topics that is not known, not of
 // each message; and of a crash once.
 func TestConsoleShowsAlerts(t *testing.T) {
 	require.Equal(t, `14:33:02 shop    ! PO:shop sends no heartbeat (agent.stale)

@@ -128,7 +128,7 @@ func TestDelegationCancelled(t *testing.T) {
 		cancel func(id string)
 		reason string
 	}{
-		{func(id string) { boss.acts(id, wire.ActCancel, `{"reason":"nobody is hungry"}`) }, "nobody is hungry"},
+		{func(id string) { boss.acts(id, wire.ActCancel, `{"reason":"there is no hunger left"}`) }, "there is no hunger left"},
 		{func(id string) { h.ask("task", "cancel", id, "-m", "said by a person") }, "said by a person"},
 		{func(id string) { h.operated(nil, "cancel-task", fmt.Sprintf(`{"taskId":%q,"reason":"over HTTP"}`, id)) }, "over HTTP"},
 	} {

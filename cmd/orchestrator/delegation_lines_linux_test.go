@@ -11,7 +11,7 @@ import (
 )
 
 // An agent asks another one for work, and is told what becomes of it: in the words in
-// which it was said, digit for digit, with all that nobody here knows, and nobody else
+// which it was said, digit for digit, with all that is not known here, and nobody else
 // hears of it.
 //
 // Rows: D-01, D-02, D-03, D-04, D-07, D-08, D-10, D-11, D-13, D-14, D-17, D-18, D-21, D-22, D-26, D-31, D-32, D-33, D-35, D-36,

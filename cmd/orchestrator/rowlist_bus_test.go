@@ -13,7 +13,7 @@ var busRows = []row{
 	{id: "E-09", what: "the stream is a hint, the poll is what counts"},
 	{id: "E-10", what: "what was sent is one row, and then it is answered"},
 	{id: "E-11", what: "who it is from"},
-	{id: "E-12", what: "whom it is for, also one who is not there yet"},
+	{id: "E-12", what: "which agent it is for, also one who is not there yet"},
 	{id: "E-13", what: "a topic is words with dots"},
 	{id: "E-14", what: "a payload is an object"},
 	{id: "E-15", what: "what it answers"},

@@ -297,8 +297,8 @@ func TestTaskSubmitWaits(t *testing.T) {
 	require.Contains(t, cried.all(), "Nothing was stopped. Wait again: orchestrator task wait rice")
 	h.waitForResponse("rice", "pending")
 	require.Contains(t, h.ask("why", "rice"), "cook was brought it, and has not said that it has begun.")
-	h.ask("task", "cancel", "rice", "-m", "nobody is hungry")
-	require.Contains(t, cook.delegated("task.cancel", "rice").line, `"reason":"nobody is hungry"`)
+	h.ask("task", "cancel", "rice", "-m", "there is no hunger left")
+	require.Contains(t, cook.delegated("task.cancel", "rice").line, `"reason":"there is no hunger left"`)
 
 	const burnt = `,"error":{"code":"POT_LOST","message":"It has burnt","details":{"pot":7.0},"recoverable":true}`
 	waits, out, _ = begin("peas")

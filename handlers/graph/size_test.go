@@ -60,7 +60,7 @@ func TestAMillionInARow(t *testing.T) {
 	require.Len(t, circle, million+1)
 	require.EqualValues(t, 1, circle[million-1])
 	require.Equal(t, million, drain(g))
-	require.Nil(t, g.Circle(0, million-1), "what is resolved holds nobody up")
+	require.Nil(t, g.Circle(0, million-1), "what is resolved holds no task up")
 }
 
 // TestAMillionInARowBackwards: each waits for one that is made after it, and a

@@ -232,7 +232,7 @@ func TestMailThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// Nobody is told anything before it is known that it may.
+// No agent is told anything before it is known that it may.
 //
 // Rows: E-32, T-35.
 func TestMailOfOthers(t *testing.T) {

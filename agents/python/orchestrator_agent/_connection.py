@@ -219,7 +219,7 @@ class Connection(Verbs):
 
         Each job comes to one final response. What a skill returns completes it: any value, and None is
         an empty object. A Fault says why it failed; any other exception is an INTERNAL_ERROR that
-        another try does not mend. Whoever asks how a job stands is answered at once, and when it is over
+        another try does not mend. A question how a job stands is answered at once, and when it is over
         gets its final response once more. So does whoever asks for the same again, unless it was
         cancelled or failed so that another try may go well: then it is done again.
 

@@ -166,7 +166,7 @@ class Fault(AgentError):
 
 
 class WorkCancelled(AgentError):
-    """Work that the agent has delegated was cancelled, and why, if somebody has said so."""
+    """Work that the agent has delegated was cancelled, and why, if a reason was given."""
 
     def __init__(self, task_id: str, fault: Optional[Fault] = None, reason: str = "") -> None:
         why = str(fault) if fault else reason

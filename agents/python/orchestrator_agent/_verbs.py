@@ -121,7 +121,7 @@ class Verbs:
         ))
 
     def assign_task(self, task_id: str, agent: str, require_plan: bool = False) -> Task:
-        """Gives a task that nobody has to an agent, who may have to say first how it will be done."""
+        """Gives a task without an agent to one, who may have to say first how it will be done."""
         return cast(Task, self._one(
             "assign-task", "task", taskId=task_id, agent=agent, requirePlan=require_plan or None,
         ))

@@ -184,7 +184,7 @@ export class Conn extends Stream {
     return this.#task("update-task", change, options);
   }
 
-  /** Gives a task that nobody has to an agent. */
+  /** Gives a task without an agent to one. */
   assignTask(assignment: AssignTask, options?: Options): Promise<Heard<Task>> {
     return this.#task("assign-task", assignment, options);
   }

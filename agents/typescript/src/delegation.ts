@@ -63,7 +63,7 @@ export class Delegation {
 
   /**
    * Waits for the result, and takes nothing from responses. Work that failed throws a Fault,
-   * work that was cancelled Cancelled, with a Fault as its cause if somebody has said why, and
+   * work that was cancelled Cancelled, with a Fault as its cause if a reason was given, and
    * a request that was refused Refused. While the work waits for input, so does this: who
    * wants to bring it some takes responses.
    */

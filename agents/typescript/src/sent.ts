@@ -46,7 +46,7 @@ export class Sent {
   readonly refused: Promise<Undelivered>;
   /** @internal */
   readonly type: MessageType;
-  /** @internal Whom it is for. */
+  /** @internal The addressee. */
   readonly to: string;
   #tell!: (why: Undelivered) => void;
   #why: Undelivered | undefined;

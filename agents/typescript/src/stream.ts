@@ -327,7 +327,7 @@ export class Stream {
   }
 
   /**
-   * @internal A program lives as long as somebody waits for the orchestrator, and not only
+   * @internal A program lives as long as a promise waits for the orchestrator, and not only
    * because its stdin is open.
    */
   async held<T>(wait: () => Promise<T>): Promise<T> {

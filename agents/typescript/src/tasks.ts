@@ -184,7 +184,7 @@ export interface UpdateTask {
   requirements?: Requirements | Document | null;
 }
 
-/** To whom a task is given. */
+/** The agent that a task is given to. */
 export interface AssignTask {
   taskId: string;
   /** Its name, its server id, or the id of its run. */
