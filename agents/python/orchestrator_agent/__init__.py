@@ -7,7 +7,7 @@ takes both; from then on anything may be said at any time, from any thread:
     conn = Connection()
     conn.work(lambda job: {"success": True})
 
-Connection.ask is for questions, tell for events that nobody answers, news for notices, and work is the
+Connection.ask is for questions, tell for events, which have no answer, news for notices, and work is the
 loop of an agent that does tasks. delegate asks another agent for work, and serve is the loop of an agent
 that does what others ask it for. open_session is an agent's place in a session, with the roles of a
 developer, a reviewer and an architect.

@@ -6,7 +6,7 @@ is said again, the same line. Until it is, what comes after it waits in the same
     ""        the agent has said too much, so everything that it says in sessions waits
     an agent  that one has not taken what it was sent before, so what is for it waits
 
-Nobody says that a message was taken. So a lane says some, and is silent for a while: if none of them
+No answer says that a message was taken. So a lane says some, and is silent for a while: if none of them
 was refused by then, more of them follow sooner, otherwise fewer, later.
 """
 
@@ -44,7 +44,7 @@ class Again:
     """Says again what was refused because there was too much."""
 
     def __init__(self, writer: Writer) -> None:
-        self.over = threading.Event()  #: the stream has ended: nobody tells what was refused
+        self.over = threading.Event()  #: the stream has ended: no refusals arrive
         self._writer = writer
         self._changed = threading.Condition()
         self._lanes: Dict[str, _Lane] = {}
@@ -168,7 +168,7 @@ class Again:
                     self._writer.write(turn)
                     return
                 except _Behind:
-                    pass  # somebody was refused meanwhile
+                    pass  # a message was refused meanwhile
         finally:
             if leave:
                 leave()

@@ -60,7 +60,7 @@ class Architect(Role):
                 self._changed.wait_for(lambda: not self._running)
 
     def task(self, task_id: str) -> SessionTask:
-        """A task of the session, by its id, whoever has assigned it. One that nobody holds is forgotten
+        """A task of the session, by its id, no matter which agent assigned it. One that no caller holds is forgotten
         when there have been a few thousand others since."""
         with self._lock:
             task = self._tasks.get(task_id)
@@ -137,13 +137,13 @@ class Architect(Role):
         return True
 
     def abort_session(self, to: AgentID, reason: str) -> None:
-        """Ends the session for all who are in it. Somebody has to be told: any of them."""
+        """Ends the session for all its members. One has to be told: any of them."""
         self.session.abort(to, {"scope": "session", "reason": reason})
 
     # What is heard.
 
     def _listen(self) -> None:
-        """Brings what is said to whoever waits for it."""
+        """Brings what is said to the caller that waits for it."""
         for event in self._conn._inbox.events(self._stop):
             if event.notice:
                 self._noticed(event.notice)

@@ -1,4 +1,4 @@
-"""What the agent is asked to do, and nobody has taken."""
+"""What the agent is asked to do, and was not taken yet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Asked", "Hatch"]
 
 REQUEST, REFUSED, LEAVE = "request", "refused", "leave"
 
-#: How much is kept while nobody serves, and how much of it in bytes.
+#: How much is kept while no function serves, and how much of it in bytes.
 MOST, LARGEST = 1000, 8 << 20
 
 
@@ -39,7 +39,7 @@ class Asked:
 
     @property
     def request(self) -> TaskRequest:
-        """What nobody says in it is not there."""
+        """What is not said in it is not there."""
         return cast(TaskRequest, {
             key: {name: each for name, each in value.items() if each is not None}
             if key in ("context", "routing", "observability") else value
@@ -48,7 +48,7 @@ class Asked:
 
 
 class Hatch:
-    """Where what is asked waits for whoever serves. The thread that reads puts it in."""
+    """Where what is asked waits for the function that serves. The thread that reads puts it in."""
 
     def __init__(self, tell: Callable[[Callable[[], int]], None]) -> None:
         self._changed = threading.Condition()
@@ -72,7 +72,7 @@ class Hatch:
                 self._serving -= 1
 
     def protest(self, task: str, why: Refused) -> None:
-        """Takes a refusal for which nobody else waits, as long as somebody serves. It may be about a
+        """Takes a refusal for which no caller waits, while a function serves. It may be about a
         response."""
         if self._serving:
             self._put(Asked(REFUSED, task, refused=why))
@@ -92,7 +92,7 @@ class Hatch:
 
     def _put(self, asked: Asked) -> None:
         """There are no more requests than tasks that the agent may have, and one that is asked again and
-        again how it does says it once. As long as nobody serves, what is asked makes room for what comes
+        again how it does says it once. As long as no function serves, what is asked makes room for what comes
         after it."""
         with self._changed:
             before = self._latest.get(asked.task)

@@ -112,7 +112,7 @@ class Connection(Verbs):
                 stop.check()
 
     def _settle(self, operation: str, payload: Mapping[str, Any]) -> None:
-        """Asks for what must be heard even when nobody answers any more: after the end of the stream
+        """Asks for what must be heard even when no answer comes any more: after the end of the stream
         the orchestrator still listens, for as long as it grants the agent."""
         try:
             self._ask_patiently(operation, payload, None)
@@ -125,7 +125,7 @@ class Connection(Verbs):
     # Telling.
 
     def tell(self, event: str, payload: Optional[Mapping[str, Any]] = None) -> None:
-        """Tells of an event, such as "progress". Nobody answers: what is wrong with an event of the
+        """Tells of an event, such as "progress". There is no answer: what is wrong with an event of the
         protocol is raised as Unsaid, because the orchestrator would pass over it in silence."""
         check_event(event, payload)
         _, line = message_line("event:" + event, payload)
@@ -183,7 +183,7 @@ class Connection(Verbs):
         Stopped through; then it raises Unfinished at the end, and an agent that ends well in spite of
         it would say that its tasks are done.
 
-        A planner says how a task will be done, when somebody wants to know that first. It is called
+        A planner says how a task will be done, when a person wants to know that first. It is called
         again when the plan is sent back. A reader deals with the agent's mail, one message at a time:
         when it returns, the message is acknowledged; when it fails, GO is told first. Heartbeats are
         sent with it, every so many seconds, or as often as the orchestrator says.
@@ -203,7 +203,7 @@ class Connection(Verbs):
         routing: Optional[TaskRouting] = None,
         observability: Optional[TaskTrace] = None,
     ) -> Delegation:
-        """Asks another agent for work: the target, or one that can do what the type says. From whom it
+        """Asks another agent for work: the target, or one that can do what the type says. Which agent it
         comes the orchestrator says. The id is a new UUID, unless one is given; asking once more with the
         same one, after a restart perhaps, asks for the same work.
 
@@ -220,19 +220,19 @@ class Connection(Verbs):
         Each job comes to one final response. What a skill returns completes it: any value, and None is
         an empty object. A Fault says why it failed; any other exception is an INTERNAL_ERROR that
         another try does not mend. A question how a job stands is answered at once, and when it is over
-        gets its final response once more. So does whoever asks for the same again, unless it was
+        gets its final response once more. So does a request for the same again, unless it was
         cancelled or failed so that another try may go well: then it is done again.
 
-        A job that is cancelled is over at once, and nobody hears what its skill returns. Of one that the
+        A job that is cancelled is over at once, and what its skill returns is dropped. Of one that the
         skill gave up because the agent has to go, by letting Stopped through, nothing is said by itself,
         nor of one that has not begun: then it raises Unfinished at the end, as work does. Until the last
-        skill has returned whoever asks is answered, and a job may be cancelled.
+        skill has returned requests are answered, and a job may be cancelled.
 
         The capacity is how many jobs are done at a time, with no bound unless one is given; the others
         wait. One that waits itself, for input or for what it has delegated, makes room for another one.
         The agent is who it is, as its responses say: $ORC_AGENT_ID when it is "".
 
-        What is asked before somebody serves waits for that, the latest thousand as far as 8 MiB go; what
+        What is asked before a function serves waits for that, the latest thousand as far as 8 MiB go; what
         is dropped is counted in the log. It takes no notices, so work, news or the roles of a session may
         go on beside it. There is one serve at a time.
         """
@@ -250,7 +250,7 @@ class Connection(Verbs):
 
     def open_session(self, agent: str = "", type: str = "", session: str = "") -> Session:
         """The agent's place in a session. What is "" is $ORC_AGENT_ID, $ORC_SESSION_TYPE and
-        $ORC_SESSION, as the orchestrator has set them for those whom it starts."""
+        $ORC_SESSION, as the orchestrator has set them for the agents that it starts."""
         return Session(self, identity(agent, type, session))
 
     def talk(self, timeout: Optional[float] = None) -> Iterator[Said]:
@@ -311,7 +311,7 @@ class Connection(Verbs):
             self._delegations.responded(message, len(line))
 
     def _answered(self, message: Dict[str, Any], reply: _Reply) -> bool:
-        """Brings an answer to whoever waits for it. A second one and one that is late find nobody."""
+        """Brings an answer to the caller that waits for it. A second one and one that is late find none."""
         name = _member(message, "correlationId", str)
         with self._lock:
             call = self._waiting.pop(name, None) if self._waiting and isinstance(name, str) else None
@@ -320,7 +320,7 @@ class Connection(Verbs):
         return call is not None
 
     def _refused(self, message: Dict[str, Any], error: Optional[Dict[str, Any]]) -> None:
-        """Brings a no to whoever said what is refused: a request, or a message of a session."""
+        """Brings a no to the caller that said what is refused: a request, or a message of a session."""
         code, text, details = (error or {}).get("code"), (error or {}).get("message"), (error or {}).get("details")
         if not isinstance(code, str) or not code or not isinstance(text, (str, type(None))):
             code, text, details = "INTERNAL_ERROR", "refused, without a word that could be understood", error

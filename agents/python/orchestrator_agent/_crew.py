@@ -30,7 +30,7 @@ def gave_up(stop: Stop, error: Optional[BaseException]) -> bool:
 
 
 def off(stop: Stop) -> bool:
-    """Says whether nobody wants to know any more what came of something."""
+    """Tells whether no caller wants to know any more what came of something."""
     return isinstance(stop.cause, (Cancelled, Replaced))
 
 

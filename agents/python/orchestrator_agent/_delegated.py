@@ -39,7 +39,7 @@ class Delegated:
     the same time, from any thread, and say nothing more when the job is over."""
 
     def __init__(self, server: "Server", request: TaskRequest) -> None:
-        self.request = request  #: as it came; what nobody says in it is not there
+        self.request = request  #: as it came; what is not said in it is not there
         self.id = request["id"]
         self.type = request["type"]
         self.payload = request["payload"]
@@ -68,7 +68,7 @@ class Delegated:
         self._server.say(self, spell)
 
     def ask(self, question: str, options: Sequence[Option] = (), timeout: Optional[float] = None) -> Any:
-        """Asks whoever wants the job done for something that is needed to go on, and waits for it. The
+        """Asks the agent that wants the job done for something that is needed to go on, and waits for it. The
         answer may be any value, whatever the options are. One question is asked at a time. One that is
         refused raises Refused. After so many seconds it is a TimeoutError, and the job goes on without."""
         allowed = options_in(options)
@@ -77,7 +77,7 @@ class Delegated:
         asked = Question(question, allowed)
         until = None if timeout is None else time.monotonic() + timeout
         if not self._wait_for(self._turn, timeout):
-            raise TimeoutError(f"job {self.id}: nobody was asked within {timeout} seconds")
+            raise TimeoutError(f"job {self.id}: the question was not sent within {timeout} seconds")
         try:
             self._server.say(self, lambda: self._ask(asked))
             with self._aside():

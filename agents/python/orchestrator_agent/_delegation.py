@@ -17,7 +17,7 @@ from ._taskshape import CANCEL, STATUS, UPDATE, act_problem
 
 __all__ = ["Aside", "Delegation", "at_once"]
 
-#: How many responses are kept that nobody takes, and how much of them, in bytes.
+#: How many responses are kept that are not taken, and how much of them, in bytes.
 MOST, LARGEST = 1000, 8 << 20
 
 Aside = Callable[[], ContextManager[None]]  # what goes around waiting
@@ -30,7 +30,7 @@ def at_once() -> Iterator[None]:
 
 
 class _Act:
-    """Something that was said of the work. It has no answer of its own: whoever says it waits for what
+    """Something that was said of the work. It has no answer of its own: the caller waits for what
     comes next, and so one thing is said at a time."""
 
     def __init__(self, to_the_end: bool) -> None:
@@ -48,12 +48,12 @@ class Delegation:
         self._writer = writer
         self._aside = aside
         self._changed = threading.Condition()
-        self._fresh: Deque[Tuple[Response, int]] = deque()  # that nobody has taken, with their sizes
+        self._fresh: Deque[Tuple[Response, int]] = deque()  # not taken yet, with their sizes
         self._size = 0
         self._heard = False
         self._last: Optional[Response] = None  # the final one
         self._lost: Optional[Callable[[], AgentError]] = None  # why there will be none
-        self._busy = False  # somebody says something
+        self._busy = False  # a caller says something
         self._act: Optional[_Act] = None
 
     # Hearing.
@@ -61,7 +61,7 @@ class Delegation:
     def responses(self, timeout: Optional[float] = None) -> Iterator[Response]:
         """What is said of the work, one after the other up to the final response, each to one taker.
         It ends earlier when nothing comes for so many seconds, when the handler that takes them has to
-        stop, when the request is refused and when the stream has ended: wait says why. Of what nobody
+        stop, when the request is refused and when the stream has ended: wait says why. Of what is not
         takes the latest are kept."""
         while True:
             try:
@@ -146,7 +146,7 @@ class Delegation:
 
     def update(self, input: Any, timeout: Optional[float] = None) -> None:
         """Brings the work the input that it requires, which may be any value. It returns when something
-        is said of the work after that, and raises Refused when nobody wants the input, Unsaid when the
+        is said of the work after that, and raises Refused when no caller wants the input, Unsaid when the
         work is over."""
         if self._say(UPDATE, {"input": input}, timeout) is None:
             raise Unsaid(f"task {self.id} is over")
@@ -196,7 +196,7 @@ class Delegation:
 
     def _forget(self, act: _Act) -> None:
         """One of which nothing was written. What is said of one that was written, and whose time was up,
-        finds nobody, and is not taken for something else."""
+        finds no caller, and is not taken for something else."""
         with self._changed:
             if self._act is act:
                 self._act = None
@@ -208,7 +208,7 @@ class Delegation:
     # Being told, by the thread that reads.
 
     def _hear(self, response: Response, size: int) -> None:
-        """Keeps a response for whoever takes it. What nobody takes makes room for what comes after."""
+        """Keeps a response for the caller that takes it. What is not taken makes room for what comes after."""
         with self._changed:
             self._heard = True
             if response.final:

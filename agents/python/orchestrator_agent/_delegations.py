@@ -69,7 +69,7 @@ class Delegations:
                 del self._by_id[delegation.id]
 
     def responded(self, message: Dict[str, Any], size: int) -> None:
-        """Brings a response to whoever waits for it."""
+        """Brings a response to the caller that waits for it."""
         response = read_response(message)
         with self._lock:
             delegation = self._by_id.get(response.id) if response else None
@@ -87,7 +87,7 @@ class Delegations:
         return delegation is not None
 
     def end(self, why: AgentError) -> None:
-        """Tells everybody that nothing more will come."""
+        """Tells all callers that nothing more will come."""
         with self._lock:
             left, self._by_id, self._over = self._by_id, {}, why
         for delegation in left.values():

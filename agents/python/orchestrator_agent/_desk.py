@@ -20,7 +20,7 @@ MENDINGS = 3
 
 
 class Errand:
-    """Something to do for whoever sent a message. Each role has its own."""
+    """Something to do for the sender of a message. Each role has its own."""
 
     def __init__(self, said: Said, key: str, task: str) -> None:
         self.said = said
@@ -140,7 +140,7 @@ class Desk(Role):
         finally:
             self._leave(errand)
             errand.stop.leave()
-            if errand.before:  # whoever waits for this one waits for both
+            if errand.before:  # a caller that waits for this one waits for both
                 errand.before.done.wait()
             errand.done.set()
             self._wake()  # for the one that waits for it

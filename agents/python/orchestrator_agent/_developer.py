@@ -34,7 +34,7 @@ class Assigned:
         self._percent: float = 0
         self._step = ""
         self._files: List[str] = []
-        self._last = 0.0  # when somebody was told
+        self._last = 0.0  # of the latest report
 
     def progress(self, percent: float, step: str, files: Sequence[str] = ()) -> None:
         """Tells the architect how far the task is, from 0 to 100, what is done just now, and which files
@@ -67,7 +67,7 @@ class Assigned:
             return {"task_id": self.id, "progress_percent": self._percent, "current_step": self._step or WAITING}
 
     def _report(self, enough: Stop, after: float, every: float) -> None:
-        """Tells again and again how far the task is, because nobody can tell a long task from one that
+        """Tells again and again how far the task is, because others cannot tell a long task from one that
         will never end. What cannot be told now is told next time."""
         first = time.monotonic() + after
         while True:
@@ -144,7 +144,7 @@ class _Task(Errand):
         self._complete(completion, error)
 
     def _complete(self, what: Optional[Completion], failed: Optional[BaseException], kind: str = "exception") -> None:
-        """Says what came of a task, if somebody still wants to know."""
+        """Says what came of a task, if a caller still waits."""
         if off(self.stop):
             return
         if gave_up(self.stop, failed):

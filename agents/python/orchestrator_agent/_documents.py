@@ -138,7 +138,7 @@ class _AutoAssigned(TypedDict):
 
 
 class AutoAssigned(_AutoAssigned, total=False):
-    """What became of a task that was to be given to whom it fits best."""
+    """What became of a task that was to be given to the agent that it fits best."""
 
     server_id: str
     server_name: str

@@ -128,7 +128,7 @@ class Unfinished(AgentError):
 
 
 class Withdrawn(AgentError):
-    """Nobody will answer a call for help: the task went on without."""
+    """A call for help gets no answer: the task went on without."""
 
     def __init__(self) -> None:
         super().__init__("the question was withdrawn")
@@ -153,7 +153,7 @@ class Fatal(AgentError):
 
 
 class Fault(AgentError):
-    """Why delegated work came to nothing: for whoever waits for it, and for the skill that raises it.
+    """Why delegated work came to nothing: for the caller that waits for it, and for the skill that raises it.
     The code is for programs, such as INVALID_INPUT or TIMEOUT, and the list is open; recoverable says
     that another try may go well."""
 

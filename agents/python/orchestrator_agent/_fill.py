@@ -66,7 +66,7 @@ def filled_assignment(given: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def filled_completion(given: Mapping[str, Any], task: str) -> Dict[str, Any]:
-    """Says of each file as well what was done to it, where nobody has."""
+    """Says of each file as well what was done to it, where the caller has not."""
     document = _filled(given, {"task_id": task, **_COMPLETION})
     document["status"] = document["status"] or "completed"
     if isinstance(document["changes"], dict):

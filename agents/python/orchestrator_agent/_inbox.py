@@ -1,6 +1,6 @@
-"""What the orchestrator has said and nobody has taken.
+"""What the orchestrator has said and was not taken yet.
 
-The thread that reads puts things in and waits for nobody; whoever takes something waits here. So an
+The thread that reads puts things in and waits for nothing; a caller that takes something waits here. So an
 agent that is busy for an hour, or never looks at its notices, still gets its answers.
 """
 
@@ -73,7 +73,7 @@ class Inbox:
         self._changed = threading.Condition()
         self._news: Deque[Notice] = deque()
         self._told = 0  # how many notices there have been
-        self._looked = False  # somebody has looked for notices
+        self._looked = False  # a caller has looked for notices
         self._serves = False  # the agent does work that needs none
         self._heard: Deque[Tuple[Event, int]] = deque()  # with how many notices there had been
         self._known: Recent[bool] = Recent()
@@ -115,7 +115,7 @@ class Inbox:
             self._serves = True
 
     def overheard(self, message: Dict[str, Any]) -> None:
-        """Keeps a message unless it was there before: it is delivered again when nobody can be sure
+        """Keeps a message unless it was there before: it is delivered again when it is not certain
         that it arrived."""
         said = read_said(message)
         if said is not None:
@@ -128,7 +128,7 @@ class Inbox:
         self._changed.notify_all()
 
     def say(self, sent: Sent) -> None:
-        """Remembers a message that is about to be written, because it may be refused before whoever
+        """Remembers a message that is about to be written, because it may be refused before the one that
         says it goes on."""
         with self._changed:
             self._sent.add(sent.message_id, sent)
@@ -139,7 +139,7 @@ class Inbox:
             return self._sent.get(name)
 
     def lost(self, sent: Sent, why: Undelivered) -> None:
-        """Tells whoever said a message that it will not be delivered."""
+        """Tells the sender of a message that it will not be delivered."""
         with self._changed:
             if sent.refuse(why):
                 self._keep(Event(lost=sent))
@@ -206,7 +206,7 @@ class Inbox:
     def _all(
         self, take: Callable[[], Optional[T]], stop: Optional[Stop], timeout: Optional[float], beyond: bool = False
     ) -> Iterator[T]:
-        """Takes until there is nothing more to come; beyond the end of the stream for those whom the
+        """Takes until there is nothing more to come; beyond the end of the stream for those that the
         stop tells of it."""
         stopped = stop.on_end(self._wake) if stop else None
         try:

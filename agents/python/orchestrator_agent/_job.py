@@ -22,7 +22,7 @@ LOOK_AGAIN = 60.0
 
 
 class Job:
-    """A task at work, for whoever does it."""
+    """A task at work, for the function that does it."""
 
     def __init__(self, conn: "Connection", task_id: str, above: Stop) -> None:
         self.id = task_id
@@ -54,7 +54,7 @@ class Job:
             stopped()
 
     def help(self, question: str, context: Any = None) -> str:
-        """Asks a person something about the task, which is out of the agent's hands until somebody
+        """Asks a person something about the task, which is out of the agent's hands until a person
         has answered, and waits for that: it may take as long as people do. Withdrawn says that the
         task went on without an answer.
 
@@ -85,7 +85,7 @@ class Job:
             self._changed.notify_all()
 
     def _count(self) -> int:
-        """Whoever counts before looking at the task misses nothing."""
+        """A caller that counts before looking at the task misses nothing."""
         with self._changed:
             return self._news
 

@@ -80,7 +80,7 @@ def _never(word: str) -> Any:
 def read_line(line: bytes) -> Optional[Dict[str, Any]]:
     """The object that a line is, None when it is none.
 
-    Members of the line itself that stand twice are taken out: nobody knows which was meant. Inside
+    Members of the line itself that stand twice are taken out: it is unknown which was meant. Inside
     them the last one counts, as everywhere in Python.
     """
     twice: List[Tuple[Dict[str, Any], List[Tuple[str, Any]]]] = []
@@ -113,7 +113,7 @@ def without_doubled(message: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 class _Twice:
-    """Stands where a member stands twice: it is of no type that anybody asks for."""
+    """Stands where a member stands twice: it is of no type that is asked for."""
 
 
 class Lines:

@@ -33,7 +33,7 @@ class Protests:
 
     def heed(self, task: str, job: Optional[Delegated], why: Refused) -> None:
         """Deals with one that is about what was said last of a job, or of one that is over. One that is
-        about something else is nobody's business."""
+        about something else does not count."""
         final = self._server.finals.get(task)
         limited, wrong = why.reason == "rate_limited", why.code == "INVALID_REQUEST" and not why.reason
         if job is not None:

@@ -13,7 +13,7 @@ from ._taskshape import FINAL, response_problem, says
 
 __all__ = ["Response", "fault_in", "options_in", "read_response", "response_of_fault"]
 
-#: What stands where nobody says why something failed, or what is asked.
+#: What stands where it is not said why something failed, or what is asked.
 UNEXPLAINED = "The task failed, and its agent does not say why"
 UNASKED = "The agent needs input to go on, and does not say which"
 
@@ -77,7 +77,7 @@ def read_response(message: Dict[str, Any]) -> Optional[Response]:
 
 
 def _error_of(document: Mapping[str, Any]) -> Optional[TaskError]:
-    """Why it failed, or was cancelled, with what nobody says filled in: a failure is none the less one."""
+    """Why it failed, or was cancelled, with what is missing filled in: a failure is none the less one."""
     given = document.get("error")
     if document["status"] not in ("failed", "cancelled") or given is None and document["status"] == "cancelled":
         return None

@@ -71,7 +71,7 @@ class _Judging(Errand):
         self._judge(lambda: mend(self._request, self._result, why, self.stop))
 
     def _tell(self, failed: Optional[BaseException]) -> None:
-        """Tells a result, or why there is none, if somebody still wants to know."""
+        """Tells a result, or why there is none, if a caller still waits."""
         if off(self.stop):
             return
         if gave_up(self.stop, failed):

@@ -31,7 +31,7 @@ class Said:
 
 
 def read_said(message: Dict[str, Any]) -> Optional[Said]:
-    """Reads a message as the orchestrator does, whoever says it; None when it makes no sense."""
+    """Reads a message as the orchestrator does, no matter who says it; None when it makes no sense."""
     if problem_of(message):
         return None
     return Said(
@@ -44,7 +44,7 @@ def read_said(message: Dict[str, Any]) -> Optional[Said]:
 
 
 class Sent:
-    """A message that the agent has said. That it was delivered is told by nobody; that it was not,
+    """A message that the agent has said. That it was delivered is never told; that it was not,
     sooner or later."""
 
     def __init__(self, message_id: str, correlation_id: str, message_type: str, to: str) -> None:
@@ -61,11 +61,11 @@ class Sent:
 
     @property
     def undelivered(self) -> Optional[Undelivered]:
-        """Why the message will not be delivered, None as long as nobody has said so."""
+        """Why the message will not be delivered, None as long as that was not said."""
         return self._why
 
     def wait_refused(self, timeout: Optional[float] = None) -> Optional[Undelivered]:
-        """Waits until somebody says that it will not be delivered, or for so many seconds."""
+        """Waits until it is said that it will not be delivered, or for so many seconds."""
         self._bells.wait(timeout)
         return self._why
 

@@ -98,7 +98,7 @@ class Server(Role):
             return None if job is None or job._over else job
 
     def _heed(self, asked: Asked) -> None:
-        """Does what is asked for. It waits for nobody but the orchestrator, which reads."""
+        """Does what is asked for. It waits for the orchestrator only, which reads."""
         if asked.kind == LEAVE:
             self._stop.end(Shutdown())
             return
@@ -143,7 +143,7 @@ class Server(Role):
             self.write(lambda: line)
 
     def _cancel(self, job: Delegated, reason: str) -> None:
-        """Ends a job. What its skill still does is nobody's business; a request that comes again waits
+        """Ends a job. What its skill still does does not count; a request that comes again waits
         for it."""
         with self._changed:
             if job._closed:
@@ -160,7 +160,7 @@ class Server(Role):
     # Doing.
 
     def _perform(self, job: Delegated) -> None:
-        """Calls the skill, and says what came of it, if somebody still wants to know."""
+        """Calls the skill, and says what came of it, if a caller still waits."""
         result, error = None, None
         try:
             with stopping(job.stop):
@@ -222,7 +222,7 @@ class Server(Role):
         self.write(spell)
 
     def _gone(self, job: Delegated) -> None:
-        """Forgets a job whose skill has returned, and lets the next one have its place. Whoever comes
+        """Forgets a job whose skill has returned, and lets the next one have its place. A caller that comes
         after it waits for the one before it as well."""
         job.stop.leave()
         with self._changed:
@@ -252,7 +252,7 @@ class Server(Role):
         self.write(line)
 
     def say_of(self, job: Delegated, spell: Callable[[], Dict[str, Any]]) -> None:
-        """say for what somebody else asks for. When the job is over meanwhile, there is its final
+        """say for what another caller asks for. When the job is over meanwhile, there is its final
         response."""
         try:
             self.say(job, spell)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Identity", "Session", "architect_id", "developer_id", "reviewer_id"]
 
-#: A number that is further ahead than this is none to which somebody has counted.
+#: A number that is further ahead than this is none that a sender has counted to.
 FAR_AHEAD = 1 << 20
 
 AGENT_TYPES = ("architect", "developer", "reviewer")
 
 
 def architect_id(name: str) -> AgentID:
-    """Names an architect, to whom something is said."""
+    """Names an architect as an addressee."""
     return {"agent_id": name, "agent_type": "architect"}
 
 
@@ -54,7 +54,7 @@ class Identity:
 
 
 def identity(agent: str, type: str, session: str) -> Identity:
-    """What is "" is as the orchestrator has said it to those whom it starts."""
+    """What is "" is as the orchestrator has said it to the agents that it starts."""
     me = Identity(
         agent or os.environ.get("ORC_AGENT_ID", ""),
         type or os.environ.get("ORC_SESSION_TYPE", ""),
@@ -81,8 +81,8 @@ class _Count:
             return self._highest
 
     def saw(self, number: int) -> None:
-        """Keeps the numbers rising in the whole session, as far as the agent hears it. Whoever follows a
-        number to which nobody has come by counting soon has none left."""
+        """Keeps the numbers rising in the whole session, as far as the agent hears it. A sender that follows a
+        number that no sender has counted to soon has none left."""
         with self._lock:
             if number - self._highest <= FAR_AHEAD:
                 self._highest = max(self._highest, number)
@@ -121,12 +121,12 @@ class Session:
         return self._say(self._answering(assignment, "acknowledgment"), {})
 
     def report(self, assignment: Said, progress: Progress) -> Sent:
-        """Tells whoever assigned a task how far it is."""
+        """Tells the agent that assigned a task how far it is."""
         how = {"task_id": _task_of(assignment), "progress_percent": 0, "current_step": "", "files_modified_so_far": []}
         return self._say(self._answering(assignment, "task_progress"), {**how, **said_plainly(progress)})
 
     def complete(self, assignment: Said, completion: Completion) -> Sent:
-        """Tells whoever assigned a task what came of it."""
+        """Tells the agent that assigned a task what came of it."""
         what = filled_completion(completion, _task_of(assignment))
         return self._say(self._answering(assignment, "task_completion"), what)
 
@@ -136,7 +136,7 @@ class Session:
         return self._say(self._to(reviewer_id(reviewer), "review_request"), what)
 
     def judge(self, request: Said, result: ReviewResult) -> Sent:
-        """Tells whoever asked for a review what came of it."""
+        """Tells the agent that asked for a review what came of it."""
         asked = request.payload
         what = filled_result(result, asked.get("review_id", ""), asked.get("task_id", ""))
         return self._say(self._answering(request, "review_result"), what)
@@ -146,7 +146,7 @@ class Session:
         return self._say(self._to(to, "feedback"), {"action_required": False, **said_plainly(feedback)})
 
     def answer(self, said: Said, feedback: Feedback) -> Sent:
-        """Says something to whoever said something."""
+        """Says something to the sender of a message."""
         return self._say(self._answering(said, "feedback"), {"action_required": False, **said_plainly(feedback)})
 
     def ask_status(self, to: AgentID, task_id: str = "") -> Sent:
@@ -238,7 +238,7 @@ class Session:
         return message
 
     def _about(self, said: Said, kind: str) -> Dict[str, Any]:
-        """Begins one for whoever said another, in the chain of that."""
+        """Begins one for the sender of another, in the chain of that."""
         self._count.saw(said.sequence_number)
         message = self._to(said.from_agent, kind)
         if said.correlation_id:

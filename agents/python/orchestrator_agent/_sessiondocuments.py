@@ -1,6 +1,6 @@
 """The documents of a session, as types for checkers.
 
-Whoever says one may leave out what is filled in, so little of it must be there; whoever is told one
+A sender of one may leave out what is filled in, so little of it must be there; whoever is told one
 finds all that the protocol wants.
 """
 
@@ -110,7 +110,7 @@ class ReviewScope(TypedDict, total=False):
 
 
 class ReviewCriteria(TypedDict, total=False):
-    """What the work has to pass. Nobody here runs the custom checks: they are words of the architect."""
+    """What the work has to pass. The custom checks are not run here: they are words of the architect."""
 
     must_pass_tests: bool
     must_pass_type_check: bool

@@ -23,7 +23,7 @@ __all__ = ["SessionTask", "Tiding"]
 #: How long one waits for what must be on its way.
 LAST_WORD = 10.0
 
-#: How many tidings of a kind wait for somebody to look.
+#: How many tidings of a kind wait for a caller to look.
 MOST_TIDINGS = 64
 
 
@@ -52,8 +52,8 @@ class SessionTask:
         self.id = task_id
         self._architect = architect
         self._changed = threading.Condition()
-        self._tidings: List[Tiding] = []  # that nobody has looked for
-        self._fresh = False  # there is one that nobody has seen
+        self._tidings: List[Tiding] = []  # not looked for yet
+        self._fresh = False  # there is one not seen yet
         self._first = ""  # what is to be done, as it was said first
         self._developer = ""
         self._assignment: Assignment = {}  # as it was assigned last
@@ -106,7 +106,7 @@ class SessionTask:
         self._assign(self._developer, cast(Assignment, {**self._assignment, "task": task}))
 
     def abort(self, reason: str, cleanup: bool = False) -> None:
-        """Ends the task. Whoever waits for it is told so, too."""
+        """Ends the task. A caller that waits for it is told, too."""
         self._session().abort(developer_id(self._developer), {
             "scope": "task", "target_id": self.id, "reason": reason, "cleanup_required": cleanup,
         })
@@ -141,7 +141,7 @@ class SessionTask:
         return asked
 
     def _put(self, tiding: Tiding) -> None:
-        """Keeps a tiding for whoever looks for it. What nobody looks for makes room only for what is like
+        """Keeps a tiding for the caller that looks for it. What is not looked for makes room only for what is like
         it, so that a completion is not lost to what is said about it."""
         with self._changed:
             alike = [each for each in self._tidings if each.kind == tiding.kind]
@@ -156,7 +156,7 @@ class SessionTask:
             self._changed.notify_all()
 
     def _find(self, wanted: Callable[[Tiding], bool]) -> Optional[Tiding]:
-        """Takes the first tiding that somebody looks for."""
+        """Takes the first tiding that a caller looks for."""
         with self._changed:
             for at, tiding in enumerate(self._tidings):
                 if wanted(tiding):

@@ -266,7 +266,7 @@ _MESSAGE: Shape = {
     "reply_to": (False, _id), "session_id": (False, _id), "sequence_number": (False, _whole(0)), "payload": (True, _object),
 }
 
-#: Who says messages of a type to whom; "" is anybody.
+#: The sender and the addressee of messages of a type; "" is any.
 _DIRECTIONS: Dict[str, Tuple[str, str]] = {
     "task_assignment": ("architect", "developer"), "task_progress": ("developer", "architect"),
     "task_completion": ("developer", "architect"), "review_request": ("architect", "reviewer"),

@@ -23,7 +23,7 @@ class Stop:
 
     @property
     def cause(self) -> Optional[BaseException]:
-        """Why: Cancelled, Replaced, Shutdown or Closed; None as long as nobody has to stop."""
+        """Why: Cancelled, Replaced, Shutdown or Closed; None as long as nothing has to stop."""
         return self._cause
 
     def is_set(self) -> bool:
@@ -40,7 +40,7 @@ class Stop:
             raise self._cause
 
     def end(self, cause: Optional[BaseException]) -> None:
-        """Tells everybody to stop. The first cause counts."""
+        """Tells all to stop. The first cause counts."""
         with self._lock:
             if self._ended.is_set():
                 return
@@ -60,7 +60,7 @@ class Stop:
         return lambda: None
 
     def leave(self) -> None:
-        """Says that nobody below has to be told any more."""
+        """Notes that no one below has to be told any more."""
         self._leave()
 
     def _take_back(self, bell: Callable[[], None]) -> None:

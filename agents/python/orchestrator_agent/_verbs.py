@@ -83,7 +83,7 @@ class Verbs:
         return cast(Task, self._one("get-task", "task", taskId=task_id))
 
     def start_task(self, task_id: str) -> Task:
-        """Starts a task that is assigned to the agent, or takes one of its own that nobody has."""
+        """Starts a task that is assigned to the agent, or takes one of its own that has no agent."""
         return cast(Task, self._one("start-task", "task", taskId=task_id))
 
     def complete_task(self, task_id: str, result: Result = None) -> Task:

@@ -34,8 +34,8 @@ class Worker(Role):
 
         assigned     start-task, which a task that waits for others refuses until it does not
         planning     the planner, submit-plan
-        plan_review  somebody approves the plan: running; or sends it back: planning
-        needs_human  somebody answers: running
+        plan_review  a person approves the plan: running; or sends it back: planning
+        needs_human  a person answers: running
         running      the handler
     """
 
@@ -128,7 +128,7 @@ class Worker(Role):
             self._report(job)
 
     def _report(self, job: Job) -> None:
-        """Calls the handler, and says what came of it, if somebody still wants to know."""
+        """Calls the handler, and says what came of it, if a caller still waits."""
         result, error = None, None
         try:
             with stopping(job.stop):

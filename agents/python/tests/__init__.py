@@ -2,4 +2,4 @@
 
 import os
 
-os.environ.pop("ORC_AGENT_ID", None)  # who tests is nobody
+os.environ.pop("ORC_AGENT_ID", None)  # tests have no identity

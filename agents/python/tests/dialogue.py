@@ -118,7 +118,7 @@ class Names:
 
 
 def told(want: Any, got: Any, at: str = "") -> str:
-    """Why what the program is told is not what is wanted: what nobody names is not looked at."""
+    """Why what the program is told is not what is wanted: what is not named is not looked at."""
     if isinstance(want, dict):
         if not isinstance(got, dict):
             return f"{at} is no object: {got!r:.200}" if want else ""

@@ -45,7 +45,7 @@ class Player:
                 self.take(word, rest)
             place = "the end"
             self.take("end", "")
-            assert not self.started, f"nobody says what came of {list(self.started)}"
+            assert not self.started, f"no step says what came of {list(self.started)}"
             self._stdout.close()
             left = self.lines.get(timeout=PATIENCE)
             assert left is None, f"a line that no step took: {left}"
@@ -67,7 +67,7 @@ class Player:
         self._stdin.close()
 
     def _listen(self) -> None:
-        """Takes what is printed, so that nobody waits to be heard."""
+        """Takes what is printed, so that no writer waits."""
         with os.fdopen(self._hear, "rb") as printed:
             for line in printed:
                 self.lines.put(line.decode("utf-8"))

@@ -134,7 +134,7 @@ class TestMemory(unittest.TestCase):
                 wire.bake("loaf")
             for _ in range(100):
                 wire.act("loaf", "status")
-            wire.say(type="response:error", correlationId="loaf", error={"code": "TIMEOUT", "message": "nobody serves"})
+            wire.say(type="response:error", correlationId="loaf", error={"code": "TIMEOUT", "message": "no server"})
             wire.read()
             self.assertEqual(len(wire.conn._hatch._asked), 2)
             go = threading.Event()

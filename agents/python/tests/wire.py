@@ -77,7 +77,7 @@ class Wire:
         return line
 
     def heard(self) -> bool:
-        """Whether there is a line that nobody has taken."""
+        """Whether there is a line not taken yet."""
         return not self._lines.empty()
 
     def read(self) -> None:

@@ -11,7 +11,7 @@ import { SessionTask } from "./sessiontask.js";
 import type { TaskState } from "./tasks.js";
 import { Linked, Recent, unless } from "./waiting.js";
 
-/** What an agent does that gives out the work of a session, for those to whom one function is not enough. */
+/** What an agent does that gives out the work of a session, when one function is not enough. */
 export interface Lead<T> {
   /** Gives out tasks, and waits for what comes of them. The architect's signal is aborted when the agent has to go. */
   do(architect: Architect): Promise<T>;
@@ -22,10 +22,10 @@ export interface Lead<T> {
 /** Gives out tasks and has them reviewed. */
 export class Architect {
   readonly session: Session;
-  /** Is aborted with Shutdown or Closed, or as whoever called lead says. */
+  /** Is aborted with Shutdown or Closed, or as the caller of lead says. */
   readonly signal: AbortSignal;
   readonly #stop: Linked;
-  // The latest few thousand tasks are known, and each that somebody holds, for somebody may
+  // The latest few thousand tasks are known, and each that a caller holds, for it may
   // wait for it. The others are forgotten, with what was said about them.
   readonly #latest = new Recent<SessionTask>();
   readonly #tasks = new Map<string, WeakRef<SessionTask>>();
@@ -55,7 +55,7 @@ export class Architect {
   }
 
   /**
-   * A task of the session, by its id, whoever has assigned it. One that nobody holds is
+   * A task of the session, by its id, no matter which agent assigned it. One that no caller holds is
    * forgotten when there have been a few thousand others since.
    */
   task(id: string): SessionTask {
@@ -84,7 +84,7 @@ export class Architect {
     return (await this.assign(order.developer, order.assignment)).deliver(order);
   }
 
-  /** Ends the session for all who are in it. Somebody has to be told: any of them. */
+  /** Ends the session for all its members. One has to be told: any of them. */
   async abortSession(to: AgentIdentifier, reason: string): Promise<void> {
     await this.session.abort(to, { scope: "session", reason });
   }
@@ -98,7 +98,7 @@ export class Architect {
     return task;
   }
 
-  /** Brings what is said to whoever waits for it. */
+  /** Brings what is said to the caller that waits for it. */
   async #listen<T>(lead: Lead<T>, enough: AbortSignal): Promise<void> {
     const { conn } = this.session;
     const until = new Linked(this.signal);

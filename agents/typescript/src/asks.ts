@@ -19,12 +19,12 @@ export interface Asked {
   size?: number;
 }
 
-/** How much is kept while nobody serves, and how long it may be, in characters. */
+/** How much is kept while no function serves, and how long it may be, in characters. */
 const [mostAsked, longestAsked] = [1000, 16 << 20];
 
 /**
- * What nobody has heeded yet. There are no more requests than tasks that the agent may
- * have, and one that is asked again and again how it does says it once. As long as nobody
+ * What is not heeded yet. There are no more requests than tasks that the agent may
+ * have, and one that is asked again and again how it does says it once. As long as no function
  * serves, what is asked makes room for what comes after it.
  */
 export class Asks {

@@ -39,7 +39,7 @@ export class Conn extends Stream {
   readonly mailbox = new Mailbox();
 
   /**
-   * The notices, in order, from the first one on: none is lost because it came before somebody
+   * The notices, in order, from the first one on: none is lost because it came before a caller
    * looked. It ends when the signal is aborted, or when the stream has ended and all is taken.
    * Each notice goes to one taker, and work is one.
    */
@@ -81,17 +81,17 @@ export class Conn extends Stream {
    * skill for fails with CAPABILITY_NOT_FOUND.
    *
    * Each job comes to one final response. Until then a skill says what it likes, and nothing
-   * is said by itself; whoever asks how the job stands is answered at once, and when it is over
-   * gets its final response once more. So does whoever asks for the same again, unless it was
+   * is said by itself; a question how the job stands is answered at once, and when it is over
+   * gets its final response once more. So does a request for the same again, unless it was
    * cancelled or failed so that another try may go well: then it is done again.
    *
-   * A job that is cancelled is over at once, and nobody hears what its skill returns. Of one
+   * A job that is cancelled is over at once, and what its skill returns is dropped. Of one
    * that the skill gave up because the agent has to go, throwing the reason of its signal, or
    * Closed, nothing is said by itself, nor of one that has not begun: the orchestrator knows
    * what is to become of it. Then serve throws Unfinished, as work does. Until the last skill
-   * has returned whoever asks is answered, and a job may be cancelled.
+   * has returned requests are answered, and a job may be cancelled.
    *
-   * What is asked before somebody serves waits for that, the latest thousand as far as some
+   * What is asked before a function serves waits for that, the latest thousand as far as some
    * megabytes go; what is dropped is counted in the log. It takes no notices, so work, news or
    * the roles of a session may go on beside it. There is one serve at a time.
    */
@@ -159,7 +159,7 @@ export class Conn extends Stream {
     return this.ask("ask-user", allowed ? { ...question, options: allowed } : question, options);
   }
 
-  /** Starts a task that is assigned to the agent, or takes one of its own that nobody has. */
+  /** Starts a task that is assigned to the agent, or takes one of its own that has no agent. */
   startTask(taskId: string, options?: Options): Promise<Heard<Task>> {
     return this.#task("start-task", { taskId }, options);
   }

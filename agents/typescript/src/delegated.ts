@@ -16,7 +16,7 @@ interface Question {
 }
 
 /**
- * A job that was delegated to the agent, for whoever does it. What it can do may be taken out
+ * A job that was delegated to the agent, for the function that does it. What it can do may be taken out
  * of it: ({ payload, progress }) => …
  */
 export class Delegated {
@@ -55,7 +55,7 @@ export class Delegated {
     this.#stop = new Linked(within);
   }
 
-  /** Is aborted with Cancelled, Shutdown or Closed, or as whoever called serve says. Then the work should end soon. */
+  /** Is aborted with Cancelled, Shutdown or Closed, or as the caller of serve says. Then the work should end soon. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
@@ -67,7 +67,7 @@ export class Delegated {
   };
 
   /**
-   * Asks whoever wants the job done for something that is needed to go on, and waits for it,
+   * Asks the agent that wants the job done for something that is needed to go on, and waits for it,
    * which may take as long as people do. The answer may be any value, whatever the options
    * are; there may be none. One question is asked at a time. When the signal is aborted it is
    * said that the job goes on without; input that comes before that is returned all the same.
@@ -111,7 +111,7 @@ export class Delegated {
   /**
    * Asks another agent for a part of the job, as Conn.delegate does. The request belongs to the
    * job: it is in the same trace, with the same baggage, in the same conversation, for the same
-   * user, and says who has had the job in hand. Whoever waits for it waits no longer than the
+   * user, and says who has had the job in hand. A caller that waits for it waits no longer than the
    * signal of the job allows, unless there is another.
    */
   readonly delegate = async (task: DelegateTask, { signal = this.signal }: Options = {}): Promise<Delegation> => {

@@ -6,7 +6,7 @@ import { spellAct, type TaskAct } from "./taskact.js";
 import { isFinal, type TaskCompleted, type TaskResponse, troubleOf } from "./taskresponse.js";
 import { Bell, type Options, Turns, unless } from "./waiting.js";
 
-/** How many responses wait for somebody to take them, and how long they may be, in characters. */
+/** How many responses wait to be taken, and how long they may be, in characters. */
 const [mostWaiting, longestWaiting] = [64, 16 << 20];
 
 /** Why a request is refused whose id another task has. */
@@ -31,7 +31,7 @@ export class Delegation {
   readonly #aside: Aside | undefined;
   readonly #bell = new Bell();
   readonly #turns = new Turns(1); // one thing is said of it at a time
-  readonly #fresh: Heard<TaskResponse>[] = []; // that nobody has taken
+  readonly #fresh: Heard<TaskResponse>[] = []; // not taken yet
   #size = 0;
   #heard = false;
   #last: Heard<TaskResponse> | undefined;
@@ -49,7 +49,7 @@ export class Delegation {
   /**
    * What is said of the work, one after the other up to the final response, each to one
    * taker. It ends earlier when the signal is aborted, when the request is refused and when
-   * the stream has ended: wait says why. Of what nobody takes the latest are kept.
+   * the stream has ended: wait says why. Of what is not taken the latest are kept.
    */
   async *responses({ signal = this.#within }: Options = {}): AsyncGenerator<Heard<TaskResponse>, void, void> {
     for (;;) {
@@ -146,7 +146,7 @@ export class Delegation {
     return oldest;
   }
 
-  /** @internal Keeps a response for whoever takes it, and tells whoever has said something. */
+  /** @internal Keeps a response for the caller that takes it, and tells the caller that has said something. */
   hear(response: Heard<TaskResponse>): void {
     const final = isFinal(response);
     this.#heard = true;
@@ -159,8 +159,8 @@ export class Delegation {
   }
 
   /**
-   * @internal Tells whoever has said something that it was refused, and says whether the work
-   * goes on. When nobody has, and nothing was heard yet, it is the request that was refused.
+   * @internal Tells the caller that has said something that it was refused, and says whether the work
+   * goes on. When none has, and nothing was heard yet, it is the request that was refused.
    */
   decline(why: Refused): boolean {
     const request = why.reason === reused || (this.#act === undefined && !this.#heard);

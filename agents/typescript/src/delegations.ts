@@ -15,7 +15,7 @@ export class Delegations {
     this.#stream = stream;
   }
 
-  /** Delegates work. Whoever waits for it waits within the signal, and calls aside for it. */
+  /** Delegates work. A caller that waits for it waits within the signal, and calls aside for it. */
   async delegate(task: DelegateTask, signal?: AbortSignal, within?: AbortSignal, aside?: Aside): Promise<Delegation> {
     try {
       signal?.throwIfAborted();
@@ -35,7 +35,7 @@ export class Delegations {
     }
   }
 
-  /** Brings a response to whoever waits for it. */
+  /** Brings a response to the caller that waits for it. */
   hear(raw: Raw): void {
     const response = readResponse(raw);
     const d = response && this.#open.get(response.id);
@@ -44,17 +44,17 @@ export class Delegations {
     d.hear(response);
   }
 
-  /** Says whether it is about delegated work that something is refused, and tells whoever waits. */
+  /** Says whether it is about delegated work that something is refused, and tells the caller that waits. */
   decline(id: string, why: Refusal): boolean {
     const d = this.#open.get(id);
     if (d && !d.decline(new Refused(why))) this.#open.delete(id);
     return d !== undefined;
   }
 
-  /** Tells everybody who waits that nothing more will come. */
+  /** Tells all callers that wait that nothing more will come. */
   end(over: Closed): void {
     for (const d of this.#open.values()) {
-      d.lose(new Closed(`task ${d.id}: asked for, but nobody will answer: ${over.message}`, true, over.cause));
+      d.lose(new Closed(`task ${d.id}: asked for, but no answer will come: ${over.message}`, true, over.cause));
     }
     this.#open.clear();
   }

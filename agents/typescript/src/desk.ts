@@ -14,7 +14,7 @@ const mendings = 3;
 /** What came of an errand: it was given up because the agent has to go. */
 export const unfinished = Symbol("unfinished");
 
-/** Something to do for whoever sent a message. */
+/** Something to do for the sender of a message. */
 export abstract class Errand {
   readonly key: string;
   readonly task: string;
@@ -40,7 +40,7 @@ export abstract class Errand {
     return this.#stop.signal;
   }
 
-  /** Nobody wants to know any more what came of it. */
+  /** No caller waits any more for its end. */
   get off(): boolean {
     return this.signal.reason instanceof Cancelled || this.signal.reason instanceof Again;
   }
@@ -153,7 +153,7 @@ export abstract class Desk {
     e.over = this.#running.go(async () => {
       await this.#finish(e, () => e.do());
       e.letGo();
-      await e.before?.over; // whoever waits for this one waits for both
+      await e.before?.over; // a caller that waits for this one waits for both
     });
   }
 

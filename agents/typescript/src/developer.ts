@@ -6,7 +6,7 @@ import type { Sent, Undelivered } from "./sent.js";
 import type { Session } from "./session.js";
 import type { Assignment, Completion, Loose, TaskExecutionError, TaskInput, TaskProgress } from "./sessions.js";
 
-/** What an agent does that is given tasks in a session, for those to whom one function is not enough. */
+/** What an agent does that is given tasks in a session, when one function is not enough. */
 export interface Developer {
   /**
    * Does a task and says what came of it. The signal of the task is aborted when the task
@@ -54,7 +54,7 @@ export class Assigned {
   readonly #session: Session;
   readonly #signal: () => AbortSignal;
   #now = { percent: 0, step: "", files: [] as string[] };
-  #last = -Infinity; // when somebody was told
+  #last = -Infinity; // of the latest report
 
   /** @internal */
   constructor(session: Session, said: Said<"task_assignment">, signal: () => AbortSignal) {
@@ -64,7 +64,7 @@ export class Assigned {
     this.#signal = signal;
   }
 
-  /** Is aborted with Cancelled, Again, Shutdown or Closed, or as whoever called develop says. */
+  /** Is aborted with Cancelled, Again, Shutdown or Closed, or as the caller of develop says. */
   get signal(): AbortSignal {
     return this.#signal();
   }
@@ -101,7 +101,7 @@ export class Assigned {
     return { task_id: this.task.task_id, progress_percent: this.#now.percent, current_step: this.#now.step || waiting };
   }
 
-  /** @internal Tells again and again how far the task is: nobody can tell a long task from one that will never end. */
+  /** @internal Tells again and again how far the task is: others cannot tell a long task from one that will never end. */
   report(after: number, every: number, signal: AbortSignal): Promise<void> {
     const first = Date.now() + after;
     return whenDue(() => Math.max(first, this.#last + every), signal, async () => {
@@ -165,7 +165,7 @@ class Doing extends Errand {
     }
   }
 
-  /** Says what came of a task, if somebody still wants to know. */
+  /** Says what came of a task, if a caller still waits. */
   async #complete(what: () => Promise<Loose<Completion> | void>): Promise<typeof unfinished | void> {
     let completion: Loose<Completion>;
     try {

@@ -100,7 +100,7 @@ export function refusal(error: Raw | undefined): Refusal {
   };
 }
 
-// What is wrong with an event of the protocol is said here, because nobody answers.
+// What is wrong with an event of the protocol is said here, because there is no answer.
 
 /** Refuses the payload of an event that the orchestrator would pass over in silence. */
 export function checkEvent(event: string, payload: Raw): void {

@@ -107,7 +107,7 @@ export class Again extends Error {
   }
 }
 
-/** Nobody will answer: the task went on without. */
+/** No answer will come: the task went on without. */
 export class Withdrawn extends Error {
   override name = "Withdrawn";
 

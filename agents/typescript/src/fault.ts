@@ -30,7 +30,7 @@ export const FaultCode = {
   MCPRateLimited: "MCP_RATE_LIMITED",
   MCP: "MCP_ERROR",
   Coordination: "COORDINATION_FAILED",
-  /** The work would come back to somebody who has it. */
+  /** The work would come back to an agent that has it. */
   GraphCycle: "TASK_GRAPH_CYCLE",
   /** It cannot be handed on. */
   Delegation: "DELEGATION_FAILED",
@@ -41,7 +41,7 @@ export const FaultCode = {
 } as const;
 
 /**
- * Delegated work has failed, and why: what a skill throws to say so, and what whoever
+ * Delegated work has failed, and why: what a skill throws to say so, and what the caller that
  * waits for the work is thrown.
  */
 export class Fault extends Error implements TaskFault {

@@ -1,7 +1,7 @@
 import { Raw } from "./json.js";
 import type { Abort, Assignment, Completion, Feedback, FileChange, Finding, Loose, Progress, ReviewRequest, ReviewResult } from "./sessions.js";
 
-// What nobody says is filled in, for those who speak and for those who listen.
+// What is missing is filled in, for those who speak and for those who listen.
 
 type Open = { [key: string]: unknown };
 
@@ -56,7 +56,7 @@ export function progress(given: Loose<Progress>): Progress {
   return fill({ task_id: "", progress_percent: 0, current_step: "", files_modified_so_far: [] }, given);
 }
 
-/** Says of each file what was done to it, where nobody has. */
+/** Says of each file what was done to it, where the caller has not. */
 export function completion(given: Loose<Completion>): Completion {
   const c = fill<Completion>(
     {

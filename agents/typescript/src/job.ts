@@ -8,7 +8,7 @@ import { Bell, Linked, type Options } from "./waiting.js";
 /** How long one waits for news without a look, in milliseconds: what is said to an agent that does not read in time may get lost. */
 const lookAgain = 60_000;
 
-/** A task at work, for whoever does it. What it can do may be taken out of it: ({ task, progress }) => … */
+/** A task at work, for the function that does it. What it can do may be taken out of it: ({ task, progress }) => … */
 export class Job {
   readonly id: string;
   readonly conn: Conn;
@@ -16,7 +16,7 @@ export class Job {
   task!: Heard<Task>;
   readonly #stop: Linked;
   readonly #bell = new Bell();
-  readonly #said: string[] = []; // what nobody has taken
+  readonly #said: string[] = []; // not taken yet
 
   /** @internal */
   constructor(conn: Conn, id: string, within: AbortSignal) {
@@ -25,7 +25,7 @@ export class Job {
     this.#stop = new Linked(within);
   }
 
-  /** Is aborted with Cancelled, Shutdown or Closed, or as whoever called work says. Then the work should end soon. */
+  /** Is aborted with Cancelled, Shutdown or Closed, or as the caller of work says. Then the work should end soon. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
@@ -51,9 +51,9 @@ export class Job {
   }
 
   /**
-   * Asks a person something about the task, which is out of the agent's hands until somebody
+   * Asks a person something about the task, which is out of the agent's hands until a person
    * has answered, and waits for that: it may take as long as people do. What goes with the
-   * question may be anything. It throws Withdrawn when nobody will answer.
+   * question may be anything. It throws Withdrawn when no answer will come.
    *
    * Conn.askUser is for a question that has nothing to do with a task, or a time limit.
    */
@@ -69,7 +69,7 @@ export class Job {
     }
   };
 
-  /** @internal How often something was new. Whoever asks for it before looking at the task misses none. */
+  /** @internal How often something was new. A caller that asks for it before looking at the task misses none. */
   get news(): number {
     return this.#bell.rung;
   }

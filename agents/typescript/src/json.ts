@@ -215,7 +215,7 @@ function skipNested(text: string, at: number): number {
 /** What was read from the line: its values, and its text. */
 export type Heard<T> = T & { readonly raw: Raw };
 
-/** Reads a value, and gives it its text as a member that nobody sees who goes through it. */
+/** Reads a value, and gives it its text as a member that is hidden from loops over it. */
 export function read<T>(raw: Raw): Heard<T> {
   return withRaw(raw.value<T>(), raw);
 }

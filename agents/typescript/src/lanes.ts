@@ -35,7 +35,7 @@ interface Lane {
  *	""        the agent has said too much, so everything that it says in sessions waits
  *	an agent  that one has not taken what it was sent before, so what is for it waits
  *
- * Nobody says that a message was taken. So a lane says some, and is silent for a while: if
+ * No answer says that a message was taken. So a lane says some, and is silent for a while: if
  * none of them was refused by then, more of them follow sooner, otherwise fewer, later.
  */
 export class Lanes {
@@ -92,7 +92,7 @@ export class Lanes {
     return l;
   }
 
-  /** Says what is in a lane until there is nothing left. After the end of the stream nobody tells what was refused, so the rest is said once. */
+  /** Says what is in a lane until there is nothing left. After the end of the stream no refusals arrive, so the rest is said once. */
   async #sayAgain(l: Lane): Promise<void> {
     try {
       for (let over = false, said = 1; !over && said > 0; ) {
@@ -102,7 +102,7 @@ export class Lanes {
         for (const w of round) await this.#write(w.line);
       }
     } catch {
-      // Nothing else can be said, as whoever says it is told.
+      // Nothing else can be said, as its caller is told.
     } finally {
       if (this.#lanes.get(l.name) === l) this.#lanes.delete(l.name);
     }
@@ -122,7 +122,7 @@ export class Lanes {
     return round;
   }
 
-  /** What a message for somebody has to wait for. */
+  /** What a message for an agent has to wait for. */
   ahead(to: string): Promise<void> | undefined {
     return (this.#lanes.get("") ?? this.#lanes.get(to))?.open;
   }

@@ -18,7 +18,7 @@ export interface Mail {
 
 /** Mail to be sent. */
 export interface SendMessage {
-  /** Missing: whoever asks. */
+  /** Missing: the caller. */
   from_actor?: string;
   to_actor: string;
   /** Words with dots between them, such as build.finished. */
@@ -38,7 +38,7 @@ export interface SentMail extends Mail {
 
 /** Which mail is wanted. */
 export interface PollMessages {
-  /** Missing: whoever asks. */
+  /** Missing: the caller. */
   actor?: string;
   /** Messages behind this one; missing: behind the last that was acknowledged. */
   cursor?: number;
@@ -72,7 +72,7 @@ export interface Beat {
   heartbeat_ms: number;
 }
 
-/** The topics that everybody knows. */
+/** The topics that are always known. */
 export const Topic = {
   TaskAssigned: "task.assigned",
   TaskCompleted: "task.completed",
@@ -85,12 +85,12 @@ export const Topic = {
   Heartbeat: "heartbeat",
   Direct: "message.direct",
   Broadcast: "broadcast.all",
-  /** The bus has taken mail on a topic that nobody has registered. */
+  /** The bus has taken mail on a topic that is not registered. */
   Unknown: "topic.unknown",
 } as const;
 
 /** Actors that are always there: who runs it all, the orchestrator itself, and those who watch over it. */
 export const Actor = { Global: "GO", Bus: "Bus", Governor: "Governor" } as const;
 
-/** The addressee of mail for everybody. */
+/** The addressee of mail for all. */
 export const broadcast = "broadcast";

@@ -18,7 +18,7 @@ const [longestId, longestLabel] = [200, 4096];
 type Need = "needed" | "optional";
 
 /**
- * An object in a message that is judged as a whole: whoever wrote it is told everything
+ * An object in a message that is judged as a whole: its author is told everything
  * at once. Null is no way to leave something out, but where programs are sparing: there it
  * counts as nothing for what may be missing.
  */
@@ -103,7 +103,7 @@ export class Part {
     return word ?? "";
   }
 
-  /** An object that nobody looks into. */
+  /** An object that is not looked into. */
   object(key: string, must: Need = "needed"): Raw | undefined {
     const value = this.#find(key, must);
     if (value === undefined || value.text[0] === "{") return value;

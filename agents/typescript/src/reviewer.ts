@@ -6,7 +6,7 @@ import type { Undelivered } from "./sent.js";
 import type { Session } from "./session.js";
 import type { Loose, ReviewRequest, ReviewResult, TaskProgress } from "./sessions.js";
 
-/** What an agent does that judges the work of a session, for those to whom one function is not enough. */
+/** What an agent does that judges the work of a session, when one function is not enough. */
 export interface Reviewer {
   /**
    * Judges what a request asks for. The signal is aborted when the task or the session is,
@@ -78,7 +78,7 @@ class Reviewing extends Errand {
     throw why;
   }
 
-  /** Tells what a function says, or why it says nothing, if somebody still wants to know. */
+  /** Tells what a function says, or why it says nothing, if a caller still waits. */
   async #judge(judge: () => Promise<Loose<ReviewResult>>): Promise<typeof unfinished | void> {
     try {
       this.#result = await judge();

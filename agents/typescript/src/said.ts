@@ -32,7 +32,7 @@ interface Message<T extends MessageType> {
   session_id?: string;
 }
 
-/** Reads a message of a session as the orchestrator does, whoever says it. What is wrong is told by the error. */
+/** Reads a message of a session as the orchestrator does, no matter who says it. What is wrong is told by the error. */
 export function readSaid(line: string): Said | Error {
   const wrong = complaint(line);
   if (wrong !== undefined) return new Error(`the message: ${wrong}`);
@@ -239,7 +239,7 @@ function verified(p: Part): void {
   p.text("error", "optional");
 }
 
-/** Who says messages of a type to whom. All else anybody says to anybody. */
+/** The sender and the addressee of messages of a type. All other types are for all. */
 const directions: { readonly [T in MessageType]?: readonly [from: AgentType, to?: AgentType] } = {
   task_assignment: ["architect", "developer"],
   task_progress: ["developer", "architect"],

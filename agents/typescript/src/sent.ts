@@ -36,7 +36,7 @@ export class Undelivered extends Refused {
 
 /**
  * A message of a session that the agent has said. That it was delivered is told by
- * nobody; that it was not, sooner or later.
+ * nothing; that it was not, sooner or later.
  */
 export class Sent {
   readonly messageId: string;
@@ -61,7 +61,7 @@ export class Sent {
     this.refused = new Promise((resolve) => (this.#tell = resolve));
   }
 
-  /** Why the message will not be delivered; undefined as long as nobody has said so. */
+  /** Why the message will not be delivered; undefined as long as that was not said. */
   get error(): Undelivered | undefined {
     return this.#why;
   }

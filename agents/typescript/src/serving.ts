@@ -100,7 +100,7 @@ export class Serving {
 
   #told(act: TaskAct): void {
     const job = this.#job(act.id);
-    if (!job) { // whoever says more than to ask has not heard yet that it is over
+    if (!job) { // a source that says more than to ask has not heard yet that it is over
       if (act.type === "task.status") this.#again(act.id);
     } else if (act.type === "task.status") {
       this.#go(() => this.#conn.write(job.standing()));
@@ -132,9 +132,9 @@ export class Serving {
     const begun = await job.begin(before);
     if (begun) await this.#perform(job, skill);
     job.leave();
-    await before; // whoever waits for this one waits for both
+    await before; // a caller that waits for this one waits for both
     const there = this.#jobs.get(job.id) === job;
-    if (there && (begun || job.over)) this.#jobs.delete(job.id); // what has not begun when the agent is to go is there to the end, for whoever asks
+    if (there && (begun || job.over)) this.#jobs.delete(job.id); // what has not begun when the agent is to go is there to the end, for later requests
   }
 
   async #perform(job: Delegated, skill: Skill): Promise<void> {
@@ -175,7 +175,7 @@ export class Serving {
   #protested(task: string, why: Refused): void {
     const [job, word, limited] = [this.#job(task), this.#conn.finals.get(task), why.reason === Reason.Limited];
     const wrong = why.code === "INVALID_REQUEST" && why.reason === "";
-    if (!job && !word) return; // it is about something else, of which nobody wants to know
+    if (!job && !word) return; // it is about something else, which no caller waits for
     if (job && limited) {
       if (job.asks) this.#later(task, job, () => (job.asks ? job.standing() : undefined));
     } else if (limited) {

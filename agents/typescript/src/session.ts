@@ -71,12 +71,12 @@ export class Session {
     return this.#say(this.#answering(said, "acknowledgment"), {});
   }
 
-  /** Tells whoever assigned a task how far it is. */
+  /** Tells the agent that assigned a task how far it is. */
   report(said: Said, how: Loose<Progress>): Promise<Sent> {
     return this.#say(this.#answering(said, "task_progress"), progress({ ...how, task_id: how.task_id || taskOf(said) }));
   }
 
-  /** Tells whoever assigned a task what came of it. It is completed, when the status does not say otherwise. */
+  /** Tells the agent that assigned a task what came of it. It is completed, when the status does not say otherwise. */
   complete(said: Said, what: Loose<Completion>): Promise<Sent> {
     return this.#say(this.#answering(said, "task_completion"), completion({ ...what, task_id: what.task_id || taskOf(said) }));
   }
@@ -87,7 +87,7 @@ export class Session {
     return this.#say(m, reviewRequest({ ...what, review_id: what.review_id || randomUUID() }));
   }
 
-  /** Tells whoever asked for a review what came of it. */
+  /** Tells the agent that asked for a review what came of it. */
   judge(request: Said, result: Loose<ReviewResult>): Promise<Sent> {
     const asked = request.message_type === "review_request" ? request.payload : undefined;
     const ids = { review_id: result.review_id || asked?.review_id, task_id: result.task_id || asked?.task_id };
@@ -99,7 +99,7 @@ export class Session {
     return this.#say(this.#to(to, "feedback"), feedback(what));
   }
 
-  /** Says it to whoever said something. */
+  /** Says it to the sender of a message. */
   answer(said: Said, what: Loose<Feedback>): Promise<Sent> {
     return this.#say(this.#answering(said, "feedback"), feedback(what));
   }
@@ -165,7 +165,7 @@ export class Session {
     return { to, type, correlationId: this.#chain, sessionId: this.identity.session || undefined };
   }
 
-  /** Begins a message for whoever said another, in the chain of that. */
+  /** Begins a message for the sender of another, in the chain of that. */
   #about(said: Said, type: MessageType): Speech {
     this.saw(said);
     const m = this.#to(said.from_agent, type);
@@ -221,7 +221,7 @@ export class Session {
   }
 }
 
-/** A number that nobody has come to by counting: whoever follows it soon has none left. */
+/** A number that no sender has counted to: one that follows it soon has none left. */
 const farAhead = 1 << 20;
 
 /** The task that an assignment is about. */
@@ -229,7 +229,7 @@ function taskOf(said: Said): string {
   return said.message_type === "task_assignment" ? said.payload.task.task_id : "";
 }
 
-/** @internal Who an agent is, as far as it says so itself, and as the orchestrator has set it for those whom it starts. */
+/** @internal Who an agent is, as far as it says so itself, and as the orchestrator has set it for the agents that it starts. */
 export function identify(me: Identity, env = process.env): Session["identity"] {
   const agent = me.agent || env["ORC_AGENT_ID"] || "";
   const type = me.type || env["ORC_SESSION_TYPE"] || "";

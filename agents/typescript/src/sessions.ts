@@ -13,15 +13,15 @@ export interface Payloads {
   review_result: ReviewResult;
   feedback: Feedback;
   status_query: StatusQuery;
-  /** Any object, which is for whoever asked. The roles say a Status. */
+  /** Any object, which is for the caller. The roles say a Status. */
   status_response: { [key: string]: unknown };
   abort: Abort;
   acknowledgment: { [key: string]: unknown };
 }
 
 /**
- * What is said, as far as somebody says it: lists are empty, texts are "" and truths
- * are false where nobody does, and what must be said is missed when it is spoken.
+ * What is said, as far as it is said: lists are empty, texts are "" and truths
+ * are false otherwise, and what must be said is missed when it is spoken.
  */
 export type Loose<T> = T extends readonly (infer Item)[] ? Loose<Item>[] : T extends object ? { [K in keyof T]?: Loose<T[K]> | undefined } : T;
 
@@ -149,7 +149,7 @@ export interface ReviewRequest {
 }
 
 /**
- * A command that the architect would like to see run. Nobody here runs it: whether a
+ * A command that the architect would like to see run. It is not run here: whether a
  * reviewer does, and where, is for its author to decide.
  */
 export interface CustomCheck {
@@ -247,6 +247,6 @@ export interface Abort {
   /** Of the task or the session. */
   target_id: string;
   reason: string;
-  /** Passed on: whoever did the work knows what there is to clean up. */
+  /** Passed on: the agent of the work knows what there is to clean up. */
   cleanup_required: boolean;
 }

@@ -26,7 +26,7 @@ function kind(t: Tiding): string {
   return t.completion ? "completion" : t.result ? "result" : t.feedback ? "feedback" : t.cancelled ? "cancelled" : "notice";
 }
 
-/** How many of a kind wait for somebody to look. */
+/** How many of a kind wait for a caller to look. */
 const mostTidings = 64;
 
 /** How long one waits for what must be on its way, in milliseconds. */
@@ -44,7 +44,7 @@ export class SessionTask {
   #chain: string | undefined;
   #done: Completion | undefined;
   #sent: Sent | undefined; // the last assignment
-  #tidings: Tiding[] = []; // that nobody has looked for
+  #tidings: Tiding[] = []; // not looked for yet
 
   /** @internal */
   constructor(architect: Architect, id: string) {
@@ -59,7 +59,7 @@ export class SessionTask {
   /** @internal */
   put(tiding: Tiding): void {
     const alike = this.#tidings.filter((t) => kind(t) === kind(tiding));
-    if (alike.length >= mostTidings) this.#tidings.splice(this.#tidings.indexOf(alike[0]!), 1); // nobody looks for it
+    if (alike.length >= mostTidings) this.#tidings.splice(this.#tidings.indexOf(alike[0]!), 1); // it is not looked for
     this.#tidings.push(tiding);
     this.#bell.ring();
   }
@@ -133,7 +133,7 @@ export class SessionTask {
     });
   }
 
-  /** Ends the task. Whoever waits for it is told so, too. */
+  /** Ends the task. A caller that waits for it is told, too. */
   async abort(reason: string, cleanup = false): Promise<void> {
     const to = { agent_id: this.#developer, agent_type: "developer" } as const;
     const id = this.#id;
@@ -209,7 +209,7 @@ export class SessionTask {
         if (notice) {
           const why = await this.#heed(notice).catch((error: unknown) => error);
           if (why === undefined) continue;
-          const known = done && why instanceof Ended && (why.state === "done" || why.state === "failed"); // somebody has said so
+          const known = done && why instanceof Ended && (why.state === "done" || why.state === "failed"); // that was said
           ended = why;
           late = Date.now() + (known ? lastWord : 0); // unless it has come meanwhile
           continue;

@@ -20,7 +20,7 @@ export interface Event {
   lost?: Sent;
 }
 
-/** Which events somebody wants. */
+/** Which events are wanted. */
 export type Wanted = "notices" | "session" | "all";
 
 interface Call {
@@ -33,9 +33,9 @@ const pause = 1000;
 
 /**
  * The two streams between an agent and its orchestrator: requests find their answers,
- * and what comes unasked waits in order until somebody takes it.
+ * and what comes unasked waits in order until it is taken.
  *
- * Reading waits for nobody: what nobody takes is kept, without a bound but for the notices of an
+ * Reading waits for nothing: what is not taken is kept, without a bound but for the notices of an
  * agent that serves and has not looked for any so far, and for what is asked of one that does not serve.
  */
 export class Stream {
@@ -48,16 +48,16 @@ export class Stream {
   readonly #calls = new Map<string, Call>(); // by the id of the request
   readonly #notices = new Queue<Event>();
   readonly #session = new Queue<Event>();
-  readonly #asks = new Asks((dropped) => (this.#telling = this.#tellDropped(dropped))); // of the agent, for whoever serves
+  readonly #asks = new Asks((dropped) => (this.#telling = this.#tellDropped(dropped))); // of the agent, for the function that serves
   readonly #known = new Recent<true>(); // the session messages that were heard
   readonly #sent = new Recent<Sent>(); // those that the agent said
   readonly #bell = new Bell();
   readonly #ended = new AbortController();
   readonly #lanes = new Lanes((line) => this.write(line), this.#ended.signal);
   #count = 0; // of events
-  #served = false; // somebody has served
+  #served = false; // a function has served
   #telling: Promise<void> | undefined; // that something was dropped
-  #looked = false; // somebody has, for notices
+  #looked = false; // a caller has, for notices
   #holds = 0; // who waits for the orchestrator
   #over: Closed | undefined;
   #torn: Torn | undefined;
@@ -151,7 +151,7 @@ export class Stream {
   }
 
   /**
-   * @internal Asks for what must be heard even when nobody answers any more: after the end of the stream the
+   * @internal Asks for what must be heard even when no answer comes any more: after the end of the stream the
    * orchestrator still listens, for as long as it grants the agent.
    */
   async settle(operation: string, payload: unknown): Promise<void> {
@@ -164,7 +164,7 @@ export class Stream {
   }
 
   /**
-   * Tells of an event by its name, such as "progress". Nobody answers: what is wrong
+   * Tells of an event by its name, such as "progress". There is no answer: what is wrong
    * with an event of the protocol is refused here, as Unsaid.
    */
   async tell(event: string, payload?: unknown): Promise<void> {
@@ -179,7 +179,7 @@ export class Stream {
     await this.write(text);
   }
 
-  /** @internal Writes a line with one call, so that nobody who prints whole lines tears it. After a write that failed nothing is written. */
+  /** @internal Writes a line with one call, so that programs that print whole lines do not tear it. After a write that failed nothing is written. */
   write(line: string): Promise<void> {
     if (this.#torn) return Promise.reject(this.#torn);
     return new Promise((resolve, reject) => {
@@ -192,14 +192,14 @@ export class Stream {
     return this.#torn;
   }
 
-  /** @internal Writes a message of a session. It is remembered before, because it may be refused before whoever says it goes on. */
+  /** @internal Writes a message of a session. It is remembered before, because it may be refused before its caller goes on. */
   writeSession(sent: Sent, line: string): Promise<void> {
     this.#sent.add(sent.messageId, sent);
     this.#lanes.keep(sent, line);
     return this.write(line);
   }
 
-  /** @internal What a message of a session for somebody has to wait for: those that are said again must not be overtaken. */
+  /** @internal What a message of a session for an agent has to wait for: those that are said again must not be overtaken. */
   ahead(to: string): Promise<void> | undefined {
     return this.#lanes.ahead(to);
   }
@@ -222,7 +222,7 @@ export class Stream {
     });
   }
 
-  /** @internal Says that somebody begins to serve, or ends. */
+  /** @internal Notes that a function begins to serve, or ends. */
   serves(change: 1 | -1): void {
     this.#asks.serving += change;
     this.#served = true;
@@ -252,7 +252,7 @@ export class Stream {
     this.#bell.ring();
   }
 
-  /** Takes a line for what it is. What stands in a payload is nobody's business here. */
+  /** Takes a line for what it is. What stands in a payload is not checked here. */
   #hear(line: string): void {
     const o = Envelope.read(line);
     if (o === undefined) return;
@@ -297,7 +297,7 @@ export class Stream {
     this.#keep(this.#session, { lost: sent });
   }
 
-  /** What nobody else waits for may be about a response. */
+  /** What no caller waits for may be about a response. */
   #protest(id: string, refused: Refused): void {
     this.#asks.push({ refused, id });
     this.#bell.ring();
@@ -310,7 +310,7 @@ export class Stream {
     await this.tell("log", { level: "warn", message }).catch(() => {}); // a broken stream shows in what is said next
   }
 
-  /** A message of a session is delivered again when nobody can be sure that it arrived. */
+  /** A message of a session is delivered again when it is not certain that it arrived. */
   #overhear(line: string): void {
     const said = readSaid(line);
     if (said instanceof Error) return;

@@ -4,7 +4,7 @@ import { Raw } from "./json.js";
 import { Part, type Problem } from "./part.js";
 
 // What the lines of delegated work have in common: each is judged as the orchestrator
-// does, whoever says it.
+// does, no matter who says it.
 
 /** What makes a line something else when it stands twice. */
 const telling = [

@@ -18,7 +18,7 @@ export interface DelegateTask {
   observability?: TaskTrace<Document> | undefined;
 }
 
-/** Work that was delegated to the agent. What nobody has said is missing in its blocks. */
+/** Work that was delegated to the agent. What was not said is missing in its blocks. */
 export interface TaskRequest {
   id: string;
   type: string;
@@ -40,14 +40,14 @@ export interface TaskContext {
 }
 
 const taskPriorities = ["low", "normal", "high", "urgent"] as const;
-/** How urgent delegated work is: normal when nobody says. */
+/** How urgent delegated work is: normal by default. */
 export type TaskPriority = (typeof taskPriorities)[number];
 
 /** The way of delegated work. */
 export interface TaskRouting {
   /** Who asks, and is answered: for the orchestrator to say. */
   source?: string;
-  /** Who is asked; missing: whoever can do what the type says. */
+  /** Who is asked; missing: any that can do what the type says. */
   target?: string;
   /** Who has had it in hand. */
   delegationChain?: string[];

@@ -44,7 +44,7 @@ export interface TaskFailed extends Whatever {
 /** Work that was cancelled. */
 export interface TaskGivenUp extends Whatever {
   status: "cancelled";
-  /** As far as somebody has said why. */
+  /** As far as it was said why. */
   error?: TaskFault;
 }
 
@@ -62,7 +62,7 @@ export interface TaskOption {
   value: string;
 }
 
-/** How work went, as far as somebody says. */
+/** How work went, as far as it is said. */
 export interface ResponseMetadata {
   startedAt?: string;
   completedAt?: string;
@@ -105,7 +105,7 @@ export function spellResponse(members: { id: string; status: ResponseStatus; [me
   });
 }
 
-/** What is said where nobody says anything. */
+/** What is said where nothing is said. */
 const unexplained = "The task failed, and its agent does not say why";
 const unasked = "The agent needs input to go on, and does not say which";
 

@@ -17,7 +17,7 @@ export type Role = "worker" | "planner" | "reviewer";
 export type Priority = number | string;
 
 /**
- * A task as everybody sees it. In a list the parts that can be large (description,
+ * A task as all see it. In a list the parts that can be large (description,
  * payload, result and the documents) are left out; getTask has them.
  */
 export interface Task {
@@ -62,7 +62,7 @@ export interface Task {
   priority?: Priority;
   /** Such as agent:planner. */
   submittedBy: string;
-  /** Null: nobody. */
+  /** Null: none. */
   assignedTo: string | null;
   /** From 0 to 1. */
   progress?: number;
@@ -141,7 +141,7 @@ export interface SubmitTask {
   observability?: TaskTrace<Document>;
 }
 
-/** What a task asks of whoever is to do it. */
+/** What a task asks of its agent. */
 export interface Requirements {
   $schema?: string;
   /** Must be there. */
@@ -195,7 +195,7 @@ export interface AssignTask {
 
 /** What auto-assign comes to. */
 export interface AutoAssigned {
-  /** No match: nobody fits, or nobody has room. */
+  /** No match: no agent fits, or none has room. */
   status: "assigned" | "no_match";
   server_id?: string;
   server_name?: string;

@@ -27,7 +27,7 @@ export class Bell {
   }
 
   /**
-   * Waits until it has rung more often, or for so many milliseconds. Whoever looks at
+   * Waits until it has rung more often, or for so many milliseconds. A caller that looks at
    * the number before looking at the rest misses nothing.
    */
   after(rung: number, signal?: AbortSignal, ms?: number): Promise<void> {
@@ -119,7 +119,7 @@ export class Linked {
 export class Running {
   readonly #all = new Set<Promise<void>>();
 
-  /** What is done must not fail: nobody would be told. */
+  /** What is done must not fail: the error would be lost. */
   go(what: () => Promise<void>): Promise<void> {
     const running = what().finally(() => this.#all.delete(running));
     this.#all.add(running);

@@ -11,7 +11,7 @@ import type { Task } from "./tasks.js";
 import { parting, troubled } from "./trouble.js";
 import { Linked, Running } from "./waiting.js";
 
-/** What an agent does, for those to whom one function is not enough. */
+/** What an agent does, when one function is not enough. */
 export interface Worker {
   /**
    * Does a task and returns its result: an object or a text, or nothing for no more than that
@@ -20,7 +20,7 @@ export interface Worker {
    */
   do?(job: Job): Promise<unknown>;
   /**
-   * Says how a task will be done, an object or a text, when somebody wants to know that first.
+   * Says how a task will be done, an object or a text, when a person wants to know that first.
    * It is called again, with what is wrong in the task's planFeedback, when the plan is sent
    * back. Without it the plan is a sentence that says that there is none. When it fails, a note
    * on the task says so, and the agent leaves the task to people.
@@ -31,7 +31,7 @@ export interface Worker {
    * numbers, beside the tasks. The signal is aborted when the agent has to go.
    *
    * To return acknowledges the message, and is for topics of which the agent knows nothing as
-   * well. To throw says that somebody else should deal with it: GO is sent a task.failed that
+   * well. To throw says that another agent should deal with it: GO is sent a task.failed that
    * answers it, with the code of a Fatal or FAILED, and then it is acknowledged. That is told
    * by the log alone when the message was a task.failed, or from the bus: it would fail for ever.
    *
@@ -152,8 +152,8 @@ export class Work {
   //
   //	assigned     start-task, which a task that waits for others refuses until it does not
   //	planning     plan, submit-plan
-  //	plan_review  somebody approves the plan: running; or sends it back: planning
-  //	needs_human  somebody answers: running
+  //	plan_review  a person approves the plan: running; or sends it back: planning
+  //	needs_human  a person answers: running
   //	running      do
   //
   // A task that went by role and capabilities is running as soon as its agent was told; of
