@@ -18,7 +18,7 @@ type asked struct {
 	size    int               // of the line, if it is one of the first two
 }
 
-// like says whether one that comes right after another asks for nothing more.
+// like reports whether one that comes right after another asks for nothing more.
 func (a asked) like(before asked) bool {
 	return a.kind() == before.kind() && a.refused == nil && (a.act == nil || a.act.Type == wire.ActStatus)
 }

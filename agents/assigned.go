@@ -33,7 +33,7 @@ func (a *Assigned) Progress(percent float64, step string, files ...string) error
 	return nil
 }
 
-// at says what the developer is at, as long as it does not say so itself.
+// at tells what the developer is at, as long as it does not say so itself.
 func (a *Assigned) at(step string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -135,7 +135,7 @@ func (d *Delegation) acted(r *Response, err error) {
 // reasonReused is why a request is refused whose id another task has.
 const reasonReused = "id_reused"
 
-// declined says whether it is about work that was delegated that something is
+// declined reports whether it is about work that was delegated that something is
 // refused, and tells the caller that said it: the act that waits, or the request if nothing
 // was heard of it.
 func (c *Conn) declined(id string, why *Refusal) bool {

@@ -56,7 +56,7 @@ func (t *SessionTask) Deliver(ctx context.Context, o Order) (Delivery, error) {
 	return d, err
 }
 
-// attempt is a completion and its review. It says whether there is to be another.
+// attempt is a completion and its review. It reports whether there is to be another.
 func (t *SessionTask) attempt(ctx context.Context, o *Order, d *Delivery) (again bool, err error) {
 	d.Completion, err = t.Completion(ctx)
 	switch {

@@ -117,7 +117,7 @@ func (d *developing) done(ctx context.Context, e *errand, a *Assigned) (_ Comple
 	return d.Developer.Do(ctx, a)
 }
 
-// complete says what came of a task, if a caller still waits.
+// complete returns what came of a task, if a caller still waits.
 func (d *developing) complete(ctx context.Context, e *errand, a *Assigned, what Completion, failed error) error {
 	switch {
 	case off(ctx):
@@ -138,7 +138,7 @@ func (d *developing) complete(ctx context.Context, e *errand, a *Assigned, what 
 	return err
 }
 
-// mend says anew what came of a task. Something must be said about it, if it can
+// fix says anew what came of a task. Something must be said about it, if it can
 // be: one that was refused because the task has ended is no more than trouble.
 func (d *developing) mend(ctx context.Context, e *errand, a *Assigned, why *Undelivered) error {
 	scope, outside := why.Scope()

@@ -218,7 +218,7 @@ func parsed(t require.TestingT, text string) (value any) {
 	return value
 }
 
-// same says why a value of a line is not the one that is wanted, "" if it is.
+// same returns why a value of a line is not the one that is wanted, "" if it is.
 func (s *stage) same(want, got any, at string) string {
 	text, isText := got.(string)
 	switch want := want.(type) {
@@ -258,7 +258,7 @@ func (s *stage) sameObject(want map[string]any, got any, at string) string {
 	return ""
 }
 
-// stands says why a text is not what a name stands for.
+// stands returns why a text is not what a name stands for.
 func (s *stage) stands(name, text, at string) string {
 	ok := text != ""
 	switch words, has := strings.CutPrefix(name, "has:"); {
@@ -284,7 +284,7 @@ func (s *stage) stands(name, text, at string) string {
 	return ""
 }
 
-// told says why what the program is told is not what is wanted: what nobody names
+// told returns why what the program is told is not what is wanted: what nobody names
 // is not looked at.
 func told(want, got any, at string) string {
 	switch want := want.(type) {

@@ -24,7 +24,7 @@ func (e *Ended) Error() string {
 	return fmt.Sprintf("task %s is %s: %s", e.TaskID, e.State, e.Why)
 }
 
-// heed says what a notice means for a task: an *Ended when it goes on no more. What
+// heed returns what a notice means for a task: an *Ended when it goes on no more. What
 // is new about it is told in words alone, so the task is looked at; one that
 // cannot be looked at has ended, for nothing else is told of such a task.
 func (t *SessionTask) heed(ctx context.Context, n update) error {

@@ -21,7 +21,7 @@ type errand struct {
 	mended int
 }
 
-// mendings is how often an answer is mended that is refused.
+// mendings is how often an answer is fixed that is refused.
 const mendings = 3
 
 var errAgain = errors.New("the task was assigned again")

@@ -31,7 +31,7 @@ func (w *work) perform(ctx context.Context, j *Job) error {
 	return w.fail(ctx, j.id, err.Error())
 }
 
-// gaveUp says whether an error means no more than that the agent has to go. The
+// gaveUp reports whether an error means no more than that the agent has to go. The
 // end of the stream may show in a question before the notice was heeded.
 func gaveUp(ctx context.Context, err error) bool {
 	if errors.Is(err, errUnasked) || errors.Is(err, errUnanswered) {

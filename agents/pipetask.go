@@ -25,7 +25,7 @@ func (p *Peer) Act(act wire.TaskAct) error {
 	return p.write(line)
 }
 
-// Respond says what became of a task to the agent that has delegated it.
+// Respond returns what became of a task to the agent that has delegated it.
 func (p *Peer) Respond(response wire.TaskResponse) error {
 	line, err := checked(wire.AppendTaskResponse(nil, &response))
 	if err != nil {

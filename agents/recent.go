@@ -11,7 +11,7 @@ type recent[V any] struct {
 	next  int      // the oldest, then
 }
 
-// add remembers something, and forgets the oldest for it. It says whether the key
+// add remembers something, and forgets the oldest for it. It reports whether the key
 // is new: what there is under a key stays.
 func (r *recent[V]) add(key string, value V) bool {
 	if _, there := r.byKey[key]; there {

@@ -47,7 +47,7 @@ func (r *Refusal) Reason() string {
 	return details.Text("reason")
 }
 
-// refusedFor says whether an error is a refusal with a reason.
+// refusedFor reports whether an error is a refusal with a reason.
 func refusedFor(reason string, err error) bool {
 	var refused *Refusal
 	return errors.As(err, &refused) && refused.Reason() == reason

@@ -38,7 +38,7 @@ func (r *Response) Err() error {
 	return fmt.Errorf("task %s: %w", r.ID, why)
 }
 
-// final says whether nothing follows.
+// final reports whether nothing follows.
 func (r *Response) final() bool {
 	return r.Status == wire.ResponseCompleted || r.Status == wire.ResponseFailed || r.Status == wire.ResponseCancelled
 }

@@ -17,7 +17,7 @@ type Result struct {
 	Artifacts map[string]any      `json:"artifacts,omitzero"` // what else there is, by name
 }
 
-// MarshalJSON says what kind of document it is.
+// MarshalJSON returns what kind of document it is.
 func (r Result) MarshalJSON() ([]byte, error) {
 	type plain Result // without this method
 	return wire.Encode(struct {
@@ -38,7 +38,7 @@ func Fulfilled(data any) Contract { return Contract{Status: wire.ContractFulfill
 // Partial delivers a part of what was promised.
 func Partial(data any) Contract { return Contract{Status: wire.ContractPartial, Data: data} }
 
-// Skipped says why nothing is delivered.
+// Skipped returns why nothing is delivered.
 func Skipped(reason string) Contract {
 	return Contract{Status: wire.ContractSkipped, Data: map[string]string{"reason": reason}}
 }

@@ -102,7 +102,7 @@ func (r *judging) judge(ctx context.Context, e *errand, v *review, do func() (Re
 	return r.tell(ctx, e, v, err)
 }
 
-// mend judges anew what was refused.
+// fix judges anew what was refused.
 func (r *judging) mend(ctx context.Context, e *errand, v *review, why *Undelivered) error {
 	if r.Mend == nil || e.mended >= mendings {
 		return errors.Join(why, r.tell(ctx, e, v, why))

@@ -57,7 +57,7 @@ func laneOf(sent *Sent, why *Undelivered) (name string, ok bool) {
 	return sent.to, ok
 }
 
-// sayLater puts a refused message into its lane, and says whether it will be said
+// sayLater puts a refused message into its lane, and reports whether it will be said
 // again. It starts the goroutine of a lane, for which Wait waits. It is called by
 // the one that reads.
 func (c *Conn) sayLater(sent *Sent, why *Undelivered) bool {
@@ -86,7 +86,7 @@ func (c *Conn) sayLater(sent *Sent, why *Undelivered) bool {
 	return true
 }
 
-// sayAgain says what is in a lane until there is nothing left. After the end of the
+// sayAgain tells what is in a lane until there is nothing left. After the end of the
 // stream no refusals arrive, so the rest is said once.
 func (c *Conn) sayAgain(l *lane) {
 	defer close(l.open)
@@ -109,7 +109,7 @@ func (c *Conn) sayAgain(l *lane) {
 }
 
 // rest waits for a while and a little longer, because agents that were refused
-// together need not come back together. It says whether the stream has ended, after
+// together need not come back together. It reports whether the stream has ended, after
 // which it does not wait long.
 func (c *Conn) rest(wait time.Duration) (over bool) {
 	wait += rand.N(wait / 4)

@@ -13,7 +13,7 @@ import (
 
 // Skill does what the agent is asked, and returns what came of it: any value, or nil
 // for no more than that it went well. An error that is a *Fault, or wraps one, says
-// why it failed; any other is a wire.FaultInternal that another try does not mend,
+// why it failed; any other is a wire.FaultInternal that another try does not fix,
 // and so is a panic. Its context ends when the job is cancelled or the agent has to
 // go; then it should return soon.
 type Skill func(ctx context.Context, job *Delegated) (result any, err error)

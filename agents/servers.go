@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// UpdateCapabilities says what the agent can do now, in place of what was known
+// UpdateCapabilities returns what the agent can do now, in place of what was known
 // of it. Capabilities are their document, or what stands in them: then a
 // Capacity of 0 means that the agent is given nothing.
 func (c *Conn) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (wire.Server, error) {

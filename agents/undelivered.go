@@ -82,7 +82,7 @@ func (s *Sent) undelivered() *Undelivered {
 	}
 }
 
-// undelivered says whether it is a message of a session that is refused, and tells
+// undelivered reports whether it is a message of a session that is refused, and tells
 // its sender. It is called by the one goroutine that reads.
 func (c *Conn) undelivered(id string, why *Refusal) bool {
 	c.mu.Lock()

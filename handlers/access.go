@@ -73,7 +73,7 @@ func (x *access) find(hash, kind string, at time.Time) *credential {
 
 func (c *credential) over(at time.Time) bool { return !c.until.IsZero() && !c.until.After(at) }
 
-// letsIn says whether there is a key of an agent.
+// letsIn reports whether there is a key of an agent.
 func (x *access) letsIn(agent string) bool { return x.keys[agent] > 0 }
 
 // use spends a registration token.
@@ -134,7 +134,7 @@ func listTokens(t *decision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error
 	return t.access.list(t.at, credentialToken, credentialActor), nil
 }
 
-// TokenRevoked says whether a person's token is not to be accepted, though it is
+// TokenRevoked reports whether a person's token is not to be accepted, though it is
 // signed and its time has not come.
 func (s *State) TokenRevoked(id string) bool {
 	c := s.access.byID[id]

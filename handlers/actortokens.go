@@ -64,7 +64,7 @@ func (f *actorTokenIssued) apply(s *State, r *wire.Record) {
 	s.bus.enter(f.Actor, r.Seq)
 }
 
-// admits says whether an actor has a token.
+// admits reports whether an actor has a token.
 func (x *access) admits(actor string) bool {
 	for _, c := range x.order {
 		if c.Kind == credentialActor && c.For == actor {
@@ -74,7 +74,7 @@ func (x *access) admits(actor string) bool {
 	return false
 }
 
-// admitsBeside says whether the actor that a token is of has another one that
+// admitsBeside reports whether the actor that a token is of has another one that
 // holds.
 func (x *access) admitsBeside(token *credential, at time.Time) bool {
 	for _, c := range x.order {

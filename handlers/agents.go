@@ -49,24 +49,24 @@ const (
 	leaving  agentState = "stopping"
 )
 
-// takes says whether an agent can be given a task.
+// takes reports whether an agent can be given a task.
 func (a *agent) takes() bool { return a.state == up && !a.stale && len(a.holds) < a.Capacity }
 
-// hears says whether an agent hears of a task that it is given.
+// hears reports whether an agent hears of a task that it is given.
 func (a *agent) hears() bool { return !a.deaf && !a.Deaf || a.remote != nil }
 
-// online says whether there is a process, or a server that is heard of.
+// online reports whether there is a process, or a server that is heard of.
 func (a *agent) online() bool { return a.state == up || a.state == leaving }
 
-// alive says whether its run has begun and not ended: it may have words that come
+// alive reports whether its run has begun and not ended: it may have words that come
 // late.
 func (a *agent) alive() bool { return a.run != "" && !a.ended }
 
-// runs says whether a run is the present one, or the latest. What is noticed of
+// runs reports whether a run is the present one, or the latest. What is noticed of
 // one run, and told late, says nothing about the next.
 func (a *agent) runs(run string) bool { return run == a.run || run == "" }
 
-// offers says whether an agent has what is asked for.
+// offers reports whether an agent has what is asked for.
 func (a *agent) offers(role string, capabilities []string) bool {
 	if role != "" && role != a.Role {
 		return false

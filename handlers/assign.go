@@ -89,7 +89,7 @@ func assignedInSession(k *task) *wire.Error {
 	}
 }
 
-// mayManage says why an agent that has a task, and neither submitted it nor sees
+// mayManage returns why an agent that has a task, and neither submitted it nor sees
 // to others', may not say what becomes of it.
 func (t *decision) mayManage(k *task, verb string) *wire.Error {
 	if t.from.Kind != Agent || k.view.SubmittedBy == t.from.String() || t.manages(k) {

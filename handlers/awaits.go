@@ -1,6 +1,6 @@
 package handlers
 
-// HasPendingReply says whether a run of an agent waits for the answer to something that
+// HasPendingReply reports whether a run of an agent waits for the answer to something that
 // it asked. Questions to people and tasks that its agent has handed on are all that
 // is not answered in its own turn; of the latter those of earlier runs count too, for
 // it gets their responses.

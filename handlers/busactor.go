@@ -145,7 +145,7 @@ func (s *State) attachAgent(a *agent, seq int64) {
 	}
 }
 
-// remote says whether an actor is known, and belongs to no agent here.
+// remote reports whether an actor is known, and belongs to no agent here.
 func (b *bus) remote(id string) bool {
 	c := b.actors[id]
 	return c != nil && c.agent == nil
@@ -161,7 +161,7 @@ func (b *bus) dropActor(id string) {
 	}
 }
 
-// taken says whether a run of another agent has the mail of an actor.
+// taken reports whether a run of another agent has the mail of an actor.
 func (b *bus) taken(id string, a *agent) bool {
 	c := b.actors[id]
 	return c != nil && c.agent != nil && c.agent != a && c.agent.remote == nil && c.agent.alive()

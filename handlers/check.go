@@ -168,7 +168,7 @@ func (s *State) checkServer(name string) error {
 	return nil
 }
 
-// checkTask says what is wrong with a fact about a task that must be in one of a
+// checkTask returns what is wrong with a fact about a task that must be in one of a
 // few states.
 func (s *State) checkTask(id string, states ...wire.TaskState) error {
 	k := s.tasks[id]

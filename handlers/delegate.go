@@ -128,7 +128,7 @@ func (t *decision) partOf(r *wire.TaskRequest) (part *task, among int) {
 	return held[0], 1
 }
 
-// inHand says whether its agent works on a task, as far as can be told.
+// inHand reports whether its agent works on a task, as far as can be told.
 func (k *task) inHand() bool {
 	d := k.delegation()
 	return k.busy() || k.view.State == wire.TaskNeedsHuman || d != nil && d.out != "" && k.view.State == wire.TaskAssigned
@@ -258,7 +258,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// comes says whether an agent runs, or will by itself.
+// comes reports whether an agent runs, or will by itself.
 func (a *agent) comes() bool {
 	return a.remote != nil || a.returns || a.reachable() && a.state != leaving
 }

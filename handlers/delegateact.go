@@ -30,7 +30,7 @@ func notForwarded(k *task) *wire.Error {
 	}
 }
 
-// unbrought says whether a task waits to be brought to its agent: until then, no agent
+// unbrought reports whether a task waits to be brought to its agent: until then, no agent
 // else says that it has begun. A server asks for its tasks itself.
 func (t *decision) unbrought(k *task) bool {
 	d, a := k.delegation(), t.agents[k.view.AssignedTo]

@@ -133,7 +133,7 @@ func (*taskUnanswered) kind() string { return wire.EventTaskUnanswered }
 
 func (f *taskUnanswered) apply(s *State, _ *wire.Record) { s.tasks[f.ID].delegation().sent = "" }
 
-// taskActed says what was said to the agent of a task.
+// taskActed records what was said to the agent of a task.
 type taskActed struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`

@@ -41,7 +41,7 @@ func (t *decision) nextHanded(a *agent) (first *delegation) {
 	return first
 }
 
-// listens says whether an agent has a run that reads what it is told.
+// listens reports whether an agent has a run that reads what it is told.
 func (a *agent) listens() bool { return a.remote == nil && a.reachable() && a.hears() }
 
 // load is how much room of an agent is taken, or will be.
@@ -72,7 +72,7 @@ func (t *decision) inputAgain(a *agent) {
 	}
 }
 
-// occupies says whether a task takes room of its agent. One that waits for what its
+// occupies reports whether a task takes room of its agent. One that waits for what its
 // agent has handed on does not: else two agents that wait for each other would wait
 // for good.
 func (k *task) occupies() bool {
@@ -139,14 +139,14 @@ func (t *decision) carried(d *delegation, m *wire.Delivered) {
 	}
 }
 
-// Given says whether a task is in the hands of an agent, or was there when it ended:
+// Given reports whether a task is in the hands of an agent, or was there when it ended:
 // what that agent says about the task is about its own work.
 func (s *State) Given(agent, id string) bool {
 	k := s.tasks[id]
 	return k != nil && k.view.AssignedTo == agent && agent != ""
 }
 
-// Does says whether there is an agent that can do what a type says.
+// Does reports whether there is an agent that can do what a type says.
 func (s *State) Does(kind string) bool {
 	return slices.ContainsFunc(s.order, func(a *agent) bool { return slices.Contains(a.Capabilities, kind) })
 }

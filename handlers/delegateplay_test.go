@@ -185,7 +185,7 @@ func (p *player) heardLine(l *Letter) string {
 	return kept + p.heardWork(line)
 }
 
-// isReply says whether a line is an answer in our own words.
+// isReply reports whether a line is an answer in our own words.
 func isReply(line []byte) bool { return strings.Contains(string(line), `"type":"response:`) }
 
 // carriedAs is the number of the record of what a receipt is for: the latest response

@@ -62,7 +62,7 @@ func (k *task) delegation() *delegation {
 	return k.more.delegation
 }
 
-// waits says whether a task waits to be forwarded to its agent.
+// waits reports whether a task waits to be forwarded to its agent.
 func (d *delegation) waits() bool { return d.out == "" && d.task.view.State == wire.TaskAssigned }
 
 // when has a delegation looked at at other times; the zero time: not by itself.

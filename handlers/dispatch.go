@@ -53,7 +53,7 @@ func (m *taskQueue) better(under string, a *agent, first *task, to *agent) (*tas
 	return first, to
 }
 
-// before says whether a task is to be given out before another.
+// before reports whether a task is to be given out before another.
 func (k *task) before(o *task) bool {
 	if k.urgency != o.urgency {
 		return k.urgency < o.urgency
@@ -71,7 +71,7 @@ func (m *taskQueue) mostPatient(d *bucket) *agent {
 	return nil
 }
 
-// fits says whether an agent could be given the tasks of a demand. It has to
+// fits reports whether an agent could be given the tasks of a demand. It has to
 // hear of them: only a server that has registered asks by itself.
 func (m *taskQueue) fits(d *bucket, a *agent) bool {
 	return a.actor != d.submitter && a.hears() && a.offers(d.role, d.capabilities) &&

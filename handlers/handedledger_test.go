@@ -109,7 +109,7 @@ func (x *handovers) settle(r *wire.Record) {
 	}
 }
 
-// hear follows one record. It says whether it is about a handover.
+// hear follows one record. It reports whether it is about a handover.
 func (x *handovers) hear(r *wire.Record) bool {
 	x.settle(r)
 	if r.Kind == wire.EventTaskCreated {

@@ -212,7 +212,7 @@ func (t *decision) happen(e *wire.Event) {
 	}
 }
 
-// wrecked says whether the last run of an agent has ended badly.
+// wrecked reports whether the last run of an agent has ended badly.
 func (t *decision) wrecked(name string) bool {
 	a := t.agents[name]
 	return a != nil && a.wrecked

@@ -54,7 +54,7 @@ func newLedger(w *world) *ledger {
 	}
 }
 
-// isOf says whether an agent is its actor still, and nobody else has become it.
+// isOf reports whether an agent is its actor still, and nobody else has become it.
 func (l *ledger) isOf(name string) bool {
 	return l.lives[name] != nil && l.whose[l.lives[name].actor] == name
 }
@@ -235,7 +235,7 @@ func (l *ledger) forsake(id string, at time.Time) {
 	}
 }
 
-// taken says whether another agent that runs is an actor: until its end nobody
+// taken reports whether another agent that runs is an actor: until its end nobody
 // else is.
 func (l *ledger) taken(id, name string) bool {
 	o := l.lives[l.whose[id]]
@@ -307,7 +307,7 @@ func (l *ledger) lose(name string) {
 	v.actor = ""
 }
 
-// ofRun says whether an agent's actor is one of its run.
+// ofRun reports whether an agent's actor is one of its run.
 func ofRun(v *life) bool {
 	return len(v.actor) > len(v.run) && v.actor[len(v.actor)-len(v.run)-1:] == ":"+v.run
 }

@@ -135,7 +135,7 @@ type contractSeen struct {
 func (f *contractSeen) kind() string             { return f.what }
 func (*contractSeen) apply(*State, *wire.Record) {}
 
-// oddity says what is worth a warning about a document that was accepted.
+// oddity records what is worth a warning about a document that was accepted.
 type oddity struct {
 	what    string
 	ID      string `json:"task,omitzero"`

@@ -23,7 +23,7 @@ func kindOf(name string) graph.Kind {
 	return graph.Blocks
 }
 
-// gates says whether a kind of dependency holds a task back.
+// gates reports whether a kind of dependency holds a task back.
 func gates(kind graph.Kind) bool { return kind == graph.Blocks || kind == graph.Input }
 
 // link makes a task depend on another. What is settled already is resolved at

@@ -73,14 +73,14 @@ func (k *task) promises(key string) bool {
 	return k.more != nil && slices.ContainsFunc(k.more.promises, func(p wire.Promise) bool { return p.Key == key })
 }
 
-// isVain says whether a dependency would hold a task back for ever, since the
+// isVain reports whether a dependency would hold a task back for ever, since the
 // other has come to nothing.
 func (s *State) isVain(d wire.Dependency) bool {
 	on := s.tasks[d.On].view.State
 	return gates(kindOf(d.Type)) && on.Final() && on != wire.TaskDone
 }
 
-// mayDepend says why a task cannot depend on another, whatever the task.
+// mayDepend returns why a task cannot depend on another, whatever the task.
 func (t *decision) mayDepend(d *wire.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
 	on := t.tasks[d.On]
 	if on == nil {
@@ -116,7 +116,7 @@ func collides(taken map[string]string, d wire.Dependency, pointer string) *wire.
 	return nil
 }
 
-// staysBlocked says whether what depends on something that came to nothing stays
+// staysBlocked reports whether what depends on something that came to nothing stays
 // and waits for a person: as the file says, or else as those want it whose
 // protocol it came by.
 func (s *State) staysBlocked(patient bool) bool {
@@ -156,7 +156,7 @@ func addDependency(t *decision, r *wire.AddDependency) (*wire.LinkReply, *wire.E
 	return &wire.LinkReply{Dependency: t.shownLink(e)}, nil
 }
 
-// mayAdd says why a task cannot depend on another.
+// mayAdd returns why a task cannot depend on another.
 func (t *decision) mayAdd(k *task, d *wire.Dependency) *wire.Error {
 	if err := t.mayDepend(d, k.view.Details, k.patient(), "/payload/dependsOnTaskId"); err != nil {
 		return err
@@ -205,7 +205,7 @@ func circle(path []string) *wire.Error {
 	}
 }
 
-// mayRelink says why the dependencies of a task cannot change any more.
+// mayRelink returns why the dependencies of a task cannot change any more.
 func (t *decision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 	if d := k.delegation(); d != nil && d.out != "" && gates(kind) { // its agent has it
 		return wrongState(k, "made to depend on something else")

@@ -125,7 +125,7 @@ func sendMessage(t *decision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 	return t.send(from, m), nil
 }
 
-// IdempotencyKey says what an input sends with a key, if it does: whether there is something
+// IdempotencyKey returns what an input sends with a key, if it does: whether there is something
 // with it already is to be looked up in the record first, and filled into l. The key
 // is that of from.
 func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
@@ -174,7 +174,7 @@ func SumOf(r *wire.Record) uint64 {
 	return said.Sum
 }
 
-// outdated says whether what was looked up for a request is too old to decide it.
+// outdated reports whether what was looked up for a request is too old to decide it.
 func (t *decision) outdated(r *wire.Request) bool {
 	l, from, key := t.IdempotencyKey(&Input{From: t.from, Message: r})
 	if l == nil {
@@ -218,7 +218,7 @@ func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
 	return &wire.Sent{Mail: f.Mail, Warnings: warnings}
 }
 
-// oddMail says what is odd about a message, and no reason to refuse it.
+// oddMail returns what is odd about a message, and no reason to refuse it.
 func (t *decision) oddMail(from string, m *wire.SendMessage) (warnings []string) {
 	if odd := misdirected(from, m); odd != "" {
 		warnings = append(warnings, odd)

@@ -38,7 +38,7 @@ func pollMessages(t *decision, r *wire.PollMessages) (*wire.MailList, *wire.Erro
 	return answer, nil
 }
 
-// isFor says whether mail is for an actor: what is addressed to it, and what is
+// isFor reports whether mail is for an actor: what is addressed to it, and what is
 // for all and not by itself.
 func isFor(actor string, m *wire.Mail) bool {
 	return m.To == actor || m.To == wire.Broadcast && m.From != actor

@@ -119,26 +119,26 @@ var byName = func() map[string]*Operation {
 // Operations are everything that can be asked, in the order of the protocol.
 func Operations() []Operation { return slices.Clone(operations) }
 
-// Writes says whether an operation can change something; then Random matters.
+// Writes reports whether an operation can change something; then Random matters.
 func Writes(name string) bool {
 	o := byName[name]
 	return o != nil && o.Writes
 }
 
-// MayAgents says whether agents may ask for an operation.
+// MayAgents reports whether agents may ask for an operation.
 func MayAgents(name string) bool {
 	o := byName[name]
 	return o != nil && (o.Who <= Agents || o.Who == Actors)
 }
 
-// MayOutsiders says whether those may ask for an operation who have mail
+// MayOutsiders reports whether those may ask for an operation who have mail
 // here and nothing else.
 func MayOutsiders(name string) bool {
 	o := byName[name]
 	return o != nil && o.Who == Actors
 }
 
-// mayAsk says why an actor may not ask for an operation.
+// mayAsk returns why an actor may not ask for an operation.
 func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {
 	case from.Kind == Anonymous && o.Who != Strangers:

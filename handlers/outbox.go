@@ -43,14 +43,14 @@ func (p *outboxItem) lasting() bool {
 // Its sender hears nothing more about it.
 func (p *outboxItem) told() bool { return p.repeat || p.taken && !p.lasting() }
 
-// pulls says whether an agent asks for its messages itself: it runs elsewhere, has
+// pulls reports whether an agent asks for its messages itself: it runs elsewhere, has
 // no stdin for messages, or is not known yet.
 func (s *State) pulls(name string) bool {
 	a := s.agents[name]
 	return a == nil || a.remote != nil || a.Deaf
 }
 
-// reachable says whether an agent has a run that can be told something now.
+// reachable reports whether an agent has a run that can be told something now.
 func (a *agent) reachable() bool {
 	return a.run != "" && !a.ended && (a.state == up || a.state == leaving)
 }

@@ -34,7 +34,7 @@ func (s *State) rewrite(k *task, r *wire.Record, change func()) {
 	k.lighten()
 }
 
-// taskRevise says what is wrong with a plan.
+// taskRevise records what is wrong with a plan.
 type taskRevise struct {
 	ID       string      `json:"task"`
 	Name     string      `json:"name"`

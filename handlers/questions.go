@@ -201,7 +201,7 @@ func (s *State) close(id string) *question {
 	return q
 }
 
-// questionAnswered says what a person answered.
+// questionAnswered records what a person answered.
 type questionAnswered struct {
 	ID     string `json:"question_id"`
 	Agent  string `json:"agent"`

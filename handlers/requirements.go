@@ -187,10 +187,10 @@ func (t *decision) place(k *task, c match.Conditions) bool {
 	return ok
 }
 
-// free says whether a task with requirements could be given to an agent now.
+// free reports whether a task with requirements could be given to an agent now.
 func (t *decision) free(k *task) bool {
 	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && t.graph.Open(k.node) == 0 && !t.stopping
 }
 
-// asks says whether a task goes by its role and its capabilities.
+// asks reports whether a task goes by its role and its capabilities.
 func (k *task) asks() bool { return k.view.RequiredRole != "" || len(k.view.RequiredCapabilities) > 0 }

@@ -147,7 +147,7 @@ func (s *restoring) restoreAwaited(kept *snapshotTask) {
 	m.handedOn = append(m.handedOn, d)
 }
 
-// empty says whether a task can do without.
+// empty reports whether a task can do without.
 func (m *taskExtra) empty() bool {
 	return !m.patient && m.promises == nil && m.maxFiles == 0 && m.wants == nil && m.parts == nil && m.notes == nil &&
 		m.delivered == nil && m.question == "" && m.history == nil && m.trace == nil && m.delegation == nil

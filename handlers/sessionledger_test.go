@@ -200,7 +200,7 @@ func (m *minutes) look() {
 	m.lookAtJobs()
 }
 
-// ofSessions says whether a kind of record is about sessions.
+// ofSessions reports whether a kind of record is about sessions.
 func ofSessions(kind string) bool {
 	return slices.Contains(sessionKinds, kind)
 }

@@ -86,7 +86,7 @@ func (t *decision) considerProgress(x *messageContext, p *wire.SessionProgress) 
 	return nil
 }
 
-// passed says whether a moment is over.
+// passed reports whether a moment is over.
 func (t *decision) passed(moment string) bool {
 	at, ok := wire.ParseTime(moment)
 	return ok && at.Before(t.at)

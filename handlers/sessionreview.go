@@ -150,7 +150,7 @@ func findings(r *wire.ReviewResult) []review.Finding {
 	return found
 }
 
-// reviewDecided says what a review came to.
+// reviewDecided records what a review came to.
 type reviewDecided struct {
 	Session  string           `json:"session_id"`
 	Review   string           `json:"review_id"`

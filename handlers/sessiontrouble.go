@@ -53,7 +53,7 @@ func suggested(kind string) string {
 	return wire.SuggestManual // a task that is too large is for its architect to split
 }
 
-// mayRetry says whether a work that went wrong is tried again: once, after an
+// mayRetry reports whether a work that went wrong is tried again: once, after an
 // exception or when it took too long.
 func (t *decision) mayRetry(w *work, e *wire.TaskExecutionError) bool {
 	return (e.ErrorType == wire.ExecutionException || e.ErrorType == wire.ExecutionTimeout) && w.tries < mostTries && w.document != nil
@@ -167,7 +167,7 @@ func (t *decision) gone(name string) {
 	}
 }
 
-// stands says whether a work waits for its architect. One that goes on under another
+// stands reports whether a work waits for its architect. One that goes on under another
 // name does not.
 func (w *work) stands() bool {
 	return !w.settled() && w.revision == nil && (w.phase == wire.PhaseCompleted || w.phase == wire.PhaseRevise || w.phase == wire.PhaseRedesign)

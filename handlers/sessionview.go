@@ -147,7 +147,7 @@ func (w *work) view() wire.SessionTask {
 	if w.revises != nil {
 		v.Revises = w.revises.task.view.ID
 	}
-	for _, f := range w.last().loop.Findings { // of its revisions: there they are mended
+	for _, f := range w.last().loop.Findings { // of its revisions: there they are fixed
 		v.Findings = append(v.Findings, wire.FindingView{
 			ID: f.ID, Severity: f.Severity, Category: f.Category, File: f.File, Text: f.Text, Found: f.Found, Fixed: f.Fixed,
 		})

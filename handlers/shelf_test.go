@@ -22,7 +22,7 @@ func (s shelf) Find(search wire.Search) iter.Seq2[wire.Record, error] {
 	}
 }
 
-// found says whether a record is what a search wants, one way or the other.
+// found reports whether a record is what a search wants, one way or the other.
 func found(s *wire.Search, r *wire.Record) bool {
 	if s.Key != "" {
 		return r.From == s.From && r.Key == s.Key

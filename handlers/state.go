@@ -271,7 +271,7 @@ func (s *State) Open() int {
 // Questions is how many questions wait for a person.
 func (s *State) Questions() int { return len(s.asked) }
 
-// TasksOf says what an agent is working on.
+// TasksOf returns what an agent is working on.
 func (s *State) TasksOf(name string) []wire.TaskLabel {
 	a := s.agents[name]
 	if a == nil {

@@ -96,12 +96,12 @@ func (k *task) label() string { return label(k.view.ID, k.view.Name) }
 
 func short(id string) string { return wire.ShortID(id) }
 
-// submittedBy says whether a task is an actor's own: submitted by it, or held by it.
+// submittedBy reports whether a task is an actor's own: submitted by it, or held by it.
 func (k *task) submittedBy(from Actor) bool {
 	return from.Kind != Agent || agentOf(k.view.SubmittedBy) == from.Name || k.view.AssignedTo == from.Name
 }
 
-// heldBy says whether an actor may say how a task ends: its agent, or an
+// heldBy reports whether an actor may say how a task ends: its agent, or an
 // operator.
 func (k *task) heldBy(from Actor) bool { return from.Kind != Agent || k.view.AssignedTo == from.Name }
 
@@ -117,7 +117,7 @@ func (t *decision) plans() bool {
 	return t.from.Kind == Agent && a != nil && a.Role == wire.RolePlanner
 }
 
-// manages says whether an agent sees to a task as those do who submit tasks: a
+// manages reports whether an agent sees to a task as those do who submit tasks: a
 // planner to all, others to what people have submitted and no other agent holds.
 func (t *decision) manages(k *task) bool {
 	a := t.agents[t.from.Name]
@@ -306,7 +306,7 @@ func (s *State) count(k *task, by int) {
 	}
 }
 
-// busy says whether a task is being worked on.
+// busy reports whether a task is being worked on.
 func (k *task) busy() bool {
 	return k.view.State == wire.TaskRunning || k.view.State == wire.TaskInReview
 }

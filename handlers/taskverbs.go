@@ -161,7 +161,7 @@ func (t *decision) ownWay(k *task) way {
 	return dispatched
 }
 
-// mayStart says whether the caller could start a task if it waited for nothing.
+// mayStart reports whether the caller could start a task if it waited for nothing.
 func (t *decision) mayStart(k *task) bool { return k.view.State == wire.TaskPending || t.maySteer(k) }
 
 // waits refuses to start what waits for others.
@@ -227,7 +227,7 @@ func inItsSession(k *task, verb string) *wire.Error {
 	}
 }
 
-// notBegun says what is to be done about a task that its agent has not started.
+// notBegun returns what is to be done about a task that its agent has not started.
 func notBegun(err *wire.Error, k *task) *wire.Error {
 	if k.view.State == wire.TaskAssigned || k.view.State == wire.TaskNeedsHuman {
 		err.Hint = "start it first, with start-task"

@@ -31,7 +31,7 @@ func Tell(r wire.Record) wire.Event {
 	return e
 }
 
-// Happening says whether records of a kind say what the supervisor did or saw,
+// Happening reports whether records of a kind say what the supervisor did or saw,
 // and not what was decided.
 func Happening(kind string) bool { return happenings[kind] }
 

@@ -41,12 +41,12 @@ func topicNamed(topic string) *wire.TopicView {
 	return &standardTopics[i]
 }
 
-// knows says whether a topic is registered.
+// knows reports whether a topic is registered.
 func (r *Rules) knows(topic string) bool {
 	return topicNamed(topic) != nil || slices.Contains(r.Topics, topic)
 }
 
-// misdirected says what is odd about the sender and the addressee of a topic; ""
+// misdirected returns what is odd about the sender and the addressee of a topic; ""
 // for nothing. It is no reason to refuse it.
 func misdirected(from string, m *wire.SendMessage) string {
 	v := topicNamed(m.Topic)

@@ -182,7 +182,7 @@ func (c *cascade) contract(r *wire.Record) {
 	c.w.missed[key] = true
 }
 
-// late says whether a contract is missed by a task that came to need it later.
+// late reports whether a contract is missed by a task that came to need it later.
 func (w *world) late(r *wire.Record) bool {
 	f, err := decode(r)
 	w.must(err == nil, "%v", err)

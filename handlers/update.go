@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// taskUpdated says what was changed of a task. What is nil stays.
+// taskUpdated records what was changed of a task. What is nil stays.
 type taskUpdated struct {
 	ID                 string      `json:"task"`
 	Name               string      `json:"name"` // as it is now

@@ -68,10 +68,10 @@ func (w *work) lead() *member {
 	return nil
 }
 
-// active says whether the developer is expected to say something of it.
+// active reports whether the developer is expected to say something of it.
 func (w *work) active() bool { return w.phase == wire.PhaseAssigned || w.phase == wire.PhaseWorking }
 
-// over says whether nothing more is said of it.
+// over reports whether nothing more is said of it.
 func (w *work) over() bool { return w.phase == wire.PhaseOver }
 
 // how is how a work is, for people.
@@ -97,7 +97,7 @@ func (w *work) how() string {
 // planAnew lets the reviews of a work begin anew: what they found was in another one.
 func (w *work) planAnew() { w.loop = review.Loop{Max: w.loop.Max, Policy: w.loop.Policy} }
 
-// settled says whether it is over as far as what has ended with its task goes: a
+// settled reports whether it is over as far as what has ended with its task goes: a
 // review may come yet.
 func (w *work) settled() bool {
 	return w.over() || w.phase == wire.PhaseCompleted && w.task.view.State.Final()

@@ -137,7 +137,7 @@ func (w *world) launch(m *inhabitant) {
 
 func (m *inhabitant) actor() Actor { return Actor{Kind: Agent, Name: m.ID, Run: m.run} }
 
-// says says whether an actor is the member.
+// says reports whether an actor is the member.
 func (m *inhabitant) says(a Actor) bool { return a.Kind == Agent && a.Name == m.ID && a.Run == m.run }
 
 // do has an input decided, and looks at what was decided.
@@ -306,7 +306,7 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 	w.keep(sent{from: from, request: r})
 }
 
-// remembers says whether a request that was granted is remembered. One that
+// remembers reports whether a request that was granted is remembered. One that
 // changed nothing is not: it is looked at afresh.
 func (w *world) remembers(from Actor, r *wire.Request) bool {
 	a := w.state.agents[from.Name]
@@ -317,7 +317,7 @@ func (w *world) remembers(from Actor, r *wire.Request) bool {
 	return kept != nil && kept.Run == from.Run && kept.Sum == r.Sum && kept.Timestamp == r.Timestamp && Writes(r.Operation)
 }
 
-// hears says whether somebody is there to be answered.
+// hears reports whether somebody is there to be answered.
 func (w *world) hears(from Actor) bool {
 	for _, m := range w.members {
 		if m.says(from) {

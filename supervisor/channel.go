@@ -259,7 +259,7 @@ func (c *channel) hand() {
 	c.dispatcher.yield()
 }
 
-// given says whether a task is, or was, in the agent's hands. What it has said so far
+// given reports whether a task is, or was, in the agent's hands. What it has said so far
 // counts: it may have taken the task one line before.
 func (c *channel) given(id string) (so bool) {
 	if c.takes {

@@ -119,7 +119,7 @@ func (s *Supervisor) seat(guest Agent, j *connection) (before *connection, err e
 	return nil, nil
 }
 
-// seated says why no program can join as an agent just now.
+// seated returns why no program can join as an agent just now.
 func (s *Supervisor) seated(a *agent) error {
 	switch {
 	case a.removed:
@@ -230,7 +230,7 @@ func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{})
 }
 
 // parted is the end of a run that was a connection, or was to be one: nothing
-// is restarted. It says whether it was such a run.
+// is restarted. It reports whether it was such a run.
 func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	j := a.joined
 	if j == nil {

@@ -10,10 +10,10 @@ import (
 
 // Lines that cannot be passed on as they are, and so are brought by the postman.
 
-// isLine says whether a letter is a line that is passed on.
+// isLine reports whether a letter is a line that is passed on.
 func isLine(l *handlers.Letter) bool { return l.Line != nil || l.Kept != 0 }
 
-// isElsewhere says whether a line, or a part of it, has to be read first. Messages of
+// isElsewhere reports whether a line, or a part of it, has to be read first. Messages of
 // sessions are passed on as they came, whatever stands in them.
 func isElsewhere(l *handlers.Letter) bool {
 	return l.Kept != 0 || l.Task != "" && wire.HasArtifactRefs(l.Line)

@@ -271,7 +271,7 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 	return envelope.AppendReply(b, l.Form, l.Request, l.Payload, l.Refusal)
 }
 
-// isPart says whether a part of an answer is in the record alone, or in files.
+// isPart reports whether a part of an answer is in the record alone, or in files.
 func (d *dispatcher) isPart(l *handlers.Letter) bool {
 	answer, ok := l.Payload.(*wire.TaskAnswer)
 	return l.Pages != nil && d.record != nil || ok && wire.HasArtifactRefs(answer.Document)

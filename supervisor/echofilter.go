@@ -37,7 +37,7 @@ func (e *echoFilter) wrote(line []byte) {
 	e.written[maphash.Bytes(e.seed, bytes.TrimRight(line, "\r\n"))] = now
 }
 
-// drop says whether a line is one of ours that came back. Each comes back
+// drop reports whether a line is one of ours that came back. Each comes back
 // once. Empty lines belong to no side.
 func (e *echoFilter) drop(line []byte, now time.Time) bool {
 	if e == nil || len(line) == 0 {

@@ -44,7 +44,7 @@ func (s *Supervisor) settle() {
 	}
 }
 
-// judge says what an expectation has come to, if it has.
+// judge returns what an expectation has come to, if it has.
 func (s *Supervisor) judge(a *agent, e expectation) (wire.AgentOutcome, bool) {
 	switch {
 	case e.told != "":

@@ -219,7 +219,7 @@ func socketDirs(socket, stateDir string) []string {
 	return []string{filepath.Dir(dir), dir}
 }
 
-// ours says why a folder is not ours alone to write.
+// ours returns why a folder is not ours alone to write.
 func ours(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -111,7 +111,7 @@ func (y *idleCounter) allDone() bool {
 	return y.undone == 0
 }
 
-// workDone says whether all work has ended: there was some, or no agent is left that
+// workDone reports whether all work has ended: there was some, or no agent is left that
 // would bring any, none is open that could still be done, no question waits, and the agents that
 // still run only wait for more.
 func (s *Supervisor) workDone() bool {
@@ -136,7 +136,7 @@ func (s *Supervisor) workDone() bool {
 	return len(all) == 0
 }
 
-// planless says whether there were agents that give tasks, as planners and the
+// planless reports whether there were agents that give tasks, as planners and the
 // architects of sessions do, all of them have ended for good, and one gave up. Where
 // all ended well, they may have said by other means what there is to do.
 func (s *Supervisor) planless() bool {
@@ -153,7 +153,7 @@ func (s *Supervisor) planless() bool {
 	return lost
 }
 
-// designs says whether an agent is the architect of a session of the configuration.
+// designs reports whether an agent is the architect of a session of the configuration.
 func (s *Supervisor) designs(agent string) bool {
 	for i := range s.sessions {
 		for _, m := range s.sessions[i].Members {
@@ -165,7 +165,7 @@ func (s *Supervisor) designs(agent string) bool {
 	return false
 }
 
-// undone says whether a task of this life was not done.
+// undone reports whether a task of this life was not done.
 func (s *Supervisor) undone() bool {
 	open := 0
 	s.dispatcher.look(func(state *handlers.State) { open = state.Open() })

@@ -345,7 +345,7 @@ func (s *Supervisor) fail(a *agent, why string, code int) {
 	s.checkIdle()
 }
 
-// gaveUp says why there were too many restarts.
+// gaveUp returns why there were too many restarts.
 func gaveUp(endings []string, r Restart) string {
 	return fmt.Sprintf("it ended %d times within %s (%s), the limit is %s",
 		len(endings), r.Window, strings.Join(endings, ", "), count(r.Burst, "restart"))

@@ -26,7 +26,7 @@ func (d *dispatcher) lookUp(inputs []handlers.Input) {
 	}
 }
 
-// keyed says whether an input is a message with a key. One of a session has its
+// keyed reports whether an input is a message with a key. One of a session has its
 // id, if it can be read.
 func keyed(in *handlers.Input) bool {
 	r, ok := in.Message.(*wire.Request)

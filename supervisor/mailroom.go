@@ -44,7 +44,7 @@ func (m *mailbox) await() {
 	}
 }
 
-// roomy says whether the mailbox is less than half full, with what is owed. The
+// roomy reports whether the mailbox is less than half full, with what is owed. The
 // lock is held.
 func (m *mailbox) roomy() bool {
 	return (m.lines+m.taken+m.reserved)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes
@@ -76,14 +76,14 @@ func (m *mailbox) light() bool {
 	return (m.lines+m.taken)*2 < max(m.bounds.Messages, 2) && m.bytes*2 < m.bounds.Bytes
 }
 
-// takes says whether anything can still be put, be it when there is room.
+// takes reports whether anything can still be put, be it when there is room.
 func (m *mailbox) takes() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return !m.over && !m.ending
 }
 
-// bears says whether more may wait beside the mailbox than does already: as much as in
+// bears reports whether more may wait beside the mailbox than does already: as much as in
 // it. What it says false of it counts as refused.
 func (m *mailbox) bears(beside MailboxLimits) bool {
 	m.mu.Lock()

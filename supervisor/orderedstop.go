@@ -89,7 +89,7 @@ func (s *Supervisor) disband() {
 	}
 }
 
-// held says whether an agent must not start yet: others of its procession
+// held reports whether an agent must not start yet: others of its procession
 // still stop.
 func (s *Supervisor) held(a *agent) bool {
 	for _, p := range s.processions {

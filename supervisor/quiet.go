@@ -5,7 +5,7 @@ import (
 	"orchestrator/wire"
 )
 
-// quiet says whether what is said in a form is answered only when it is refused: a
+// quiet reports whether what is said in a form is answered only when it is refused: a
 // message of a session, delegated work, and what is said about it. What comes of it
 // are lines of their own.
 func quiet(form wire.Dialect) bool {
@@ -18,7 +18,7 @@ func unspoken(in *handlers.Input, r *wire.Request) handlers.Letter {
 	return handlers.Letter{To: in.From, Request: r.ID, Form: r.Form}
 }
 
-// tacit says whether a letter is such an answer, or another that spells nothing.
+// tacit reports whether a letter is such an answer, or another that spells nothing.
 func tacit(l handlers.Letter) bool {
 	return quiet(l.Form) && isAnswer(l) && l.Refusal == nil
 }

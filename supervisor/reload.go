@@ -103,7 +103,7 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 	return *outcomes
 }
 
-// renew has an agent be what needs a start of it, and says whether it is to be
+// renew has an agent be what needs a start of it, and reports whether it is to be
 // stopped for that.
 func (s *Supervisor) renew(a *agent, spec Agent) (expectation, bool) {
 	switch {

@@ -23,7 +23,7 @@ func (s *Supervisor) enlist() {
 	s.dispatcher.note(roster)
 }
 
-// does says whether some agent can do what a type says. It tells a task request from
+// does reports whether some agent can do what a type says. It tells a task request from
 // a message that is misspelt.
 func (d *dispatcher) does(kind string) (so bool) {
 	d.look(func(state *handlers.State) { so = state.Does(kind) })
@@ -136,7 +136,7 @@ func (s *Supervisor) Adopt(rules handlers.Rules) {
 	s.dispatcher.look(func(state *handlers.State) { state.Adopt(rules) })
 }
 
-// TokenRevoked says whether a person's token is not to be accepted any more.
+// TokenRevoked reports whether a person's token is not to be accepted any more.
 func (s *Supervisor) TokenRevoked(id string) (revoked bool) {
 	s.dispatcher.look(func(state *handlers.State) { revoked = state.TokenRevoked(id) })
 	return revoked

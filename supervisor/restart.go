@@ -26,7 +26,7 @@ type Restart struct {
 	ResetAfter time.Duration // up this long: the delay starts again
 	Burst      int           // more restarts than this within Window: give up
 	Window     time.Duration
-	Permanent  []int // exit codes that another try cannot mend
+	Permanent  []int // exit codes that another try cannot fix
 }
 
 // verdict is what follows from an end.

@@ -10,7 +10,7 @@ import (
 // sayOperation is what an agent asks for that prints a message of a session.
 const sayOperation = "send-session-message"
 
-// saying says whether an input is a message of a session, on whatever way.
+// saying reports whether an input is a message of a session, on whatever way.
 func saying(in *handlers.Input) bool {
 	r, ok := in.Message.(*wire.Request)
 	if !ok {

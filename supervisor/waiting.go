@@ -36,7 +36,7 @@ func (s *Supervisor) wakeWaiting() {
 	}
 }
 
-// hopeless says whether a waits for an agent that is not going to run.
+// hopeless reports whether a waits for an agent that is not going to run.
 func (s *Supervisor) hopeless(a *agent) bool {
 	d := s.agents[s.missing(a)]
 	return d != nil && (!d.wanted || d.state == wire.StateWaiting && s.hopeless(d))

@@ -22,7 +22,7 @@ const longestActor = 200
 // actorParts is how many parts an id has behind its family.
 var actorParts = map[string]int{"HO": 1, "PO": 1, "IO": 1, "W": 1, "S": 2}
 
-// CheckActor says why a text is no id of an actor who can send mail, "" if it is
+// CheckActor returns why a text is no id of an actor who can send mail, "" if it is
 // one:
 //
 //	GO             the one that runs it all
@@ -53,7 +53,7 @@ func CheckActor(id string) string {
 	return ""
 }
 
-// unreadable says whether a character is one that people cannot tell apart from
+// unreadable reports whether a character is one that people cannot tell apart from
 // nothing, or from another.
 func unreadable(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }
 
@@ -78,11 +78,11 @@ func ActorOfRun(actor, run string) string {
 	return actor
 }
 
-// Passing says whether an actor is one of many of its kind, which come and go: a
+// Passing reports whether an actor is one of many of its kind, which come and go: a
 // worker or a specialist.
 func Passing(id string) bool { return strings.HasPrefix(id, "W:") || strings.HasPrefix(id, "S:") }
 
-// PerRun says whether each run of an agent is an actor of its own.
+// PerRun reports whether each run of an agent is an actor of its own.
 func PerRun(actor string) bool {
 	return actor == "W" || strings.HasPrefix(actor, "S:") && strings.Count(actor, ":") == 1
 }

@@ -27,7 +27,7 @@ type Help struct {
 	AnsweredAt string `json:"answeredAt,omitzero"`
 }
 
-// empty says whether a task can do without.
+// empty reports whether a task can do without.
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&

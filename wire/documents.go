@@ -63,7 +63,7 @@ type Requirements struct {
 	Oddities     []Oddity
 }
 
-// Empty says whether they ask for nothing.
+// Empty reports whether they ask for nothing.
 func (r *Requirements) Empty() bool {
 	return r == nil || r.Repo == "" && len(r.Languages) == 0 && len(r.Environments) == 0 &&
 		len(r.Tools) == 0 && len(r.Tags) == 0 && r.Prefer == ""
@@ -89,7 +89,7 @@ type Repo struct {
 	Tools     []string
 }
 
-// Empty says whether they offer nothing that could be asked for.
+// Empty reports whether they offer nothing that could be asked for.
 func (c *Capabilities) Empty() bool {
 	return c == nil || len(c.Repos) == 0 && len(c.Languages) == 0 && len(c.Environments) == 0 &&
 		len(c.Tools) == 0 && len(c.Tags) == 0

@@ -108,7 +108,7 @@ func (k *keys) body() []byte {
 	return k.payload
 }
 
-// invalid says what is wrong at a place, given as a JSON pointer into the line.
+// invalid returns what is wrong at a place, given as a JSON pointer into the line.
 func invalid(pointer, message string) *Error {
 	return &Error{Code: CodeInvalid, Message: message, Details: map[string]any{"pointer": pointer}}
 }
@@ -135,7 +135,7 @@ var timeLayouts = []string{
 	time.DateOnly,
 }
 
-// plainTime says whether a value is a time in the form that most agents
+// plainTime reports whether a value is a time in the form that most agents
 // sends, without making one: 2006-01-02T15:04:05Z, with or without a fraction.
 // Days that not every month has are left to ParseTime.
 func plainTime(value []byte) bool {
@@ -175,7 +175,7 @@ func ParseTime(when string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// loose says whether a time has what time.Parse lets pass, and RFC 3339 does not
+// loose reports whether a time has what time.Parse lets pass, and RFC 3339 does not
 // does: an hour of one digit, or an offset of 24 hours or of 60 minutes.
 func loose(when string) bool {
 	if len(when) > len("2006-01-02T1:") && when[12] == ':' {

@@ -145,7 +145,7 @@ func (o *Object) topic(key string) string {
 	return topic
 }
 
-// CheckTopic says why a text is no topic, "" if it is one.
+// CheckTopic returns why a text is no topic, "" if it is one.
 func CheckTopic(topic string) string {
 	if len(topic) > longestTopic {
 		return fmt.Sprintf("must not be longer than %d bytes", longestTopic)

@@ -38,7 +38,7 @@ type Reader struct {
 	Depth int    // levels of nesting
 	// Capability reports whether an agent offers a task type; nil: none does.
 	Capability func(name string) bool
-	// Given says whether a task of that id is, or was, in the hands of this agent;
+	// Given reports whether a task of that id is, or was, in the hands of this agent;
 	// nil: none is.
 	Given func(id string) bool
 
@@ -129,14 +129,14 @@ func (r *Reader) ambiguous(line []byte) Message {
 	return Log{Why: why}
 }
 
-// isOwn says whether a type is in the orchestrator's own words, of either
+// isOwn reports whether a type is in the orchestrator's own words, of either
 // direction.
 func isOwn(kind string) bool {
 	family, _, found := strings.Cut(kind, ":")
 	return found && (family == "request" || family == "event" || family == "response" || family == "notify")
 }
 
-// isBatch says whether a line is a list of calls. Many a line begins with a
+// isBatch reports whether a line is a list of calls. Many a line begins with a
 // bracket: only what looks like one is searched.
 func isBatch(line []byte) bool {
 	inner, found := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte("["))
@@ -245,19 +245,19 @@ func (k *keys) note(m *member) {
 	*into = m.value
 }
 
-// describes says whether a member of work that is handed on leaves it clear what the
+// describes reports whether a member of work that is handed on leaves it clear what the
 // line is, and who says it.
 func describes(key string) bool {
 	return key == "id" || key == "payload" || key == "context" || key == "observability" || key == "timestamp" || key == "agentId"
 }
 
-// calls says whether rule 3 fits.
+// calls reports whether rule 3 fits.
 func (k *keys) calls() bool {
 	version, _ := text(k.jsonrpc)
 	return version == "2.0" && k.method != nil
 }
 
-// mails says whether rule 6 fits.
+// mails reports whether rule 6 fits.
 func (k *keys) mails() bool { return k.fromActor != nil && (k.topic != nil || k.toActor != nil) }
 
 // operationMail is what mail asks for that is said as it is.
@@ -270,13 +270,13 @@ func (r *Reader) mailKey() string {
 	return line.Text("idempotency_key")
 }
 
-// delegates says whether rule 7 fits what has a type, an id and a payload.
+// delegates reports whether rule 7 fits what has a type, an id and a payload.
 func (k *keys) delegates(kind string, capability func(string) bool) bool {
 	return isObject(k.context) || isObject(k.routing) || isObject(k.observability) || k.timestamp == nil ||
 		capability != nil && capability(kind)
 }
 
-// means says whether a line means to be a task response, and has none of the six
+// means reports whether a line means to be a task response, and has none of the six
 // words: there is nothing in it but what a response has.
 func (k *keys) means(members []member) bool {
 	if k.status == nil {
@@ -292,7 +292,7 @@ func (k *keys) means(members []member) bool {
 	return true
 }
 
-// responds says whether status is one of a task response's.
+// responds reports whether status is one of a task response's.
 func (k *keys) responds() bool {
 	status, _ := text(k.status)
 	return slices.Contains(ResponseStatuses, status)

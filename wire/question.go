@@ -89,7 +89,7 @@ func readAnswerQuestion(o *Object) *AnswerQuestion {
 	return a
 }
 
-// QuestionReply answers answer-question. Told says whether the agent heard the
+// QuestionReply answers answer-question. Told reports whether the agent heard the
 // answer; it does when it still waits.
 type QuestionReply struct {
 	Question Question `json:"question"`

@@ -17,7 +17,7 @@ type Record struct {
 	Correlation string    // what it belongs together with
 }
 
-// IsMail says whether a record is a message from one actor to another.
+// IsMail reports whether a record is a message from one actor to another.
 func (r *Record) IsMail() bool { return r.Topic != "" }
 
 // Search says which records are wanted, where not all are: mail, which is what

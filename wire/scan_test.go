@@ -57,7 +57,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// accepted says whether the library takes a line as exactly one object.
+// accepted reports whether the library takes a line as exactly one object.
 func accepted(line []byte, depth int) bool {
 	d := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowDuplicateNames(true))
 	if d.PeekKind() != '{' {

@@ -53,7 +53,7 @@ func encoded(t testing.TB, value any) []byte {
 	return text
 }
 
-// inbound says whether an agent says it.
+// inbound reports whether an agent says it.
 func inbound(name string) bool {
 	return strings.HasPrefix(name, "request:") || strings.HasPrefix(name, "event:")
 }
@@ -244,7 +244,7 @@ func requireAgreement(t *testing.T, name string, schema *jsonschema.Schema, doc 
 // is a whole one.
 const asGoodAsNothing = "1e-400"
 
-// unsayable says whether something is refused for what a schema cannot know:
+// unsayable reports whether something is refused for what a schema cannot know:
 // two values that are the same, and days that no calendar has.
 func unsayable(why string) bool {
 	if _, when, inside := strings.Cut(why, "must be an ISO 8601 time, not "); inside {

@@ -88,7 +88,7 @@ func ServerID(agent string) string {
 // longestName is how long the name of an agent may be.
 const longestName = 128
 
-// CheckName says what is wrong with a name that a server gives itself; "" when
+// CheckName returns what is wrong with a name that a server gives itself; "" when
 // nothing is.
 func CheckName(name string) string {
 	if len(name) > longestName {

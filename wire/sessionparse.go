@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// session says whether rule 4 fits.
+// session reports whether rule 4 fits.
 func (k *keys) session() bool {
 	kind, ok := text(k.messageType)
 	return ok && (slices.Contains(SessionTypes, kind) || k.messageID != nil || k.fromAgent != nil || k.toAgent != nil)

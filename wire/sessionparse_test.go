@@ -106,8 +106,8 @@ func TestSessionMessagesOfOthers(t *testing.T) {
 		require.Equal(t, []string{"/from_agent/agent_id: " + s.Err.Message}, s.Complaints())
 	}
 	for name, line := range map[string]string{
-		"nobody to speak to":    `{"message_type":"abort","from_agent":{"agent_id":"lead"}}`,
-		"nobody who could be":   `{"message_type":"abort","from_agent":{"agent_id":"lead"},"to_agent":{"agent_id":["coder"]}}`,
+		"nobody to speak to":           `{"message_type":"abort","from_agent":{"agent_id":"lead"}}`,
+		"nobody who could be":          `{"message_type":"abort","from_agent":{"agent_id":"lead"},"to_agent":{"agent_id":["coder"]}}`,
 		"two to which agent it is for": `{"message_type":"abort","from_agent":{"agent_id":"lead"},"to_agent":{"agent_id":"coder","agent_id":"coder"}}`,
 	} {
 		require.Equal(t, CodeDenied, sessionOf(t, "coder", line).Err.Code, name)

@@ -88,7 +88,7 @@ type decoder struct {
 	all *judgement
 }
 
-// need says whether a member must be there.
+// need reports whether a member must be there.
 type need uint8
 
 const (
@@ -106,7 +106,7 @@ func (p *decoder) lapse(key, message string) { p.all.lapse(p.below(key), p.named
 // odd says that a member is odd and taken as it is.
 func (p *decoder) odd(key, message string) { p.all.note(p.below(key), p.named(key)+" "+message) }
 
-// has says whether there is a member to read, and refuses what is missing, stands
+// has reports whether there is a member to read, and refuses what is missing, stands
 // twice or is null.
 func (p *decoder) has(key string, must need) bool {
 	count, null := 0, false

@@ -133,12 +133,12 @@ func (p *decoder) messageID(key string) string {
 	return id
 }
 
-// isUUID4 says whether a text is a UUID of version 4.
+// isUUID4 reports whether a text is a UUID of version 4.
 func isUUID4(id string) bool {
 	return isUUID(id) && id[14] == '4' && strings.IndexByte("89abAB", id[19]) >= 0
 }
 
-// isShortID says whether a text is msg- and digits, perhaps with a dash, letters
+// isShortID reports whether a text is msg- and digits, perhaps with a dash, letters
 // and digits behind them.
 func isShortID(id string) bool {
 	number, short := strings.CutPrefix(id, "msg-")

@@ -76,7 +76,7 @@ func readSessionSpec(o *Object) *SessionSpec {
 // longestSession is how long the id of a session may be, in characters.
 const longestSession = 64
 
-// IsSessionID says whether a text is plain enough to be the id of a session: people
+// IsSessionID reports whether a text is plain enough to be the id of a session: people
 // type it, and it stands in addresses.
 func IsSessionID(id string) bool {
 	plain := func(c byte) bool { return alphanumeric(c) || c == '.' || c == '-' || c == '_' }

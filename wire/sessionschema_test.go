@@ -17,7 +17,7 @@ import (
 // others: a schema is exact.
 var strangeNumbers = regexp.MustCompile(`[0-9.]{16}|[eE]`)
 
-// mended is a message with what is forgiven put in its place.
+// fixed is a message with what is forgiven put in its place.
 func mended(t testing.TB, document any) any {
 	t.Helper()
 	document = filled(document, "", "sequence_number", json.Number("0"))
@@ -80,7 +80,7 @@ func requireSessionSays(t *testing.T, schema error, reader *Error, line []byte) 
 	}
 }
 
-// unsayableOfSessions says whether something is refused that a schema cannot know:
+// unsayableOfSessions reports whether something is refused that a schema cannot know:
 // what two members have to do with each other, days that no calendar has, and how
 // strict somebody is.
 func unsayableOfSessions(why string) bool {

@@ -156,13 +156,13 @@ func general(pointer string) string {
 	return strings.Join(words, "/")
 }
 
-// must says whether something must stand at a place of a message.
+// must reports whether something must stand at a place of a message.
 func must(kind, pointer string) bool {
 	in, key := general(pointer[:strings.LastIndex(pointer, "/")]), pointer[strings.LastIndex(pointer, "/")+1:]
 	return slices.Contains(strings.Fields(envelopeNeeds[in]), key) || slices.Contains(strings.Fields(payloadNeeds[kind][in]), key)
 }
 
-// free says whether anything may stand at a place.
+// free reports whether anything may stand at a place.
 func free(kind, pointer string) bool {
 	return kind == "status_response" && strings.HasPrefix(pointer, "/payload/") || kind == "task_completion" && strings.HasPrefix(pointer, "/payload/error")
 }

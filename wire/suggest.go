@@ -68,7 +68,7 @@ func slipsBetween(a, b string) int {
 	return last[len(b)]
 }
 
-// nearly says why a line that is no JSON object was probably meant as a message; "" when
+// nearly returns why a line that is no JSON object was probably meant as a message; "" when
 // it was not.
 func nearly(line []byte) string {
 	text := bytes.TrimLeft(line, " \t")
@@ -83,7 +83,7 @@ func nearly(line []byte) string {
 	return ""
 }
 
-// nearly says why an object that is log was probably meant as a message.
+// nearly returns why an object that is log was probably meant as a message.
 func (k *keys) nearly(kind string, typed bool) string {
 	switch {
 	case k.kind == nil || !isObject(k.payload):

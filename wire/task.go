@@ -29,7 +29,7 @@ var TaskStates = []TaskState{
 	TaskNeedsHuman, TaskInReview, TaskDone, TaskFailed, TaskCancelled,
 }
 
-// Final says whether nothing follows.
+// Final reports whether nothing follows.
 func (s TaskState) Final() bool { return s == TaskDone || s == TaskFailed || s == TaskCancelled }
 
 // Status is the state as agents see it, in five words.

@@ -89,7 +89,7 @@ func FuzzTaskResponse(f *testing.F) {
 			return
 		}
 		again := responded(t, string(r.Document))
-		again.Notes = r.Notes // of what was mended there is nothing to note any more
+		again.Notes = r.Notes // of what was fixed there is nothing to note any more
 		if r.Status == ResponseCancelled {
 			again.Fault = r.Fault // its message is the reason, and it is dropped
 		}

@@ -25,7 +25,7 @@ const (
 
 var taskActs = []string{ActStatus, ActUpdate, ActCancel}
 
-// IsTaskAct says whether a type is one of an act, and so none of a request.
+// IsTaskAct reports whether a type is one of an act, and so none of a request.
 func IsTaskAct(kind string) bool { return slices.Contains(taskActs, kind) }
 
 // ReadTaskAct reads what is said about a task that there is, in the way of

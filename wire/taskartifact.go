@@ -36,7 +36,7 @@ func ArtifactHash(ref string) (hash string, ok bool) {
 	return hash, true
 }
 
-// IsArtifactRef says whether a ref is that of content that was detached.
+// IsArtifactRef reports whether a ref is that of content that was detached.
 func IsArtifactRef(ref string) bool {
 	_, ok := ArtifactHash(ref)
 	return ok
@@ -98,7 +98,7 @@ func Attach(document Raw, load func(ref string) (string, error)) (Raw, error) {
 	return whole, errors.Join(missing...)
 }
 
-// HasArtifactRefs says whether content of a document was detached.
+// HasArtifactRefs reports whether content of a document was detached.
 func HasArtifactRefs(document Raw) bool {
 	return bytes.Contains(document, []byte(artifactRef)) &&
 		slices.ContainsFunc(artifactsIn(document), func(item Raw) bool { return refOf(item) != "" })

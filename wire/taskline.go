@@ -121,7 +121,7 @@ func (r *Reader) source() (name string, known bool) {
 	return name, err == nil && o.err == nil
 }
 
-// ours says whether the source of a request is this agent, or not said.
+// ours reports whether the source of a request is this agent, or not said.
 func (r *Reader) ours() bool {
 	source, known := r.source()
 	return known && (source == "" || source == r.Agent)

@@ -145,7 +145,7 @@ func (p *decoder) lookalikes(known ...string) {
 	}
 }
 
-// alike says whether two keys are the same but for capitals, dashes and underscores.
+// alike reports whether two keys are the same but for capitals, dashes and underscores.
 // One of them has letters alone beside these.
 func alike(a, b string) bool {
 	for {

@@ -35,11 +35,11 @@ func (c TraceContext) Traceparent() string {
 	return "00-" + c.TraceID + "-" + c.SpanID + "-" + hex.EncodeToString([]byte{c.Flags})
 }
 
-// IsTraceID says whether an id is a trace id of the W3C: 32 hexadecimal digits, in
+// IsTraceID reports whether an id is a trace id of the W3C: 32 hexadecimal digits, in
 // lower case and not all 0.
 func IsTraceID(id string) bool { return isHex(id, 32) && strings.Trim(id, "0") != "" }
 
-// IsSpanID says whether an id is a span id of the W3C: 16 hexadecimal digits, in
+// IsSpanID reports whether an id is a span id of the W3C: 16 hexadecimal digits, in
 // lower case and not all 0.
 func IsSpanID(id string) bool { return isHex(id, 16) && strings.Trim(id, "0") != "" }
 

@@ -20,7 +20,7 @@ const (
 	StateFailed   State = "failed"   // ended badly, or never started; not tried again
 )
 
-// Live says whether an agent in this state has a process.
+// Live reports whether an agent in this state has a process.
 func (s State) Live() bool {
 	return s == StateRunning || s == StateStalled || s == StateStopping
 }

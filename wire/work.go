@@ -113,7 +113,7 @@ func (o *Object) refuseNulls(why string) {
 	}
 }
 
-// isNull says whether a member is there, and null.
+// isNull reports whether a member is there, and null.
 func (o *Object) isNull(key string) bool {
 	for i := range o.members {
 		if string(o.members[i].key) == key {

@@ -100,7 +100,7 @@ func (c *Client) address() (base, socket string, err error) {
 	return strings.TrimRight(c.URL, "/"), "", nil
 }
 
-// loopback says whether a host is this machine.
+// loopback reports whether a host is this machine.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

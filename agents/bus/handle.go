@@ -53,7 +53,7 @@ func (r *receiver) call(ctx context.Context, handler Handler, mail wire.Mail) (e
 	return handler(ctx, mail)
 }
 
-// pay says what is owed. What has been handled is acknowledged even when ctx has
+// pay returns what is owed. What has been handled is acknowledged even when ctx has
 // ended meanwhile: it would be handled again otherwise.
 func (r *receiver) pay(ctx context.Context) error {
 	d := r.owed

@@ -171,7 +171,7 @@ func (h *house) poll(w http.ResponseWriter, r *http.Request) {
 	answer(w, mail)
 }
 
-// stream says what is new, until the client goes or somebody says "".
+// stream tells what is new, until the client goes or somebody says "".
 func (h *house) stream(w http.ResponseWriter, r *http.Request) {
 	events := make(chan string, 10)
 	h.mu.Lock()

@@ -84,7 +84,7 @@ func (r *receiver) receive(ctx context.Context) error {
 	}
 }
 
-// round handles a page of mail; some says whether there was any.
+// round handles a page of mail; some reports whether there was any.
 func (r *receiver) round(ctx context.Context) (some bool, err error) {
 	if err := r.pay(ctx); err != nil {
 		return false, err

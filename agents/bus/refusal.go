@@ -40,14 +40,14 @@ func refusal(response *http.Response) error {
 	return &said.Error
 }
 
-// passing says whether the next attempt may fare better: there was no answer, or
+// passing reports whether the next attempt may fare better: there was no answer, or
 // one who has trouble.
 func passing(err error) bool {
 	refused, ok := errors.AsType[*Refusal](err)
 	return ok && refused.Status >= 500 || errors.Is(err, errLost)
 }
 
-// final says whether there is no use in asking again, ever: the bus has
+// final reports whether there is no use in asking again, ever: the bus has
 // understood, and said no. One who asks too often, or too slowly, may ask later.
 func final(err error) bool {
 	refused, ok := errors.AsType[*Refusal](err)

@@ -37,7 +37,7 @@ func readAnswers(file string) ([]scripted, error) {
 	return rules, nil
 }
 
-// fits says whether a pattern is about a question.
+// fits reports whether a pattern is about a question.
 func (s scripted) fits(question string) bool {
 	parts := strings.Split(s.pattern, "*")
 	if len(parts) == 1 {

@@ -46,7 +46,7 @@ func (a *app) run(args []string) (code int) {
 	return a.report(root.Execute())
 }
 
-// json says whether a program reads the answer. It looks at the arguments as
+// json reports whether a program reads the answer. It looks at the arguments as
 // well, because a command line too wrong to be parsed is answered in JSON too.
 func (a *app) json() bool {
 	if a.parsed || a.flags.json {

@@ -194,7 +194,7 @@ func (c *clerk) polls(query string) []letter {
 	return found
 }
 
-// pollsMore is polls, and says whether there is more.
+// pollsMore is polls, and reports whether there is more.
 func (c *clerk) pollsMore(query string) (found []letter, more bool) {
 	c.hub.t.Helper()
 	r := c.ask(c.poll(query), "")

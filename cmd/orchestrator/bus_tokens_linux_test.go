@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire"
 )
 
-// holds says whether a token is good for anything.
+// holds reports whether a token is good for anything.
 func (c *clerk) holds() bool {
 	c.hub.t.Helper()
 	r := c.ask(c.poll(""), "")

@@ -131,7 +131,7 @@ func (a *app) showSent(ctx context.Context, d *client, sent *wire.Sent) error {
 	return nil
 }
 
-// nobodyYet says whether an actor is not known. That is no mistake, but a slip of
+// nobodyYet reports whether an actor is not known. That is no mistake, but a slip of
 // the pen looks the same.
 func (a *app) nobodyYet(ctx context.Context, d *client, actor string) bool {
 	if slices.Contains([]string{wire.Broadcast, wire.ActorBus, wire.ActorGovernor}, actor) || a.json() {

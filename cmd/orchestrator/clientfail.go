@@ -19,7 +19,7 @@ import (
 	"orchestrator/wire"
 )
 
-// failed says why the orchestrator could not be spoken to.
+// failed returns why the orchestrator could not be spoken to.
 func (d *client) failed(ctx context.Context, err error) error {
 	if over := d.ended(ctx); over != nil {
 		return over
@@ -74,7 +74,7 @@ func (d *client) notRunning() *failure {
 
 const elsewhereHint = "Its file (http.listen) says where it listens. On its own machine no address is needed: leave --host and $ORC_HOST out"
 
-// unreachable says why what is at an address could not be spoken to.
+// unreachable returns why what is at an address could not be spoken to.
 func (d *client) unreachable(err error) *failure {
 	f := &failure{
 		exit: exitNotRunning, code: codeNotRunning, message: "the orchestrator at " + d.target.url + " does not answer",

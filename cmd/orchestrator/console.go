@@ -157,7 +157,7 @@ func (c *console) show(l supervisor.Line) {
 	}
 }
 
-// calm says whether an event is no trouble: those who asked for quiet do not
+// calm reports whether an event is no trouble: those who asked for quiet do not
 // hear of it.
 func calm(e *wire.Event) bool {
 	if e.Kind == wire.EventExited {

@@ -25,7 +25,7 @@ func (c *console) delegation(l supervisor.Line, text string) bool {
 	return true
 }
 
-// saidElsewhere says whether a response is told by the end of its task, or by the
+// saidElsewhere reports whether a response is told by the end of its task, or by the
 // question that it asks.
 func saidElsewhere(e *wire.Event) bool {
 	said, err := decode[struct {
@@ -41,7 +41,7 @@ func saidElsewhere(e *wire.Event) bool {
 	return false
 }
 
-// calmDelegation says whether what happened to a task that was handed on is as it
+// calmDelegation reports whether what happened to a task that was handed on is as it
 // should be, and needs no person.
 func calmDelegation(kind string) bool {
 	switch kind {

@@ -31,7 +31,7 @@ type liveRows struct {
 	group  sync.WaitGroup
 }
 
-// alive says whether up may keep rows at the bottom of the terminal.
+// alive reports whether up may keep rows at the bottom of the terminal.
 func (a *app) alive(f upFlags) bool {
 	return isTerminal(a.stdin) && isTerminal(a.stdout) && !a.flags.quiet && !a.flags.json &&
 		f.logFormat.value != "json" && a.env("TERM") != "dumb"

@@ -17,7 +17,7 @@ var mailKinds = []string{
 
 func ofMail(e *wire.Event) bool { return slices.Contains(mailKinds, e.Kind) }
 
-// firedTo says whether a message tells GO that something is wrong.
+// firedTo reports whether a message tells GO that something is wrong.
 func firedTo(m *wire.Mail) bool {
 	return m != nil && m.To == wire.ActorGlobal && m.Topic == wire.TopicAlertFired
 }

@@ -30,7 +30,7 @@ func (c *console) session(l supervisor.Line, text string) bool {
 	return true
 }
 
-// calmSession says whether what happened in a session is as it should be, and needs
+// calmSession reports whether what happened in a session is as it should be, and needs
 // no agent.
 func calmSession(kind string) bool {
 	switch kind {

@@ -77,7 +77,7 @@ func howToAnswer(e *wire.Event) string {
 	return "orchestrator inbox answer " + wire.Visible(asked.ID) + " VALUE"
 }
 
-// calmWork says whether what happened to a task or a question is as it should
+// calmWork reports whether what happened to a task or a question is as it should
 // be, and needs no person.
 func calmWork(kind string) bool {
 	switch kind {

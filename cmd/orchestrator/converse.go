@@ -94,7 +94,7 @@ func (c *conversation) await(signals <-chan os.Signal) error {
 	}
 }
 
-// mayAnswer says whether there may be a last word after the orchestrator's: if
+// mayAnswer reports whether there may be a last word after the orchestrator's: if
 // what reads stdout is a program, it may be the one that writes stdin as well. A
 // connection that stays is cut by the orchestrator after a while.
 func (c *conversation) mayAnswer() bool {

@@ -23,7 +23,7 @@ import (
 // the ways in which it can be written.
 const detachedEnv = "ORC_DETACHED"
 
-// isDetached says whether this is the program in the background.
+// isDetached reports whether this is the program in the background.
 func (a *app) isDetached() bool { return a.env(detachedEnv) != "" }
 
 // detach starts this program again in the background and returns when every
@@ -162,7 +162,7 @@ func turnNow(logName string) error {
 	return errors.Join(dup(int(file.Fd()), 1), dup(int(file.Fd()), 2))
 }
 
-// upNow asks the orchestrator how it is, and says whether that is settled.
+// upNow asks the orchestrator how it is, and reports whether that is settled.
 func upNow(ctx context.Context, d *client) (wire.Status, bool) {
 	text, err := d.ask(ctx, "status", struct{}{})
 	if err != nil {
@@ -172,7 +172,7 @@ func upNow(ctx context.Context, d *client) (wire.Status, bool) {
 	return status, err == nil && settled(status)
 }
 
-// settled says whether every agent has been started, or never will be.
+// settled reports whether every agent has been started, or never will be.
 func settled(status wire.Status) bool {
 	o := startForecast{agents: make(map[string]wire.AgentView), hopeful: make(map[string]bool)}
 	for _, agent := range status.Agents {
@@ -192,7 +192,7 @@ type startForecast struct {
 	hopeful map[string]bool // what was found out
 }
 
-// hope says whether an agent may still start by itself: not if one that it
+// hope reports whether an agent may still start by itself: not if one that it
 // waits for, or one that that one waits for, will not.
 func (o *startForecast) hope(name string) bool {
 	hopeful, known := o.hopeful[name]

@@ -34,7 +34,7 @@ type explanation struct {
 	Text  string `json:"text"`
 }
 
-// explain says what a code means, or that it is not known.
+// explain returns what a code means, or that it is not known.
 func (a *app) explain(root *cobra.Command, args []string) error {
 	all, err := codeEntries()
 	if err != nil {

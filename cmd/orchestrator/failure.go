@@ -41,7 +41,7 @@ const (
 // exitWith is the failure of a verb that has said everything itself.
 func exitWith(exit int) *failure { return &failure{exit: exit, said: true} }
 
-// usageError says what is wrong with the command line, and what would be right.
+// usageError returns what is wrong with the command line, and what would be right.
 func usageError(message, hint string) *failure {
 	return &failure{exit: exitUsage, code: codeUsage, message: message, hint: hint}
 }

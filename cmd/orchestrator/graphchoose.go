@@ -20,7 +20,7 @@ type edge struct {
 	link *wire.Link
 }
 
-// gates says whether a dependency holds a task up.
+// gates reports whether a dependency holds a task up.
 func (e *edge) gates() bool { return e.link.Type != wire.DependsRelated }
 
 func newGraph(tasks []taskSeen) *graph {

@@ -33,7 +33,7 @@ func (a *app) hangups() *hangups {
 	return g
 }
 
-// happened says whether one is hung up now.
+// happened reports whether one is hung up now.
 func (g *hangups) happened() bool {
 	if g == nil {
 		return false

@@ -59,7 +59,7 @@ func catalog() []api.Described {
 	return all
 }
 
-// ofTask says whether an answer is one task, or what became of one.
+// ofTask reports whether an answer is one task, or what became of one.
 func ofTask(answer any) bool {
 	switch answer.(type) {
 	case *wire.TaskReply, *wire.TaskAnswer:

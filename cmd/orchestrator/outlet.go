@@ -63,7 +63,7 @@ func (o *outlet) empty() {
 	}
 }
 
-// settle says what is missing, if anything is.
+// settle returns what is missing, if anything is.
 func (o *outlet) settle() error {
 	if o.missing == 0 {
 		return nil
@@ -113,7 +113,7 @@ func (o *outlet) failed(err error, lines int64) {
 
 func countLines(text []byte) int64 { return int64(bytes.Count(text, []byte("\n"))) }
 
-// nobodyReads says whether a write failed because there is no reader any more.
+// nobodyReads reports whether a write failed because there is no reader any more.
 // Any other failure may pass, but for that of a terminal that was hung up.
 func nobodyReads(err error, terminal bool) bool {
 	return errors.Is(err, syscall.EPIPE) || terminal && errors.Is(err, syscall.EIO)

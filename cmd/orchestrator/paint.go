@@ -65,7 +65,7 @@ func (p paint) agent(name, text string) string {
 	return p.ink(hues[sum>>6%uint32(len(hues))], text) // the lowest bits are those of the last letter
 }
 
-// paint says whether a stream takes colour: --color, then NO_COLOR and TERM,
+// paint reports whether a stream takes colour: --color, then NO_COLOR and TERM,
 // then whether it is a terminal.
 func (a *app) paint(w io.Writer) paint {
 	switch {
@@ -77,7 +77,7 @@ func (a *app) paint(w io.Writer) paint {
 	return paint(isTerminal(w))
 }
 
-// isTerminal says whether a stream is a terminal.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	file, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))

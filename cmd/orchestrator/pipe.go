@@ -88,7 +88,7 @@ func (a *app) pipe(f pipeFlags) error {
 	return a.converse(link, d.target, f, fmt.Sprintf("Joined the orchestrator of %s as %s.", d.target.subject, f.as))
 }
 
-// mayPipeAlone says whether an orchestrator of our own will do. A user who names
+// mayPipeAlone reports whether an orchestrator of our own will do. A user who names
 // one means that one.
 func (a *app) mayPipeAlone() bool {
 	if a.flags.host != "" || a.flags.stateDir != "" {
@@ -115,7 +115,7 @@ func (a *app) join(d *client, f pipeFlags) (*link, error) {
 	return link, err
 }
 
-// joinFailed says why there is no pipe.
+// joinFailed returns why there is no pipe.
 func joinFailed(d *client, err error) error {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f

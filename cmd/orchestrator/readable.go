@@ -45,13 +45,13 @@ func blockLength(lines []string) int {
 	return n
 }
 
-// plainText says whether a line goes on with a paragraph.
+// plainText reports whether a line goes on with a paragraph.
 func plainText(line string) bool {
 	return line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "```") &&
 		!strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "- ") && !isRemark(line)
 }
 
-// isRemark says whether a line is for those who write the page.
+// isRemark reports whether a line is for those who write the page.
 func isRemark(line string) bool { return strings.HasPrefix(line, "<!--") }
 
 func readableBlock(lines []string, p paint, width int) string {

@@ -32,7 +32,7 @@ func (r *reader) agent(source string) {
 	}
 }
 
-// needs says whether a runtime is there. Where CI is set, it must be.
+// needs reports whether a runtime is there. Where CI is set, it must be.
 func needs(t *testing.T, program string) bool {
 	t.Helper()
 	_, err := exec.LookPath(program)

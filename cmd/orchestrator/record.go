@@ -197,7 +197,7 @@ func (t *instance) keyHolder(key string) (name, run string, ok bool) {
 	return name, "", err == nil
 }
 
-// writes says whether an operation of the door is more than looking.
+// writes reports whether an operation of the door is more than looking.
 func writes(operation string) bool {
 	known := slices.ContainsFunc(handlers.Operations(), func(o handlers.Operation) bool { return o.Name == operation })
 	return operation != "status" && (!known || handlers.Writes(operation))

@@ -56,7 +56,7 @@ func (a *app) reload(dry bool) error {
 	return err
 }
 
-// reloaded says whether the file was right and every change was made.
+// reloaded reports whether the file was right and every change was made.
 func reloaded(reply wire.ReloadReply) bool {
 	for _, change := range reply.Changes {
 		if !change.OK {

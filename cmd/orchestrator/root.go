@@ -83,7 +83,7 @@ func verbNames(parent *cobra.Command) []string {
 	return names
 }
 
-// flagFailure says what is wrong with a flag. A wrong flag after a wrong verb
+// flagFailure returns what is wrong with a flag. A wrong flag after a wrong verb
 // is the verb's mistake: the root took it for a word.
 func flagFailure(verb *cobra.Command, err error) error {
 	if words := verb.Flags().Args(); verb.HasSubCommands() && len(words) > 0 {

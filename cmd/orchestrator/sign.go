@@ -23,7 +23,7 @@ func guarded(do api.Operation) api.Operation {
 	}
 }
 
-// mayGrant says why a caller may not let others in.
+// mayGrant returns why a caller may not let others in.
 func mayGrant(c api.Caller) error {
 	if c.Role == "" || c.Role == wire.PersonAdmin {
 		return nil

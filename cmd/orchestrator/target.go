@@ -89,7 +89,7 @@ func (a *app) hostTarget(host string) (target, error) {
 	return target{url: u.Scheme + "://" + u.Host, token: a.env("ORC_TOKEN"), subject: host}, nil
 }
 
-// loopback says whether a host is this machine.
+// loopback reports whether a host is this machine.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -56,7 +56,7 @@ func (a *app) completeTasks(ended bool) cobra.CompletionFunc {
 	}
 }
 
-// startsOne says whether one of the words is a prefix of the id.
+// startsOne reports whether one of the words is a prefix of the id.
 func startsOne(id string, words []string) bool {
 	for _, word := range words {
 		if word != "" && strings.HasPrefix(id, word) {

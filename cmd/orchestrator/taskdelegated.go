@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// handedOn says whether a task was handed on by a request, as far as what is known
+// handedOn reports whether a task was handed on by a request, as far as what is known
 // of it tells: lists do not.
 func handedOn(t *wire.Task) bool { return t.Details != nil && t.Routing != nil }
 
@@ -128,7 +128,7 @@ func responseWords(r *wire.TaskResponse, p paint, t *wire.Task) string {
 	return words + resultWords(r.Result)
 }
 
-// wasBrought says whether a task that was handed on is in the hands of its agent.
+// wasBrought reports whether a task that was handed on is in the hands of its agent.
 func wasBrought(events []wire.Event) bool {
 	for _, e := range slices.Backward(events) {
 		switch e.Kind {

@@ -35,7 +35,7 @@ func (f *fit) words() string {
 	return f.status
 }
 
-// asksByName says whether a task goes by its role and its capabilities, and
+// asksByName reports whether a task goes by its role and its capabilities, and
 // isMatched whether it goes by its requirements alone.
 func asksByName(t *wire.Task) bool { return t.RequiredRole != "" || len(t.RequiredCapabilities) > 0 }
 

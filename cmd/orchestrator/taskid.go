@@ -63,7 +63,7 @@ func (a *app) taskIDs(ctx context.Context, d *client, words []string) ([]string,
 	return ids, nil
 }
 
-// wholeID says whether a word is as long and looks as the ids that the
+// wholeID reports whether a word is as long and looks as the ids that the
 // orchestrator makes.
 func wholeID(word string) bool {
 	return len(word) == 36 && word[8] == '-' && word[13] == '-' && word[18] == '-' && word[23] == '-'

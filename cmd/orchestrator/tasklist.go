@@ -116,7 +116,7 @@ func (f *listFlags) chosen(tasks []taskSeen) []taskSeen {
 	return chosen
 }
 
-// isOf says whether an agent is called so, or is a replica of the block that is.
+// isOf reports whether an agent is called so, or is a replica of the block that is.
 func isOf(agent, name string) bool {
 	number, replica := strings.CutPrefix(agent, name+"-")
 	return agent == name || replica && number != "" && strings.Trim(number, "0123456789") == ""

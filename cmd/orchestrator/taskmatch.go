@@ -108,7 +108,7 @@ func fitRows(fits []fit, scored bool, p paint) [][]cell {
 	return rows
 }
 
-// matchVerdict says what follows from how the agents fit, and what to do.
+// matchVerdict returns what follows from how the agents fit, and what to do.
 func matchVerdict(t *taskSeen, fits []fit) string {
 	label, id := taskLabel(t.ID, t.Name), plain.ID(t.ID)
 	some := len(fits) > 0 && fits[0].good()

@@ -157,7 +157,7 @@ func (a *app) cancelTasks(words []string, why string, yes bool) error {
 	})
 }
 
-// wasCancelled says whether a task was refused because it was cancelled before.
+// wasCancelled reports whether a task was refused because it was cancelled before.
 func wasCancelled(err error) bool {
 	f, ok := errors.AsType[*failure](err)
 	return ok && f.code == wire.CodeConflict && f.details["state"] == string(wire.TaskCancelled)

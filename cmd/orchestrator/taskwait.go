@@ -188,7 +188,7 @@ func (v *waiter) look(ctx context.Context, i int) error {
 	return a.print("%s %s\n", p.strong(plain.ID(t.ID)), p.task(t.State, words))
 }
 
-// over says whether there is nothing more to wait for.
+// over reports whether there is nothing more to wait for.
 func (v *waiter) over() bool {
 	for i := range v.tasks {
 		if state := v.tasks[i].State; state.Final() && state != wire.TaskDone && !v.anyEnd {

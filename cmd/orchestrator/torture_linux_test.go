@@ -331,7 +331,7 @@ func (s *stage) processes() []int {
 	return found
 }
 
-// alive says whether a process exists and is no zombie.
+// alive reports whether a process exists and is no zombie.
 func alive(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -57,7 +57,7 @@ func (a *app) begin() (context.Context, func()) {
 	return ctx, sync.OnceFunc(func() { cancel(nil); close(over) })
 }
 
-// ended says why a context is over; nil if it is not.
+// ended returns why a context is over; nil if it is not.
 func (a *app) ended(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -85,7 +85,7 @@ func (a *app) timedOut() *failure {
 	}
 }
 
-// leftOff says whether a stream that was followed ended because its reader
+// leftOff reports whether a stream that was followed ended because its reader
 // had seen enough: that is no failure.
 func leftOff(err error) bool {
 	f, ok := errors.AsType[*failure](err)

@@ -80,7 +80,7 @@ func (v *viewer) leaves(key string) {
 	require.Contains(v.t, v.Written(), "\x1b[?1049l")
 }
 
-// framed says whether every pane is whole: whatever stands in it, its right border is
+// framed reports whether every pane is whole: whatever stands in it, its right border is
 // at the right edge.
 func framed(text string, columns, rows int) bool {
 	lines := strings.Split(text, "\n")

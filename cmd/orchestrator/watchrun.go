@@ -55,7 +55,7 @@ func (a *app) sameTarget() []string {
 	return args
 }
 
-// unfit says why a command line is not for a screen that others use: it would never
+// unfit returns why a command line is not for a screen that others use: it would never
 // end, or wants the terminal for itself. What is wrong with it otherwise it says
 // itself.
 func (a *app) unfit(args []string) error {

@@ -180,7 +180,7 @@ func (c *agentCauses) text(p paint, now time.Time) string {
 	return head + table(card.lines)
 }
 
-// next says what will happen by itself, and what a person can do.
+// next returns what will happen by itself, and what a person can do.
 func (c *agentCauses) next() []string {
 	name := plain.OneLine(c.Agent)
 	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name+"     Its story: orchestrator events --agent "+name

@@ -36,7 +36,7 @@ func (c *agentCauses) hears(lines []wire.LogLine, events []wire.Event) {
 	}
 }
 
-// silent says whether not one byte of an agent was heard.
+// silent reports whether not one byte of an agent was heard.
 func (c *agentCauses) silent() bool { return c.Heard != nil && c.Heard.Bytes == 0 }
 
 func (h *heard) words(v *wire.AgentView, now time.Time) string {
@@ -67,7 +67,7 @@ func agoWords(stamp string, now time.Time) string {
 // come from. Many have nothing to say before there is work.
 const patientWith = 10 * time.Second
 
-// whySilent says what silence may come from. What is in a program's own buffer
+// whySilent returns what silence may come from. What is in a program's own buffer
 // cannot be known from outside.
 func (c *agentCauses) whySilent() []string {
 	if !c.silent() || time.Duration(c.view.UpMS)*time.Millisecond < patientWith {

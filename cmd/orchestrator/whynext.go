@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// next says what will happen by itself, and what a person can do.
+// next returns what will happen by itself, and what a person can do.
 func (c *taskCauses) next() []string {
 	id, t := plain.ID(c.Task.ID), c.task
 	switch {

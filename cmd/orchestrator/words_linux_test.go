@@ -157,7 +157,7 @@ type message struct {
 	request *string // that it answers; nil if none
 }
 
-// to says whether a message answers a request.
+// to reports whether a message answers a request.
 func (m *message) to(id string) bool { return m.request != nil && *m.request == id }
 
 type refusal struct {

@@ -10,7 +10,7 @@ type Edge int32
 // none is the edge that there is not.
 const none Edge = -1
 
-// Kind says what a dependency does.
+// Kind records what a dependency does.
 type Kind uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	Related             // nor does this
 )
 
-// blocks says whether dependencies of this kind hold back.
+// blocks reports whether dependencies of this kind hold back.
 func (k Kind) blocks() bool { return k <= Input }
 
 // View is a dependency as it stands.
@@ -86,7 +86,7 @@ type stamp struct{ number, at int64 }
 // gone is the kind of a dependency that is removed.
 const gone Kind = 255
 
-// gates says whether a dependency holds its down node back.
+// gates reports whether a dependency holds its down node back.
 func (e *edge) gates() bool { return e.kind.blocks() && !e.resolved }
 
 // New is a Graph without nodes.

@@ -39,7 +39,7 @@ func (l *ledger) strike(stamps []stamp) {
 	}
 }
 
-// stands says whether a dependency is not removed. Another one may have got its
+// stands reports whether a dependency is not removed. Another one may have got its
 // edge, but not its number.
 func (y entry) stands(stamps []stamp) bool { return stamps[y.edge].number == y.number }
 

@@ -12,10 +12,10 @@ type side struct {
 	mark  uint32
 }
 
-// ended says whether a side has found all that there is to find.
+// ended reports whether a side has found all that there is to find.
 func (s *side) ended() bool { return s.at == len(s.found) }
 
-// search says whether there is a way from down to up along what waits. It goes
+// search reports whether there is a way from down to up along what waits. It goes
 // from both ends, a step each in turn, until they meet or either has nowhere
 // left to go.
 func (g *Graph) search(down, up Node) (met bool) {
@@ -49,7 +49,7 @@ func (g *Graph) advance(s *side, along end) bool {
 	return true
 }
 
-// step goes along one dependency, and says whether the other side has been at
+// step goes along one dependency, and reports whether the other side has been at
 // its end.
 func (g *Graph) step(s *side, along end, other uint32, down, up Node) (met bool) {
 	d := &g.edges[s.edge]

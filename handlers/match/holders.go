@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// kind says what a value is: the same text may be a tool and a tag.
+// kind records what a value is: the same text may be a tool and a tag.
 type kind uint8
 
 const (
@@ -59,7 +59,7 @@ func (h *holders) has(slot int32) bool {
 	return there && h.cells[at].bits&bit != 0
 }
 
-// add says whether the slot is new.
+// add reports whether the slot is new.
 func (h *holders) add(slot int32) bool {
 	word, bit := place(slot)
 	at, there := h.find(word)

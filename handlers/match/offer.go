@@ -12,7 +12,7 @@ type Repo struct {
 	Languages, Tools []string
 }
 
-// Empty says whether an agent offers nothing, and so fits nothing.
+// Empty reports whether an agent offers nothing, and so fits nothing.
 func (o *Offer) Empty() bool {
 	return len(o.Repos) == 0 && len(o.Languages) == 0 && len(o.Environments) == 0 && len(o.Tools) == 0 && len(o.Tags) == 0
 }

@@ -16,7 +16,7 @@ type Verdict struct {
 	Reasons []string
 }
 
-// Fits says whether an agent would qualify under the conditions. It is the
+// Fits reports whether an agent would qualify under the conditions. It is the
 // question whether its verdict is a score, without the verdict.
 func (x *Index) Fits(d *Demand, name string, c Conditions) bool {
 	slot, known := x.slots[name]
@@ -31,7 +31,7 @@ func (x *Index) Fits(d *Demand, name string, c Conditions) bool {
 		x.qualifies(slot, d)
 }
 
-// qualifies says whether an agent has all that is hard.
+// qualifies reports whether an agent has all that is hard.
 func (x *Index) qualifies(slot int32, d *Demand) bool {
 	if d.Repo != "" && !x.by[value{kind: ofRepo, text: d.Repo}].has(slot) {
 		return false

@@ -13,7 +13,7 @@ type Finding struct {
 	Fixed    int    `json:"fixed,omitzero"` // the iteration in which it was fixed; 0: it is open
 }
 
-// IsOpen says whether there is still something to do about it.
+// IsOpen reports whether there is still something to do about it.
 func (f *Finding) IsOpen() bool { return f.Fixed < 1 }
 
 func (f *Finding) size() int {

@@ -55,7 +55,7 @@ func (l *Loop) Limit() int {
 	return most + l.Extra
 }
 
-// MayRequest says whether another review may be requested.
+// MayRequest reports whether another review may be requested.
 func (l *Loop) MayRequest() bool { return l.Iteration < l.Limit() }
 
 // Extend allows one more result. It is never in vain, even when Max was made less

@@ -41,7 +41,7 @@ func alternatives(pattern string) (all []string, tried int) {
 	return all, tried
 }
 
-// modest says whether a pattern keeps to the bounds of what it may contain.
+// modest reports whether a pattern keeps to the bounds of what it may contain.
 func modest(pattern string) bool {
 	wildcards, braces := 0, 0
 	for at := 0; at < len(pattern); at = after(pattern, at) {

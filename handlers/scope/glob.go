@@ -79,7 +79,7 @@ func newGlob(text string) glob {
 	return glob{head: text[:head], tail: text[head:], end: text[end:]}
 }
 
-// near says whether a file may be one that the pattern allows.
+// near reports whether a file may be one that the pattern allows.
 func (g *glob) near(file string) bool {
 	return strings.HasPrefix(file, g.head) && strings.HasSuffix(file[len(g.head):], g.end)
 }

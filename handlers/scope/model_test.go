@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naive says whether a pattern without braces allows a clean file, as one would
+// naive reports whether a pattern without braces allows a clean file, as one would
 // first write it: name by name, and every way that ** can go.
 func naive(t *testing.T, pattern, file string) bool {
 	if strings.HasPrefix(pattern, "/") || strings.HasSuffix(pattern, "/") {

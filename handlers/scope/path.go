@@ -22,7 +22,7 @@ func clean(file string) (string, bool) {
 	return file, true
 }
 
-// onDrive says whether a file begins with the letter of a drive.
+// onDrive reports whether a file begins with the letter of a drive.
 func onDrive(file string) bool {
 	if len(file) < 2 || file[1] != ':' {
 		return false

@@ -26,7 +26,7 @@ const (
 	showAny   = "Send Authorization: Bearer TOKEN, with the token of an actor, an agent's key, or an operator's token"
 )
 
-// allows says why a caller may not take a route.
+// allows returns why a caller may not take a route.
 func (a Access) allows(c Caller) *wire.Error {
 	switch {
 	case a == Public:

@@ -14,7 +14,7 @@ import (
 // busTrees are the paths below which it is.
 var busTrees = []string{"/api/bus", "/api/sse", "/api/agents", "/health"}
 
-// ofBus says whether a path belongs to the bus, whether or not there is
+// ofBus reports whether a path belongs to the bus, whether or not there is
 // something.
 func ofBus(path string) bool { return below(path, busTrees) }
 

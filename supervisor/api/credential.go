@@ -46,7 +46,7 @@ func credentialOf(header http.Header) (string, *wire.Error) {
 	return shown[0], nil
 }
 
-// isKey says whether a text can be a key.
+// isKey reports whether a text can be a key.
 func isKey(text string) bool {
 	rest, ok := strings.CutPrefix(text, KeyPrefix)
 	if !ok || rest == "" || len(text) > longestKey {
@@ -101,7 +101,7 @@ func (d *API) holder(key string) (Caller, bool) {
 
 var errLapsed = unauthenticated("the credential does not hold any more", "")
 
-// lapsed says whether a caller that was let in would not be any more. One who
+// lapsed reports whether a caller that was let in would not be any more. One who
 // came without a credential cannot lapse; a run ends with its visit, and a token
 // whose time is over with the context of the request.
 func (d *API) lapsed(c Caller) bool {

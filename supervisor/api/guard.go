@@ -77,7 +77,7 @@ func (d *API) examine(may admission, w http.ResponseWriter, r *http.Request) (ca
 
 var errRunEnded = unauthenticated("the run that this credential was for has ended", "")
 
-// readable says why a body cannot be read: it says that it is no JSON.
+// readable returns why a body cannot be read: it says that it is no JSON.
 func readable(r *http.Request) *wire.Error {
 	if r.ContentLength == 0 {
 		return nil

@@ -107,7 +107,7 @@ func unreadable(text []byte, depth int, why *wire.Error) *wire.Error {
 	return &wire.Error{Code: wire.CodeMalformed, Message: "the request is no JSON", Details: map[string]any{"pointer": ""}}
 }
 
-// deeper says whether a text opens more levels than depth. What is checked is
+// deeper reports whether a text opens more levels than depth. What is checked is
 // bounded by that, so that nothing is made of a text of brackets.
 func deeper(text []byte, depth int) bool {
 	level, quoted := 0, false

@@ -236,7 +236,7 @@ func (d *document) check(t *testing.T, method, path string, response *http.Respo
 	require.NoError(t, schema.Validate(value), "%s %s: %d %s", method, path, response.StatusCode, text)
 }
 
-// mayBeSaid says whether the document allows a body.
+// mayBeSaid reports whether the document allows a body.
 func (d *document) mayBeSaid(t *testing.T, route *route, body string) bool {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))

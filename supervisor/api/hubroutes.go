@@ -7,7 +7,7 @@ package api
 // hubTrees are the paths below which they are.
 var hubTrees = []string{"/api/v1/tasks", "/api/v1/server", "/api/v1/servers"}
 
-// ofHub says whether a path belongs to the hub, whether or not there is
+// ofHub reports whether a path belongs to the hub, whether or not there is
 // something.
 func ofHub(path string) bool { return below(path, hubTrees) }
 

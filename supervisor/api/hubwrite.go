@@ -53,7 +53,7 @@ func briefly(t *wire.Task) taskBrief {
 	}
 }
 
-// helpReply says what a person is asked.
+// helpReply returns what a person is asked.
 func helpReply(r *wire.TaskReply) any {
 	question := ""
 	if d := r.Task.Details; d != nil && d.Help != nil {

@@ -113,7 +113,7 @@ type StrangerError struct{ UID int }
 
 func (e *StrangerError) Error() string { return fmt.Sprintf("user %d is at the other end", e.UID) }
 
-// trusted says why the other end of a socket is not to be spoken to: it must
+// trusted returns why the other end of a socket is not to be spoken to: it must
 // be this user or root.
 func trusted(conn net.Conn) error {
 	uid, err := peer(conn)

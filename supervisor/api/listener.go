@@ -55,7 +55,7 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// answersTo says whether a request asks for this listener by one of its names.
+// answersTo reports whether a request asks for this listener by one of its names.
 // A page in a browser that has had its own name lead here would not; no credential
 // name stands behind the number itself.
 func (e *listenerInfo) answersTo(r *http.Request) bool {

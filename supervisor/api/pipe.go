@@ -62,7 +62,7 @@ func (d *API) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
 	}
 }
 
-// wantsPipe says why a request cannot become a pipe. Whether the caller is still
+// wantsPipe returns why a request cannot become a pipe. Whether the caller is still
 // there is asked of the socket itself, so nothing may lie between.
 func wantsPipe(r *http.Request) error {
 	asked := strings.EqualFold(r.Header.Get("Upgrade"), PipeProtocol)
@@ -114,7 +114,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 // after io.EOF.
 func (c *Conn) Gone() { _ = c.peer.Read(left) } // woken by whatever happens to the socket
 
-// left says whether the other end of a socket has been closed. A stream that
+// left reports whether the other end of a socket has been closed. A stream that
 // merely says no more ends in the same way, but it still takes what is written:
 // one that has been closed takes nothing, not even nothing.
 func left(fd uintptr) bool {

@@ -32,7 +32,7 @@ type route struct {
 func (t *route) method() string { method, _, _ := strings.Cut(t.pattern, " "); return method }
 func (t *route) path() string   { _, path, _ := strings.Cut(t.pattern, " "); return path }
 
-// takesBody says whether what a request carries is looked at.
+// takesBody reports whether what a request carries is looked at.
 func (t *route) takesBody() bool { return t.method() != http.MethodGet }
 
 // admission is that of a Route.
@@ -54,11 +54,11 @@ func (d *API) passages() (there []*route) {
 	return there
 }
 
-// ofPassages says whether a path belongs to the hub or the bus, where much is
+// ofPassages reports whether a path belongs to the hub or the bus, where much is
 // told in another way than elsewhere.
 func ofPassages(path string) bool { return ofHub(path) || ofBus(path) }
 
-// below says whether a path is one of these, or below one.
+// below reports whether a path is one of these, or below one.
 func below(path string, trees []string) bool {
 	for _, tree := range trees {
 		if rest, ok := strings.CutPrefix(path, tree); ok && (rest == "" || rest[0] == '/') {

@@ -21,7 +21,7 @@ type runSocket struct {
 // request.
 type opened struct{ close func() }
 
-// is says whether a caller is whose visit it is: by a credential of that run, or
+// is reports whether a caller is whose visit it is: by a credential of that run, or
 // one of that agent that is for any run.
 func (v *runSocket) is(c Caller) bool {
 	return c.Kind == v.caller.Kind && c.Name == v.caller.Name && (c.Run == "" || c.Run == v.caller.Run)

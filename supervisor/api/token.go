@@ -120,7 +120,7 @@ func (s *Signer) open() (ed25519.PrivateKey, error) {
 	return s.key, nil
 }
 
-// whole says whether claims name a token, an operator and a role.
+// whole reports whether claims name a token, an operator and a role.
 func (c *Claims) whole() bool {
 	return c.ID != "" && c.Subject != "" && slices.Contains(wire.PersonRoles, c.Role)
 }

@@ -29,7 +29,7 @@ func traceOf(h http.Header) (wire.TraceContext, bool) {
 	return wire.ParseTraceparent(values[0])
 }
 
-// opensTask says whether an operation makes a task, which may say where it stands
+// opensTask reports whether an operation makes a task, which may say where it stands
 // in a trace.
 func opensTask(operation string) bool {
 	return operation == "submit-task" || operation == "submit-task-request"

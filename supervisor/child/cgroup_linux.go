@@ -148,7 +148,7 @@ func (d *delegation) leaves() []*leaf {
 	return found
 }
 
-// boundsMemory says whether the leaf's own limit does the work of a limit on
+// boundsMemory reports whether the leaf's own limit does the work of a limit on
 // the address space.
 func (l *leaf) boundsMemory() bool {
 	if l == nil {

@@ -223,7 +223,7 @@ func (c *Child) Kill() {
 	c.sight.signal(c.pid, syscall.SIGKILL)
 }
 
-// orders says what the caller wants of what is left.
+// orders returns what the caller wants of what is left.
 func (c *Child) orders() (ordered, forced bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

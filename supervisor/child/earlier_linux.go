@@ -40,7 +40,7 @@ type earlier struct {
 	known []Process             // that are to be cleared, with all below them
 }
 
-// meet remembers a process, and says whether it is a new one.
+// meet remembers a process, and reports whether it is a new one.
 func (e *earlier) meet(p Process) bool {
 	_, known := e.met[p.identity()]
 	e.met[p.identity()] = p

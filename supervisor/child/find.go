@@ -54,7 +54,7 @@ func find(command, dir string, env []string) (string, *StartError) {
 	return "", e
 }
 
-// executable says why path cannot be run, or nil.
+// executable returns why path cannot be run, or nil.
 func executable(path string) *StartError {
 	info, err := os.Stat(path)
 	switch {
@@ -101,7 +101,7 @@ func lookup(env []string, name string) string {
 	return ""
 }
 
-// checkDir says why a child cannot start in dir, or nil.
+// checkDir returns why a child cannot start in dir, or nil.
 func checkDir(dir string) *StartError {
 	info, err := os.Stat(dir)
 	switch {

@@ -65,7 +65,7 @@ func (h *Host) followForeign() error {
 	return nil
 }
 
-// isForeign says whether an unmarked orphan is not ours: it is known, or in a
+// isForeign reports whether an unmarked orphan is not ours: it is known, or in a
 // group with one that is, or in our own. Our children have groups of their
 // own, so nothing of theirs gets there by itself.
 func (h *Host) isForeign(o orphan) (bool, error) {

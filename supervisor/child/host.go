@@ -140,7 +140,7 @@ func (h *Host) Close() []Process {
 	return met
 }
 
-// hasChildren says whether a child is not reaped yet.
+// hasChildren reports whether a child is not reaped yet.
 func (h *Host) hasChildren() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

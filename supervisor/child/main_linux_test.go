@@ -247,7 +247,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 // firstWords waits for the child's first output.
 func (c *told) firstWords(t *testing.T) { receive(t, c.heard) }
 
-// alive says whether a process exists and is no zombie.
+// alive reports whether a process exists and is no zombie.
 func alive(pid int) bool {
 	s, err := readStat(pid)
 	return err == nil && !s.dead()

@@ -121,7 +121,7 @@ func (h *Host) identify(pid int) (o orphan, foreign bool, err error) {
 	return o, foreign, err
 }
 
-// reapDead reaps a child of ours if it is dead, and says whether it was.
+// reapDead reaps a child of ours if it is dead, and reports whether it was.
 func (h *Host) reapDead(pid int) bool {
 	reaped, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 	if reaped != pid || err != nil {

@@ -239,7 +239,7 @@ func processes() ([]int, error) {
 	return pids, nil
 }
 
-// holds says whether a process has one of the pipes as its stdout or stderr.
+// holds reports whether a process has one of the pipes as its stdout or stderr.
 func holds(pid int, pipes []string) bool {
 	for _, fd := range []string{"1", "2"} {
 		target, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + fd)

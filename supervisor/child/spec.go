@@ -125,7 +125,7 @@ func (e *StartError) Error() string { return e.Reason }
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// temporary says whether the machine is short of something just now.
+// temporary reports whether the machine is short of something just now.
 func temporary(err error) bool {
 	for _, short := range []error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.ENOSPC, unix.ETXTBSY} {
 		if errors.Is(err, short) {

@@ -45,7 +45,7 @@ func (r *reader) actor(a *Agent) func(value) {
 // longestWord leaves room for the id of a run.
 const longestWord = 150
 
-// seen says whether a word can be read, and is not too long to be written.
+// seen reports whether a word can be read, and is not too long to be written.
 func seen(word string) bool {
 	return len(word) <= longestWord && !strings.ContainsFunc(word, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) })
 }

@@ -28,7 +28,7 @@ type Change struct {
 	Detail     string
 }
 
-// Compare says what applying next means while prev runs: first what is not
+// Compare returns what applying next means while prev runs: first what is not
 // about agents, then each agent that differs in the order of next, then those
 // that are gone. A nil configuration is one without anything in it.
 func Compare(prev, next *Config) []Change {

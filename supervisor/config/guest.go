@@ -8,7 +8,7 @@ const NameRule = "up to 63 letters, digits, dots, - and _, the first a letter or
 // IsRole reports whether agents may have a role. The word none means no role at all.
 func IsRole(word string) bool { return IsName(word) && word != "none" }
 
-// IsName says whether an agent may be called that.
+// IsName reports whether an agent may be called that.
 func IsName(name string) bool { return agentName().MatchString(name) }
 
 // Guest is an agent that is in no file, because a program joins by a connection:

@@ -76,7 +76,7 @@ func (r *reader) mentionsKnown(expr hcl.Expression, sc *scope) (usable *scope, o
 	return usable, ok
 }
 
-// unknownMention says what is wrong with var.modle and the like.
+// unknownMention returns what is wrong with var.modle and the like.
 func unknownMention(t hcl.Traversal, sc *scope) (Problem, hcl.Range, bool) {
 	at := t.SourceRange()
 	root, ok := sc.roots[t.RootName()]

@@ -40,7 +40,7 @@ func (r *reader) warnOfEmpty(body hcl.Body, name string) {
 	}
 }
 
-// rewordSyntax says what the parser cannot know: what other languages write in
+// rewordSyntax returns what the parser cannot know: what other languages write in
 // the place of an equals sign and of double quotes. It is false for a mistake
 // that follows from another.
 func (r *reader) rewordSyntax(p *Problem, at hcl.Range) bool {
@@ -72,7 +72,7 @@ func placeOf(name string, known *section) string {
 	return ""
 }
 
-// meansCommand says whether an agent has an attribute that was meant to be its
+// meansCommand reports whether an agent has an attribute that was meant to be its
 // command: then that it has none follows from this.
 func meansCommand(b *hcl.Block) bool {
 	native, ok := b.Body.(*hclsyntax.Body)

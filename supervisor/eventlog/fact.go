@@ -34,7 +34,7 @@ func examine(last int64, batch []wire.Record) error {
 	return nil
 }
 
-// flaw says why a fact cannot be kept; "" if it can.
+// flaw returns why a fact cannot be kept; "" if it can.
 //
 // A NUL is legal UTF-8, but SQLite's own functions and its shell end a text at
 // it, so that what people would see is not what was kept. JSON cannot hold one.

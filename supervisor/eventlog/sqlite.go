@@ -108,7 +108,7 @@ func (l *SQLite) catchUp(ctx context.Context, cause error) error {
 	return cause
 }
 
-// mayWrite says why nothing can be written, or nil.
+// mayWrite returns why nothing can be written, or nil.
 func (l *SQLite) mayWrite(ctx context.Context) error {
 	l.fate.Lock()
 	defer l.fate.Unlock()

@@ -2,7 +2,7 @@ package telemetry
 
 import "orchestrator/wire"
 
-// matters says whether facts of a kind say something here. The others are counted.
+// matters reports whether facts of a kind say something here. The others are counted.
 func matters(kind string) bool {
 	switch kind {
 	case wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskRequeued, wire.EventTaskBlocked, wire.EventTaskUnblocked,

@@ -48,7 +48,7 @@ func (g *gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	g.SpanProcessor.OnEnd(s)
 }
 
-// full says whether there is no room just now.
+// full reports whether there is no room just now.
 func (g *gate) full() bool { return g.waiting.Load() >= g.most }
 
 // drop counts spans for which there was no room. It is for those who must not wait,

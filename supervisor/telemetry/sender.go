@@ -103,7 +103,7 @@ func (s *sender) body(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	return small.Bytes(), nil
 }
 
-// post tries once. It says whether, and after what time, it makes sense to try again.
+// post tries once. It reports whether, and after what time, it makes sense to try again.
 func (s *sender) post(ctx context.Context, body []byte) (after time.Duration, again bool, err error) {
 	ctx, enough := context.WithTimeout(ctx, s.to.timeout)
 	defer enough()

@@ -73,7 +73,7 @@ func New(o Options) *Telemetry {
 	return t
 }
 
-// Tracing says whether there are spans.
+// Tracing reports whether there are spans.
 func (t *Telemetry) Tracing() bool { return t.tracing != nil }
 
 // Begin begins with the spans: what is recorded behind number last is of this life.

@@ -67,7 +67,7 @@ func (s *tracing) drop(n int) {
 	}
 }
 
-// full says whether what is begun now would hardly find room at its end.
+// full reports whether what is begun now would hardly find room at its end.
 func (s *tracing) full() bool { return s != nil && s.gate.full() }
 
 // complain tells of what was dropped.
@@ -116,7 +116,7 @@ func (s *tracing) start(p place, name string, at time.Time, attributes ...attrib
 	return started
 }
 
-// samples says whether a trace that begins here is one of those that are sent: it
+// samples reports whether a trace that begins here is one of those that are sent: it
 // is what would be decided about its first span, and the same in each life.
 func (s *tracing) samples(of string) bool {
 	return s.start(place{trace: of, span: spanOf(of)}, "", time.Time{}).SpanContext().IsSampled()

@@ -137,7 +137,7 @@ func (w *openWork) create(f *fact, r *wire.Record) {
 	}
 }
 
-// holdsUp says whether a task that depends on another has to wait for it.
+// holdsUp reports whether a task that depends on another has to wait for it.
 func (w *openWork) holdsUp(d *wire.Dependency) bool {
 	return w.tasks[d.On] != nil && d.Type != wire.DependsRelated
 }

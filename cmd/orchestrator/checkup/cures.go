@@ -59,7 +59,7 @@ func cureOf(r *Refusal) (check, cure string) {
 	return "messages", "What is said when: orchestrator help protocol"
 }
 
-// ended says whether a refusal is for a task that is over.
+// ended reports whether a refusal is for a task that is over.
 func ended(why string) bool {
 	for _, state := range []string{"done", "failed", "completed"} {
 		if strings.Contains(why, " is "+state) {

@@ -53,10 +53,10 @@ func (f Findings) Count(verdict Verdict) (n int) {
 	return n
 }
 
-// Buffered says whether what the program says comes when it is too late.
+// Buffered reports whether what the program says comes when it is too late.
 func (f Findings) Buffered() bool { return f.has("buffering") }
 
-// has says whether something is wrong under one of these words.
+// has reports whether something is wrong under one of these words.
 func (f Findings) has(checks ...string) bool {
 	return slices.ContainsFunc(f, func(one Finding) bool {
 		return one.Verdict != OK && one.Verdict != Note && slices.Contains(checks, one.Check)

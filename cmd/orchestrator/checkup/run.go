@@ -239,32 +239,32 @@ func (r *Run) taskEvent(e *wire.Event, at time.Time) {
 	}
 }
 
-// running says whether the program runs, as far as has been heard.
+// running reports whether the program runs, as far as has been heard.
 func (r *Run) running() bool { return len(r.Exits) < r.Starts }
 
-// Gone says whether its last life is over, and it has had one.
+// Gone reports whether its last life is over, and it has had one.
 func (r *Run) Gone() bool { return r.Refused != nil || r.Starts > 0 && !r.running() }
 
-// Over says whether a task has ended, or waits for a person.
+// Over reports whether a task has ended, or waits for a person.
 func (r *Run) Over(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.State != ""
 }
 
-// Unclear says whether a task has ended, and not by a message on stdout: by the end of
+// Unclear reports whether a task has ended, and not by a message on stdout: by the end of
 // the program, or in another way.
 func (r *Run) Unclear(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.State != "" && t.Stamp == ""
 }
 
-// Begun says whether the program was told of a task.
+// Begun reports whether the program was told of a task.
 func (r *Run) Begun(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.begun
 }
 
-// waits says whether it has submitted what no agent does here.
+// waits reports whether it has submitted what no agent does here.
 func (r *Run) waits() bool {
 	for _, t := range r.Tasks {
 		if !t.given && t.State == "" {
@@ -274,7 +274,7 @@ func (r *Run) waits() bool {
 	return false
 }
 
-// Done says whether a task was done by the program's own words.
+// Done reports whether a task was done by the program's own words.
 func (r *Run) Done(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.State == wire.EventTaskDone && !t.ByExit
@@ -288,7 +288,7 @@ func (r *Run) exit() (Exit, bool) {
 	return r.Exits[len(r.Exits)-1], true
 }
 
-// ByItself says whether it ended before it was asked to.
+// ByItself reports whether it ended before it was asked to.
 func (r *Run) ByItself() bool {
 	x, gone := r.exit()
 	return gone && x.unasked

@@ -92,7 +92,7 @@ func (r *Run) death() string {
 	return ": " + x.Text + r.lastWords()
 }
 
-// Crashed says whether a life ended badly: before the program was asked to end, or by
+// Crashed reports whether a life ended badly: before the program was asked to end, or by
 // another exit than the one that was asked for.
 func (r *Run) Crashed() bool {
 	x, gone := r.exit()
@@ -122,7 +122,7 @@ func Unsteady(first, second Findings) Finding {
 	return f[0]
 }
 
-// same says whether something was found before.
+// same reports whether something was found before.
 func (f Findings) same(one Finding) bool {
 	for _, other := range f {
 		if other.Check == one.Check && other.Verdict == one.Verdict {

@@ -125,7 +125,7 @@ func (t *trail) refused(e *entry) {
 	}
 }
 
-// ofCancelled says whether a refusal only says that a task had been taken away: the
+// ofCancelled reports whether a refusal only says that a task had been taken away: the
 // program could not know.
 func (r *Refusal) ofCancelled() bool {
 	return r.Code == wire.CodeConflict && strings.Contains(r.Why, " is cancelled ") ||

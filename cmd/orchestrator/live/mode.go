@@ -17,13 +17,13 @@ type mode struct {
 	before *unix.Termios // what it was; nil while it is as it was
 }
 
-// front says whether this program is in front of a terminal.
+// front reports whether this program is in front of a terminal.
 func front(fd int) bool {
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
 
-// take has the terminal give each key at once, and show none. It says whether it
+// take has the terminal give each key at once, and show none. It reports whether it
 // does.
 func (m *mode) take() bool {
 	m.mu.Lock()
@@ -50,7 +50,7 @@ func (m *mode) take() bool {
 	return true
 }
 
-// ours says whether the terminal still is as it was set here.
+// ours reports whether the terminal still is as it was set here.
 func (m *mode) ours() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

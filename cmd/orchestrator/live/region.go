@@ -128,7 +128,7 @@ func (r *Region) Write(lines []byte) (int, error) {
 	return min(max(0, n-before), len(lines)), err
 }
 
-// live says whether anything may be drawn: it is the turn of this program.
+// live reports whether anything may be drawn: it is the turn of this program.
 func (r *Region) live() bool {
 	if r.over {
 		return false

@@ -145,7 +145,7 @@ func (f *feed) ask(ctx context.Context) {
 	}
 }
 
-// converse asks until something goes wrong with that; heard says whether it was
+// converse asks until something goes wrong with that; heard reports whether it was
 // reached at all.
 func (f *feed) converse(ctx context.Context) (heard bool, err error) {
 	c := &conversation{feed: f, over: make(chan struct{}, 1)}

@@ -25,7 +25,7 @@ type line struct {
 // longestTyped bounds what is pasted.
 const longestTyped = 64 << 10
 
-// key heeds a key, and says whether the line is over.
+// key heeds a key, and reports whether the line is over.
 func (l *line) key(k tea.KeyPressMsg) (over bool) {
 	before := string(l.text)
 	switch k.String() {

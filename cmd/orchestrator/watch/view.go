@@ -17,7 +17,7 @@ const (
 	narrow, low = 60, 16
 )
 
-// single says whether there is room for one pane alone: that which has the keys.
+// single reports whether there is room for one pane alone: that which has the keys.
 func (m *model) single() bool { return m.width < narrow || m.height < low }
 
 // View implements tea.Model.
@@ -91,7 +91,7 @@ func (m *model) body(width, height int) []string {
 	return m.drawOverview(width, height)
 }
 
-// header says what is watched, whether it answers, and how its tasks are.
+// header returns what is watched, whether it answers, and how its tasks are.
 func (m *model) header() string {
 	p := m.pen
 	left := " orchestrator  " + oneLine(m.status.Name)
