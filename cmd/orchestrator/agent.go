@@ -19,7 +19,7 @@ type agentList struct {
 
 func (a *app) agentCommand() *cobra.Command {
 	return a.group(&cobra.Command{
-		Use: "agent", Short: "Look at agents, start, stop and restart them",
+		Use: "agent", Short: "Inspect, start, stop and restart agents",
 		Example: "  orchestrator agent show coder\n  orchestrator agent restart coder reviewer",
 	},
 		a.listCommand("ls", "orchestrator agent ls"), a.agentShowCommand(), a.agentServersCommand(),
@@ -73,7 +73,7 @@ func (a *app) agents() ([]wire.AgentView, error) {
 func (a *app) agentShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show AGENT…",
-		Short: "Everything about an agent",
+		Short: "Show an agent in full",
 		Long: `Shows everything about an agent: state and reason, process, command, output and
 mailbox. The name of a block with replicas stands for all of them.`,
 		Example:           "  orchestrator agent show coder\n  orchestrator agent show coder --json",

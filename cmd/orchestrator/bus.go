@@ -16,7 +16,7 @@ import (
 func (a *app) busCommand() *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "bus",
-		Short: "Messages: send, read, and who is there",
+		Short: "Send and read messages on the bus",
 		Long: `Agents write messages to each other and to you, and you to them. Each has an actor
 for its sender and one for its addressee, a topic, and a JSON object. Nothing of
 it is lost: who is away finds it later. Here you are GO, the one that runs it

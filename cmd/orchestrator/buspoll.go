@@ -125,7 +125,7 @@ func (a *app) busAckCommand() *cobra.Command {
 	var once bool
 	verb := &cobra.Command{
 		Use:   "ack SEQ",
-		Short: "Say that messages have been dealt with",
+		Short: "Acknowledge messages",
 		Long: `Says that an actor has dealt with its messages up to a number. The next poll begins
 behind it, and an agent is not told of them again. It only goes forward: a number
 below the last one changes nothing. If no orchestrator answers, it is said again after

@@ -15,7 +15,7 @@ import (
 func (a *app) busPresenceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "presence",
-		Short: "Who has messages, and who is there",
+		Short: "List actors and their presence",
 		Long: `Lists the actors: which agent each of them is, if it is one that runs here or has
 registered, whether it is there, when it was last heard of, when its last
 heartbeat came, up to which message it has read, and which is the last to it
@@ -94,7 +94,7 @@ func ago(stamp string, now time.Time) string {
 func (a *app) busTopicsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "topics",
-		Short: "The topics that messages may have",
+		Short: "List the topics of messages",
 		Long: `Lists the topics: the known ones, with their senders and addressees, and
 those of the configuration. A message on another topic is sent too, and GO is told
 that it is unknown.`,

@@ -25,7 +25,7 @@ func (a *app) busTailCommand() *cobra.Command {
 	var f tailFlags
 	verb := &cobra.Command{
 		Use:   "tail",
-		Short: "Watch the messages of all",
+		Short: "Follow the messages of all actors",
 		Long: `Shows the messages of all actors, oldest first: the last 10, or with --since all
 behind a number. It only looks: no cursor moves, and what agents find is what
 they would have found anyway. -v shows payloads whole, --json is whole always.`,

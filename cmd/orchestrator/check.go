@@ -31,7 +31,7 @@ func (a *app) checkCommand() *cobra.Command {
 	}
 	verb := &cobra.Command{
 		Use: "check [flags] -- CMD…", DisableFlagsInUseLine: true,
-		Short: "Is this program a good agent? Run it and see",
+		Short: "Run a program and check that it is a good agent",
 		Long: `Runs a program as an agent, a few times and in a place of its own, and says how it
 behaves: whether it starts, does a task that it is given, is understood, goes on
 after what it does not know, and ends with its stdin, leaving nothing behind. It is

@@ -20,7 +20,7 @@ func (a *app) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Tab completion for your shell",
+		Short: "Print a script for tab completion",
 		Long: `Prints a script that teaches your shell to complete verbs, flags and the names of
 your agents.`,
 		Example: `  source <(orchestrator completion bash)                     this bash

@@ -22,7 +22,7 @@ func (a *app) downCommand() *cobra.Command {
 	var f downFlags
 	verb := &cobra.Command{
 		Use:   "down",
-		Short: "Stop everything, in order",
+		Short: "Stop the team in order",
 		Long: `Stops the running orchestrator and waits for it. Each agent is told, loses its
 stdin, is asked by a signal and at last killed, with whatever it started; agents
 that others depend on come last.

@@ -26,7 +26,7 @@ func (a *app) eventsCommand() *cobra.Command {
 	var f eventFlags
 	verb := &cobra.Command{
 		Use:   "events",
-		Short: "What happened: starts, exits, tasks, questions",
+		Short: "Show events: starts, exits, tasks, questions",
 		Long: `Shows what happened, oldest first: a number that only grows, the time, which agent it is
 about, its kind, and what it was.
 

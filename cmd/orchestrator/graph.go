@@ -22,7 +22,7 @@ func (a *app) graphCommand(path string) *cobra.Command {
 	f := graphFlags{format: choice{value: "text", of: []string{"text", "dot", "mermaid", "json"}}}
 	verb := &cobra.Command{
 		Use:   "graph [ID]",
-		Short: "Which tasks depend on which",
+		Short: "Show the dependency graph of tasks",
 		Long: `Shows tasks as a tree: below each those that depend on it. One that depends on
 several stands in full below the first of them, and is only named below the
 others.

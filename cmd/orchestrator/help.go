@@ -62,7 +62,7 @@ type page struct {
 func (a *app) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC|CODE]",
-		Short: "The manual, in this terminal",
+		Short: "Show the manual",
 		Long: `Explains a command, a topic, or a code: that of an error, the reason of a refusal,
 the code of a mistake in the file, or the number that a command has ended with.
 Alone it lists the topics.`,

@@ -17,7 +17,7 @@ import (
 func (a *app) inboxCommand() *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "inbox",
-		Short: "Questions of agents that wait for a person",
+		Short: "List and answer the questions of agents",
 		Long: `Lists the questions that agents ask: whose, for how long, how much time is left for
 an answer, and what can be answered if it is not free; and the task that waits for
 it, if one does. What an agent says about a question is in the JSON.`,

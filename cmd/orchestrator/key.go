@@ -11,7 +11,7 @@ import (
 
 func (a *app) keyCommand() *cobra.Command {
 	return a.group(&cobra.Command{
-		Use: "key", Short: "Keys that let programs speak as agents",
+		Use: "key", Short: "Manage the keys of agents",
 		Example: "  KEY=$(orchestrator key issue ci)",
 	},
 		a.keyIssueCommand(), a.keyListCommand(), a.keyRotateCommand(), a.keyRevokeCommand(), a.keyRegisterCommand(),
@@ -21,7 +21,7 @@ func (a *app) keyCommand() *cobra.Command {
 func (a *app) keyIssueCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "issue AGENT",
-		Short: "Make a key for an agent",
+		Short: "Create a key for an agent",
 		Long: `Makes a key with which a program may speak as an agent of the file. The key alone
 is printed to stdout, this once: only a fingerprint of it is kept.`,
 		Example: `  KEY=$(orchestrator key issue ci)

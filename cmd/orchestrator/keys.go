@@ -13,7 +13,7 @@ import (
 func (a *app) keyListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
-		Short: "List the keys of agents, and registration tokens",
+		Short: "List the keys of agents and registration tokens",
 		Long: `Lists the keys that hold, whose they are and until when; and the registration
 tokens that are not used yet. What is secret about them is kept nowhere.`,
 		Example:           "  orchestrator key ls\n  orchestrator key ls --json",
@@ -29,7 +29,7 @@ func (a *app) keyRotateCommand() *cobra.Command {
 	var overlap duration
 	verb := &cobra.Command{
 		Use:   "rotate AGENT",
-		Short: "Make a new key of an agent in place of its old ones",
+		Short: "Replace the keys of an agent with a new one",
 		Long: `Makes a new key for an agent, and lets its old ones run out: at once, or with
 --overlap after a while, in which holders of an old key can be given the new
 one. The key alone is printed to stdout, this once.`,
@@ -52,7 +52,7 @@ one. The key alone is printed to stdout, this once.`,
 func (a *app) keyRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Take a key or a registration token away",
+		Short: "Revoke a key or a registration token",
 		Long: `Takes a key away: who speaks with it is refused from now on. So is who registers
 with a registration token. Any unique prefix of the id will do.`,
 		Example:           "  orchestrator key revoke k1a2b3c4",
@@ -69,7 +69,7 @@ func (a *app) keyRegisterCommand() *cobra.Command {
 	var ttl duration
 	verb := &cobra.Command{
 		Use:   "register",
-		Short: "Make a token with which a server can register once",
+		Short: "Create a token with which a server can register once",
 		Long: `Makes a token with which a server from elsewhere can become one of the agents,
 once: it gets a key of its own for it. The token alone is printed to stdout, this
 once. With --name no other server can use it.`,

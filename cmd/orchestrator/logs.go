@@ -29,7 +29,7 @@ func (a *app) logsCommand() *cobra.Command {
 	f := logFlags{stream: choice{of: []string{wire.StreamOut, wire.StreamErr, wire.StreamOwn}}, level: choice{of: levels}}
 	verb := &cobra.Command{
 		Use:   "logs [AGENT…]",
-		Short: "What agents print",
+		Short: "Show what agents print",
 		Long: `Shows what agents print, oldest first: the time, the agent and the line. A line
 of stdout is marked "|", one of stderr ":". What the orchestrator has to say about
 the agent is marked ".", and "!" when something went wrong. Control characters are made visible, so no agent can

@@ -25,7 +25,7 @@ func (a *app) pipeCommand() *cobra.Command {
 	f := pipeFlags{role: choice{of: wire.Roles, open: true, close: true}}
 	verb := &cobra.Command{
 		Use:   "pipe --as NAME",
-		Short: "Make this stdin and stdout an agent",
+		Short: "Join the team as an agent on this stdin and stdout",
 		Long: `Joins the running orchestrator as an agent: what comes in on stdin is what the
 agent says, and what it is told comes out on stdout, one line each. Where no
 orchestrator runs, it starts one of its own for as long as it lasts; an

@@ -13,7 +13,7 @@ func (a *app) reloadCommand() *cobra.Command {
 	var dry bool
 	verb := &cobra.Command{
 		Use:   "reload",
-		Short: "Apply the changed file to what runs",
+		Short: "Apply the changed file to the running team",
 		Long: `Makes the running orchestrator read its file again and apply what changed. Agents
 that did not change are not touched. A file with a mistake changes nothing.
 

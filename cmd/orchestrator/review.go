@@ -15,7 +15,7 @@ import (
 func (a *app) reviewCommand() *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "review",
-		Short: "What reviewers were asked, and what they found",
+		Short: "List and show reviews",
 		Long: `In a session an architect asks a reviewer to judge a task that is done, and the
 reviewer answers with a verdict and with findings, which are followed from one review
 of the task to the next. More about all of it: orchestrator help session.`,

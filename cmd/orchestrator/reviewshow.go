@@ -18,7 +18,7 @@ func (a *app) reviewShowCommand() *cobra.Command {
 	var session string
 	verb := &cobra.Command{
 		Use:   "show ID",
-		Short: "Everything about a review",
+		Short: "Show a review in full",
 		Long: `Shows a review: of which task it is, who reviews it, what it came to, and each of
 its findings, with the review since which it is open, or that found it fixed. Any
 unique prefix of its id will do.`,

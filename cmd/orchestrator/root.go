@@ -16,7 +16,7 @@ import (
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "orchestrator",
-		Short:             "Runs your agents and keeps them running",
+		Short:             "Run a team of agents from one file",
 		SilenceErrors:     true, // report says them, in text or JSON
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},

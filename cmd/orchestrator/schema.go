@@ -34,7 +34,7 @@ func (a *app) schemaCommand() *cobra.Command {
 	var check string
 	verb := &cobra.Command{
 		Use:   "schema [NAME]",
-		Short: "What messages look like, and whether yours are right",
+		Short: "Show the schemas of messages and check yours",
 		Long: `Prints what agents and the orchestrator say to each other, as JSON Schemas: the
 list of messages and documents, or the schema of one. The type of a message is
 its name; "submit-task" is as good as "request:submit-task".

@@ -15,7 +15,7 @@ import (
 func (a *app) agentServersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "servers",
-		Short: "List the servers that have registered from elsewhere",
+		Short: "List the registered servers",
 		Long: `Lists the servers that have registered from elsewhere. They work beside the agents
 that run here, and are online as long as they are heard of. One whose key is revoked
 gets nothing any more.`,

@@ -18,7 +18,7 @@ import (
 func (a *app) sessionCommand() *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "session",
-		Short: "Who plans, who builds, who judges: what they say to each other",
+		Short: "Inspect sessions of architects, developers and reviewers",
 		Long: `In a session an architect gives out tasks, developers do them, and reviewers judge
 them. Each message between them is checked against the rules, kept, and delivered.
 Sessions stand in the file, or are made here. More about all of it:

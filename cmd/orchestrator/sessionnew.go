@@ -25,7 +25,7 @@ func (a *app) sessionNewCommand() *cobra.Command {
 	f := newSessionFlags{onMax: choice{value: wire.EscalateHumanReview, of: wire.Escalations}}
 	verb := &cobra.Command{
 		Use:   "new NAME --member AGENT=TYPE…",
-		Short: "Make a session",
+		Short: "Create a session",
 		Long: `Makes a session of agents, each of which is an architect, a developer or a
 reviewer. They need not run yet. It stays over a restart; one that every start should
 have belongs in the file.`,

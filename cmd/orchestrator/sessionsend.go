@@ -14,7 +14,7 @@ import (
 func (a *app) sessionSendCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "send NAME FILE|-",
-		Short: "Say a message in a session",
+		Short: "Send a message in a session",
 		Long: `Says a message of a session: one JSON object, in a file or on stdin. Here at the
 socket you may speak for every member; inside of an agent it is that agent's own. A
 message with the message_id of one that was said before, and the same words, is said

@@ -25,7 +25,7 @@ func (a *app) sessionShowCommand() *cobra.Command {
 	var f sessionFlags
 	verb := &cobra.Command{
 		Use:   "show NAME",
-		Short: "A session: who is in it, what they are at, what they have said",
+		Short: "Show a session with its members, tasks and messages",
 		Long: `Shows a session: its rules, its members and what each is at, and what they have
 said, chain by chain, with answers below what they answer. Each task has its phase,
 the reviews that it has had of those that it may have, and the findings that are still

@@ -22,7 +22,7 @@ func (a *app) statusCommand() *cobra.Command {
 	var watch, all bool
 	verb := &cobra.Command{
 		Use:   "status",
-		Short: "What every agent is doing",
+		Short: "Show what every agent is doing",
 		Long: `Shows the running orchestrator and its agents: the state of each, since when,
 which task it has, how often it was restarted, what it uses, and why it is not
 running if it is not. The first line counts the tasks in each state, the last

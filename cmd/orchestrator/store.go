@@ -23,7 +23,7 @@ import (
 
 func (a *app) storeCommand() *cobra.Command {
 	return a.group(&cobra.Command{
-		Use: "store", Short: "Check the record and rescue what is left of it",
+		Use: "store", Short: "Check and salvage the record",
 		Example: "  orchestrator store check\n  orchestrator store salvage rescued.db",
 	},
 		a.storeCheckCommand(), a.storeSalvageCommand(),
@@ -119,7 +119,7 @@ func (a *app) storeSalvageCommand() *cobra.Command {
 	var from string
 	verb := &cobra.Command{
 		Use:   "salvage NEW",
-		Short: "Copy what is in order at the beginning of a damaged record",
+		Short: "Copy the intact beginning of a damaged record",
 		Long: `Copies the facts of a damaged record up to the first that is damaged or missing into
 a new file. The damaged record stays as it is, and an orchestrator must not run.`,
 		Example: "  orchestrator store salvage rescued.db\n  orchestrator store salvage rescued.db --from damaged.db",
@@ -225,7 +225,7 @@ func (a *app) recordPath(named []string) (path, stateDir string, err error) {
 func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the record, also while it is being written",
+		Short: "Copy the record, also while it is in use",
 		Long: `Copies the record of the configuration, or of --state-dir, to a new file. The copy is
 verified before it gets its name. An orchestrator may run meanwhile. Artifacts that
 agents have made go into the folder FILE-artifacts.

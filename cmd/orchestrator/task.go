@@ -13,7 +13,7 @@ import (
 func (a *app) taskCommand() *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "task",
-		Short: "Hand out work, look at it, wait for it",
+		Short: "Submit, inspect and wait for tasks",
 		Long: `Tasks are the work of the agents. Each has an id, of which any unique prefix will
 do, and a state. How tasks move: orchestrator help tasks. How they find their
 agents, plans, and what they get of each other: orchestrator help work. How they are

@@ -33,7 +33,7 @@ func (a *app) taskAddCommand() *cobra.Command {
 	f := addFlags{role: choice{of: append(slices.Clone(wire.Roles), noRole), open: true}}
 	verb := &cobra.Command{
 		Use:   "add TITLE",
-		Short: "Hand out a new task",
+		Short: "Submit a new task",
 		Long: `Makes a task. It goes by itself to an idle agent that has the role and all of the
 capabilities, as soon as the tasks it needs are done.
 

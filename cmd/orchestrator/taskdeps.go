@@ -22,7 +22,7 @@ func (a *app) taskDepsCommand() *cobra.Command {
 	var f depFlags
 	verb := &cobra.Command{
 		Use:   "deps ID",
-		Short: "What a task depends on, and changes of that",
+		Short: "Show and change the dependencies of a task",
 		Long: `Lists what a task depends on: what must be done first (blocks), what it gets of
 others (input, with the contract under which they deliver it), and what is worth
 knowing (related).

@@ -14,7 +14,7 @@ import (
 func (a *app) taskMatchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "match ID",
-		Short: "Which agents fit a task, and why",
+		Short: "Show which agents fit a task",
 		Long: `Shows how each agent fits a task, the best first: by its requirements, with the
 score and what it is made of, and what those lack that do not fit. Nothing is
 changed. What the points are: orchestrator help work.

@@ -65,7 +65,7 @@ func (a *app) noteTask(ctx context.Context, d *client, word, content string, urg
 func (a *app) taskNotesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "notes ID",
-		Short:             "The notes of a task",
+		Short:             "List the notes of a task",
 		Long:              "Shows the notes of a task, oldest first: when, who, and what was noted.",
 		Example:           "  orchestrator task notes 91c0\n  orchestrator task notes 91c0 --json",
 		Args:              argCount(1, 1),

@@ -13,7 +13,7 @@ import (
 func (a *app) taskPlanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan ID JSON|TEXT|@FILE|-",
-		Short: "Say how a task's agent will go about it",
+		Short: "Submit the plan of a task",
 		Long: `Submits a plan for a task that wants one, for agents that do not do so
 themselves. A person or a planner then approves of it, or sends it back.
 
@@ -53,7 +53,7 @@ func (a *app) givenWords(what, value string) (wire.Raw, error) {
 func (a *app) taskApprovePlanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "approve-plan ID",
-		Short:             "Let a task's agent do as it planned",
+		Short:             "Approve the plan of a task",
 		Long:              "Approves the plan of a task: its agent is told, and the task runs.",
 		Example:           "  orchestrator task show 91c0          the plan\n  orchestrator task approve-plan 91c0",
 		Args:              argCount(1, 1),
@@ -68,7 +68,7 @@ func (a *app) taskRevisePlanCommand() *cobra.Command {
 	var why string
 	verb := &cobra.Command{
 		Use:               "revise-plan ID -m TEXT",
-		Short:             "Send a task's plan back",
+		Short:             "Reject the plan of a task",
 		Long:              "Sends the plan of a task back to its agent, with what is wrong with it. The agent\nplans again.",
 		Example:           `  orchestrator task revise-plan 91c0 -m "keep the old endpoint for a release"`,
 		Args:              argCount(1, 1),
@@ -106,7 +106,7 @@ func (a *app) taskAskCommand() *cobra.Command {
 	var about string
 	verb := &cobra.Command{
 		Use:   "ask ID QUESTION|@FILE|-",
-		Short: "Say that a task cannot go on without a person",
+		Short: "Ask a person for help with a task",
 		Long: `Puts a question about a running task into the inbox, for its agent. The task is
 needs_human until a person answers, or it is started again.`,
 		Example: `  orchestrator task ask 91c0 "Which of the two schemas?"

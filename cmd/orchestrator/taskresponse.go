@@ -16,7 +16,7 @@ func (a *app) taskResponseCommand() *cobra.Command {
 	artifact := ""
 	verb := &cobra.Command{
 		Use:   "response ID",
-		Short: "What became of a task that was handed on",
+		Short: "Show the response to a delegated task",
 		Long: `Shows the latest response to a task request: the status, the result or why there is
 none, what is asked, and what was made.
 
@@ -157,7 +157,7 @@ func (a *app) taskInputCommand() *cobra.Command {
 	document := ""
 	verb := &cobra.Command{
 		Use:   "input ID [TEXT|@FILE|-]",
-		Short: "Give a task that was handed on what it needs to go on",
+		Short: "Give a delegated task the input that its agent waits for",
 		Long: `Brings a task what its agent has asked for: a text, or with --json-input any JSON
 value. Where the response lists answers it is one of them. What waits for an answer:
 orchestrator inbox.

@@ -15,7 +15,7 @@ import (
 func (a *app) taskShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
-		Short: "Everything about a task",
+		Short: "Show a task in full",
 		Long: `Shows everything about a task: who made it and when, who has it, what it
 requires of its agent, what it needs and gets of other tasks, what is to be done,
 its plan, its question, and what came of it; of one that was handed on also who

@@ -18,7 +18,7 @@ func (a *app) taskSubmitCommand() *cobra.Command {
 	wait := false
 	verb := &cobra.Command{
 		Use:   "submit FILE|-",
-		Short: "Hand on a task request",
+		Short: "Submit a task request",
 		Long: `Hands a task on to the agent that it names, or to one that does what its type says.
 The request is one JSON object, in a file or on stdin, and goes to the agent as it is:
 orchestrator help delegation. That form is called d, and is the only one: --format is

@@ -14,7 +14,7 @@ import (
 func (a *app) taskStartCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "start ID",
-		Short: "Say that a task's agent works on it",
+		Short: "Start a task",
 		Long: `Moves a task that an agent has been given to running, for agents that do not say
 so themselves.`,
 		Example:           "  orchestrator task start 91c0",
@@ -30,7 +30,7 @@ func (a *app) taskDoneCommand() *cobra.Command {
 	var result string
 	verb := &cobra.Command{
 		Use:   "done ID",
-		Short: "Say that a task is done",
+		Short: "Complete a task",
 		Long: `Ends a task well, for its agent or instead of it. The tasks that waited for it
 can then start.
 
@@ -57,7 +57,7 @@ func (a *app) taskFailCommand() *cobra.Command {
 	var why string
 	verb := &cobra.Command{
 		Use:   "fail ID -m TEXT",
-		Short: "Say that a task cannot be done",
+		Short: "Fail a task",
 		Long: `Ends a task badly, for its agent or instead of it. What becomes of the tasks that
 waited for it: orchestrator help tasks.`,
 		Example:           `  orchestrator task fail 91c0 -m "the API is gone"`,
@@ -106,7 +106,7 @@ func (a *app) taskCancelCommand() *cobra.Command {
 	var yes bool
 	verb := &cobra.Command{
 		Use:   "cancel ID…",
-		Short: "Say that tasks are not wanted any more",
+		Short: "Cancel tasks",
 		Long: `Ends tasks that have not ended; an agent that has one is told. What becomes of
 the tasks that waited for them: orchestrator help tasks.
 

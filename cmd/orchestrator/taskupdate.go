@@ -20,7 +20,7 @@ func (a *app) taskUpdateCommand() *cobra.Command {
 	var f updateFlags
 	verb := &cobra.Command{
 		Use:   "update ID",
-		Short: "Change the words, the documents or the priority of a task",
+		Short: "Change the text, the documents or the priority of a task",
 		Long: `Changes a task that has not ended. What is not named stays as it is. The flags are
 those of task add; --requirements null and --structured-spec null take the
 document away.

@@ -19,7 +19,7 @@ func (a *app) taskWaitCommand() *cobra.Command {
 	until := choice{value: "done", of: []string{"done", "any"}}
 	verb := &cobra.Command{
 		Use:   "wait ID…",
-		Short: "Come back when tasks have ended",
+		Short: "Wait until tasks have ended",
 		Long: `Waits until every task is done, and shows what happens to them meanwhile. When
 one fails or is cancelled it comes back at once, with exit code 1.
 

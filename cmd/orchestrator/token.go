@@ -14,7 +14,7 @@ import (
 
 func (a *app) tokenCommand() *cobra.Command {
 	return a.group(&cobra.Command{
-		Use: "token", Short: "Tokens with which people and actors come from elsewhere",
+		Use: "token", Short: "Manage the tokens of people and actors",
 		Example: "  ORC_TOKEN=$(orchestrator token issue --sub ann)\n  ORC_TOKEN=$(orchestrator token issue --actor HO:attic)",
 	},
 		a.tokenIssueCommand(), a.tokenListCommand(), a.tokenRevokeCommand(),
@@ -34,7 +34,7 @@ func (a *app) tokenIssueCommand() *cobra.Command {
 	f := tokenFlags{role: choice{value: wire.PersonOperator, of: wire.PersonRoles}}
 	verb := &cobra.Command{
 		Use:   "issue --sub NAME | --actor ID",
-		Short: "Make a token for a person, or for an actor",
+		Short: "Create a token for a person or an actor",
 		Long: `Makes a token with which a program or a person may speak to this orchestrator over the network.
 It is printed to stdout alone, this once. On this machine none is needed.
 
@@ -160,7 +160,7 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 	var yes bool
 	verb := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Take the token of a person or of an actor away",
+		Short: "Revoke the token of a person or of an actor",
 		Long: `Takes a token away: who has it is refused from now on. Any unique prefix of the id
 will do.
 

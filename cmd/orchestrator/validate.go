@@ -26,7 +26,7 @@ func (a *app) validateCommand() *cobra.Command {
 	var strict, noEnv bool
 	verb := &cobra.Command{
 		Use:   "validate [FILE]",
-		Short: "Check the file, start nothing",
+		Short: "Check the file without starting anything",
 		Long: `Checks the configuration exactly as "up" does, and starts nothing. All mistakes
 are shown at once, each with its place and what would be right.
 

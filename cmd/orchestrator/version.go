@@ -55,7 +55,7 @@ func versionLine() string {
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
-		Short:             "Which orchestrator this is",
+		Short:             "Print the version",
 		Example:           "  orchestrator version\n  orchestrator version --json",
 		Args:              argCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -17,7 +17,7 @@ import (
 func (a *app) watchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
-		Short: "Everything at a glance, on the full screen",
+		Short: "Watch the team on the full screen",
 		Long: `Shows the running orchestrator on the full screen, and keeps up with it: agents,
 tasks and what waits for what, questions, messages and output. Keys answer
 questions, ask why, and do what verbs do; ":" takes any command, and "?" says

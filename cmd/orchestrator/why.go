@@ -18,7 +18,7 @@ import (
 func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "why TASK|AGENT",
-		Short: "Why a task or an agent is as it is",
+		Short: "Explain the state of a task or an agent",
 		Long: `Says why a task does not move, or an agent does not work: the causes in their
 order, and what comes next or can be done.
 

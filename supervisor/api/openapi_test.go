@@ -36,7 +36,7 @@ func everything() *API {
 		Metrics: func(context.Context, io.Writer) error { return nil },
 		Do:      new(hearsay).do, OpenMail: newPost().open, WithActor: func(name string) bool { return name == "status" || name == "poll-tasks" },
 		Catalog: []Described{
-			{Name: "get-task", Summary: "Everything about a task", Who: "anybody", Standard: true, Task: true},
+			{Name: "get-task", Summary: "Show a task in full", Who: "anybody", Standard: true, Task: true},
 			{Name: "submit-task", Summary: "Submit a task", Who: "anybody", Standard: true, Writes: true, Task: true},
 			{Name: "submit-task-request", Summary: "Hand a task on", Who: "anybody", Writes: true, Task: true},
 			{Name: "poll-tasks", Summary: "List what you have", Who: "agents"},
