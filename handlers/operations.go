@@ -24,10 +24,10 @@ type Who uint8
 
 // The callers of an Operation.
 const (
-	Anybody   Who = iota
+	All   Who = iota
 	Agents        // agents alone: the answer concerns the one that asks
 	Operators     // people alone
-	Strangers     // those that are not known yet, and people
+	Unregistered     // those that are not known yet, and people
 	Actors        // all that have mail: agents, people, and actors that have nothing else here
 )
 
@@ -80,7 +80,7 @@ var operations = []Operation{
 	operation(Operation{Name: "list-notes", Summary: "List the notes of a task, oldest first"}, listNotes),
 	operation(Operation{Name: "update-capabilities", Who: Agents, Writes: true, Summary: "Replace your advertised capabilities and refresh your presence"}, updateCapabilities),
 	operation(Operation{Name: "query-servers", Summary: "List all agents with their capabilities and presence"}, queryServers),
-	operation(Operation{Name: "register-agent", Who: Strangers, Writes: true, Summary: "Register a server as an agent with a registration token"}, registerAgent),
+	operation(Operation{Name: "register-agent", Who: Unregistered, Writes: true, Summary: "Register a server as an agent with a registration token"}, registerAgent),
 	operation(Operation{Name: "list-questions", Who: Operators, Summary: "List the open questions"}, listQuestions),
 	operation(Operation{Name: "answer-question", Who: Operators, Writes: true, Summary: "Answer a question"}, answerQuestion),
 	operation(Operation{Name: "issue-key", Who: Operators, Writes: true, Summary: "Create a key that authenticates a program as an agent; shown once"}, issueKey),
@@ -141,13 +141,13 @@ func MayOutsiders(name string) bool {
 // mayAsk returns why an actor may not ask for an operation.
 func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {
-	case from.Kind == Anonymous && o.Who != Strangers:
+	case from.Kind == Anonymous && o.Who != Unregistered:
 		return &wire.Error{Code: wire.CodeUnauthenticated, Message: o.Name + " is for those who are known"}
 	case from.Kind == External && o.Who != Actors:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is not for those who have nothing but mail here"}
 	case o.Who == Agents && from.Kind != Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for agents"}
-	case o.Who == Strangers && from.Kind == Agent:
+	case o.Who == Unregistered && from.Kind == Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: "you are one of the agents already"}
 	case o.Who == Operators && from.Kind != Operator:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for operators"}

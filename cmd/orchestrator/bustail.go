@@ -56,8 +56,8 @@ they would have found anyway. -v shows payloads whole, --json is whole always.`,
 	return verb
 }
 
-// usualWhom is the width of the column of sender and addressee that fits most of them.
-const usualWhom = 24
+// usualParties is the width of the column of sender and addressee that fits most of them.
+const usualParties = 24
 
 func (a *app) tail(f *tailFlags) error {
 	query, err := f.query()
@@ -82,7 +82,7 @@ func (a *app) tail(f *tailFlags) error {
 		query.Set("follow", "true")
 	}
 	show := a.mailPrinter(time.Now())
-	show.whom, show.topic = usualWhom, len(wire.TopicAgentTerminated) // what comes cannot be measured
+	show.parties, show.topic = usualParties, len(wire.TopicAgentTerminated) // what comes cannot be measured
 	return a.stream("messages", query, f.follow, show.line)
 }
 

@@ -12,13 +12,13 @@ import (
 
 // mailPrinter shows messages, a line each, in columns that only grow.
 type mailPrinter struct {
-	app    *app
-	paint  paint
-	now    time.Time
-	headed bool
-	at     int // the widths so far
-	whom   int
-	topic  int
+	app     *app
+	paint   paint
+	now     time.Time
+	headed  bool
+	at      int // the widths so far
+	parties int
+	topic   int
 }
 
 // shownPayload is how much of a payload stands in a line: one can be as large as
@@ -26,7 +26,7 @@ type mailPrinter struct {
 const shownPayload = 60
 
 func (a *app) mailPrinter(now time.Time) *mailPrinter {
-	return &mailPrinter{app: a, paint: a.paint(a.stdout), now: now, whom: len("FROM -> TO"), topic: len(wire.TopicDirect)}
+	return &mailPrinter{app: a, paint: a.paint(a.stdout), now: now, parties: len("FROM -> TO"), topic: len(wire.TopicDirect)}
 }
 
 // line shows a message as it came from the door.
@@ -47,7 +47,7 @@ func (p *mailPrinter) line(raw []byte) error {
 // measure makes the columns as wide as a message needs.
 func (p *mailPrinter) measure(m *wire.Mail) {
 	p.at = max(p.at, len(plain.Clock(m.CreatedAt, p.now, "15:04:05.000")))
-	p.whom = max(p.whom, plain.Width(whomCell(m)))
+	p.parties = max(p.parties, plain.Width(partiesCell(m)))
 	p.topic = max(p.topic, plain.Width(plain.OneLine(m.Topic)))
 }
 
@@ -66,7 +66,7 @@ func (p *mailPrinter) mail(m *wire.Mail) error {
 	case wire.TopicAlertResolved:
 		topic = p.paint.good(topic)
 	}
-	return p.row(strconv.FormatInt(m.Seq, 10), plain.Clock(m.CreatedAt, p.now, "15:04:05.000"), whomCell(m), topic, p.said(m))
+	return p.row(strconv.FormatInt(m.Seq, 10), plain.Clock(m.CreatedAt, p.now, "15:04:05.000"), partiesCell(m), topic, p.said(m))
 }
 
 // said is what a message says, and what it says it to.
@@ -84,9 +84,9 @@ func (p *mailPrinter) said(m *wire.Mail) string {
 	return strings.Join(parts, "  ")
 }
 
-func whomCell(m *wire.Mail) string { return plain.OneLine(m.From) + " -> " + plain.OneLine(m.To) }
+func partiesCell(m *wire.Mail) string { return plain.OneLine(m.From) + " -> " + plain.OneLine(m.To) }
 
 func (p *mailPrinter) row(seq, at, whom, topic, said string) error {
-	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.dim(plain.Pad(at, p.at)), plain.Pad(whom, p.whom), topic, said)
+	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.dim(plain.Pad(at, p.at)), plain.Pad(whom, p.parties), topic, said)
 	return p.app.print("%s\n", strings.TrimRight(line, " "))
 }

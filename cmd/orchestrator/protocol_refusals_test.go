@@ -88,7 +88,7 @@ var reasons = []struct{ reason, meaning string }{
 	{"dependency_failed", "a task that this one was to depend on came to nothing, so it would never run"},
 	{"contract_taken", "another task delivers under this contract already; `details.taskId` says which"},
 	{"cycle", "tasks would wait for each other; `details.path` is the way round. Or a task that is handed on would come back to one of `details.delegationChain`"},
-	{"agent_not_found", "a task is handed on to no agent; `details.target` says whom it names"},
+	{"agent_not_found", "a task is handed on to no agent; `details.target` says which"},
 	{"capability_not_found", "no agent does what is handed on; `details.type` says what, or `details.capabilities` what the one that is named does"},
 	{"chain_too_long", "as many have had in hand what is handed on as may; `details.most` says how many that is"},
 	{"agent_unavailable", "the agent that a task is handed on to takes no messages, or does not run and will not by itself"},

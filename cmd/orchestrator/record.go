@@ -185,7 +185,7 @@ func (t *instance) decided() map[string]api.Operation {
 // actorOf is who asks at the door.
 func actorOf(ctx context.Context) (handlers.Actor, error) {
 	c := api.CallerOf(ctx)
-	if c.Kind == api.Nobody {
+	if c.Kind == api.Unknown {
 		return handlers.Actor{}, &wire.Error{Code: wire.CodeUnauthenticated, Message: "the caller is unknown: a credential is missing"}
 	}
 	return speaker(c), nil

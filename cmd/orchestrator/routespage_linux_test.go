@@ -57,7 +57,7 @@ func routesPage(t *testing.T, d *described) string {
 					who = append(who, map[string]string{"operatorToken": "operators", "agentKey": "agents", "actorToken": "actors"}[name])
 				}
 			}
-			row := fmt.Sprintf("| `%s %s` | %s | %s |\n", strings.ToUpper(method), path, cmp.Or(strings.Join(who, ", "), "everybody"), strings.ReplaceAll(e.Summary, "|", `\|`))
+			row := fmt.Sprintf("| `%s %s` | %s | %s |\n", strings.ToUpper(method), path, cmp.Or(strings.Join(who, ", "), "all"), strings.ReplaceAll(e.Summary, "|", `\|`))
 			rows[e.Tags[0]] = append(rows[e.Tags[0]], row)
 		}
 	}

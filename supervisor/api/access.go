@@ -13,7 +13,7 @@ type Access uint8
 const (
 	Operators Access = iota // an operator's token, or the operators' socket
 	Agents                  // an agent's key, token or socket, or the operators' socket
-	Everybody               // whoever is known here: operators and agents
+	Known               // whoever is known here: operators and agents
 	Public                  // every caller: no credential is looked at
 	Actors                  // every known caller, and actors from elsewhere: nothing else is for those
 )
@@ -31,13 +31,13 @@ func (a Access) allows(c Caller) *wire.Error {
 	switch {
 	case a == Public:
 		return nil
-	case c.Kind == Nobody:
+	case c.Kind == Unknown:
 		return unauthenticated("this needs a credential, and none came with the request", a.hint())
 	case a == Operators && c.Kind != Operator:
 		return unauthenticated("this needs an operator's token, and the caller is "+c.String(), a.hint())
 	case a == Agents && c.Kind != Agent && !c.Wide:
 		return unauthenticated("this needs an agent's key, and the caller is "+c.String(), a.hint())
-	case a == Everybody && c.Kind == Outsider:
+	case a == Known && c.Kind == Outsider:
 		return unauthenticated("this needs the credential of an operator or an agent, and the caller is "+c.String(), a.hint())
 	}
 	return nil
@@ -81,10 +81,10 @@ func (t *Route) admission() admission {
 	}
 }
 
-// known refuses only Nobody: what the others may is another matter.
+// known refuses only Unknown: what the others may is another matter.
 func known(c Caller) *wire.Error {
-	if c.Kind == Nobody {
-		return Everybody.allows(c)
+	if c.Kind == Unknown {
+		return Known.allows(c)
 	}
 	return nil
 }

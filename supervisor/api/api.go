@@ -216,7 +216,7 @@ func (d *API) document(w http.ResponseWriter, r *http.Request, name string, oper
 // body reads a request within bounds.
 func (d *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	most := d.MaxBody
-	if CallerOf(r.Context()).Kind == Nobody {
+	if CallerOf(r.Context()).Kind == Unknown {
 		most = min(most, mostOfStrangers)
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))

@@ -24,7 +24,7 @@ func TestBusAccess(t *testing.T) {
 			want := route.write.status
 			switch {
 			case route.access == Public:
-			case c.from.Kind == Nobody:
+			case c.from.Kind == Unknown:
 				want = http.StatusUnauthorized
 			case c.from.Role == wire.PersonViewer && route.takesBody():
 				want = http.StatusForbidden
@@ -73,7 +73,7 @@ func TestCorrespondents(t *testing.T) {
 		d.WithActor = func(operation string) bool { return operation == "look" || operation == "stream" }
 		d.Routes = []Route{
 			{Pattern: "GET /api/v1/people", Access: Operators, Do: sayWho}, {Pattern: "GET /api/v1/agents", Access: Agents, Do: sayWho},
-			{Pattern: "GET /api/v1/all", Access: Everybody, Do: sayWho}, {Pattern: "GET /api/v1/open", Access: Public, Do: sayWho},
+			{Pattern: "GET /api/v1/all", Access: Known, Do: sayWho}, {Pattern: "GET /api/v1/open", Access: Public, Do: sayWho},
 			{Pattern: "POST /api/v1/actors", Access: Actors, Do: sayWho},
 		}
 	})

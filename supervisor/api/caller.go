@@ -12,7 +12,7 @@ type CallerKind uint8
 
 // The kinds of Caller.
 const (
-	Nobody   CallerKind = iota // not known, and so not trusted with anything
+	Unknown   CallerKind = iota // not known, and so not trusted with anything
 	Operator                   // a person who runs the orchestrator, or a program of theirs
 	Agent
 	Outsider // an actor from elsewhere that has a token of its own, and is no agent
@@ -52,7 +52,7 @@ func (c Caller) String() string {
 	case Outsider:
 		return "actor " + wire.Visible(c.Name)
 	}
-	return "nobody"
+	return "unknown"
 }
 
 // callerKey is under what a context has its caller.
@@ -62,7 +62,7 @@ func withCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the caller of the request in a context. It is Nobody on a Public
+// CallerOf returns the caller of the request in a context. It is Unknown on a Public
 // route: credentials are not looked at there.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)

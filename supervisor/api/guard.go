@@ -106,10 +106,10 @@ func mediaType(format, value string) *wire.Error {
 // where they come from. Operators at a socket of their own wait for nothing:
 // they could as well stop it all.
 func (d *API) tooOften(e *listenerInfo, c Caller, r *http.Request) time.Duration {
-	if c.Kind == Nobody {
+	if c.Kind == Unknown {
 		c = e.caller
 	}
-	local := e.caller.Kind != Nobody
+	local := e.caller.Kind != Unknown
 	if d.Rate <= 0 || local && c.Kind == Operator {
 		return 0
 	}

@@ -50,8 +50,8 @@ func build(t *testing.T, change func(*API), guard TCP) *house {
 			{Pattern: "POST /api/v1/tasks", Access: Operators, Do: sayWho},
 			{Pattern: "GET /api/v1/server/tasks", Access: Agents, Do: sayWho},
 			{Pattern: "POST /api/v1/server/tasks", Access: Agents, Do: sayWho},
-			{Pattern: "GET /api/v1/all", Access: Everybody, Do: sayWho},
-			{Pattern: "POST /api/v1/all", Access: Everybody, Do: sayWho},
+			{Pattern: "GET /api/v1/all", Access: Known, Do: sayWho},
+			{Pattern: "POST /api/v1/all", Access: Known, Do: sayWho},
 			{Pattern: "POST /api/v1/servers/register", Access: Public, Do: sayWho},
 		},
 	}

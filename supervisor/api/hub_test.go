@@ -168,7 +168,7 @@ func routeOf(t *testing.T, pattern string) *route {
 	return nil
 }
 
-// Nobody who fits is an answer of one key, and no refusal.
+// Unknown who fits is an answer of one key, and no refusal.
 //
 // Rows: A-138, T-47.
 func TestHubNoMatch(t *testing.T) {

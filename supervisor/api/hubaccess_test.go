@@ -113,7 +113,7 @@ func TestHubAccess(t *testing.T) {
 				code := map[int]wire.Code{401: wire.CodeUnauthenticated, 403: wire.CodeDenied}[status]
 				requireRefused(t, response, text, status, code)
 				require.Empty(t, asked, "%s: %s", c.name, route.pattern)
-				if c.from.Kind != Nobody { // whoever is known and goes where it may not is noted
+				if c.from.Kind != Unknown { // whoever is known and goes where it may not is noted
 					require.Len(t, refused, 1, "%s: %s", c.name, route.pattern)
 					require.Equal(t, question{from: c.from, operation: route.operation, body: refused[0].body}, refused[0])
 				}

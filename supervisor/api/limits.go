@@ -69,7 +69,7 @@ func (l *limits) sweep(now time.Time) {
 // credentials it shows, and without one its address. Of an address of version 6
 // only the part is taken that is not its owner's to choose.
 func bucketName(c Caller, address string) string {
-	if c.Kind != Nobody {
+	if c.Kind != Unknown {
 		return fmt.Sprintf("%d %s", c.Kind, c.Name)
 	}
 	host, _, err := net.SplitHostPort(address)

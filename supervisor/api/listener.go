@@ -19,7 +19,7 @@ type listenerInfo struct {
 type entranceKey struct{}
 
 // enterBy is the context of all that comes in by a listener. One that does not
-// say who comes in by it makes every caller Nobody.
+// say who comes in by it makes every caller Unknown.
 func enterBy(l net.Listener) context.Context {
 	e := new(listenerInfo)
 	if known, ok := l.(interface{ entrance() *listenerInfo }); ok {

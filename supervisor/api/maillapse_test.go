@@ -143,7 +143,7 @@ func TestMailEndsWithItsRun(t *testing.T) {
 	}
 }
 
-// Nobody can have more than so many streams open, and others are not concerned.
+// Unknown can have more than so many streams open, and others are not concerned.
 //
 // Rows: E-08, K-06.
 func TestMailForTooManyReaders(t *testing.T) {

@@ -30,7 +30,7 @@ func everything() *API {
 		Lists:      map[string]List{"events": nil, "logs": nil, "others": nil},
 		Pipes:      map[string]Pipe{"pipe": nil},
 		Routes: []Route{
-			{Pattern: "GET /api/v1/mail/{box}", Access: Everybody}, {Pattern: "POST /api/v1/mail", Access: Agents},
+			{Pattern: "GET /api/v1/mail/{box}", Access: Known}, {Pattern: "POST /api/v1/mail", Access: Agents},
 			{Pattern: "GET /api/v1/mail", Access: Operators}, {Pattern: "PUT /api/v1/mail", Access: Public},
 		},
 		Metrics: func(context.Context, io.Writer) error { return nil },

@@ -125,7 +125,7 @@ func (a Access) security() []map[string][]string {
 		return security(byToken)
 	case Agents:
 		return security(byKey)
-	case Everybody:
+	case Known:
 		return security(byToken, byKey)
 	case Actors:
 		return security(byToken, byKey, byActor)

@@ -16,7 +16,7 @@ type TCP struct {
 }
 
 // TCPListener is a listener that others than this user's programs reach. Who
-// comes in by it without a credential is Nobody.
+// comes in by it without a credential is Unknown.
 type TCPListener struct {
 	net.Listener
 	url   string

@@ -128,9 +128,9 @@ func (e *earlier) marked(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
 	err := enterAgain(found, before, enterAlone)
 	err = firstError(err, enterAgain(found, e.known, enterAs))
-	everybody, listErr := processes()
+	all, listErr := processes()
 	err = firstError(err, listErr)
-	for _, pid := range everybody {
+	for _, pid := range all {
 		if e.spare[pid] {
 			continue
 		}

@@ -207,12 +207,12 @@ func numbers(text []byte) []int {
 
 // childrenByScan is childrenOf for kernels that keep no lists of children.
 func childrenByScan(parent int) ([]int, error) {
-	everybody, err := processes()
+	all, err := processes()
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
-	for _, pid := range everybody {
+	for _, pid := range all {
 		s, err := readStat(pid)
 		switch {
 		case err == nil && s.parent == parent:
@@ -258,8 +258,8 @@ func holds(pid int, pipes []string) bool {
 // holders lists the processes that have a pipe as their stdout or stderr.
 func holders(pipe string) []Process {
 	var found []Process
-	everybody, _ := processes()
-	for _, pid := range everybody {
+	all, _ := processes()
+	for _, pid := range all {
 		if !holds(pid, []string{pipe}) {
 			continue
 		}

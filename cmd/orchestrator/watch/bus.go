@@ -159,7 +159,7 @@ func (m *model) mailPane(width, height int) []string {
 	from, to := b.rows.window(height - 2)
 	whom, topic := 16, 12
 	for _, one := range b.seen[from:to] {
-		whom = max(whom, min(width/3, p.width.StringWidth(whomWords(one))))
+		whom = max(whom, min(width/3, p.width.StringWidth(partiesText(one))))
 		topic = max(topic, min(18, p.width.StringWidth(oneLine(one.Topic))))
 	}
 	var rows []string
@@ -173,7 +173,7 @@ func (m *model) mailPane(width, height int) []string {
 		}
 		rows = append(rows, p.row(from+i == b.rows.at, width-2,
 			cell{text: oneLine(plain.Clock(one.CreatedAt, m.now, time.TimeOnly)), size: 8, ink: inkDim},
-			cell{text: whomWords(one), size: whom},
+			cell{text: partiesText(one), size: whom},
 			cell{text: oneLine(one.Topic), size: topic, ink: ink},
 			cell{text: oneLine(string(one.Payload)), size: width},
 		))
@@ -188,4 +188,4 @@ func (m *model) mailPane(width, height int) []string {
 	return p.draw(pane{title: title, focused: m.focus[tabBus] == 0}, width, height, rows)
 }
 
-func whomWords(m *wire.Mail) string { return oneLine(m.From) + " -> " + oneLine(m.To) }
+func partiesText(m *wire.Mail) string { return oneLine(m.From) + " -> " + oneLine(m.To) }
