@@ -24,11 +24,11 @@ type Who uint8
 
 // The callers of an Operation.
 const (
-	All   Who = iota
-	Agents        // agents alone: the answer concerns the one that asks
-	Operators     // people alone
+	All          Who = iota
+	Agents           // agents alone: the answer concerns the one that asks
+	Operators        // people alone
 	Unregistered     // those that are not known yet, and people
-	Actors        // all that have mail: agents, people, and actors that have nothing else here
+	Actors           // all that have mail: agents, people, and actors that have nothing else here
 )
 
 // String says it for people.

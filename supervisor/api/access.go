@@ -13,7 +13,7 @@ type Access uint8
 const (
 	Operators Access = iota // an operator's token, or the operators' socket
 	Agents                  // an agent's key, token or socket, or the operators' socket
-	Known               // whoever is known here: operators and agents
+	Known                   // whoever is known here: operators and agents
 	Public                  // every caller: no credential is looked at
 	Actors                  // every known caller, and actors from elsewhere: nothing else is for those
 )

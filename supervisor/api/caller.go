@@ -12,7 +12,7 @@ type CallerKind uint8
 
 // The kinds of Caller.
 const (
-	Unknown   CallerKind = iota // not known, and so not trusted with anything
+	Unknown  CallerKind = iota // not known, and so not trusted with anything
 	Operator                   // a person who runs the orchestrator, or a program of theirs
 	Agent
 	Outsider // an actor from elsewhere that has a token of its own, and is no agent

@@ -152,7 +152,7 @@ func TestUnknownListener(t *testing.T) {
 
 func TestCallersInWords(t *testing.T) {
 	for want, c := range map[string]Caller{
-		"unknown":       {},
+		"unknown":      {},
 		"an operator":  {Kind: Operator},
 		"operator ann": {Kind: Operator, Name: "ann"},
 		"agent coder":  {Kind: Agent, Name: "coder", Run: "r"},
