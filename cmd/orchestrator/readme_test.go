@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const readme = "../../README.md"
+const (
+	readme       = "../../README.md"
+	contributing = "../../.github/CONTRIBUTING.md"
+)
 
 func TestReadme(t *testing.T) {
 	t.Parallel()
@@ -45,7 +48,8 @@ func TestReadmeLinks(t *testing.T) {
 	}
 }
 
-// Every verb, every topic and every package has its place in the README.
+// Every verb and every topic has its place in the README, and every package in the page for
+// contributors.
 func TestReadmeIsComplete(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
@@ -53,12 +57,17 @@ func TestReadmeIsComplete(t *testing.T) {
 		require.Regexp(t, "(?m)^\\|.*`"+verb+"\\b.*\\|$", string(text), verb)
 	}
 	require.Contains(t, string(text), "| "+strings.Join(topicNames(), ", ")+" |")
+	page, err := os.ReadFile(contributing)
+	require.NoError(t, err)
 	for _, f := range goFiles(t) {
 		folder := f.folder
 		if strings.HasPrefix(folder, "fixtures/") {
 			folder = "fixtures"
 		}
-		require.Contains(t, string(text), "| [`"+folder+"`]("+folder+") |")
+		require.Contains(t, string(page), "| [`"+folder+"`](../"+folder+") |")
+	}
+	for _, link := range regexp.MustCompile(`\]\(\.\./([^)]+)\)`).FindAllStringSubmatch(string(page), -1) {
+		require.DirExists(t, "../../"+link[1])
 	}
 }
 
