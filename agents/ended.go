@@ -25,7 +25,7 @@ func (e *Ended) Error() string {
 }
 
 // heed returns what a notice means for a task: an *Ended when it goes on no more. What
-// is new about it is told in words alone, so the task is looked at; one that
+// is new about it is told only in words, so the task is looked at; one that
 // cannot be looked at has ended, for nothing else is told of such a task.
 func (t *SessionTask) heed(ctx context.Context, n update) error {
 	if n.cancelled {

@@ -40,7 +40,7 @@ type Worker struct {
 	// Nil acknowledges the message, and is for topics of which the agent knows
 	// nothing as well. An error says that another agent should deal with it: GO is
 	// sent a task.failed that answers it, with the code of a Fatal or FAILED, and
-	// then it is acknowledged; a panic is PANIC. That is told by the log alone when
+	// then it is acknowledged; a panic is PANIC. That is told only by the log when
 	// the message was a task.failed, or from the bus: it would fail for ever.
 	//
 	// When the agent has to go and Mail returns the error of its context or of a

@@ -18,7 +18,7 @@ type busActor struct {
 	agent  *agent    // that it belongs to; nil: none here
 	ofRun  bool      // it is no more than one run of an agent
 	cursor int64     // the last message that it acked
-	latest int64     // the last that was sent to it alone
+	latest int64     // the last that was sent only to it
 	seen   time.Time // when it last said something
 	beat   time.Time // its heartbeat, or when it was first expected
 	beats  bool      // there was one
@@ -123,7 +123,7 @@ func (s *State) detach(a *agent) {
 // with each run.
 const ownActor = "W"
 
-// writes is as what an agent is known on the bus, whatever its run.
+// writes returns the actor of an agent on the bus, independent of its run.
 func (a *agent) writes() string { return cmp.Or(a.Member.Actor, ownActor) }
 
 // named reports whether an agent was given its actor: then it is to send

@@ -11,7 +11,7 @@ import (
 
 // What must hold of the mail of one turn.
 
-// identity is as whom somebody writes, by the credential alone; "" for nobody.
+// identity is as whom somebody writes, only by the credential; "" for nobody.
 func (l *ledger) identity(from Actor, claimed string) string {
 	switch {
 	case from.Kind == External:

@@ -69,8 +69,8 @@ func (t *decision) handedOnBefore(k *task, r *wire.TaskRequest) (*wire.TaskAnswe
 	return t.standingAnswer(k), nil
 }
 
-// source is who hands a task on, and is answered. A pipe and a credential say that
-// of themselves; a caller that is not an agent may have any name but that of one.
+// source returns the delegating party, which receives the responses. For agents it comes from
+// the connection; other callers may name any source except an agent.
 func (t *decision) source(r *wire.TaskRequest) (string, *wire.Error) {
 	said := r.Routing.Source
 	switch {
@@ -229,7 +229,7 @@ func (t *decision) bestCapable(kind string, chain []string, ended string) (best 
 	return nil, delegationError(wire.CodeConflict, wire.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
 }
 
-// rank is how soon an agent would begin something; the least comes first.
+// rank orders candidate agents: the lowest starts soonest.
 type rank struct {
 	lost, away, full bool
 	load             int
@@ -247,7 +247,7 @@ func (e rank) compare(o rank) int {
 	return cmp.Or(compareBool(e.lost, o.lost), compareBool(e.away, o.away), compareBool(e.full, o.full), cmp.Compare(e.load, o.load), cmp.Compare(e.given, o.given))
 }
 
-// compareBool puts what is not so before what is.
+// compareBool orders false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:

@@ -51,7 +51,7 @@ type delegations struct {
 type reply struct {
 	of   *delegation
 	said int64    // its record
-	line wire.Raw // nil: it is in the record alone
+	line wire.Raw // nil: it is only in the record
 }
 
 // delegation is how a task was handed on, or nil.
@@ -153,8 +153,7 @@ func (s *State) closeDelegation(d *delegation) {
 	}
 }
 
-// detachParts lets go of what an agent has handed on that loses its task: it is not waited
-// for that any more, though it goes on.
+// detachParts unlinks delegated parts from a task that was taken away. The parts keep running.
 func (k *task) detachParts() {
 	if k.more == nil {
 		return

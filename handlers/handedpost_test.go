@@ -78,7 +78,7 @@ func (x *handovers) hearPassing(l *Letter) bool {
 	return true
 }
 
-// isAct reports whether a letter is an act. One that is in the record alone is.
+// isAct reports whether a letter is an act. One that is only in the record is.
 func isAct(l *Letter, kinds ...string) bool {
 	if l.Kept != 0 {
 		return true

@@ -195,7 +195,7 @@ func (t *decision) answer(payload any) {
 	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Form: t.request.Form, Payload: payload, Pages: t.pages})
 }
 
-// look notes what of a task in the answer is in the log alone.
+// look notes what of a task in the answer is only in the log.
 func (t *decision) look(v *wire.Task) {
 	k := t.tasks[v.ID]
 	if k == nil {

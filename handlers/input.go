@@ -22,7 +22,7 @@ type Input struct {
 // never what a message claims.
 type Actor struct {
 	Kind ActorKind
-	Name string // of an agent; of a person, if there is one to tell; the id of a correspondent
+	Name string // of an agent; of a person, if there is one to tell; the id of a actor
 	Run  string // of an agent: the process that speaks
 	Only string // of an agent at a door: the run that its credential is for; "": any
 	// Strict is a door where each step is said by itself: nothing ends there that
@@ -90,7 +90,7 @@ type Letter struct {
 	Payload any          // of either
 	Refusal *wire.Error  // of an answer: instead of a payload
 	Task    string       // of a notice: a wire.Delivered reports that it was written
-	Pages   []Page       // of an answer: what is in the log alone
+	Pages   []Page       // of an answer: what is only in the log
 	Line    wire.Raw     // instead of all that: a line as it is, a session message
 	Said    int64        // of a Line: the number of its record, for the wire.Told that it was written
 	Kept    int64        // instead of a Line: the record that has it, see LineOf

@@ -28,7 +28,7 @@ func (f *dependencyAdded) apply(s *State, r *wire.Record) {
 }
 
 // relink changes what a task depends on, and what follows for the counts and the
-// market.
+// queue.
 func (s *State) relink(k *task, change func()) {
 	s.count(k, -1)
 	change()

@@ -175,7 +175,7 @@ func (k *task) leaveDelivered() {
 	}
 }
 
-// inputPages are the inputs of a task whose data are in the log alone.
+// inputPages are the inputs of a task whose data are only in the log.
 func (s *State) inputPages(v *wire.Task) []PageInput {
 	var pages []PageInput
 	for _, in := range v.ResolvedInputs {

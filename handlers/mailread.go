@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// MailPage is a page of an actor's mail, which is in the record alone.
+// MailPage is a page of an actor's mail, which is only in the record.
 type MailPage struct {
 	Actor string
 	After int64 // messages behind this number

@@ -25,13 +25,13 @@ type Who uint8
 // The callers of an Operation.
 const (
 	All          Who = iota
-	Agents           // agents alone: the answer concerns the one that asks
-	Operators        // people alone
+	Agents           // only agents: the answer concerns the one that asks
+	Operators        // only people
 	Unregistered     // those that are not known yet, and people
 	Actors           // all that have mail: agents, people, and actors that have nothing else here
 )
 
-// String says it for people.
+// String returns the audience as the manual shows it.
 func (w Who) String() string {
 	return [...]string{"all", "agents", "operators", "strangers", "actors"}[w]
 }
@@ -142,13 +142,13 @@ func MayOutsiders(name string) bool {
 func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {
 	case from.Kind == Anonymous && o.Who != Unregistered:
-		return &wire.Error{Code: wire.CodeUnauthenticated, Message: o.Name + " is for those who are known"}
+		return &wire.Error{Code: wire.CodeUnauthenticated, Message: o.Name + " requires authentication"}
 	case from.Kind == External && o.Who != Actors:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is not for those who have nothing but mail here"}
 	case o.Who == Agents && from.Kind != Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for agents"}
 	case o.Who == Unregistered && from.Kind == Agent:
-		return &wire.Error{Code: wire.CodeDenied, Message: "you are one of the agents already"}
+		return &wire.Error{Code: wire.CodeDenied, Message: "already registered as an agent"}
 	case o.Who == Operators && from.Kind != Operator:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for operators"}
 	}

@@ -10,7 +10,7 @@ import (
 
 // outboxItem is a session message that its addressee may not have read. It was written to
 // the stdin of a run, or it waits for one. A task assignment and a review request stay
-// parcels until they are taken up, any other message until its addressee says something
+// items until they are taken up, any other message until its addressee says something
 // in a session after it. If the run ends before that, the next run is given it again;
 // receivers know duplicates by message_id.
 type outboxItem struct {
@@ -34,12 +34,12 @@ type outboxItem struct {
 // date implements dated.
 func (p *outboxItem) date() (time.Time, int64) { return p.next, p.seq }
 
-// lasting reports whether a parcel stays one until its task or review is taken up.
+// lasting reports whether a item stays one until its task or review is taken up.
 func (p *outboxItem) lasting() bool {
 	return p.kind == wire.TypeTaskAssignment || p.kind == wire.TypeReviewRequest
 }
 
-// told reports whether a parcel was delivered to a run that may not have read it.
+// told reports whether a item was delivered to a run that may not have read it.
 // Its sender hears nothing more about it.
 func (p *outboxItem) told() bool { return p.repeat || p.taken && !p.lasting() }
 
@@ -55,13 +55,13 @@ func (a *agent) reachable() bool {
 	return a.run != "" && !a.ended && (a.state == up || a.state == leaving)
 }
 
-// addItem takes a parcel in.
+// addItem takes a item in.
 func (s *State) addItem(p *outboxItem, at time.Time) {
 	p.to.outbox = append(p.to.outbox, p)
 	s.post(p, at)
 }
 
-// post sends a parcel on its way, where nothing is in the way; else it waits.
+// post sends a item on its way, where nothing is in the way; else it waits.
 func (s *State) post(p *outboxItem, at time.Time) {
 	waits := slices.ContainsFunc(p.to.outbox, func(o *outboxItem) bool { return o != p && o.waits() })
 	switch a := s.agents[p.to.AgentID]; {
@@ -73,17 +73,17 @@ func (s *State) post(p *outboxItem, at time.Time) {
 	}
 }
 
-// unread reports whether a parcel is on its way to a run that has not taken it yet.
+// unread reports whether a item is on its way to a run that has not taken it yet.
 func (p *outboxItem) unread() bool { return p.out != "" && !p.taken && !p.repeat }
 
-// timed reports whether something happens to a parcel at a time: it waits and is tried
+// timed reports whether something happens to a item at a time: it waits and is tried
 // again, or it is not read and its sender hears that.
 func (p *outboxItem) timed() bool { return p.waits() || p.unread() }
 
-// waits reports whether a parcel is to be tried again.
+// waits reports whether a item is to be tried again.
 func (p *outboxItem) waits() bool { return p.out == "" && !p.held && !p.repeat }
 
-// turnOf is when a parcel is tried again that could be at some time: not before those
+// turnOf is when a item is tried again that could be at some time: not before those
 // that are before it.
 func (p *outboxItem) turnOf(at time.Time) time.Time {
 	for _, o := range p.to.outbox {
@@ -97,7 +97,7 @@ func (p *outboxItem) turnOf(at time.Time) time.Time {
 	return at
 }
 
-// deferUntil lets a parcel wait until a time, and those behind it. It is not on its way
+// deferUntil lets a item wait until a time, and those behind it. It is not on its way
 // then, even if this turn has sent it.
 func (s *State) deferUntil(p *outboxItem, until time.Time) {
 	s.sessions.fresh = slices.DeleteFunc(s.sessions.fresh, func(o *outboxItem) bool { return o == p })
@@ -113,7 +113,7 @@ func (s *State) deferUntil(p *outboxItem, until time.Time) {
 	}
 }
 
-// sendItem sends a parcel on its way to the run that its addressee has now. Its letter
+// sendItem sends a item on its way to the run that its addressee has now. Its letter
 // is written when the turn ends.
 func (s *State) sendItem(p *outboxItem, at time.Time) {
 	s.sessions.posted.drop(p)
@@ -124,25 +124,25 @@ func (s *State) sendItem(p *outboxItem, at time.Time) {
 	s.sessions.fresh = append(s.sessions.fresh, p)
 }
 
-// patience is how long the next attempt to deliver a parcel takes.
+// patience is how long the next attempt to deliver a item takes.
 func (p *outboxItem) patience() time.Duration {
 	return deliveryRetries[min(p.retries, len(deliveryRetries)-1)]
 }
 
-// askLater has a parcel that is on its way looked at again at a time.
+// askLater has a item that is on its way looked at again at a time.
 func (s *State) askLater(p *outboxItem, at time.Time) {
 	s.sessions.posted.drop(p)
 	p.next = at
 	s.sessions.posted.add(p)
 }
 
-// removeItem lets go of a parcel.
+// removeItem lets go of a item.
 func (s *State) removeItem(p *outboxItem) {
 	s.sessions.posted.drop(p)
 	p.to.outbox = slices.DeleteFunc(p.to.outbox, func(o *outboxItem) bool { return o == p })
 }
 
-// outboxItem finds what of a record is still a parcel for an agent.
+// outboxItem finds what of a record is still a item for an agent.
 func (s *State) outboxItem(agent string, seq int64) *outboxItem {
 	for _, m := range s.sessions.seats[agent] {
 		for _, p := range m.outbox {
@@ -154,7 +154,7 @@ func (s *State) outboxItem(agent string, seq int64) *outboxItem {
 	return nil
 }
 
-// removeItems takes back the parcels about a task that have not been taken up.
+// removeItems takes back the items about a task that have not been taken up.
 func (s *session) removeItems(st *State, task, kind string) {
 	for _, m := range s.members {
 		for _, p := range slices.Clone(m.outbox) {
@@ -239,7 +239,7 @@ func (p *outboxItem) before() int64 {
 	return 0
 }
 
-// bring writes the letters of the parcels that this turn has sent on their way.
+// bring writes the letters of the items that this turn has sent on their way.
 func (t *decision) bring() {
 	for _, p := range t.sessions.fresh {
 		l := Letter{To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq, After: p.before()}

@@ -24,7 +24,7 @@ func (t *decision) handed(m *wire.Delivered) {
 	}
 }
 
-// deliveryFailed notes that a parcel could not be delivered. It is tried again a few times,
+// deliveryFailed notes that a item could not be delivered. It is tried again a few times,
 // and its sender is told of each.
 func (t *decision) deliveryFailed(p *outboxItem) {
 	if p.retries == len(deliveryRetries) {
@@ -42,7 +42,7 @@ func (t *decision) deferItem(p *outboxItem, retries int) {
 	t.tellUndelivered(p, retries, next, "does not take its messages now: it is tried again")
 }
 
-// noteUnread notes that a run has not read a parcel in time. It stays on its way, in its place
+// noteUnread notes that a run has not read a item in time. It stays on its way, in its place
 // among the others; its sender hears of it as if it were tried again. Time in which nothing
 // could be read does not count.
 func (t *decision) noteUnread(p *outboxItem, excused bool) {
@@ -64,7 +64,7 @@ func (t *decision) noteUnread(p *outboxItem, excused bool) {
 	t.tellUndelivered(p, retries, next, "runs and does not read its messages: they wait")
 }
 
-// tellUndelivered tells the sender of a parcel how its delivery goes.
+// tellUndelivered tells the sender of a item how its delivery goes.
 func (t *decision) tellUndelivered(p *outboxItem, retries int, next, why string) {
 	a := t.agents[p.from]
 	if p.by != "" || a == nil || a.remote != nil || !a.reachable() {
@@ -83,7 +83,7 @@ func (t *decision) tellUndelivered(p *outboxItem, retries int, next, why string)
 	})
 }
 
-// retryItems tries the parcels again whose time has come.
+// retryItems tries the items again whose time has come.
 func (t *decision) retryItems(excused bool) {
 	for len(t.sessions.posted) > 0 && !t.sessions.posted[0].next.After(t.at) && !t.stopping {
 		p := t.sessions.posted[0]
@@ -115,7 +115,7 @@ func (t *decision) missAll(m *member) {
 	}
 }
 
-// abandonItem gives a parcel up, and what hangs on it.
+// abandonItem gives a item up, and what hangs on it.
 func (t *decision) abandonItem(p *outboxItem, retries int, why string) {
 	s := p.to.of
 	t.fact(agentPrefix+p.from, p.task, &sessionUndelivered{

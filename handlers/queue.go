@@ -53,8 +53,8 @@ func newMarket(index *match.Index) taskQueue {
 }
 
 // enqueue lets a task wait for an agent, if it goes by itself and nothing holds
-// it back: in the market, or, when all that it says is what it requires, among
-// the wishes.
+// it back: in the queue, or, when all that it says is what it requires, among
+// the requirements.
 func (s *State) enqueue(k *task) {
 	if k.view.State != wire.TaskPending || s.graph.Open(k.node) > 0 || k.demand != nil || k.delegation() != nil {
 		return

@@ -12,7 +12,7 @@ import (
 type requirements struct {
 	match.Demand
 	key   string   // the same for those that ask for the same
-	under []string // what an agent must have, as it is filed in the market
+	under []string // what an agent must have, as it is filed in the queue
 }
 
 func newWants(r *wire.Requirements) *requirements {

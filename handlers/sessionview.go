@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire"
 )
 
-// SessionPage is a page of the log of a session, which is in the record alone.
+// SessionPage is a page of the log of a session, which is only in the record.
 type SessionPage struct {
 	Session string
 	After   int64 // messages behind this number

@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// State is everything that is open, and what is remembered of the rest. One
-// goroutine at a time may use it.
+// State holds all open work and a bounded history of finished work. One goroutine at a time
+// may use it.
 type State struct {
 	rules Rules
 	seq   int64 // of the last record
@@ -106,7 +106,7 @@ type fact interface {
 	apply(s *State, r *wire.Record)
 }
 
-// facts makes an empty fact of each kind.
+// facts maps each kind of record to a constructor of its fact.
 var facts = map[string]func() fact{
 	wire.EventAgentKnown:       func() fact { return new(agentKnown) },
 	wire.EventAgentForgotten:   func() fact { return new(agentForgotten) },

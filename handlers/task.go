@@ -22,7 +22,7 @@ type task struct {
 	created int64      // number of its first record
 	ended   int64      // and of its last
 	result  int        // length of its result
-	stub    bool       // a part of it is in the log alone
+	stub    bool       // a part of it is only in the log
 	freed   bool       // it is among those that are being unblocked
 	more    *taskExtra // nil for most
 }
@@ -335,7 +335,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	}
 }
 
-// release takes a task out of the market and from its agent.
+// release takes a task out of the queue and from its agent.
 func (s *State) release(k *task) {
 	s.unqueue(k)
 	a := s.agents[k.view.AssignedTo]

@@ -196,7 +196,7 @@ func (t *decision) start(k *task, mk *requestKey) {
 
 // reportableTask finds a task that the caller may say something of. One that its agent
 // has not started will do, if nothing holds it back: an agent that says how it
-// ended has begun. At a strict door that is so for a dispatched one alone, which
+// ended has begun. At a strict door that is so only for a dispatched one, which
 // is started for its agent: it may be quicker than our note that it was told.
 func (t *decision) reportableTask(id, verb string) (*task, *wire.Error) {
 	k, err := t.held(id, verb)

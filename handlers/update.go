@@ -40,7 +40,7 @@ func (f *taskUpdated) apply(s *State, r *wire.Record) {
 }
 
 // reread reads what decisions need out of the documents that have changed. The
-// others may be in the log alone.
+// others may be only in the log.
 func (f *taskUpdated) reread(k *task) {
 	m := k.needsMore()
 	if f.StructuredSpec != nil || slices.Contains(f.Without, "structured_spec") {

@@ -49,7 +49,7 @@ func keptFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// Content is in its file once, for its user alone, and is what was kept.
+// Content is in its file once, only for its user, and is what was kept.
 //
 // Rows: D-35.
 func TestArtifactsAreKept(t *testing.T) {

@@ -86,7 +86,7 @@ func (s *Supervisor) sit(j *connection) error {
 }
 
 // seatOf asks for a seat. The answer is waited for: a caller that leaves before
-// it may have the seat already.
+// it may have the lock already.
 func (s *Supervisor) seatOf(guest Agent, j *connection) (before *connection, err error) {
 	return ask(context.Background(), s, func() (*connection, error) { return s.seat(guest, j) })
 }

@@ -271,13 +271,13 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 	return envelope.AppendReply(b, l.Form, l.Request, l.Payload, l.Refusal)
 }
 
-// isPart reports whether a part of an answer is in the record alone, or in files.
+// isPart reports whether a part of an answer is only in the record, or in files.
 func (d *dispatcher) isPart(l *handlers.Letter) bool {
 	answer, ok := l.Payload.(*wire.TaskAnswer)
 	return l.Pages != nil && d.record != nil || ok && wire.HasArtifactRefs(answer.Document)
 }
 
-// complete fills an answer of which a part is in the record alone, or in files.
+// complete fills an answer of which a part is only in the record, or in files.
 func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 	if l.Pages != nil && d.record != nil {
 		whole, err := handlers.Complete(l.Payload, l.Pages, d)

@@ -25,14 +25,14 @@ type Record interface {
 	Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error]
 }
 
-// dispatcher is the one place where it is decided what follows from what is
-// asked, told and seen. Decide, record, tell: the goroutine that has inputs takes the lock,
+// A dispatcher serializes inputs through the State, commits the resulting records and then
+// delivers the letters. The goroutine that has inputs takes the lock,
 // has the State decide about them and leaves; the facts are recorded by one
 // goroutine, a batch at a time, while the next batch is being decided; and only
 // then the letters of the batch leave. One sync of the disk serves all who
 // waited for it.
 //
-// The seat is a lock and not a goroutine with an inbox because a hand-over
+// The lock is a lock and not a goroutine with an inbox because a hand-over
 // costs more than most decisions: the goroutine that has read a request decides
 // about it, and, when nothing is to be recorded before, answers it too.
 type dispatcher struct {
@@ -181,7 +181,7 @@ type work struct {
 	trail    []byte // for the audit
 }
 
-// decide is the turn of one input. The seat is held. It says false when what was
+// decide is the turn of one input. d.mu must be held. It says false when what was
 // looked up for the input is too old: that, and those behind it, come again.
 func (d *dispatcher) decide(in *handlers.Input, w *work) bool {
 	if d.broken != nil && d.refuse(in, w) {
@@ -204,7 +204,7 @@ func (d *dispatcher) decide(in *handlers.Input, w *work) bool {
 	return true
 }
 
-// take does with an outcome what is to be done. The seat is held.
+// take queues the records and letters of an outcome. d.mu must be held.
 func (d *dispatcher) take(out handlers.Outcome, w *work) {
 	if out.Fault != nil {
 		d.log.Error("a decision failed, which is a fault of the orchestrator", "error", out.Fault)
@@ -285,7 +285,7 @@ func (d *dispatcher) rouse() {
 	}
 }
 
-// rearm sets the timer for the next deadline. The seat is held.
+// rearm sets the timer for the next deadline. d.mu must be held.
 func (d *dispatcher) rearm() {
 	if d.reads {
 		return

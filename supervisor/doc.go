@@ -6,15 +6,15 @@
 // the agent concerned, so a slow, deaf or flooding agent is felt by itself
 // alone:
 //
-//	stdout - wire.Lines - voice -+- channel - seat: State decides - record - letters
+//	stdout - wire.Lines - output -+- channel - seat: State decides - record - letters
 //	                             +- log file, tail, followers
 //	letters - mailbox - one writer - stdin
 //	mailbox - receipts - seat (whether what must not be lost was written)
 //	record - postman - mailbox (mail, and answers and lines that are read in the record)
-//	       - bells (who follows mail reads it there)
+//	       - notifiers (who follows mail reads it there)
 //	channel - artifacts (what is too large for the record) - postman
-//	record - audience -+- journal (events -f)
-//	                   +- voices, followers (console, logs -f)
+//	record - feed -+- journal (events -f)
+//	                   +- outputs, followers (console, logs -f)
 //	record - turn - stop (of agents that end with their session)
 //	child.Exited, child.Ended - turn - restart arithmetic - deadline - start
 //
@@ -23,7 +23,7 @@
 // a goroutine would cost more than most decisions. What was decided is recorded
 // a batch at a time, and nothing is told or shown before that.
 //
-// What is in the record alone is read by the postman, for agents, and by the one that
+// What is only in the record is read by the postman, for agents, and by the one that
 // asks at a door. Mail is brought to an agent a page at a time, as it takes it, and
 // from what it has acked on again in its next run.
 //

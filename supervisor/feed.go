@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// feed is the list of those that are told what becomes true: the journal, the voices
+// feed is the list of those that are told what becomes true: the recent events, the outputs
 // of the agents it is about, and those who follow all of them.
 type feed struct {
 	journal *recentEvents
@@ -81,7 +81,7 @@ func (u *feed) say(n *notice) {
 	}
 }
 
-// enter adds an agent's voice, and has those who follow all follow it too.
+// enter adds an agent's output, and has those who follow all follow it too.
 func (u *feed) enter(v *agentOutput) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -231,7 +231,7 @@ func (f *Follower) take(spare *page) (agent string, ok bool) {
 	return q.agent, true
 }
 
-// joined and parted count the voices that it follows; without any, one that
+// joined and parted count the outputs that it follows; without any, one that
 // does not stay has nothing more to come.
 func (f *Follower) joined() {
 	f.mu.Lock()

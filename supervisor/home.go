@@ -183,7 +183,7 @@ func SocketPath(stateDir string) string {
 	return filepath.Join("/tmp", fmt.Sprintf("orchestrator-%d", os.Getuid()), name, "api.sock")
 }
 
-// MakeSocketDir makes the folders of a socket that are there for sockets alone,
+// MakeSocketDir makes the folders of a socket that are there only for sockets,
 // or sees that those that are there are safe: a stranger who owns or may write
 // one of them could put a socket of his own in our place.
 func MakeSocketDir(socket, stateDir string) error {

@@ -79,7 +79,7 @@ type entry struct {
 
 func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
 
-// receipts are those who ask whether something was written.
+// receipts collects the callbacks and receipts that wait to learn whether an entry was written.
 type receipts struct {
 	told     []func(written bool)
 	receipts []wire.Delivered

@@ -6,9 +6,8 @@ import (
 	"orchestrator/wire"
 )
 
-// notifier ring when mail has been recorded, for those who wait for it. A reader that
-// hears one looks into the record: what there is to read is there, and nothing is
-// kept for slow readers.
+// A notifier wakes readers when mail is recorded. Readers fetch the mail from the record, so a
+// slow reader holds nothing in memory.
 type notifier struct {
 	mu   sync.Mutex
 	hung map[string]map[*mailWaiter]bool // by the actor whose mail it is; "": all
@@ -60,7 +59,7 @@ func (b *notifier) ring(records []wire.Record) {
 	}
 }
 
-// ringAll rings the bells of one actor. The lock is held.
+// ringAll rings the notifiers of one actor. The lock is held.
 func (b *notifier) ringAll(actor string) {
 	for one := range b.hung[actor] {
 		select {

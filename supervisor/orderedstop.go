@@ -49,7 +49,7 @@ func (p *orderedStop) ask(a *agent) {
 	}
 }
 
-// gone takes an agent that has stopped out of every procession, and goes on to
+// gone takes an agent that has stopped out of every ordered stop, and goes on to
 // those that waited for it. One that ended by itself is out as well.
 func (s *Supervisor) gone(a *agent) {
 	for _, p := range s.processions {
@@ -89,7 +89,7 @@ func (s *Supervisor) disband() {
 	}
 }
 
-// held reports whether an agent must not start yet: others of its procession
+// held reports whether an agent must not start yet: others of its ordered stop
 // still stop.
 func (s *Supervisor) held(a *agent) bool {
 	for _, p := range s.processions {

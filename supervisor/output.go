@@ -36,7 +36,7 @@ func newVoice(agent string, output Output, tell func(wire.Event)) *agentOutput {
 	return &agentOutput{agent: agent, tell: tell, epoch: time.Now(), output: output, tail: tail{limit: output.Tail}}
 }
 
-// runOutput is one run of a voice.
+// runOutput is one run of an output.
 type runOutput struct {
 	*agentOutput
 	run     string

@@ -198,7 +198,7 @@ func (p *play) view(name string) wire.AgentView {
 }
 
 // told lists "agent kind: text" of all events so far, without those that are
-// there for the record alone.
+// there only for the record.
 func (p *play) told() []string {
 	synctest.Wait()
 	events, _, _ := p.audience.journal.after(0)

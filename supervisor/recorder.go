@@ -11,7 +11,7 @@ import (
 )
 
 // snapshotEvery is how many facts there are at least from one snapshot to the
-// next. A large State is spelled more seldom: spelling it holds the seat.
+// next. A large State is spelled more seldom: spelling it holds the lock.
 const snapshotEvery = 100_000
 
 // soundEvery is how often the recorder asks whether the record is still in its place

@@ -14,8 +14,8 @@ import (
 // hear of it.
 var observer = handlers.Actor{Kind: handlers.Operator, Name: "telemetry"}
 
-// ResumePoint tells what of the past is needed to read the record from now
-// on.
+// A ResumePoint tells a reader of the record how far back to start so that it sees every
+// open task.
 type ResumePoint struct {
 	// Behind is a number in the record behind which it tells of every task that is
 	// open, and of those that they come from.

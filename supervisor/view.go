@@ -24,7 +24,7 @@ func (s *Supervisor) Glance(ctx context.Context) (wire.Status, error) {
 	return got.status, nil
 }
 
-// Dashboard is what those see who look at a team without asking for anything.
+// Dashboard is what the full screen shows of a team.
 type Dashboard struct {
 	Status    wire.Status
 	Tasks     []wire.Task     // the first that are open

@@ -12,7 +12,7 @@ type SessionAssignment struct {
 }
 
 // DeveloperInput is a task as a developer is given it. What there is to read
-// first, and what came of earlier attempts, is for the developer alone.
+// first, and what came of earlier attempts, is only for the developer.
 type DeveloperInput struct {
 	TaskID             string
 	Description        string

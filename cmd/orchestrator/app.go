@@ -80,8 +80,7 @@ func (a *app) print(format string, args ...any) error {
 	return err
 }
 
-// note writes what is not the answer: where things are, what is awaited.
-// Programs and those who asked for quiet do not hear it.
+// note writes progress to stderr. It is silent with --quiet and --json.
 func (a *app) note(format string, args ...any) {
 	if a.flags.quiet || a.json() {
 		return

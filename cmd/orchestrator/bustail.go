@@ -86,7 +86,7 @@ func (a *app) tail(f *tailFlags) error {
 	return a.stream("messages", query, f.follow, show.line)
 }
 
-// query is what the door is asked. No n means all.
+// query is what the API is asked. No n means all.
 func (f *tailFlags) query() (url.Values, error) {
 	if _, err := path.Match(f.topic, ""); err != nil {
 		return nil, usageError(fmt.Sprintf("--topic cannot be %q: it is no pattern", f.topic), "Write it as: --topic 'task.*'")

@@ -35,7 +35,7 @@ func (c *checking) steps(ctx context.Context, works bool, first checkup.Findings
 	}
 	for len(steps) > 0 && ctx.Err() == nil {
 		most := len(steps)
-		if !works { // when it dies of one is known at its end alone
+		if !works { // when it dies of one is known only at its end
 			most = 1
 		}
 		taken, err := c.life(ctx, steps[:most], works, first)

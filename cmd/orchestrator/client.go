@@ -27,7 +27,7 @@ type client struct {
 	ended  func(context.Context) error // why a context is over
 }
 
-// door opens the door of the orchestrator that is meant. Nothing is sent yet.
+// door opens the API of the orchestrator that is meant. Nothing is sent yet.
 func (a *app) door() (*client, error) {
 	t, err := a.target()
 	if err != nil {
@@ -180,7 +180,7 @@ func (d *client) knock() (net.Conn, error) {
 	return net.DialTimeout("tcp", host, refusing)
 }
 
-// decode reads a document of the door. What agents wrote may be in it, as they
+// decode reads a document of the API. What agents wrote may be in it, as they
 // wrote it.
 func decode[T any](text []byte) (T, error) {
 	var document T

@@ -108,7 +108,7 @@ func rootCause(err error) error {
 	return err
 }
 
-// refused turns a refusal of the door into a failure.
+// refused turns a refusal of the API into a failure.
 func (d *client) refused(response *http.Response) *failure {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	var refusal wire.Refusal

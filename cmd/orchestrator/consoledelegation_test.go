@@ -35,7 +35,7 @@ var errands = []wire.Event{
 }
 
 // A task that is handed on is work like all other: it is told once how it moves, and
-// what is in its way alone is trouble.
+// only what is in its way is trouble.
 func TestConsoleShowsDelegation(t *testing.T) {
 	require.Equal(t, `14:33:02 cook    > t-1 "cook" is brought to cook
 14:33:02 cook    > t-1 "cook" is pending: its source is told so

@@ -37,7 +37,7 @@ func (a *app) alive(f upFlags) bool {
 		f.logFormat.value != "json" && a.env("TERM") != "dumb"
 }
 
-// panorama opens the bottom of the terminal; nil where there is none. What it starts
+// rows opens the bottom of the terminal; nil where there is none. What it starts
 // ends with close.
 func (a *app) panorama(t *instance, f upFlags) *liveRows {
 	in, isFile := a.stdin.(*os.File)
@@ -61,7 +61,7 @@ func (a *app) panorama(t *instance, f upFlags) *liveRows {
 	return p
 }
 
-// close takes the rows away and gives the terminal back. A nil panorama has none.
+// close takes the rows away and gives the terminal back. A nil rows has none.
 func (p *liveRows) close() {
 	if p == nil {
 		return

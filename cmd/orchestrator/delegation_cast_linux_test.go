@@ -173,7 +173,7 @@ func (s *stage) waitForState(id string, state wire.TaskState) {
 	waitForThat(s.t, fmt.Sprintf("task %s that is %s", id, state), func() bool { return s.taskState(id) == state })
 }
 
-// response is the latest response to a request, as the door gives it.
+// response is the latest response to a request, as the API gives it.
 func (s *stage) response(id string) aWord {
 	s.t.Helper()
 	status, body := s.operate("get-task-response", fmt.Sprintf(`{"taskId":%q}`, id))

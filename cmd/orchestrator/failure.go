@@ -28,7 +28,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.message }
 
-// The codes that only the command line has; the door's are in package wire.
+// The codes that only the command line has; the API's are in package wire.
 const (
 	codeUsage      wire.Code = "usage"
 	codeConfig     wire.Code = "config_invalid"
@@ -74,7 +74,7 @@ func (a *app) report(err error) int {
 	return f.exit
 }
 
-// refusal is the failure as the door would say it.
+// refusal is the failure as the API would say it.
 func (f *failure) refusal() wire.Refusal {
 	details := maps.Clone(f.details)
 	if len(f.because) > 0 {

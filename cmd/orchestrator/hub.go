@@ -24,7 +24,7 @@ func speaker(c api.Caller) handlers.Actor {
 	return handlers.Actor{Kind: handlers.Anonymous}
 }
 
-// decide has an operation done whose body the door has read. Those routes are
+// decide has an operation done whose body the API has read. Those routes are
 // for each step by itself.
 func (t *instance) decide(ctx context.Context, from api.Caller, operation string, body any) (any, error) {
 	if slices.Contains(granting, operation) {
@@ -37,12 +37,12 @@ func (t *instance) decide(ctx context.Context, from api.Caller, operation string
 	return t.super.Do(ctx, actor, operation, body)
 }
 
-// refused notes what the door has refused by itself.
+// refused notes what the API has refused by itself.
 func (t *instance) refused(from api.Caller, operation string, err *wire.Error) {
 	_ = t.super.Refuse(speaker(from), operation, err) // it is answered with that already
 }
 
-// catalog is what there is to say of the operations of the door.
+// catalog is what there is to say of the operations of the API.
 func catalog() []api.Described {
 	operators := handlers.Operators.String()
 	all := []api.Described{

@@ -132,7 +132,7 @@ func TestHubOverStdio(t *testing.T) {
 	}
 	cast["dev"].told("task-cancelled", names["y"], "enough")
 
-	// At the door there is the same, letter for letter.
+	// At the API there is the same, letter for letter.
 	of := `{"taskId":"` + names["x"] + `"}`
 	m := cast["boss"].granted(nil, "get-task", of)
 	r := h.program("boss").ask("POST /api/v1/operations/get-task", of)

@@ -85,7 +85,7 @@ func (a *app) checkRaw(raw bool) error {
 	return nil
 }
 
-// query is what the door is asked. No n means all.
+// query is what the API is asked. No n means all.
 func (f *logFlags) query(names []string, now time.Time) (url.Values, error) {
 	query := url.Values{}
 	for _, name := range names {

@@ -29,7 +29,7 @@ func (a *app) mailPrinter(now time.Time) *mailPrinter {
 	return &mailPrinter{app: a, paint: a.paint(a.stdout), now: now, parties: len("FROM -> TO"), topic: len(wire.TopicDirect)}
 }
 
-// line shows a message as it came from the door.
+// line shows a message as it came from the API.
 func (p *mailPrinter) line(raw []byte) error {
 	if p.app.flags.json {
 		return p.app.print("%s\n", raw)

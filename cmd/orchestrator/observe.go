@@ -41,7 +41,7 @@ func (t *instance) judged(door, kind string, code wire.Code, messages int) {
 	t.watch.Judged(door, kind, code, messages)
 }
 
-// doorOfAgents is the door by which agents speak: their stdout.
+// doorOfAgents is the API by which agents speak: their stdout.
 const doorOfAgents = "stdio"
 
 func (t *instance) glance(ctx context.Context) (wire.Status, error) { return t.super.Glance(ctx) }

@@ -176,7 +176,7 @@ func (a *app) addLogged(c *config.Config) {
 	}
 }
 
-// pastDoor is the door of a team that does not run: it answers what only reads.
+// pastDoor is the API of a team that does not run: it answers what only reads.
 func (t *instance) pastDoor() *api.API {
 	operations := t.decided()
 	maps.DeleteFunc(operations, func(name string, _ api.Operation) bool { return writes(name) })

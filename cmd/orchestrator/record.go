@@ -162,7 +162,7 @@ func abilities(c *config.Capabilities) wire.Raw {
 	return all.Spell()
 }
 
-// decided are the operations that are decided by handlers, as the door takes
+// decided are the operations that are decided by handlers, as the API takes
 // them.
 func (t *instance) decided() map[string]api.Operation {
 	found := make(map[string]api.Operation)
@@ -182,7 +182,7 @@ func (t *instance) decided() map[string]api.Operation {
 	return found
 }
 
-// actorOf is who asks at the door.
+// actorOf is who asks at the API.
 func actorOf(ctx context.Context) (handlers.Actor, error) {
 	c := api.CallerOf(ctx)
 	if c.Kind == api.Unknown {
@@ -197,7 +197,7 @@ func (t *instance) keyHolder(key string) (name, run string, ok bool) {
 	return name, "", err == nil
 }
 
-// writes reports whether an operation of the door is more than looking.
+// writes reports whether an operation of the API is more than looking.
 func writes(operation string) bool {
 	known := slices.ContainsFunc(handlers.Operations(), func(o handlers.Operation) bool { return o.Name == operation })
 	return operation != "status" && (!known || handlers.Writes(operation))

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// speak opens the door and does there what a verb is for. It ends with Ctrl-C
+// speak opens the API and does there what a verb is for. It ends with Ctrl-C
 // and with --timeout.
 func (a *app) speak(do func(ctx context.Context, d *client) error) error {
 	ctx, stop := a.begin()

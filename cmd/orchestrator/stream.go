@@ -2,7 +2,7 @@ package main
 
 import "net/url"
 
-// stream shows the lines of a list of the door until it ends. Who follows one
+// stream shows the lines of a list of the API until it ends. Who follows one
 // may leave at any time, also before the first line, and is told when the
 // other side left.
 func (a *app) stream(what string, query url.Values, follow bool, show func([]byte) error) error {

@@ -109,8 +109,7 @@ func (a *app) explained(ctx context.Context, d *client, err error) error {
 	return hinted(err, wire.CodeNotFound, noTaskHint)
 }
 
-// way names the tasks of a circle in its order, the middle of a long one left
-// out.
+// way formats a dependency cycle and leaves the middle of a long one out.
 func (a *app) way(ctx context.Context, d *client, ids []string) string {
 	const half = 4
 	var steps []string

@@ -36,7 +36,7 @@ func (f *fit) words() string {
 }
 
 // asksByName reports whether a task goes by its role and its capabilities, and
-// isMatched whether it goes by its requirements alone.
+// isMatched reports whether it goes only by its requirements.
 func asksByName(t *wire.Task) bool { return t.RequiredRole != "" || len(t.RequiredCapabilities) > 0 }
 
 func isMatched(t *wire.Task) bool {

@@ -300,7 +300,7 @@ func only(specs []supervisor.Agent, names []string, noDeps bool) []supervisor.Ag
 }
 
 // agentBase is the environment that agents may inherit: ours, without what is
-// meant for us alone.
+// meant only for us.
 func agentBase(environ []string) []string {
 	var base []string
 	for _, entry := range environ {

@@ -276,7 +276,7 @@ func (t *instance) door() *api.API {
 	}
 }
 
-// serve opens the door; it is shut by what it returns.
+// serve opens the API; it is shut by what it returns.
 func (t *instance) serve() (shut func()) {
 	open, cancel := context.WithCancel(context.Background())
 	server := api.NewServer(t.door().Handler(), t.log)

@@ -348,7 +348,7 @@ func (s *stage) door() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 30 * time.Second}
 }
 
-// operate asks for an operation at the door, as an operator or with a key.
+// operate asks for an operation at the API, as an operator or with a key.
 func (s *stage) operate(operation, payload string, key ...string) (status int, body []byte) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://orchestrator/api/v1/operations/"+operation, strings.NewReader(payload))

@@ -287,7 +287,7 @@ func TestWordsEventsHaveNoHoles(t *testing.T) {
 	h.stop()
 }
 
-// requireNoHoles reads all events from the door and returns the last number.
+// requireNoHoles reads all events from the API and returns the last number.
 func requireNoHoles(t *testing.T, s *stage) int64 {
 	t.Helper()
 	return requireNoHolesAfter(t, s, 0)

@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// questions are those that wait for a person, as the door lists them.
+// questions are those that wait for a person, as the API lists them.
 func (s *stage) questions() []wire.Question {
 	s.t.Helper()
 	var list wire.QuestionList
@@ -32,7 +32,7 @@ func (s *stage) waitForQuestions(n int) []wire.Question {
 	return found
 }
 
-// An agent asks a person, who finds the question at the door, with its labels,
+// An agent asks a person, who finds the question at the API, with its labels,
 // and chooses a value; nothing else is taken.
 //
 // Rows: B-58, B-59, B-61, B-62.
@@ -177,7 +177,7 @@ func TestWordsQuestionIsAskedAgain(t *testing.T) {
 	h.stop()
 }
 
-// A program that speaks with an agent's key at the door waits for its answer
+// A program that speaks with an agent's key at the API waits for its answer
 // there.
 //
 // Rows: B-21, B-26, B-61, B-62.

@@ -129,7 +129,7 @@ func TestWordsInMemory(t *testing.T) {
 	h.stop()
 }
 
-// Every operation that is decided is at the door, says what is wrong with a
+// Every operation that is decided is at the API, says what is wrong with a
 // request as agents hear it, and is told apart by its status.
 //
 // Rows: B-54, B-62, B-74.

@@ -37,7 +37,7 @@ func (x *Index) ask(d *Demand) *question {
 	return q
 }
 
-// wishes looks up texts, each of them once, in the order demanded.
+// requirements looks up texts, each of them once, in the order demanded.
 func (x *Index) wishes(k kind, texts []string) []wish {
 	wishes := make([]wish, 0, len(texts))
 	seen := make(map[string]bool, len(texts))

@@ -106,7 +106,7 @@ func (d *API) toOperation(name string) admission {
 	}
 }
 
-// toLook is for a list, toJoin for a pipe: operators alone have either.
+// toLook is for a list, toJoin for a pipe: only operators have either.
 func toLook(c Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, true) }
 func toJoin(c Caller, r *http.Request) *wire.Error {
 	if c.Kind == Operator && !c.Wide {

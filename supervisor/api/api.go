@@ -77,8 +77,8 @@ const (
 	inLines = "application/jsonl"
 )
 
-// API is everything that can be asked, and who may. Without the funcs that
-// know callers, there are no credentials.
+// An API serves operations, streams and routes over HTTP and checks which callers may use
+// them. Without the funcs that know callers there are no credentials.
 type API struct {
 	Operations map[string]Operation // answered with a document
 	Streams    map[string]Stream    // operations answered with lines

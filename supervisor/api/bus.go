@@ -8,7 +8,7 @@ import (
 
 // Actors write to each other by a bus, by paths and in documents of its own. It
 // refuses as the hub does, but for one thing: what does not say what it should is
-// as good there as what is no JSON. Who sends goes by the status alone, and tries
+// as good there as what is no JSON. Who sends goes only by the status, and tries
 // again where it is 500 or more.
 
 // busTrees are the paths below which it is.

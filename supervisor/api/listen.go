@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Listen opens the unix socket for this user alone. A socket without a
+// Listen opens the unix socket only for this user. A socket without a
 // answers is a left-over and is replaced; anything else at path is not ours
 // to remove. Closing the listener leaves the socket in its place: while it is
 // there, its orchestrator has not let go of everything.

@@ -170,7 +170,7 @@ func (d *API) rejectDotSegments(next http.Handler) http.Handler {
 	})
 }
 
-// notFound answers where nothing is: perhaps it is there for another method.
+// notFound replies 404, or 405 with Allow if the path exists for other methods.
 func (d *API) notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	methods := methodsAt(mux, r)
 	if len(methods) == 0 {

@@ -23,7 +23,7 @@ const (
 )
 
 // Runs lets in the runs of agents, each by a socket of its own and by a token
-// that is good as long as it lasts. Tokens are kept as hashes, in memory alone:
+// that is good as long as it lasts. Tokens are kept as hashes, only in memory:
 // there is no use for them after the orchestrator.
 type Runs struct {
 	// Answer has a socket answered; a Server does. URL is what EnvURL says, ""

@@ -132,7 +132,7 @@ func unknownRoot(t hcl.Traversal, sc *scope) Problem {
 		Detail:  fmt.Sprintf("There is no %q; an expression may mention %s.", name, quotedList(slices.Sorted(maps.Keys(sc.roots)))),
 	}
 	p.Hint = didYouMean(name, slices.Collect(maps.Keys(sc.roots)))
-	if len(t) == 1 { // a root is never mentioned alone
+	if len(t) == 1 { // a root is never mentioned by itself
 		p.Hint = fmt.Sprintf("For the text itself use quotes: %q.", name)
 	}
 	return p

@@ -28,7 +28,7 @@ const tracesPath = "/v1/traces"
 
 // readDestination reads the environment; nil when it names no place.
 func readDestination(env func(string) string) (*destination, error) {
-	of := func(name string) string { // what is said for traces alone counts more
+	of := func(name string) string { // what is said only for traces counts more
 		return cmp.Or(env("OTEL_EXPORTER_OTLP_TRACES_"+name), env("OTEL_EXPORTER_OTLP_"+name))
 	}
 	place, own := env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), true
@@ -57,7 +57,7 @@ func readDestination(env func(string) string) (*destination, error) {
 	return d, nil
 }
 
-// readURL reads the endpoint. That for traces alone is used as it is; below the
+// readURL reads the endpoint. That only for traces is used as it is; below the
 // other is a place for each kind of what is told.
 func (d *destination) readURL(text string, own bool) error {
 	u, err := url.Parse(text)

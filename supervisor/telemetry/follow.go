@@ -110,7 +110,7 @@ func (t *Telemetry) next() (i item, ok bool) {
 
 // lookBack learns what is open.
 func (t *Telemetry) lookBack(ctx context.Context) {
-	since := int64(math.MaxInt64) // what has ended matters to spans alone
+	since := int64(math.MaxInt64) // what has ended matters only to spans
 	if t.tracing != nil {
 		since = t.work.past
 	}

@@ -8,7 +8,7 @@ import (
 
 // shellBehind reports whether a shell would wake this process, were it put to sleep: a
 // shell that has jobs, of the same session. Without one, as in a terminal that was
-// opened for this program alone, it would not even fall asleep, and wait for ever to
+// opened only for this program, it would not even fall asleep, and wait for ever to
 // be woken.
 func shellBehind() bool {
 	parent := os.Getppid()
