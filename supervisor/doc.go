@@ -1,44 +1,33 @@
-// Package supervisor keeps agents running and carries their words.
+// Package supervisor runs agents and carries their messages.
 //
-// One goroutine, Run, owns what every agent is doing and decides what happens
-// next; everything else tells it by posting a turn, and nothing waits
-// inside a turn. Starting, reading and writing happen in goroutines of
-// the agent concerned, so a slow, deaf or flooding agent is felt by itself
-// alone:
+// Run owns the lifecycle of every agent in one goroutine; other goroutines post functions to it
+// and do not wait inside them. Each agent has goroutines of its own for starting, reading and
+// writing, so a slow, deaf or flooding agent delays only itself.
 //
-//	stdout - wire.Lines - output -+- channel - seat: State decides - record - letters
-//	                             +- log file, tail, followers
+//	stdout  - wire.Lines - output -+- channel - dispatcher (handlers.State) - record - letters
+//	                               +- log file, tail, followers
 //	letters - mailbox - one writer - stdin
-//	mailbox - receipts - seat (whether what must not be lost was written)
-//	record - postman - mailbox (mail, and answers and lines that are read in the record)
-//	       - notifiers (who follows mail reads it there)
-//	channel - artifacts (what is too large for the record) - postman
-//	record - feed -+- journal (events -f)
-//	                   +- outputs, followers (console, logs -f)
-//	record - turn - stop (of agents that end with their session)
-//	child.Exited, child.Ended - turn - restart arithmetic - deadline - start
+//	mailbox - receipts - dispatcher        whether a message that must not be lost was written
+//	record  - postman - mailbox            mail, and answers and lines that are in the record
+//	        - notifier                     readers of mail wait for it
+//	channel - artifacts - postman          what is too large for the record
+//	record  - feed -+- recent events       events -f
+//	                +- outputs, followers  console, logs -f
+//	record  - Run - stop                   agents that end with their session
+//	child   - Run - restart - deadline - start
 //
-// What follows from messages is decided by package handlers, one input at a
-// time, by the holder of the dispatcher's lock: a lock, because handing over to
-// a goroutine would cost more than most decisions. What was decided is recorded
-// a batch at a time, and nothing is told or shown before that.
+// The dispatcher is a lock and not a goroutine, because handing an input over costs more than
+// most decisions. Records are committed in batches, and nothing is delivered or shown before
+// its batch is durable. Mail is brought to an agent a page at a time, as the agent takes it, and
+// a new run continues behind the last acknowledged message. Large artifacts are files, durable
+// before the response that names them is decided.
 //
-// What is only in the record is read by the postman, for agents, and by the one that
-// asks at a door. Mail is brought to an agent a page at a time, as it takes it, and
-// from what it has acked on again in its next run.
+// A run of an agent is a child process, or the connection of a program that has joined as the
+// agent. An agent starts after the agents that it depends on and stops before them. After it
+// ends, its process tree is cleared before it starts again. Restart delays grow with jitter until
+// the supervisor gives up. A stop is a sequence from a notice to a kill, within one budget for
+// the whole team.
 //
-// What an agent has made and what is too large for the record is in files of its own,
-// which are durable before the response that it is in is decided about: the one that has
-// made it waits for the disk. It is put back for each reader.
-//
-// A run of an agent is a child process, or the connection of a program that has
-// joined as it; all the rest is the same.
-//
-// What follows for an agent: it starts after the agents it depends on and is
-// stopped before them; after it ends, its tree is cleared before it starts
-// again; delays grow, are spread by chance, and end in giving up; its stop is
-// a ladder from a notice to a kill, inside one budget for all.
-//
-// The package reads no configuration, opens no socket, and decides nothing
-// about tasks or messages itself.
+// The package reads no configuration, opens no socket, and decides nothing about tasks or
+// messages.
 package supervisor

@@ -1,55 +1,46 @@
-// Package api is the door: HTTP, and nothing that HTTP does not need.
+// Package api serves the HTTP API on unix sockets and on TCP. It translates, bounds and
+// refuses; package handlers decides what an operation means.
 //
-// An operation is behind POST /api/v1/operations/NAME: it takes a document of
-// package wire and answers with one, or, if it is a Stream, with JSON lines. A
-// List is behind GET /api/v1/NAME: it takes a query and answers with JSON lines.
-// A Pipe is behind POST /api/v1/NAME: it takes the caller's connection over. A
-// Route has a path and forms of its own, and so have the figures at /metrics. The
-// door translates, bounds and refuses; what an operation means is decided elsewhere.
+//	POST /api/v1/operations/NAME   an operation: a document in, a document or JSON lines out
+//	GET  /api/v1/NAME              a list: a query in, JSON lines out
+//	POST /api/v1/NAME              a pipe: it takes the connection over
+//	/api/v1/tasks, /server, /servers   the routes of protocol A, with its refusals
+//	/api/bus, /api/agents, /api/sse    the routes of protocol E; the last streams mail as it comes
+//	/metrics                       figures
+//	/openapi.json                  a description of all routes, made from them
 //
-// Those who speak of a hub have routes of their own to the same operations,
-// below /api/v1/tasks, /api/v1/server and /api/v1/servers, with refusals of their
-// own. So do those who write to each other by a bus, below /api/bus, /api/agents
-// and /api/sse: the last is a stream that tells of mail as it comes. It tells
-// nothing that the poll does not, and so no reader is waited for. GET
-// /openapi.json describes all of it, and is made of what is there.
+// A stream of mail tells nothing that a poll does not, so it never waits for a slow reader.
 //
-// # Who asks
+// # Callers
 //
-// A Caller is known by where it comes in, and by what it shows:
+// A Caller is known by its listener and its credential:
 //
-//	comes in by              shows nothing         shows a credential
-//	the operators' socket    an operator, of all   who it says
-//	the socket of a run      that run              that run; another: 403
-//	TCP                      no caller: 401           who it says
+//	listener                 without a credential   with a credential
+//	the operators' socket    an operator, of all    who it says
+//	the socket of a run      that run               that run; another: 403
+//	TCP                      401                    who it says
 //
-// A key of an agent (orc_…), and the token of an actor from elsewhere, which looks
-// the same, are taken as X-API-Key and as a bearer token; the token of an
-// operator, a JWT, as a bearer token. Such an actor has the bus and the operations
-// that are said to be for it, and nothing else. What is empty, malformed, not
-// known, or two things at once is 401, also where one who shows nothing would be
-// a caller. So is a credential of the wrong kind for a Route; 403 is for those
-// who are known and may not. On a Public route, such as the one by which a server
-// registers, its identity is not asked for.
+// An agent's key (orc_…) and the token of an actor elsewhere, which has the same form, come as
+// X-API-Key or as a bearer token; the token of an operator is a JWT and comes as a bearer token.
+// An actor elsewhere may use the bus and the operations for Actors, and nothing else. An empty,
+// malformed, unknown or ambiguous credential is 401, even where none is needed, and so is one of
+// the wrong kind for a route. 403 is for known callers without the right. Public routes, such as
+// the one by which a server registers, look at no credential.
 //
-// Over a unix socket only the user that runs the orchestrator, and root, get as
-// far as a request: the kernel says who is there. Callers look as well, with
-// Dial: only these two may answer them. The socket and the token of a run
-// end with it, and all that is open by them; so does a stream with the credential
-// that it was opened with.
+// The kernel admits only the orchestrator's user and root to a unix socket, and Dial checks the
+// other side in the same way. The socket and the token of a run end with it, together with the
+// streams that they opened; a stream also ends with the credential that opened it.
 //
-// TCP is for this machine, or speaks TLS 1.3. It is asked for by the names that
-// the configuration gives it, so that a page in a browser cannot reach it under
-// a name of its own; no page of elsewhere is told that it may.
+// TCP is for this machine, or speaks TLS 1.3. It answers only to the host names of the
+// configuration, and no page of another origin may read it, so a web page cannot reach it under a
+// name of its own.
 //
-// # Traces
+// # Limits and traces
 //
-// A new task that does not say in which trace it is may say so in the header
-// traceparent, as the W3C's recommendation on trace context has it; one that is
-// wrong is passed over, and so is tracestate. What is answered with one task, or with
-// what became of one, has the same header, with the span that is the task's own, if
-// its ids are those of the W3C.
+// Each caller has a number of requests a second, except operators at a socket. Of a refused
+// request only the headers are read.
 //
-// Each caller has so many requests a second and no more, but for operators at a
-// socket. What is refused has had nothing read but its headers.
+// A new task without a trace may name one in the header traceparent (W3C trace context); a wrong
+// header is ignored, and so is tracestate. An answer about one task has the same header, with the
+// span of the task.
 package api
