@@ -73,7 +73,7 @@ func TestHubOverStdio(t *testing.T) {
 		{"boss", `query-tasks {"status":"done"}`, yes, `"name":"up"`},
 		{"boss", `get-task {"taskId":"$x"}`, yes, `"resolved_inputs":{"api":` + delivered + `}`},
 		{"dev", `ask-user {"question":"?","timeout":1}`, "TIMEOUT", ``},
-		{"dev", `register-agent {"name":"far","registration_token":"orcreg_x"}`, no, `one of the agents already`},
+		{"dev", `register-agent {"name":"far","registration_token":"orcreg_x"}`, no, `already registered as an agent`},
 		{"dev", `list-questions {}`, no, `for operators`},
 		{"dev", `answer-question {"questionId":"q1","answer":"a"}`, no, `for operators`},
 		{"dev", `issue-key {"agent":"dev"}`, no, `for operators`},
