@@ -11,7 +11,7 @@ import (
 
 // What must hold of the mail of one turn.
 
-// identity is as whom somebody writes, only by the credential; "" for nobody.
+// identity returns the actor that the credential names; "" if there is none.
 func (l *ledger) identity(from Actor, claimed string) string {
 	switch {
 	case from.Kind == External:

@@ -135,7 +135,7 @@ func (k *task) inHand() bool {
 }
 
 // chainOf is every agent that has had a task in hand, each once, and who hands it on now
-// at its end: those who are known to have had it, then those that the request names.
+// at its end: the agents that are known to have had it, then those that the request names.
 func chainOf(parent *task, said []string, source string) []string {
 	var before []string
 	if parent != nil && parent.delegation() != nil {

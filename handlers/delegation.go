@@ -8,8 +8,8 @@ import (
 	"orchestrator/wire"
 )
 
-// delegation is what is known of a task that was handed on: who has, to
-// which agent, and what of it is on its way. It goes with the task for good; the request
+// delegation holds the state of a task that was handed on: its source, its
+// target, and what of it is on its way. It goes with the task for good; the request
 // itself goes when the task has ended.
 type delegation struct {
 	task    *task

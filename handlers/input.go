@@ -40,7 +40,7 @@ const (
 	Operator
 	Agent
 	Anonymous // a caller that has not registered yet
-	External  // an actor from elsewhere, who has mail here and nothing else
+	External  // an actor on another machine, with mail here and nothing else
 )
 
 // String spells an actor as the log has it.

@@ -54,7 +54,7 @@ func newLedger(w *world) *ledger {
 	}
 }
 
-// isOf reports whether an agent is its actor still, and nobody else has become it.
+// isOf reports whether an agent still has its actor, and no other agent has it.
 func (l *ledger) isOf(name string) bool {
 	return l.lives[name] != nil && l.whose[l.lives[name].actor] == name
 }

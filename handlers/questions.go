@@ -14,7 +14,7 @@ type question struct {
 	view     wire.Question
 	number   int64
 	run      string      // that waits for the answer
-	door     bool        // it is no process of ours, and waits at a door
+	door     bool        // not a process of ours: an HTTP request waits for the answer
 	request  *requestKey // nil when no caller waits
 	deadline time.Time
 }

@@ -306,7 +306,7 @@ func (s *scanner) escape() bool {
 	return false
 }
 
-// unit reads \uXXXX.
+// unit reads an escape of \u and four hex digits.
 func (s *scanner) unit() (rune, bool) {
 	if len(s.text)-s.at < 6 || s.text[s.at] != '\\' || s.text[s.at+1] != 'u' {
 		return 0, false

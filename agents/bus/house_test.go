@@ -171,7 +171,7 @@ func (h *house) poll(w http.ResponseWriter, r *http.Request) {
 	answer(w, mail)
 }
 
-// stream tells what is new, until the client goes or somebody says "".
+// stream sends what is new, until the client disconnects or the test sends "".
 func (h *house) stream(w http.ResponseWriter, r *http.Request) {
 	events := make(chan string, 10)
 	h.mu.Lock()

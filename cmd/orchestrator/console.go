@@ -157,7 +157,7 @@ func (c *console) show(l supervisor.Line) {
 	}
 }
 
-// calm reports whether an event is no trouble: those who asked for quiet do not
+// calm reports whether an event is routine: with --quiet, users do not
 // hear of it.
 func calm(e *wire.Event) bool {
 	if e.Kind == wire.EventExited {

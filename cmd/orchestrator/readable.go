@@ -51,7 +51,7 @@ func plainText(line string) bool {
 		!strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "- ") && !isRemark(line)
 }
 
-// isRemark reports whether a line is for those who write the page.
+// isRemark reports whether a line is a comment for authors of the page.
 func isRemark(line string) bool { return strings.HasPrefix(line, "<!--") }
 
 func readableBlock(lines []string, p paint, width int) string {
