@@ -160,6 +160,7 @@ func revokeKey(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 	if a := t.agents[c.For]; a != nil && a.remote != nil && a.state == up && !t.access.letsIn(a.ID) {
 		t.part(a, "its key was revoked")
 	}
+	t.trimServers()
 	return &c.Credential, nil
 }
 

@@ -309,10 +309,15 @@ func (t *decision) syncAgents(r *wire.AgentSet) {
 		if there[a.ID] || a.remote != nil {
 			continue
 		}
-		t.strip(a, "its agent is no longer one of the agents")
-		t.resolveStale(a.mail, "it is no longer one of the agents")
-		t.fact(a.actor, "", &agentForgotten{ID: a.ID})
+		t.forgetAgent(a)
 	}
+}
+
+// forgetAgent lets go of an agent that is no longer one of the agents.
+func (t *decision) forgetAgent(a *agent) {
+	t.strip(a, "its agent is no longer one of the agents")
+	t.resolveStale(a.mail, "it is no longer one of the agents")
+	t.fact(a.actor, "", &agentForgotten{ID: a.ID})
 }
 
 // strip takes all its tasks from an agent.

@@ -26,7 +26,7 @@ func FuzzHandle(f *testing.F) {
 	}
 	f.Add([]byte("\x02a1\x02b1\x03c1\x03d1\x04e1\x05f1\x06g1\x07h1\x08i1\x09j1\x0ak1"))
 	f.Fuzz(func(t *testing.T, bytes []byte) {
-		z := &fuzzer{t: t, rest: bytes, state: New(Rules{KeepFinished: 2}), at: beginning}
+		z := &fuzzer{t: t, rest: bytes, state: New(Rules{KeepFinished: 2, KeepClosed: 1}), at: beginning}
 		z.roster()
 		z.do(Actor{}, &wire.Event{Kind: wire.EventUp})
 		for i := range fuzzAgents {
@@ -35,7 +35,7 @@ func FuzzHandle(f *testing.F) {
 		for len(z.rest) > 0 && z.inputs < 300 {
 			z.input()
 		}
-		shadow := New(Rules{KeepFinished: 2})
+		shadow := New(Rules{KeepFinished: 2, KeepClosed: 1})
 		for _, r := range z.records {
 			require.NoError(t, shadow.Apply(r))
 			_ = Tell(r)
@@ -251,7 +251,7 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte("\xff\x10{\"task\":\"t0\"}\xff\x02[]"))
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		z := &fuzzer{t: t, rest: bytes}
-		s := New(Rules{KeepFinished: 1})
+		s := New(Rules{KeepFinished: 1, KeepClosed: 1})
 		applied := 0
 		for n := 0; len(z.rest) > 0 && n < 300; n++ {
 			r := wire.Record{

@@ -116,4 +116,5 @@ type Rules struct {
 	Topics              []string      // that are registered, besides the standard ones
 	Depth               int           // how deep a payload may nest
 	KeepFinished        int           // finished tasks that are kept whole
+	KeepClosed          int           // closed sessions, and servers without a key, that are kept
 }

@@ -137,6 +137,24 @@ func (t *decision) part(a *agent, why string) {
 	t.bereaveWorks(a, why, false)
 }
 
+// trimServers forgets servers that have no key, those that came first, until at
+// most KeepClosed are left.
+func (t *decision) trimServers() {
+	var keyless []*agent
+	for _, a := range t.order {
+		if a.remote != nil && a.state != up && !t.access.letsIn(a.ID) {
+			keyless = append(keyless, a)
+		}
+	}
+	if len(keyless) <= t.rules.KeepClosed {
+		return
+	}
+	for _, a := range keyless[:len(keyless)-t.rules.KeepClosed] {
+		t.forgetAgent(a)
+	}
+	t.leaveBehind()
+}
+
 func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error) {
 	c := t.access.find(HashKey(r.Token), credentialRegistration, t.at)
 	switch {

@@ -10,8 +10,8 @@ import (
 // who do and those who review.
 type session struct {
 	spec     wire.SessionSpec
-	file     bool // it is in the configuration; else a request made it
-	closed   bool
+	file     bool   // it is in the configuration; else a request made it
+	closedAt int64  // the record that closed it; 0 while it is open
 	reason   string // for which it was closed
 	aborted  bool   // by a member: it opens again with the next start
 	members  []*member
@@ -49,6 +49,8 @@ func newSessions() sessions {
 
 // key is what the messages of a session are kept under in the record.
 func (s *session) key() string { return sessionPrefix + s.spec.ID }
+
+func (s *session) closed() bool { return s.closedAt != 0 }
 
 const sessionPrefix = "session:"
 

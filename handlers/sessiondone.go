@@ -226,7 +226,7 @@ func (t *decision) failedWork(w *work, c *wire.Completion) {
 // another actor has ended, as if its developer had said it.
 func (t *decision) tellEnd(k *task, outcome, why string) {
 	w := k.work()
-	if w == nil || t.bySession || w.of.closed {
+	if w == nil || t.bySession || w.of.closed() {
 		return
 	}
 	t.sayCompletion(w, outcome, why, nil)
@@ -253,7 +253,7 @@ func (t *decision) sayFor(w *work, from, to *member, spell func(wire.SessionHead
 func (t *decision) head(s *session, from, to *member, chain string) wire.SessionHead {
 	var named string // where the two could not tell which session it is
 	for _, seat := range t.sessions.seats[from.AgentID] {
-		if other := seat.of; other != s && !other.closed && other.member(to.AgentID) != nil {
+		if other := seat.of; other != s && !other.closed() && other.member(to.AgentID) != nil {
 			named = s.spec.ID
 		}
 	}

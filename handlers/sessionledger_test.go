@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"maps"
 	"slices"
 
 	"orchestrator/wire"
@@ -13,6 +14,8 @@ type minutes struct {
 	w        *world
 	sittings map[string]*sitting
 	order    []*sitting
+	closed   []*sitting // in the order in which they closed
+	past     []*sitting // that the State has forgotten
 	jobs     map[string]*job
 	posts    []*missive // that are not with their addressees, in order
 	turn     sessionTurn
@@ -135,6 +138,7 @@ func (m *minutes) open(f *sessionOpened) {
 		m.order = append(m.order, s)
 	}
 	s.spec, s.open = f.SessionSpec, true
+	m.closed = slices.DeleteFunc(m.closed, func(o *sitting) bool { return o == s })
 	m.leave(func(p *missive) bool { return p.Session == f.ID && s.typeOf(p.To) == "" })
 }
 
@@ -147,6 +151,19 @@ func (m *minutes) close(f *sessionClosed) {
 	m.w.must(len(s.live) == 0, "%s is closed, and %d tasks of it go on", f.ID, len(s.live))
 	m.w.must(len(s.asked) == 0, "%s is closed, and %d reviews are open", f.ID, len(s.asked))
 	m.leave(func(p *missive) bool { return p.Session == f.ID })
+	if m.closed = append(m.closed, s); len(m.closed) > m.w.rules.KeepClosed {
+		m.forgetSitting(m.closed[0])
+		m.closed = m.closed[1:]
+	}
+}
+
+// forgetSitting is what becomes of a session that closed long ago.
+func (m *minutes) forgetSitting(s *sitting) {
+	m.w.saw["a session is forgotten"]++
+	delete(m.sittings, s.spec.ID)
+	m.order = slices.DeleteFunc(m.order, func(o *sitting) bool { return o == s })
+	m.past = append(m.past, s)
+	maps.DeleteFunc(m.jobs, func(_ string, j *job) bool { return j.sitting == s })
 }
 
 // hearSaid follows a message: it was not there before, and is in the log as it was
@@ -235,7 +252,7 @@ func (m *minutes) lookAtSaid(in *Input, r *wire.Request, said *wire.SaySession, 
 	if len(m.turn.said) == 0 {
 		m.w.saw["said again"]++
 		known := false
-		for _, s := range m.order {
+		for _, s := range slices.Concat(m.order, m.past) {
 			known = known || s.said[message.MessageID].sum == message.Sum && s.said[message.MessageID].seq != 0
 		}
 		m.w.must(known, "nothing is said, and %s was not said before", message.MessageID)

@@ -145,7 +145,7 @@ func (t *decision) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 			both = append(both, seat.of)
 		}
 	}
-	open := slices.DeleteFunc(slices.Clone(both), func(s *session) bool { return s.closed })
+	open := slices.DeleteFunc(slices.Clone(both), func(s *session) bool { return s.closed() })
 	if len(open) > 1 {
 		if s := t.belongsTo(m, open); s != nil {
 			return s, nil
@@ -219,7 +219,7 @@ func (t *decision) refusing(said *wire.SaySession) *session {
 
 // consider decides what follows from a message. It changes nothing yet.
 func (t *decision) consider(x *messageContext) *wire.Error {
-	if x.of.closed {
+	if x.of.closed() {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("the session %q is closed: %s", x.of.spec.ID, x.of.reason),
 			Details: map[string]any{"session_id": x.of.spec.ID, "reason": "session_closed"},

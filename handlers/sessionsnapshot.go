@@ -11,7 +11,7 @@ import (
 type snapshotSession struct {
 	Spec     wire.SessionSpec `json:"spec"`
 	File     bool             `json:"file,omitzero"`
-	Closed   bool             `json:"closed,omitzero"`
+	ClosedAt int64            `json:"closed_at,omitzero"`
 	Aborted  bool             `json:"aborted,omitzero"`
 	Reason   string           `json:"reason,omitzero"`
 	Messages int64            `json:"messages,omitzero"`
@@ -76,7 +76,7 @@ type snapshotParcel struct {
 
 func (s *session) snapshot() snapshotSession {
 	kept := snapshotSession{
-		Spec: s.spec, File: s.file, Closed: s.closed, Aborted: s.aborted, Reason: s.reason, Messages: s.messages, Refused: s.refused, Last: s.last,
+		Spec: s.spec, File: s.file, ClosedAt: s.closedAt, Aborted: s.aborted, Reason: s.reason, Messages: s.messages, Refused: s.refused, Last: s.last,
 	}
 	for _, m := range s.members {
 		kept.Numbers = append(kept.Numbers, m.number)
@@ -133,7 +133,7 @@ func stamped(at time.Time) string {
 // restoreSession makes a session of a snapshot, when tasks and agents are there.
 func (s *restoring) restoreSession(kept *snapshotSession) {
 	x := &session{
-		spec: kept.Spec, file: kept.File, closed: kept.Closed, aborted: kept.Aborted, reason: kept.Reason, messages: kept.Messages,
+		spec: kept.Spec, file: kept.File, closedAt: kept.ClosedAt, aborted: kept.Aborted, reason: kept.Reason, messages: kept.Messages,
 		refused: kept.Refused, last: kept.Last, byReview: make(map[string]*reviewOf),
 	}
 	s.broken = s.broken || s.sessions.byID[x.spec.ID] != nil || len(kept.Numbers) != len(x.spec.Members)

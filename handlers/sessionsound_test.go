@@ -58,7 +58,7 @@ func requireSoundSessions(t testing.TB, s *State) {
 func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 	seq := int64(0)
 	for _, p := range m.outbox {
-		require.False(t, m.of.closed, "%+v waits in a session that is closed", p)
+		require.False(t, m.of.closed(), "%+v waits in a session that is closed", p)
 		require.Same(t, m, p.to)
 		require.Greater(t, p.seq, seq)
 		require.LessOrEqual(t, p.retries, len(deliveryRetries))
@@ -108,7 +108,7 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 	require.LessOrEqual(t, w.tries, mostTries)
 	require.True(t, w.revises == nil || w.revises.revision == w)
 	require.True(t, w.revision == nil || w.revision.revises == w)
-	require.True(t, !w.of.closed || w.over(), "%s goes on in a session that is closed", k.view.ID)
+	require.True(t, !w.of.closed() || w.over(), "%s goes on in a session that is closed", k.view.ID)
 	if asked := s.questions[w.question] != nil; asked != (w.phase == wire.PhaseHuman) {
 		require.Fail(t, "a person is asked, or is not", "%s is %s", k.view.ID, w.phase)
 	}

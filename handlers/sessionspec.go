@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -21,7 +22,7 @@ func (f *sessionOpened) apply(st *State, _ *wire.Record) {
 	if s == nil {
 		s = &session{byReview: make(map[string]*reviewOf)}
 	}
-	s.spec, s.file, s.closed, s.reason, s.aborted = f.SessionSpec, f.File, false, "", false
+	s.spec, s.file, s.closedAt, s.reason, s.aborted = f.SessionSpec, f.File, 0, "", false
 	st.sessions.put(s)
 	st.sessions.seatIn(s)
 	for _, w := range s.works {
@@ -39,11 +40,32 @@ type sessionClosed struct {
 
 func (*sessionClosed) kind() string { return wire.EventSessionClosed }
 
-func (f *sessionClosed) apply(st *State, _ *wire.Record) {
+func (f *sessionClosed) apply(st *State, r *wire.Record) {
 	s := st.sessions.byID[f.ID]
-	s.closed, s.reason, s.aborted = true, f.Reason, f.By != ""
+	s.closedAt, s.reason, s.aborted = r.Seq, f.Reason, f.By != ""
 	for _, m := range s.members {
 		st.sessions.drop(m)
+	}
+	st.sessions.trim(st.rules.KeepClosed)
+}
+
+// trim forgets closed sessions, those that closed first, until at most keep are left.
+// What was said in them stays in the record, and their tasks stay tasks.
+func (x *sessions) trim(keep int) {
+	var closed []*session
+	for _, s := range x.order {
+		if s.closed() {
+			closed = append(closed, s)
+		}
+	}
+	slices.SortFunc(closed, func(a, b *session) int { return cmp.Compare(a.closedAt, b.closedAt) })
+	for _, s := range closed[:max(0, len(closed)-keep)] {
+		for _, w := range s.works {
+			w.task.more.work = nil
+		}
+		delete(x.byID, s.spec.ID)
+		x.order = slices.DeleteFunc(x.order, func(o *session) bool { return o == s })
+		x.unseat(s)
 	}
 }
 
@@ -54,13 +76,13 @@ func (t *decision) syncSessions(specs []wire.SessionSpec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {
 		there[spec.ID] = true
-		if s := t.sessions.byID[spec.ID]; s == nil || s.closed && !s.aborted || !s.closed && !sameSession(&s.spec, &spec) || !s.file {
+		if s := t.sessions.byID[spec.ID]; s == nil || s.closed() && !s.aborted || !s.closed() && !sameSession(&s.spec, &spec) || !s.file {
 			t.dismiss(s, &spec)
 			t.fact("", "", &sessionOpened{SessionSpec: spec, File: true})
 		}
 	}
-	for _, s := range t.sessions.order {
-		if s.file && !s.closed && !there[s.spec.ID] {
+	for _, s := range slices.Clone(t.sessions.order) {
+		if s.file && !s.closed() && !there[s.spec.ID] {
 			t.closeSession(s, &sessionClosed{Reason: "it is no longer in the configuration"})
 		}
 	}
@@ -93,7 +115,7 @@ func (t *decision) leaveBehind() {
 // was started.
 func (t *decision) reconvene() {
 	for _, s := range t.sessions.order {
-		if s.closed && s.aborted {
+		if s.closed() && s.aborted {
 			t.fact("", "", &sessionOpened{SessionSpec: s.spec, File: s.file})
 		}
 	}
@@ -102,7 +124,7 @@ func (t *decision) reconvene() {
 // dismiss ends what those members of a session are at who have no place in it any
 // more, as its spec will be.
 func (t *decision) dismiss(s *session, spec *wire.SessionSpec) {
-	if s == nil || s.closed {
+	if s == nil || s.closed() {
 		return
 	}
 	for _, m := range s.members {
@@ -148,7 +170,7 @@ func sameSession(a, b *wire.SessionSpec) bool {
 }
 
 func createSession(t *decision, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
-	if s := t.sessions.byID[spec.ID]; s != nil && !s.closed {
+	if s := t.sessions.byID[spec.ID]; s != nil && !s.closed() {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a session %q already", spec.ID),
 			Details: map[string]any{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},

@@ -60,7 +60,7 @@ func (t *decision) leaving(s *session) (names []string) {
 		}
 		busy := false
 		for _, seat := range t.sessions.seats[m.AgentID] {
-			busy = busy || seat.of != s && !seat.of.closed
+			busy = busy || seat.of != s && !seat.of.closed()
 		}
 		if !busy {
 			names = append(names, m.AgentID)

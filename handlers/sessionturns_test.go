@@ -54,7 +54,7 @@ var sessionMoves = map[wire.TaskState][]wire.TaskState{
 func (m *minutes) lookAtJobs() {
 	for _, s := range m.order {
 		x := m.w.state.sessions.byID[s.spec.ID]
-		m.w.must(x != nil && x.closed != s.open && x.messages == s.messages && x.refused == s.refused, "%s is %+v", s.spec.ID, x)
+		m.w.must(x != nil && x.closed() != s.open && x.messages == s.messages && x.refused == s.refused, "%s is %+v", s.spec.ID, x)
 		for _, v := range s.reviews {
 			have := x.byReview[v.id]
 			m.w.must(have.view.Verdict == v.verdict && have.view.TaskID == v.job.id && have.view.Reviewer == v.reviewer, "%+v is %+v", v, have.view)

@@ -48,7 +48,7 @@ func (s *session) brief() wire.SessionBrief {
 }
 
 func (s *session) state() string {
-	if s.closed {
+	if s.closed() {
 		return wire.SessionClosed
 	}
 	return wire.SessionOpen

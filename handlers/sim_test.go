@@ -75,7 +75,7 @@ func rulesOf(seed uint64) Rules {
 		KeepFinished: 50, OnDependencyFailure: []string{"auto", "block", "cancel"}[chance.IntN(3)], MaxAttempts: 1 + chance.IntN(4),
 		OnlineOnly: either(), CountAssigned: either(), MatchOnCreate: either(), LenientResults: either(), IgnoreArrivals: chance.IntN(4) == 0,
 		Stale: []time.Duration{10 * time.Second, time.Minute, 3 * time.Minute}[chance.IntN(3)], Topics: []string{"build.finished"},
-		DelegationRetries: []int{0, 2, 3, 5}[chance.IntN(4)],
+		DelegationRetries: []int{0, 2, 3, 5}[chance.IntN(4)], KeepClosed: 1,
 	}
 }
 
@@ -131,7 +131,7 @@ func seenSomewhere() []string {
 		wire.EventMail, "a key again", "a message again", "a look that is too old", "a name moves", "messages read",
 		"alert.fired: agent.stale", "alert.resolved: agent.stale", "alert.fired: agent.crashed", "alert.resolved: agent.crashed",
 		"alert.fired: message.failed", "by mail: task.done", "by mail: task.failed", "by mail: task.progress",
-		"a line", "said again", "fate ", "fate held", "fate kept", "fate pulled", "a sender hears of a retry", "a completion is said for somebody",
+		"a line", "said again", "fate ", "fate held", "fate kept", "fate pulled", "a sender hears of a retry", "a completion is said for somebody", "a session is forgotten",
 		"escalated: abort", "escalated: force_approve", "escalated: human_review", "escalated at the last: false", "judged: approve", "judged: revise", "judged: abort",
 		"revised by the same name", "revised by another name, revise", "revised by another name, redesign",
 		"verdict ", "verdict approved", "verdict changes_requested", "verdict rejected",

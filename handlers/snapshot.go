@@ -12,7 +12,7 @@ import (
 
 // snapshotVersion is the form of snapshots. One of another form is passed over,
 // and the records tell everything.
-const snapshotVersion = 6
+const snapshotVersion = 7
 
 // snapshot is a State as it is kept, so that a restart need not begin at the
 // first record. What can be made of other parts is not in it.

@@ -56,6 +56,9 @@ func New(rules Rules) *State {
 	if rules.KeepFinished == 0 {
 		rules.KeepFinished = 1000
 	}
+	if rules.KeepClosed == 0 {
+		rules.KeepClosed = 100
+	}
 	if rules.RequestTimeout == 0 {
 		rules.RequestTimeout = 30 * time.Second
 	}

@@ -1,0 +1,75 @@
+package handlers
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// TestClosedSessionsAreForgotten: a State keeps the sessions that closed last. A session of a
+// forgotten name is a new one.
+func TestClosedSessionsAreForgotten(t *testing.T) {
+	c := newCrowded(t, Rules{KeepClosed: 2})
+	members := []wire.SessionMember{{AgentID: "a", AgentType: wire.AgentArchitect}, {AgentID: "b", AgentType: wire.AgentDeveloper}}
+	sync := func(ids ...string) {
+		set := &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: wire.RolePlanner}, {ID: "b", Role: wire.RoleWorker}}}
+		for _, id := range ids {
+			set.Sessions = append(set.Sessions, wire.SessionSpec{ID: id, Members: members})
+		}
+		c.do(Actor{}, set)
+		requireSound(t, c.state)
+	}
+	known := func() (ids []string) {
+		for _, s := range c.state.sessions.order {
+			ids = append(ids, s.spec.ID)
+		}
+		return ids
+	}
+	sync("s0", "s1", "s2")
+	sync("s0", "s2")
+	sync("s2")
+	require.Equal(t, []string{"s0", "s1", "s2"}, known())
+	sync()
+	require.Equal(t, []string{"s0", "s2"}, known(), "s1 closed first")
+	c.state = restored(t, c.state.rules, spelled(t, c.state))
+	require.Equal(t, []string{"s0", "s2"}, known())
+	sync("s1")
+	require.Equal(t, []string{"s0", "s2", "s1"}, known())
+	require.Len(t, c.state.sessions.seats["a"], 3)
+	for i := range 50 {
+		sync(fmt.Sprint("t", i))
+	}
+	require.Equal(t, []string{"t47", "t48", "t49"}, known())
+}
+
+// TestServersWithoutKeysAreForgotten: a State keeps few servers whose keys were revoked, and
+// every one that has a key.
+func TestServersWithoutKeysAreForgotten(t *testing.T) {
+	c := newCrowded(t, Rules{KeepClosed: 2})
+	register := func(name string) (key string) {
+		token := c.ask("issue-registration", &wire.IssueRegistration{}).Letters[0].Payload.(*wire.IssuedRegistration).Token
+		c.ask("register-agent", &wire.Register{Token: token, Name: name})
+		for _, k := range c.state.access.order {
+			if k.Kind == credentialKey && k.For == name {
+				return k.ID
+			}
+		}
+		return ""
+	}
+	register("stays")
+	for i := range 10 {
+		c.ask("revoke-key", &wire.Revoke{ID: register(fmt.Sprint("m", i))})
+		requireSound(t, c.state)
+	}
+	var names []string
+	for _, a := range c.state.order {
+		names = append(names, a.ID)
+	}
+	require.Equal(t, []string{"a", "stays", "m8", "m9"}, names)
+	require.Len(t, c.state.access.order, 1, "credentials that are spent or revoked")
+	register("m0")
+	requireSound(t, c.state)
+}
