@@ -11,8 +11,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,12 +30,31 @@ func TestMain(m *testing.M) {
 		_ = f.Value.Set("6")
 	}
 	testscript.Main(m, map[string]func(){
-		"orchestrator":        main,
+		"orchestrator":        orchestrator,
 		"broken-orchestrator": brokenOrchestrator,
 		"stand-in":            standIn,
 		"puppet":              puppet,
 		"labourer":            labourer,
 	})
+}
+
+// racedEnv names a build of the program with the race detector. It takes the place of this
+// binary where much happens at once: a race in an agent of the tests, or in a command
+// that asks once, is none of the product's, and the detector makes a start seven times
+// as long.
+const racedEnv = "RACED_ORCHESTRATOR"
+
+// orchestrator is the program.
+func orchestrator() {
+	long := func(word string) bool {
+		return slices.Contains([]string{"up", "run", "pipe", "watch", "logs", "reload", "bus"}, word)
+	}
+	if raced := os.Getenv(racedEnv); raced != "" && slices.ContainsFunc(os.Args[1:], long) {
+		err := syscall.Exec(raced, os.Args, os.Environ())
+		fmt.Fprintln(os.Stderr, raced, err)
+		os.Exit(1)
+	}
+	main()
 }
 
 // brokenOrchestrator is the program with a bug in it.
@@ -78,7 +99,8 @@ func runScripts(t *testing.T, dir string) {
 			env.Setenv("ORC_SOCKET", "")
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("TERM", "xterm")
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector every program ends a second late
+			env.Setenv("GORACE", raceOptions())
+			env.Setenv(racedEnv, os.Getenv(racedEnv))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -88,6 +110,10 @@ func runScripts(t *testing.T, dir string) {
 		},
 	})
 }
+
+// raceOptions are those of the tests, and that a program ends at once: with the race
+// detector it would wait for a second.
+func raceOptions() string { return os.Getenv("GORACE") + " atexit_sleep_ms=0" }
 
 // exits runs a command and checks its exit code: exits CODE COMMAND…
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -101,7 +101,7 @@ func (s *stage) environ() []string {
 		return strings.HasPrefix(name, "ORC_") || name == "NOTIFY_SOCKET"
 	})
 	return append(env, "HOME="+s.dir, "TMPDIR="+s.dir, "XDG_RUNTIME_DIR="+s.dir,
-		"GORACE=atexit_sleep_ms=0") // with the race detector every program ends a second late
+		"GORACE="+raceOptions())
 }
 
 // ship has the stage play with the program as it ships, not with this test
