@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"orchestrator/wire"
 )
 
@@ -27,6 +29,13 @@ type app struct {
 
 	// socketPath says where the orchestrator of a state directory listens.
 	socketPath func(stateDir string) string
+
+	// root makes the whole command line.
+	root func(*app) *cobra.Command
+
+	// openRecord opens what the record says where no orchestrator runs. It reports
+	// whether it did.
+	openRecord func(*app, target) (*client, bool, error)
 }
 
 // run does what the arguments ask and returns the exit code.
@@ -38,7 +47,7 @@ func (a *app) run(args []string) (code int) {
 			end()
 		}
 	}()
-	root := a.rootCommand()
+	root := a.root(a)
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)

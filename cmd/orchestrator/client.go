@@ -37,7 +37,7 @@ func (a *app) door() (*client, error) {
 		if a.recordDoor != nil {
 			return a.recordDoor, nil
 		}
-		d, there, err := a.past(t)
+		d, there, err := a.openRecord(a, t)
 		if there || err != nil {
 			a.recordDoor = d
 			return d, err

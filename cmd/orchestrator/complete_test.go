@@ -20,7 +20,10 @@ import (
 )
 
 func testApp() *app {
-	return &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, socketPath: func(dir string) string { return dir }}
+	return &app{
+		stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, socketPath: func(dir string) string { return dir },
+		root: (*app).rootCommand, openRecord: (*app).past,
+	}
 }
 
 // eachVerb calls do for every verb that people see.

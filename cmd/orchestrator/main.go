@@ -25,6 +25,8 @@ func main() {
 		environ:    os.Environ(),
 		dir:        dir,
 		socketPath: supervisor.SocketPath,
+		root:       (*app).rootCommand,
+		openRecord: (*app).past,
 	}
 	os.Exit(a.run(os.Args[1:]))
 }

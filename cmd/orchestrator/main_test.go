@@ -61,6 +61,7 @@ func orchestrator() {
 func brokenOrchestrator() {
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: ".",
+		root: (*app).rootCommand, openRecord: (*app).past,
 		socketPath: func(string) string { panic("the socket has no path\nand this is a second line") },
 	}
 	os.Exit(a.run(os.Args[1:]))

@@ -23,7 +23,7 @@ func (a *app) runWithin(ctx context.Context, args []string, columns int) (text s
 	kept := &keptOutput{wide: columns}
 	inner := func() *app {
 		return &app{
-			stdin: strings.NewReader(""), stdout: kept, stderr: kept, dir: a.dir, socketPath: a.socketPath,
+			stdin: strings.NewReader(""), stdout: kept, stderr: kept, dir: a.dir, socketPath: a.socketPath, root: a.root, openRecord: a.openRecord,
 			environ: append(slices.Clone(a.environ), "NO_COLOR=1"), over: ctx.Done(),
 		}
 	}
@@ -59,7 +59,7 @@ func (a *app) sameTarget() []string {
 // end, or wants the terminal for itself. What is wrong with it otherwise it says
 // itself.
 func (a *app) unfit(args []string) error {
-	verb, rest, err := a.rootCommand().Find(args)
+	verb, rest, err := a.root(a).Find(args)
 	if err != nil {
 		return nil
 	}
