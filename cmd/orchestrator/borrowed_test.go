@@ -5,14 +5,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve"
 )
 
 // What a borrowed word is said to be here is a command that there is, and the
 // word is none.
 func TestBorrowedWordsLeadSomewhere(t *testing.T) {
-	root := (&app{}).rootCommand()
-	for word, m := range foreignCommands {
-		for _, line := range []string{m.alone, m.named, m.also} {
+	root := rootCommand((&cli.App{}))
+	for word, m := range cli.ForeignCommands {
+		for _, line := range []string{m.Alone, m.Named, m.Also} {
 			if line == "" {
 				continue
 			}
@@ -28,8 +31,8 @@ func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 
 // Each verb that reads the record is one that there is, under the name by which it is found.
 func TestReadingVerbsExist(t *testing.T) {
-	root := (&app{}).rootCommand()
-	for path := range readingVerbs {
+	root := rootCommand((&cli.App{}))
+	for path := range serve.ReadingVerbs {
 		verb, _, err := root.Find(strings.Fields(path)[1:])
 		require.NoError(t, err)
 		require.Equal(t, path, verb.CommandPath())
@@ -38,10 +41,10 @@ func TestReadingVerbsExist(t *testing.T) {
 
 // A flag that is known by another name elsewhere is one that some verb has.
 func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
-	root := (&app{}).rootCommand()
-	for word, flag := range borrowedFlags {
+	root := rootCommand((&cli.App{}))
+	for word, flag := range cli.BorrowedFlags {
 		found := false
-		for _, name := range append(verbNames(root), "bus poll", "task add") {
+		for _, name := range append(cli.VerbNames(root), "bus poll", "task add") {
 			verb, _, err := root.Find(strings.Fields(name))
 			require.NoError(t, err)
 			found = found || verb.Flag(flag) != nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -206,10 +207,10 @@ func TestBusSendTriesAgain(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+listening("one"))
 	_, said, code := s.call("bus", "send", "--to", "PO:shop", "--topic", direct, "--no-retry")
-	require.Equal(t, exitNotRunning, code, said)
+	require.Equal(t, cli.ExitNotRunning, code, said)
 	require.NotContains(t, said, "trying again")
 	_, said, code = s.call("bus", "ack", "1", "--no-retry")
-	require.Equal(t, exitNotRunning, code, said)
+	require.Equal(t, cli.ExitNotRunning, code, said)
 
 	sent, cried := &transcript{}, &transcript{}
 	cmd := exec.Command(s.program, "bus", "send", "--to", "PO:shop", "--topic", direct, "--state-dir", s.state())

@@ -12,14 +12,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/check"
 	"orchestrator/cmd/orchestrator/checkup"
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/project"
 )
 
 // patient is how long the checks of programs wait that do what is waited for.
 var patient = []string{"--wait", "2m", "--grace", "2m"}
 
 // checkup runs check and returns what it found.
-func (s *stage) checkup(flags []string, command ...string) (report checkReport, exit int) {
+func (s *stage) checkup(flags []string, command ...string) (report check.CheckReport, exit int) {
 	s.t.Helper()
 	args := append([]string{"-u", "PYTHONUNBUFFERED", s.program, "check", "--json"}, flags...)
 	s.start(exec.Command("env", append(append(args, "--"), command...)...))
@@ -232,7 +235,7 @@ func TestCheckBadAgents(t *testing.T) {
 			} else {
 				require.Equal(t, agent.faults, got, "%+v", report.Findings)
 			}
-			require.Equal(t, report.Failed > 0, exit == exitNo)
+			require.Equal(t, report.Failed > 0, exit == cli.ExitNo)
 			var texts, cures []string
 			for _, one := range report.Findings {
 				texts, cures = append(texts, one.Text), append(cures, one.Cure)
@@ -264,7 +267,7 @@ func TestCheckOtherAgents(t *testing.T) {
 			s.write("agent.sh", program)
 			report, exit := s.checkup(brief, "sh", "agent.sh")
 			require.Empty(t, faults(report.Findings), "%+v", report.Findings)
-			require.Equal(t, exitOK, exit)
+			require.Equal(t, cli.ExitOK, exit)
 			require.Equal(t, []string{"sh", "agent.sh"}, report.Command)
 			require.NotEmpty(t, report.Notes)
 		})
@@ -275,12 +278,12 @@ func TestCheckOtherAgents(t *testing.T) {
 func TestCheckFull(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "").ship()
-	files, err := starter("sh")
+	files, err := project.Starter("sh")
 	require.NoError(t, err)
-	s.write("agent.sh", string(files[1].text))
+	s.write("agent.sh", string(files[1].Text))
 	report, exit := s.checkup(append([]string{"--full", "--as", "reviewer"}, patient...), "sh", "agent.sh")
 	require.Empty(t, faults(report.Findings), "%+v", report.Findings)
-	require.Equal(t, exitOK, exit)
+	require.Equal(t, cli.ExitOK, exit)
 	require.Equal(t, "reviewer", report.Role)
 	var seen []string
 	for _, one := range report.Findings {
@@ -300,8 +303,8 @@ func TestCheckInterrupted(t *testing.T) {
 		signal syscall.Signal
 		exit   int
 	}{
-		"Ctrl-C":          {syscall.SIGINT, exitInterrupted},
-		"closed terminal": {syscall.SIGHUP, exitHungUp},
+		"Ctrl-C":          {syscall.SIGINT, cli.ExitInterrupted},
+		"closed terminal": {syscall.SIGHUP, cli.ExitHungUp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

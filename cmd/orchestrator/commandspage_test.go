@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/help"
 )
 
 // The page of commands is made of the command line itself.
@@ -36,15 +39,15 @@ func pageIs(t *testing.T, file, fresh, test string) {
 }
 
 func commandsPage() string {
-	root := testApp().rootCommand()
+	root := rootCommand(testApp())
 	var b strings.Builder
 	b.WriteString("# Commands\n\n<!-- Made by TestCommandsPage -update -->\n")
 	b.WriteString("Every command, with its flags. `orchestrator COMMAND --help` says more of one, and\n`orchestrator` alone has them all on a screen.\n")
 	b.WriteString("\n## Flags of every command\n\n" + flagTable(root.PersistentFlags()))
 	eachVerb(root, func(verb *cobra.Command) {
 		path := strings.TrimPrefix(verb.CommandPath(), "orchestrator ")
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```\n%s\n```\n", path, verb.Short, useLine(verb))
-		if own, _ := flagsOf(verb); own.HasFlags() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```\n%s\n```\n", path, verb.Short, cli.UseLine(verb))
+		if own, _ := cli.FlagsOf(verb); own.HasFlags() {
 			b.WriteString("\n" + flagTable(own))
 		}
 		fmt.Fprintf(&b, "\n```\n%s\n```\n", strings.TrimRight(unindented(verb.Example), "\n"))
@@ -93,9 +96,9 @@ func unindented(text string) string {
 // Every verb and every flag has its entry: whoever finds one way to write the page
 // must not lose any.
 func TestEveryFlagHasAnEntry(t *testing.T) {
-	page, err := readTopic("commands")
+	page, err := help.ReadTopic("commands")
 	require.NoError(t, err)
-	root := testApp().rootCommand()
+	root := rootCommand(testApp())
 	parts := make(map[string]string)
 	for part := range strings.SplitSeq(page, "\n## ") {
 		title, body, _ := strings.Cut(part, "\n")

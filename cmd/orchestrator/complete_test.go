@@ -16,13 +16,16 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/help"
+	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/supervisor/config"
 )
 
-func testApp() *app {
-	return &app{
-		stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, socketPath: func(dir string) string { return dir },
-		root: (*app).rootCommand, openRecord: (*app).past,
+func testApp() *cli.App {
+	return &cli.App{
+		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, SocketPath: func(dir string) string { return dir },
+		Root: rootCommand, OpenRecord: serve.Past,
 	}
 }
 
@@ -38,7 +41,7 @@ func eachVerb(verb *cobra.Command, do func(*cobra.Command)) {
 
 // Every verb says what it does, shows how, and explains each of its flags.
 func TestEveryVerbIsExplained(t *testing.T) {
-	root := testApp().rootCommand()
+	root := rootCommand(testApp())
 	eachVerb(root, func(verb *cobra.Command) {
 		name := verb.CommandPath()
 		require.NotEmpty(t, verb.Short, "%s: Short", name)
@@ -52,9 +55,9 @@ func TestEveryVerbIsExplained(t *testing.T) {
 }
 
 func TestOverviewHasEveryVerb(t *testing.T) {
-	root := testApp().rootCommand()
-	shown := overview(root, false)
-	for _, name := range verbNames(root) {
+	root := rootCommand(testApp())
+	shown := cli.Overview(root, false)
+	for _, name := range cli.VerbNames(root) {
 		require.Regexp(t, `(?m)^.{10}`+name+` `, shown)
 	}
 }
@@ -66,21 +69,21 @@ func TestEveryTopicHasAPage(t *testing.T) {
 	for _, page := range pages {
 		names = append(names, strings.TrimSuffix(filepath.Base(page), ".md"))
 	}
-	require.ElementsMatch(t, topicNames(), names)
+	require.ElementsMatch(t, help.TopicNames(), names)
 }
 
 // The page on exit codes has a row for every code, of both kinds, that the
 // program knows.
 func TestEveryExitCodeIsExplained(t *testing.T) {
-	page, err := topics.ReadFile("help/exit-codes.md")
+	page, err := help.Topics.ReadFile("exit-codes.md")
 	require.NoError(t, err)
 	exits, codes := 0, 0
 	for name, value := range constants(t) {
 		switch {
-		case strings.HasPrefix(name, "exit"):
+		case strings.HasPrefix(strings.ToLower(name), "exit"):
 			exits++
 			require.Contains(t, string(page), "\n| "+value+" | ", name)
-		case strings.HasPrefix(name, "code"):
+		case strings.HasPrefix(strings.ToLower(name), "code"):
 			codes++
 			require.Contains(t, string(page), "\n| `"+strings.Trim(value, `"`)+"` | ", name)
 		}
@@ -89,7 +92,7 @@ func TestEveryExitCodeIsExplained(t *testing.T) {
 	require.Greater(t, codes, 4)
 }
 
-// constants are the constants of this package with their values as written.
+// constants are the constants of the package cli with their values as written.
 func constants(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -111,7 +114,7 @@ func constants(t *testing.T) map[string]string {
 
 func sources(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("cli/*.go")
 	require.NoError(t, err)
 	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 }
@@ -129,7 +132,7 @@ func TestCommandsOfTheManualExist(t *testing.T) {
 			}
 			line, _, _ = strings.Cut(line, " | ") // what goes on with it is another program
 			line, _, _ = strings.Cut(line, " -- ")
-			verb, rest, err := testApp().rootCommand().Find(strings.Fields(line))
+			verb, rest, err := rootCommand(testApp()).Find(strings.Fields(line))
 			require.NoError(t, err, "%s: orchestrator %s", page, line)
 			require.True(t, verb.HasParent() && !(verb.HasSubCommands() && len(rest) > 0), "%s: orchestrator %s", page, line)
 			require.NoError(t, verb.ParseFlags(rest), "%s: orchestrator %s", page, line)
@@ -139,7 +142,7 @@ func TestCommandsOfTheManualExist(t *testing.T) {
 
 // The samples of the page on the file, put together, are a valid file.
 func TestTheManualsConfigurationIsValid(t *testing.T) {
-	page, err := topics.ReadFile("help/config.md")
+	page, err := help.Topics.ReadFile("config.md")
 	require.NoError(t, err)
 	var samples []string
 	for i, part := range strings.Split(string(page), "```") {

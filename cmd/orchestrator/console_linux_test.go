@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
 )
 
 // crowd says and suffers everything that the console has a line for: a start,
@@ -30,7 +32,7 @@ agent "longer-name" {
 // and all that was written to it.
 func onTerminal(t *testing.T, environ ...string) (text, written string) {
 	w := inTerminal(t, crowd, "$UP --exit-when-idle", 120, 60, environ...)
-	return w.ends(exitNo), w.Written()
+	return w.ends(cli.ExitNo), w.Written()
 }
 
 var (

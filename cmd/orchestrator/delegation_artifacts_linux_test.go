@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -109,7 +110,7 @@ func TestDelegationArtifacts(t *testing.T) {
 func requireLost(h *theatre, id, hash string) {
 	h.t.Helper()
 	shown, said, code := h.call("task", "response", id, "--artifact", "a")
-	require.Equal(h.t, exitNo, code)
+	require.Equal(h.t, cli.ExitNo, code)
 	require.Empty(h.t, shown)
 	require.Contains(h.t, said, `the content of "a" is lost`)
 	require.Contains(h.t, said, "<state_dir>/artifacts as sha256:"+hash+", and is gone, or was changed")

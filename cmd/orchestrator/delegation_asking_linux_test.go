@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -90,7 +91,7 @@ func TestDelegationInput(t *testing.T) {
 	boss.acts("t-1", wire.ActUpdate, `{"input":`+input+`,"other":1}`)
 	require.Equal(t, `{"id":"t-1","type":"task.update","payload":{"input":`+input+`,"other":1}}`, cook.hear(2, "t-1", wire.ActUpdate).line)
 	require.Empty(t, h.questions(), "nobody is asked any more")
-	require.Equal(t, exitNotFound, h.fails("inbox", "answer", q.ID, "late"))
+	require.Equal(t, cli.ExitNotFound, h.fails("inbox", "answer", q.ID, "late"))
 
 	cook.says("t-1", "input_required")
 	boss.hear(3, "t-1", wire.ResponseInputRequired)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -128,7 +129,7 @@ func TestDelegationChain(t *testing.T) {
 		require.Equal(t, wire.FaultGraphCycle, w.Error.Code)
 		require.Contains(t, string(w.Error.Details), `["orchestrator","ann","bea","cat"]`)
 		require.False(t, w.Error.Recoverable)
-		require.Equal(t, exitNotFound, h.fails("task", "show", "t-"+back))
+		require.Equal(t, cli.ExitNotFound, h.fails("task", "show", "t-"+back))
 	}
 	cat.asks("t-4", "dry", `"routing":{"target":"ann","delegationChain":[]}`) // nobody gets rid of the chain
 	require.Equal(t, wire.FaultGraphCycle, cat.hear(1, "t-4", "failed").Error.Code)
@@ -155,6 +156,6 @@ func TestDelegationChain(t *testing.T) {
 func (s *stage) fails(args ...string) int {
 	s.t.Helper()
 	stdout, stderr, code := s.call(args...)
-	require.NotEqual(s.t, exitOK, code, "%v: %s%s", args, stdout, stderr)
+	require.NotEqual(s.t, cli.ExitOK, code, "%v: %s%s", args, stdout, stderr)
 	return code
 }

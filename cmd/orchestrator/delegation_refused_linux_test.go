@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -46,7 +47,7 @@ func TestDelegationRefused(t *testing.T) {
 		for _, part := range bad.says {
 			require.Contains(t, string(w.Error.Details), part)
 		}
-		require.Equal(t, exitNotFound, h.fails("task", "show", fmt.Sprint("t-", n)), "it is no task")
+		require.Equal(t, cli.ExitNotFound, h.fails("task", "show", fmt.Sprint("t-", n)), "it is no task")
 	}
 	boss.asks("t-fly", "fly")
 	require.Equal(t, wire.FaultCapabilityNotFound, boss.hear(1, "t-fly", wire.ResponseFailed).Error.Code)

@@ -14,6 +14,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -91,7 +92,7 @@ func TestDelegationIsOneTrace(t *testing.T) {
 	}
 	c := newCollector(t)
 	s := newSession(t, hcl).upWith(toCollector(c.URL)...)
-	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == exitOK })
+	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == cli.ExitOK })
 
 	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	const baggage = `{"tenant":"ключ <&>","n":12345678901234567890.50,"deep":{"b":[],"a":null}}`

@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -243,7 +244,7 @@ func TestDelegationSchemas(t *testing.T) {
 	}
 	h.write("lines", asked+"\n"+strings.Join(bad, "\n")+"\na log line\n")
 	stdout, stderr, code := h.call("schema", "--check", "lines")
-	require.Equal(t, exitNo, code, stderr)
+	require.Equal(t, cli.ExitNo, code, stderr)
 	for _, wrong := range []string{"line 2  task:request  /payload", "line 3  task:response  /result", "line 4  task:update  /payload/input"} {
 		require.Contains(t, stdout, wrong)
 	}

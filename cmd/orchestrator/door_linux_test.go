@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 )
@@ -79,12 +80,12 @@ func TestDoorThatIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 	s := newStage(t, "http {\n  listen = [\""+other.Addr().String()+"\"]\n}\nagent \"a\" {\n  command = [\"touch\", \"a-ran\"]\n}\n").up()
-	require.Equal(t, exitConflict, s.await())
+	require.Equal(t, cli.ExitConflict, s.await())
 	require.Contains(t, s.cried.all(), fmt.Sprintf("cannot serve http.listen (orchestrator.hcl:2): %s is in use by pid %d (", other.Addr(), os.Getpid()))
 	require.Contains(t, s.cried.all(), "Nothing was started.")
 	require.NoFileExists(t, s.path("a-ran"))
 	_, stderr, code := s.call("status")
-	require.Equal(t, exitNotRunning, code, stderr)
+	require.Equal(t, cli.ExitNotRunning, code, stderr)
 }
 
 // Inside of an agent a command is that agent, and an operator only for who says

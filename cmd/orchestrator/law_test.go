@@ -23,17 +23,39 @@ const module = "orchestrator"
 // mayImport says which packages of ours a package may know. A pattern ending
 // in /... is a package and all below it.
 var mayImport = map[string][]string{
-	"wire":                 {},
-	"supervisor/child":     {},
-	"supervisor/config":    {},
-	"handlers/...":         {"wire", "handlers/..."},
-	"supervisor/eventlog":  {"wire"},
-	"supervisor/telemetry": {"wire"}, // what others do with it is joined in cmd
-	"supervisor/api":       {"wire"},
-	"agents/...":           {"wire", "agents/..."},
-	"supervisor":           {"wire", "handlers", "supervisor/child"},
-	"cmd/...":              {"wire", "handlers", "supervisor", "supervisor/child", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "agents/...", "cmd/..."},
-	"fixtures/...":         {"wire", "agents/...", "fixtures/..."},
+	"wire":                     {},
+	"supervisor/child":         {},
+	"supervisor/config":        {},
+	"handlers/...":             {"wire", "handlers/..."},
+	"supervisor/eventlog":      {"wire"},
+	"supervisor/telemetry":     {"wire"}, // what others do with it is joined in cmd
+	"supervisor/api":           {"wire"},
+	"agents/...":               {"wire", "agents/..."},
+	"supervisor":               {"wire", "handlers", "supervisor/child"},
+	"cmd/orchestrator/plain":   {"wire"},
+	"cmd/orchestrator/live":    {"cmd/orchestrator/plain"},
+	"cmd/orchestrator/term":    {"wire", "cmd/orchestrator/plain"},
+	"cmd/orchestrator/help":    {},
+	"cmd/orchestrator/cli":     {"wire", "supervisor/api", "supervisor/config", "cmd/orchestrator/term", "cmd/orchestrator/plain", "cmd/orchestrator/help"},
+	"cmd/orchestrator/task":    verbsMayImport(),
+	"cmd/orchestrator/session": verbsMayImport(),
+	"cmd/orchestrator/bus":     verbsMayImport(),
+	"cmd/orchestrator/inbox":   verbsMayImport(),
+	"cmd/orchestrator/project": verbsMayImport("supervisor/config"),
+	"cmd/orchestrator/access":  verbsMayImport("cmd/orchestrator/bus"),
+	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
+	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
+	"cmd/orchestrator/watch":   {"wire", "cmd/orchestrator/plain"},
+	"cmd/orchestrator/checkup": {"wire", "supervisor", "cmd/orchestrator/plain"},
+	"cmd/orchestrator/serve":   verbsMayImport("handlers", "supervisor", "supervisor/child", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/agent", "cmd/orchestrator/bus", "cmd/orchestrator/task", "cmd/orchestrator/live"),
+	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project", "cmd/orchestrator/checkup"),
+	"cmd/orchestrator":         {"wire", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
+	"fixtures/...":             {"wire", "agents/...", "fixtures/..."},
+}
+
+// verbsMayImport are the packages that a package of commands may know, and more.
+func verbsMayImport(more ...string) []string {
+	return append([]string{"wire", "cmd/orchestrator/cli", "cmd/orchestrator/term", "cmd/orchestrator/plain"}, more...)
 }
 
 // onlyIn says where packages of others may be known.

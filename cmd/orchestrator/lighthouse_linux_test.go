@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -164,7 +165,7 @@ func TestLighthouse(t *testing.T) {
 func TestLighthouseRejected(t *testing.T) {
 	t.Parallel()
 	l := runLighthouse(t, shortDir(t), "--var", "patience=50ms", "--var", "reviewer=harsh")
-	require.Equal(t, exitNo, l.code, l.all)
+	require.Equal(t, cli.ExitNo, l.code, l.all)
 	require.Len(t, l.of(wire.EventTaskDone), 5, "the parts are done")
 	require.Len(t, l.of(wire.EventTaskCancelled), 1, "what is made of them is not")
 	require.Contains(t, l.texts(wire.EventReviewDecided)[0], wire.VerdictRejected)

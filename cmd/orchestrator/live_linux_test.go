@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/fixtures/screen"
 )
 
@@ -117,7 +118,7 @@ func TestLiveShowsWork(t *testing.T) {
 	require.Regexp(t, `(?m)^── 1 running 1 pending ─+$`, text)
 	require.Regexp(t, `(?m)^\.  [0-9a-f]{8} Build it +pending +waits for [0-9a-f]{8}$`, text)
 	require.Regexp(t, `(?m)^   worker +running +[0-9a-f]{8} Write the spec 50%$`, text)
-	text = w.ends(exitOK)
+	text = w.ends(cli.ExitOK)
 	require.NotContains(t, text, "──")
 	require.Regexp(t, `(?m)ok [0-9a-f]{8} "Write the spec" done in [\d.ms]+$`, text)
 	require.Regexp(t, `(?m)^Done in [\d.ms]+: 2 of 2 tasks\n  worker  2 tasks  [\d.ms]+ at work\n\d+ messages, nothing refused, nothing lost\.$`, text)
@@ -160,7 +161,7 @@ func TestLiveAnswers(t *testing.T) {
 	w.types("to nobody" + screen.CtrlU + "lost" + screen.Enter)
 	w.until(`No open questions: "lost" is dropped.`)
 	w.types(screen.CtrlC)
-	text = w.ends(exitOK)
+	text = w.ends(cli.ExitOK)
 	require.Contains(t, text, "1 question: 1 answered. ")
 }
 
@@ -185,7 +186,7 @@ agent "%s" {
 	w.types("q" + screen.Enter)
 	w.until("the answer is q")
 	w.types(screen.CtrlC)
-	w.ends(exitOK)
+	w.ends(cli.ExitOK)
 }
 
 // Nobody answers: that is told too.
@@ -195,7 +196,7 @@ func TestLiveNobodyAnswers(t *testing.T) {
 	w.until("> answer here")
 	w.until("asker   failed")
 	w.types(screen.CtrlC)
-	require.Regexp(t, `1 question: no answer within 1s\. \d+ message`, strings.ReplaceAll(w.ends(exitOK), "1.0s", "1s"))
+	require.Regexp(t, `1 question: no answer within 1s\. \d+ message`, strings.ReplaceAll(w.ends(cli.ExitOK), "1.0s", "1s"))
 }
 
 // The rows fit the terminal, whatever size it gets, and go where there is no room.
@@ -212,7 +213,7 @@ func TestLiveResize(t *testing.T) {
 	require.NoError(t, w.Resize(100, 30))
 	w.matches(`^>  [0-9a-f]{8} Write the whole spec again +running `)
 	w.types(screen.CtrlC)
-	text := w.ends(exitOK)
+	text := w.ends(cli.ExitOK)
 	require.Regexp(t, `(?m)^1 task in \S+: 1 `, text)
 }
 
@@ -232,7 +233,7 @@ agent "stubborn" {
 			w.types(screen.CtrlC)
 			w.until("is stopping")
 			first := time.Now()
-			waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > echo })
+			waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > cli.Echo })
 			w.types(screen.CtrlC)
 		}},
 		"term": {0, func(w *watched) { w.write("fifo", "go\n") }},
@@ -271,7 +272,7 @@ func TestLiveStops(t *testing.T) {
 	w.types(screen.CtrlC)
 	w.matches(`(nothing lost|1 message not delivered)\.$`) // the planner may just be asking something
 	w.types("exit" + screen.Enter)
-	w.ends(exitOK)
+	w.ends(cli.ExitOK)
 }
 
 // A flood goes past above the rows.
@@ -283,7 +284,7 @@ agent "flood" {
   role    = "reviewer" # it is not given the task
 }
 `, "exec $UP --exit-when-idle", 100, 24, "NO_COLOR=1")
-	text := w.ends(exitOK)
+	text := w.ends(cli.ExitOK)
 	require.Regexp(t, `>  [0-9a-f]{8} Write the spec +running +\[####`, w.Written())
 	require.NotContains(t, text, "──")
 	require.Contains(t, text, "Done in")

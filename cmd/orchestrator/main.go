@@ -1,16 +1,16 @@
 // Command orchestrator runs a team of agents from one file and answers
 // questions about it.
 //
-// This package is the command line: verbs, flags, what is printed where, and
-// the wiring of the parts in a process that runs a team: up, run, and pipe where
-// none runs. The other verbs are clients that speak HTTP over the orchestrator's
-// socket, or need nothing but files. Nothing is decided here that an agent or another
-// client would have to know.
+// This package joins the commands, which are in the folders below it, to one command line.
+// The package serve runs a team. The other commands are clients that speak HTTP over the
+// orchestrator's socket, or they need only files.
 package main
 
 import (
 	"os"
 
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 )
@@ -18,15 +18,15 @@ import (
 func main() {
 	child.Shim()
 	dir, _ := os.Getwd()
-	a := &app{
-		stdin:      os.Stdin,
-		stdout:     os.Stdout,
-		stderr:     os.Stderr,
-		environ:    os.Environ(),
-		dir:        dir,
-		socketPath: supervisor.SocketPath,
-		root:       (*app).rootCommand,
-		openRecord: (*app).past,
+	a := &cli.App{
+		Stdin:      os.Stdin,
+		Stdout:     os.Stdout,
+		Stderr:     os.Stderr,
+		Environ:    os.Environ(),
+		Dir:        dir,
+		SocketPath: supervisor.SocketPath,
+		Root:       rootCommand,
+		OpenRecord: serve.Past,
 	}
-	os.Exit(a.run(os.Args[1:]))
+	os.Exit(a.Run(os.Args[1:]))
 }

@@ -20,6 +20,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/supervisor/child"
 )
 
@@ -59,12 +61,12 @@ func orchestrator() {
 
 // brokenOrchestrator is the program with a bug in it.
 func brokenOrchestrator() {
-	a := &app{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: ".",
-		root: (*app).rootCommand, openRecord: (*app).past,
-		socketPath: func(string) string { panic("the socket has no path\nand this is a second line") },
+	a := &cli.App{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: ".",
+		Root: rootCommand, OpenRecord: serve.Past,
+		SocketPath: func(string) string { panic("the socket has no path\nand this is a second line") },
 	}
-	os.Exit(a.run(os.Args[1:]))
+	os.Exit(a.Run(os.Args[1:]))
 }
 
 // shipped is the program as it ships, built when the first test asks for it. It

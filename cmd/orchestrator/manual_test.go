@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/help"
 	"orchestrator/handlers"
 )
 
@@ -19,7 +21,7 @@ import (
 // has says which words a page lacks, and where in the code they are.
 func has(t *testing.T, topic string, form func(word string) string, words map[string]string) {
 	t.Helper()
-	page, err := readTopic(topic)
+	page, err := help.ReadTopic(topic)
 	require.NoError(t, err)
 	for word, from := range words {
 		if !regexp.MustCompile("(?m)" + form(regexp.QuoteMeta(word))).MatchString(page) {
@@ -36,7 +38,7 @@ func bareWord(word string) string   { return "\\b" + word + "\\b" }
 // rowsOf are the words that the rows of a page begin with.
 func rowsOf(t *testing.T, topic string) (words []string) {
 	t.Helper()
-	page, err := readTopic(topic)
+	page, err := help.ReadTopic(topic)
 	require.NoError(t, err)
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(page, -1) {
 		words = append(words, row[1])
@@ -99,7 +101,7 @@ func TestEveryVariableHasAnEntry(t *testing.T) {
 
 func TestEverySignalHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "cmd/orchestrator") {
+	for _, f := range shippedFiles(t, "cmd/orchestrator", "cmd/orchestrator/cli", "cmd/orchestrator/serve") {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			if selector, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(selector.Sel.Name, "SIG") {
 				found[selector.Sel.Name] = f.at(n)
@@ -161,9 +163,9 @@ func TestEveryKindOfEventHasAnEntry(t *testing.T) {
 }
 
 func TestEveryOperationHasAnEntry(t *testing.T) {
-	protocol, err := readTopic("protocol")
+	protocol, err := help.ReadTopic("protocol")
 	require.NoError(t, err)
-	routes, err := readTopic("routes")
+	routes, err := help.ReadTopic("routes")
 	require.NoError(t, err)
 	for _, o := range handlers.Operations() {
 		require.Contains(t, protocol, "\n### request:"+o.Name+"\n")
@@ -187,7 +189,7 @@ func TestEveryToolHasAnEntry(t *testing.T) {
 
 // Every code has its cause and its cure, by the name that somebody has read.
 func TestEveryCodeHasAnEntry(t *testing.T) {
-	all, err := codeEntries()
+	all, err := cli.CodeEntries()
 	require.NoError(t, err)
 	explains := func(code, from string) {
 		t.Helper()
@@ -318,11 +320,11 @@ func configCodes(t *testing.T) map[string]string {
 
 // Every exit code is there, and no other.
 func TestNoExitCodeIsMadeUp(t *testing.T) {
-	page, err := readTopic("exit-codes")
+	page, err := help.ReadTopic("exit-codes")
 	require.NoError(t, err)
 	known := []string{"126"} // run: what env and shells say of a program that cannot be executed
 	for name, value := range constants(t) {
-		if strings.HasPrefix(name, "exit") {
+		if strings.HasPrefix(strings.ToLower(name), "exit") {
 			known = append(known, value)
 		}
 	}

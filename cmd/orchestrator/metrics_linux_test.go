@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 )
@@ -110,7 +111,7 @@ func TestMetrics(t *testing.T) {
 	require.InDelta(t, 0, f.of("orchestrator_agent_restarts_total", "agent", "worker"), 0)
 	require.InDelta(t, 0, f.of("orchestrator_sessions"), 0)
 	require.InDelta(t, 0, f.of("orchestrator_questions"), 0)
-	require.InDelta(t, 1, f.of("orchestrator_build_info", "version", version), 0)
+	require.InDelta(t, 1, f.of("orchestrator_build_info", "version", cli.Version), 0)
 	require.Greater(t, f.of("orchestrator_queue_age_seconds"), 0.0)
 	require.Positive(t, f.of("orchestrator_record_commit_seconds"))
 	require.InDelta(t, f.of("orchestrator_record_commit_seconds"), f.of("orchestrator_record_batch_facts"), 0)

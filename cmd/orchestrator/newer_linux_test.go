@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 )
@@ -53,13 +54,13 @@ func TestRecordOfANewerProgram(t *testing.T) {
 			ran, err := os.ReadFile(s.path("a-ran"))
 			require.NoError(t, err)
 			s.start(exec.Command(s.program, "up", "--state-dir", s.state(), "--timeout", "3m"))
-			require.Equal(t, exitNo, s.await())
+			require.Equal(t, cli.ExitNo, s.await())
 			said := s.cried.all()
 			require.Contains(t, said, "Error: cannot use the record "+path+": ")
 			for _, words := range test.says {
 				require.Regexp(t, words, said)
 			}
-			require.Contains(t, said, "This is version "+version+". Nothing was started, and nothing was changed.")
+			require.Contains(t, said, "This is version "+cli.Version+". Nothing was started, and nothing was changed.")
 			require.Contains(t, said, "Use the program that wrote it, or a newer one     Or begin beside it: --state-dir DIR")
 			require.Equal(t, before, intoOneFile(t, path), "it was changed")
 			now, err := os.ReadFile(s.path("a-ran"))

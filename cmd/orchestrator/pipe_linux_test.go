@@ -11,6 +11,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
 )
 
 // awaitIn reads lines until one has what is awaited.
@@ -77,7 +79,7 @@ func TestPipeLeavesAtOnce(t *testing.T) {
 	await("Waiting for what is still to be answered")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Error(t, cmd.Wait())
-	require.Equal(t, exitTerminated, cmd.ProcessState.ExitCode())
+	require.Equal(t, cli.ExitTerminated, cmd.ProcessState.ExitCode())
 	left, err := filepath.Glob(s.path("orchestrator-pipe-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/handlers"
 	"orchestrator/wire"
 )
@@ -309,7 +310,7 @@ func TestLinesOfTheProtocolPageAreWhatItSays(t *testing.T) {
 	require.NoError(t, err)
 	seen := make(map[string]int)
 	given := func(id string) bool { return id == "task-7" }
-	reader := wire.Reader{Agent: "coder", Depth: checkedDepth, Given: given}
+	reader := wire.Reader{Agent: "coder", Depth: project.CheckedDepth, Given: given}
 	for _, found := range regexp.MustCompile(`(?m)^(log|request|event|refused)  +(\S.*)$`).FindAllStringSubmatch(string(text), -1) {
 		is := ""
 		switch reader.Parse([]byte(found[2])).(type) {

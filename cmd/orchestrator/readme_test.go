@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/help"
 )
 
 const (
@@ -53,10 +56,10 @@ func TestReadmeLinks(t *testing.T) {
 func TestReadmeIsComplete(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
-	for _, verb := range verbNames(testApp().rootCommand()) {
+	for _, verb := range cli.VerbNames(rootCommand(testApp())) {
 		require.Regexp(t, "(?m)^\\|.*`"+verb+"\\b.*\\|$", string(text), verb)
 	}
-	require.Contains(t, string(text), "| "+strings.Join(topicNames(), ", ")+" |")
+	require.Contains(t, string(text), "| "+strings.Join(help.TopicNames(), ", ")+" |")
 	page, err := os.ReadFile(contributing)
 	require.NoError(t, err)
 	for _, f := range goFiles(t) {

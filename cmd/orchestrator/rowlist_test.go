@@ -1,6 +1,8 @@
 package main
 
-import "slices"
+import (
+	"slices"
+)
 
 // row is one thing that the protocol asks for.
 type row struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 )
@@ -35,7 +36,7 @@ func TestSessionCrowd(t *testing.T) {
 		untapped(t, "lead", fmt.Sprintf("architect -tasks %d -developers %s -reviewers rex,rita -scope src/**", tasks, strings.Join(names, ",")), once)+session)
 	begun := time.Now()
 	s.up("--json", "--exit-when-idle")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	t.Logf("%d tasks in %s", tasks, time.Since(begun).Round(time.Millisecond))
 	require.Contains(t, s.lines("lead", wire.StreamOut), fmt.Sprintf("all %d tasks are approved", tasks))
 

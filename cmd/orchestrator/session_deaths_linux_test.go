@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -36,7 +37,7 @@ func afterDeath(t *testing.T, code int, developer string, more ...string) (*stag
 // Rows: C-78, C-92, C-96, T-57.
 func TestSessionDeveloperDies(t *testing.T) {
 	t.Parallel()
-	s, p := afterDeath(t, exitOK, "developer -slow 30ms -die-at task-1 -once died", soon)
+	s, p := afterDeath(t, cli.ExitOK, "developer -slow 30ms -die-at task-1 -once died", soon)
 	require.FileExists(t, s.path("died"))
 	require.Equal(t, []string{
 		"lead>ann task_assignment", "ann>lead acknowledgment", "ann>lead task_progress", "ann>lead task_progress", "ann>lead task_progress",
@@ -71,7 +72,7 @@ func TestSessionDeveloperDiesAgain(t *testing.T) {
 	for name, restart := range map[string]string{"twice": soon, "for good": once} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p := afterDeath(t, exitNo, "developer -die-at task-1", restart)
+			s, p := afterDeath(t, cli.ExitNo, "developer -die-at task-1", restart)
 			last := p.one(t, wire.TypeTaskCompletion, "lead")
 			require.Equal(t, []string{"ann", "failed"}, []string{last.From.AgentID, last.body.Status})
 			require.Equal(t, p.said[0].Chain, last.Chain)
@@ -129,7 +130,7 @@ func TestSessionLostAcknowledgment(t *testing.T) {
 // Rows: C-02, T-26.
 func TestSessionSaidTwice(t *testing.T) {
 	t.Parallel()
-	s, p := afterDeath(t, exitOK, "developer -slow 30ms -double")
+	s, p := afterDeath(t, cli.ExitOK, "developer -slow 30ms -double")
 	require.Equal(t, []string{
 		"lead>ann task_assignment", "ann>lead acknowledgment", "ann>lead task_progress", "ann>lead task_progress", "ann>lead task_progress",
 		"ann>lead task_completion completed", "lead>rex review_request", "rex>lead review_result approved",

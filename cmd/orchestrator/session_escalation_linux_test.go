@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -21,8 +22,8 @@ func TestSessionThatIsNeverRight(t *testing.T) {
 		state wire.TaskState
 		says  string
 	}{
-		wire.EscalateAbort:        {code: exitNo, state: wire.TaskCancelled, says: "task-1 comes to nothing: task task-1 is cancelled: "},
-		wire.EscalateForceApprove: {code: exitOK, state: wire.TaskDone, says: "task-1 is taken as it is"},
+		wire.EscalateAbort:        {code: cli.ExitNo, state: wire.TaskCancelled, says: "task-1 comes to nothing: task task-1 is cancelled: "},
+		wire.EscalateForceApprove: {code: cli.ExitOK, state: wire.TaskDone, says: "task-1 is taken as it is"},
 	} {
 		for _, required := range []bool{true, false} {
 			t.Run(fmt.Sprint(policy, " ", required), func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestSessionAsksAPerson(t *testing.T) {
 			ada := h.cast("ada")[0]
 			require.Contains(t, h.ask("inbox"), "What is to become of it?")
 			_, said, code := h.call("inbox", "answer", "q1", "maybe")
-			require.Equal(t, exitUsage, code, said)
+			require.Equal(t, cli.ExitUsage, code, said)
 			h.ask("inbox", "answer", "q1", "approve")
 			ada.told("task-updated", "t", "Approved by a person")
 			task := h.waitForPhase("checkout", "t", wire.PhaseOver).task(t, "t")

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
@@ -42,7 +44,7 @@ func TestTheManualsSession(t *testing.T) {
 	c, problems := config.Load(file, config.Options{})
 	require.Empty(t, problems)
 	require.Len(t, c.Sessions, 1)
-	_, err := wire.ReadSessionMessage([]byte(m.message), checkedDepth)
+	_, err := wire.ReadSessionMessage([]byte(m.message), project.CheckedDepth)
 	require.Nil(t, err)
 }
 
@@ -88,7 +90,7 @@ func TestSessionVerbs(t *testing.T) {
 	t.Parallel()
 	m := sessionManual(t)
 	s := newStage(t, members()+m.hcl, "dev.sh", m.developer).up("--json")
-	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == exitOK })
+	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == cli.ExitOK })
 	require.Regexp(t, `(?m)^checkout  open   1 architect, 1 developer, 1 reviewer    0/0        0         0        0$`, s.ask("session", "ls"))
 	require.Contains(t, s.ask("session", "show", "checkout"), "\nNothing was said yet.")
 	require.Contains(t, s.ask("review", "ls"), "No reviews yet.")
@@ -132,40 +134,40 @@ func TestSessionVerbsRefused(t *testing.T) {
 	t.Parallel()
 	m := sessionManual(t)
 	s := newStage(t, members()+m.hcl, "dev.sh", m.developer).up("--json")
-	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == exitOK })
+	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == cli.ExitOK })
 	s.write("odd.json", speech("msg-9", "ada", "dev", "task_assignment", `{"task":{},"priority":"urgent"}`))
 	_, said, code := s.call("session", "send", "checkout", "odd.json")
-	require.Equal(t, exitUsage, code, said)
+	require.Equal(t, cli.ExitUsage, code, said)
 	for _, line := range []string{`  = /payload/task/task_id: task.task_id is missing`, `/payload/priority: priority must be one of high, medium or low`} {
 		require.Contains(t, said, line)
 	}
 	s.write("odd.json", speech("msg-10", "dev", "rex", "task_assignment", strings.TrimSuffix(m.message[strings.Index(m.message, `{"task":`):], "}\n")))
 	_, said, code = s.call("session", "send", "checkout", "odd.json")
-	require.Equal(t, exitDenied, code, said)
+	require.Equal(t, cli.ExitDenied, code, said)
 	require.Regexp(t, `(?m)^  = At .*/from_agent/agent_type$`, said)
 	shown := s.waitForLog(`msg|refused: `)
 	require.Regexp(t, `(?m)^  [\d:]+  ada -> dev  task_assignment  refused: /payload/task/task_id: task.task_id is missing`, shown)
 	require.Regexp(t, `(?m)^  [\d:]+  dev -> rex  task_assignment  refused: task_assignment is for an agent of the type architect to say`, shown)
 
 	stdout, said, code := s.call("session", "show", "chekout")
-	require.Equal(t, exitNotFound, code)
+	require.Equal(t, cli.ExitNotFound, code)
 	require.Empty(t, stdout)
 	require.Equal(t, "Error: there is no session \"chekout\"\n  = Did you mean \"checkout\"?\n  = See which there are: orchestrator session ls\n", said)
 	_, said, code = s.call("session", "send", "chekout", "odd.json")
-	require.Equal(t, exitNotFound, code, said)
+	require.Equal(t, cli.ExitNotFound, code, said)
 	require.Contains(t, said, `Did you mean "checkout"?`)
 	_, said, code = s.call("review", "ls", "--session", "chekout")
-	require.Equal(t, exitNotFound, code, said)
+	require.Equal(t, cli.ExitNotFound, code, said)
 
 	require.Equal(t, "Session attic is open: 1 architect, 1 developer\n", s.ask("session", "new", "attic", "--member", "ada=architect", "--member", "dev=developer", "--strict"))
 	_, said, code = s.call("session", "new", "attic", "--member", "ada=architect")
-	require.Equal(t, exitConflict, code, said)
+	require.Equal(t, cli.ExitConflict, code, said)
 	require.Equal(t, "checkout\nattic\n", s.ask("session", "ls", "-q"))
 	require.Contains(t, s.ask("session", "show", "attic"), "  messages  strict: nothing is forgiven\n")
 
 	s.stop()
 	s.up("--json")
-	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == exitOK })
+	waitForThat(t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == cli.ExitOK })
 	_, before, _ := strings.Cut(shown, "of no chain")
 	_, after, _ := strings.Cut(s.ask("session", "show", "checkout"), "of no chain")
 	require.Equal(t, before, after, "what was said is kept")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -42,7 +43,7 @@ func goRound(t *testing.T, required, renamed bool) {
 	}
 	s := newSession(t, playing(t, "lead", architect)+playing(t, "ann", "developer -slow 60ms")+
 		playing(t, "rex", "reviewer -request-changes 1")+session).up("--json", "--exit-when-idle")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	require.Contains(t, s.lines("lead", wire.StreamOut), "all 1 tasks are approved")
 
 	// whoever looks later sees all of it

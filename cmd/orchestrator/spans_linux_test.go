@@ -17,6 +17,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -226,7 +227,7 @@ func TestSpansOfATree(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	require.Equal(t, "orchestrator", c.resource["service.name"])
-	require.Equal(t, version, c.resource["service.version"])
+	require.Equal(t, cli.Version, c.resource["service.version"])
 	require.Equal(t, "test", c.resource["deployment"])
 	for _, r := range c.requests {
 		require.Equal(t, "/v1/traces", r.URL.Path)

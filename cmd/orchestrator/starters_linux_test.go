@@ -11,28 +11,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/checkup"
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/project"
 )
 
 // What init writes works on the first try, in each language: it is a good agent, and
 // does the task that init proposes.
 func TestStarters(t *testing.T) {
 	t.Parallel()
-	for _, lang := range languages {
-		t.Run(lang.name, func(t *testing.T) {
+	for _, lang := range project.Languages {
+		t.Run(lang.Name, func(t *testing.T) {
 			t.Parallel()
-			if !needs(t, lang.command[0]) {
+			if !needs(t, lang.Command[0]) {
 				return
 			}
 			s := newStage(t, "").ship()
 			require.NoError(t, os.Remove(s.path("orchestrator.hcl")))
-			said := s.ask("init", "--lang", lang.name)
+			said := s.ask("init", "--lang", lang.Name)
 			require.Contains(t, said, "Next:  orchestrator up -d\n")
 			require.Contains(t, said, `orchestrator task add "Say hello" --wait`)
-			require.Contains(t, said, "orchestrator check -- "+strings.Join(lang.command, " ")+"\n")
-			requireCommand(t, s.path("orchestrator.hcl"), lang.command)
+			require.Contains(t, said, "orchestrator check -- "+strings.Join(lang.Command, " ")+"\n")
+			requireCommand(t, s.path("orchestrator.hcl"), lang.Command)
 
-			report, exit := s.checkup(append([]string{"--as", "worker"}, patient...), lang.command...)
-			require.Equal(t, exitOK, exit)
+			report, exit := s.checkup(append([]string{"--as", "worker"}, patient...), lang.Command...)
+			require.Equal(t, cli.ExitOK, exit)
 			require.Zero(t, report.Failed+report.Warnings+report.Notes, "%+v", report.Findings)
 			for _, one := range report.Findings {
 				require.Equal(t, checkup.OK, one.Verdict)
@@ -112,8 +114,8 @@ func TestUnitWords(t *testing.T) {
 		"/100%/$x":              "/100%%/$$x",
 		`/say "hi"`:             `"/say \"hi\""`,
 	} {
-		require.Equal(t, want, unitWord(word))
+		require.Equal(t, want, project.UnitWord(word))
 	}
-	require.Equal(t, "my-shop", unitName("my shop"))
-	require.Equal(t, "shop", unitName(filepath.Base("/home/ann/shop")))
+	require.Equal(t, "my-shop", project.UnitName("my shop"))
+	require.Equal(t, "shop", project.UnitName(filepath.Base("/home/ann/shop")))
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/wire"
 )
 
@@ -30,9 +32,9 @@ func TestStateDirectoryDeleted(t *testing.T) {
 			s.waitForEvents(1, wire.EventStarted, "only")
 			require.NoError(t, os.RemoveAll(filepath.Join(s.state(), name)))
 			_, stderr, code := s.call("up", "-d") // at once
-			require.Equal(t, exitConflict, code, stderr)
+			require.Equal(t, cli.ExitConflict, code, stderr)
 			require.NotContains(t, stderr, "had left running")
-			require.Equal(t, exitNo, s.await())
+			require.Equal(t, cli.ExitNo, s.await())
 			require.Contains(t, s.said.all()+s.cried.all(), "was deleted while the orchestrator ran")
 			require.Contains(t, s.said.all(), wire.EventStopped, "its agents were stopped in order")
 			require.Empty(t, s.processes())
@@ -49,7 +51,7 @@ func TestBackup(t *testing.T) {
 	copied := s.path("copy.db")
 	require.Regexp(t, `^\d+ facts in .*copy\.db\n$`, s.ask("backup", copied))
 	_, stderr, code := s.call("backup", copied)
-	require.Equal(t, exitConflict, code, stderr)
+	require.Equal(t, cli.ExitConflict, code, stderr)
 	require.Regexp(t, `^\d+ facts in .*events\.db, all in order\n$`, s.ask("store", "check"))
 	s.signal(syscall.SIGKILL)
 	s.await()
@@ -71,7 +73,7 @@ func TestBackgroundLogIsTurned(t *testing.T) {
 	s := newStage(t, onlyCat)
 	s.ask("up", "-d")
 	log := filepath.Join(s.state(), "orchestrator.log")
-	require.NoError(t, os.Truncate(log, ownLogSize+1))
+	require.NoError(t, os.Truncate(log, serve.OwnLogSize+1))
 	waitForThat(t, "a new log", func() bool {
 		_, err := os.Stat(log + ".1")
 		return err == nil
@@ -79,7 +81,7 @@ func TestBackgroundLogIsTurned(t *testing.T) {
 	s.ask("task", "add", "after the turn", "--assign", "only")
 	waitForThat(t, "a line in the new log", func() bool {
 		text, err := os.ReadFile(log)
-		return err == nil && len(text) > 0 && len(text) < ownLogSize
+		return err == nil && len(text) > 0 && len(text) < serve.OwnLogSize
 	})
 	s.ask("down")
 }
@@ -96,7 +98,7 @@ agent "tidy" {
 	waitForThat(t, "the agent", func() bool { return strings.Contains(s.said.all(), "| ready") })
 	s.signal(syscall.SIGTERM)
 	s.signal(syscall.SIGTERM)
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	require.FileExists(t, s.path("tidied"))
 	require.NotContains(t, s.cried.all(), "@level")
 	require.Regexp(t, `stopped 1 agent in .*nothing left running`, s.said.all())
@@ -113,8 +115,8 @@ agent "deaf" {
 	waitForThat(t, "the agent", func() bool { return strings.Contains(s.said.all(), "| ready") })
 	s.signal(syscall.SIGTERM)
 	first := time.Now()
-	waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > echo+100*time.Millisecond })
+	waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > cli.Echo+100*time.Millisecond })
 	s.signal(syscall.SIGTERM)
-	require.Equal(t, exitTerminated, s.await())
+	require.Equal(t, cli.ExitTerminated, s.await())
 	require.Regexp(t, `stopped 1 agent in .*nothing left running`, s.said.all())
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
 )
 
 // stranger is a place from which the program runs as somebody who may not do what
@@ -57,7 +59,7 @@ func TestStrangerIsToldWhatIsClosed(t *testing.T) {
 	file := filepath.Join(s.dir, "orchestrator.hcl")
 	require.NoError(t, os.WriteFile(file, []byte("agent \"a\" {\n  command = [\"true\"]\n}\n"), 0o000))
 	out, cried, code := s.call("up")
-	require.Equal(t, exitNo, code, cried)
+	require.Equal(t, cli.ExitNo, code, cried)
 	require.Empty(t, out)
 	require.Contains(t, cried, file+": permission denied.")
 	require.Contains(t, cried, "1 error. Nothing was started.")
@@ -66,7 +68,7 @@ func TestStrangerIsToldWhatIsClosed(t *testing.T) {
 	closed := filepath.Join(s.dir, "closed")
 	require.NoError(t, os.Mkdir(closed, 0o500))
 	out, cried, code = s.call("up", "--state-dir", filepath.Join(closed, "state"))
-	require.Equal(t, exitNo, code, cried)
+	require.Equal(t, cli.ExitNo, code, cried)
 	require.Empty(t, out)
 	require.Contains(t, cried, "Error: cannot start in "+filepath.Join(closed, "state")+": making the state directory: ")
 	require.Contains(t, cried, "permission denied")
@@ -80,12 +82,12 @@ func TestStrangerIsToldWhatIsClosed(t *testing.T) {
 		require.NoError(t, os.Chmod(socket, 0o000))
 	}
 	out, cried, code = s.call("status", "--host", socket)
-	require.Equal(t, exitDenied, code, cried)
+	require.Equal(t, cli.ExitDenied, code, cried)
 	require.Empty(t, out)
 	require.Contains(t, cried, "Error: not allowed to speak to the orchestrator at "+socket+"\n")
 	require.Contains(t, cried, "It belongs to another user: only the one who started it may")
 	out, cried, code = s.call("status", "--host", socket, "--json")
-	require.Equal(t, exitDenied, code)
+	require.Equal(t, cli.ExitDenied, code)
 	require.Empty(t, cried)
 	require.Contains(t, out, `"code":"denied"`)
 	require.NoError(t, os.Chmod(socket, 0o600))

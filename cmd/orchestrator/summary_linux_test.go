@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
 )
 
 // idles runs a team until it is idle, and returns its exit code and what it printed.
@@ -52,30 +54,30 @@ func TestIdleEnds(t *testing.T) {
 		says []string
 	}{
 		"done": {
-			submitter(`{"type":"x","requiredRole":"worker","name":"Write"}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), exitOK,
+			submitter(`{"type":"x","requiredRole":"worker","name":"Write"}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), cli.ExitOK,
 			[]string{`^Done in [\d.ms]+: 2 of 2 tasks$`, `^  worker  2 tasks`, `nothing refused, nothing lost\.$`},
 		},
 		"failed": {
-			submitter(`{"type":"x","requiredRole":"worker","name":"Write","payload":{"fail":"no ink"}}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), exitNo,
+			submitter(`{"type":"x","requiredRole":"worker","name":"Write","payload":{"fail":"no ink"}}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), cli.ExitNo,
 			[]string{`^2 tasks in [\d.ms]+: 1 done, 1 failed$`, `^  worker  2 tasks .*1 failed$`, `^  x [0-9a-f]{8} "Write" failed: no ink$`, `orchestrator why [0-9a-f]{8}$`},
 		},
 		"crashed": {
-			submitter(`{"type":"x","requiredRole":"worker","name":"Write","payload":{"crash":true}}`) + workers(t, "  restart {\n    delay = \"10ms\"\n    jitter = 0\n  }\n"), exitNo,
+			submitter(`{"type":"x","requiredRole":"worker","name":"Write","payload":{"crash":true}}`) + workers(t, "  restart {\n    delay = \"10ms\"\n    jitter = 0\n  }\n"), cli.ExitNo,
 			[]string{`^1 task in [\d.ms]+: 1 failed$`, `^  worker  1 task .*1 failed, \d crash`, `^  x [0-9a-f]{8} "Write" failed: `},
 		},
 		"gave up": {
-			"agent \"a\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n}\n", exitNo, []string{`^  a +1 crash, gave up$`},
+			"agent \"a\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n}\n", cli.ExitNo, []string{`^  a +1 crash, gave up$`},
 		},
 		"planner failed": {
-			"agent \"boss\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n  role = \"planner\"\n}\n" + workers(t, ""), exitNo,
+			"agent \"boss\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n  role = \"planner\"\n}\n" + workers(t, ""), cli.ExitNo,
 			[]string{`^\S+ no agent is left that would give tasks$`, `^  boss +1 crash, gave up$`},
 		},
 		"architect failed": {
 			"session \"house\" {\n  member \"boss\" { type = \"architect\" }\n  member \"worker\" { type = \"developer\" }\n}\n" +
-				"agent \"boss\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n}\n" + workers(t, ""), exitNo,
+				"agent \"boss\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n}\n" + workers(t, ""), cli.ExitNo,
 			[]string{`^\S+ no agent is left that would give tasks$`},
 		},
-		"nothing": {"agent \"a\" {\n  command = [\"true\"]\n}\n", exitOK, []string{`nothing left running\n\z`}},
+		"nothing": {"agent \"a\" {\n  command = [\"true\"]\n}\n", cli.ExitOK, []string{`nothing left running\n\z`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +102,7 @@ func TestIdleBlockedForEver(t *testing.T) {
 	boss.exit(0)
 	hand.assigned(first.ID)
 	hand.request("fail-task", `{"taskId":"`+first.ID+`","error":"no ink"}`)
-	require.Equal(t, exitNo, h.await())
+	require.Equal(t, cli.ExitNo, h.await())
 	require.Regexp(t, `(?m)no task can be done any more\n(?s:.*)^2 tasks in \S+: 1 failed, 1 not done$`, h.said.all())
 	require.Regexp(t, `(?m)^  \. [0-9a-f]{8} Read, waits for `+first.ID[:8]+`$`, h.said.all())
 }
@@ -111,7 +113,7 @@ func TestNoSummary(t *testing.T) {
 	hcl := submitter(`{"type":"x","requiredRole":"worker","name":"Write"}`) + workers(t, "")
 	for _, flag := range []string{"--quiet", "--json", "--log-format=json"} {
 		code, text := idles(t, hcl, flag)
-		require.Equal(t, exitOK, code)
+		require.Equal(t, cli.ExitOK, code)
 		require.NotContains(t, text, "Done in", flag)
 		require.NotContains(t, text, "nothing lost", flag)
 	}
@@ -125,5 +127,5 @@ func TestIdleSaysWhatItWaitsFor(t *testing.T) {
 		return regexp.MustCompile(`Waiting for [0-9a-f]{8} "Carve it", pending: orchestrator why [0-9a-f]{8}\n`).MatchString(s.cried.all())
 	})
 	s.signal(syscall.SIGTERM)
-	require.Equal(t, exitNo, s.await(), "it was not done")
+	require.Equal(t, cli.ExitNo, s.await(), "it was not done")
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
@@ -51,16 +53,16 @@ func TestTheManualsDelegationMakesSense(t *testing.T) {
 	c, problems := config.Load(file, config.Options{})
 	require.Empty(t, problems)
 	require.Equal(t, 3, c.Scheduler.DelegationRetries)
-	request, wrong := wire.ReadTaskRequest([]byte(m.request), checkedDepth)
+	request, wrong := wire.ReadTaskRequest([]byte(m.request), project.CheckedDepth)
 	require.Nil(t, wrong)
 	require.Empty(t, request.Notes)
-	response, wrong := wire.ReadTaskResponse([]byte(m.answer), checkedDepth)
+	response, wrong := wire.ReadTaskResponse([]byte(m.answer), project.CheckedDepth)
 	require.Nil(t, wrong)
 	require.Empty(t, response.Notes)
 	require.Equal(t, request.ID, response.ID)
 	require.Len(t, m.acts, 3)
 	for _, line := range m.acts {
-		act, wrong := wire.ReadTaskAct([]byte(line), checkedDepth)
+		act, wrong := wire.ReadTaskAct([]byte(line), project.CheckedDepth)
 		require.Nil(t, wrong, line)
 		require.Equal(t, request.ID, act.ID)
 	}
@@ -69,7 +71,7 @@ func TestTheManualsDelegationMakesSense(t *testing.T) {
 // serving waits until the orchestrator answers.
 func (s *stage) serving() {
 	s.t.Helper()
-	waitForThat(s.t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == exitOK })
+	waitForThat(s.t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == cli.ExitOK })
 }
 
 // The agent of the page does the request of the page, and what came of it can be
@@ -144,54 +146,54 @@ func TestTaskSubmitRefused(t *testing.T) {
 		require.Equal(t, "Error: "+strings.Join(lines, "\n  = ")+"\n", said)
 	}
 	const hint = "What one looks like: orchestrator help delegation"
-	refused(exitNo, `{"type":7,"payload":[],"routing":{"source":3},"context":{"priority":"soon"}}`,
+	refused(cli.ExitNo, `{"type":7,"payload":[],"routing":{"source":3},"context":{"priority":"soon"}}`,
 		"odd.json is no task request: type must be a string", "/type: type must be a string", "/payload: payload must be an object",
 		`/context/priority: context.priority must be one of low, normal, high or urgent, not "soon"`, "/routing/source: routing.source must be a string", hint)
-	refused(exitNo, `{"id":null,"type":"translate","payload":{}}`, "odd.json is no task request: id must not be null", "/id: id must not be null", hint)
+	refused(cli.ExitNo, `{"id":null,"type":"translate","payload":{}}`, "odd.json is no task request: id must not be null", "/id: id must not be null", hint)
 	_, said, code := s.call("task", "submit", "odd.json", "--json")
-	require.Equal(t, exitNo, code)
+	require.Equal(t, cli.ExitNo, code)
 	require.Empty(t, said)
 	for _, request := range []string{"nope", "[1]", "null", "", `{"a":`} {
 		s.write("odd.json", request)
 		_, said, code := s.call("task", "submit", "odd.json")
-		require.Equal(t, exitNo, code, request)
+		require.Equal(t, cli.ExitNo, code, request)
 		require.Contains(t, said, "Error: odd.json is no task request: ")
 	}
 	for _, args := range [][]string{
 		{"request.json", "--format", "e"}, {"nowhere.json"}, {}, {"request.json", "request.json"},
 	} {
 		_, said, code = s.call(append([]string{"task", "submit"}, args...)...)
-		require.Equal(t, exitUsage, code, said)
+		require.Equal(t, cli.ExitUsage, code, said)
 	}
-	refused(exitNotRunning, m.request, "no orchestrator is running for "+s.state(), "Start it: orchestrator up --state-dir "+s.state())
+	refused(cli.ExitNotRunning, m.request, "no orchestrator is running for "+s.state(), "Start it: orchestrator up --state-dir "+s.state())
 
 	s.up("--json")
 	s.serving()
-	refused(exitNotFound, `{"type":"translate","payload":{},"routing":{"target":"linguis"}}`,
+	refused(cli.ExitNotFound, `{"type":"translate","payload":{},"routing":{"target":"linguis"}}`,
 		`no agent is called "linguis".  Did you mean "linguist"?`, "See which there are: orchestrator agent ls")
-	refused(exitNotFound, `{"type":"cook","payload":{}}`, `no agent does "cook"`, "See who does what: orchestrator agent show NAME")
-	refused(exitDenied, `{"type":"translate","payload":{},"routing":{"source":"linguist"}}`,
+	refused(cli.ExitNotFound, `{"type":"cook","payload":{}}`, `no agent does "cook"`, "See who does what: orchestrator agent show NAME")
+	refused(cli.ExitDenied, `{"type":"translate","payload":{},"routing":{"source":"linguist"}}`,
 		`"linguist" is an agent, and does not ask for this itself`, "At /routing/source")
 	s.ask("task", "submit", "request.json", "--wait")
 	s.write("odd.json", strings.Replace(m.request, "morning", "evening", 1))
 	_, said, code = s.call("task", "submit", "odd.json")
-	require.NotEqual(t, exitOK, code)
+	require.NotEqual(t, cli.ExitOK, code)
 	require.Contains(t, said, "Give every request an id of its own")
 
 	// and so it is with what is asked of tasks
 	_, said, code = s.call("task", "response", "greet", "--artifact", "greetings.txt")
-	require.Equal(t, exitNotFound, code)
+	require.Equal(t, cli.ExitNotFound, code)
 	require.Contains(t, said, `Did you mean "greeting.txt"?`)
 	_, _, code = s.call("task", "response", "greet", "--artifact", "x", "--json")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, cli.ExitUsage, code)
 	_, _, code = s.call("task", "input", "greet", "more")
-	require.Equal(t, exitConflict, code, "it has ended")
+	require.Equal(t, cli.ExitConflict, code, "it has ended")
 	for _, args := range [][]string{{"greet"}, {"greet", "x", "--json-input", "1"}, {"greet", "--json-input", "{"}} {
 		_, said, code = s.call(append([]string{"task", "input"}, args...)...)
-		require.Equal(t, exitUsage, code, said)
+		require.Equal(t, cli.ExitUsage, code, said)
 	}
 	_, _, code = s.call("task", "response", "nobody")
-	require.Equal(t, exitNotFound, code)
+	require.Equal(t, cli.ExitNotFound, code)
 	s.stop()
 }
 
@@ -261,7 +263,7 @@ func TestTaskSubmitAsks(t *testing.T) {
 	h.ask("task", "wait", "stew")
 	require.Equal(t, large, h.ask("task", "response", "stew", "--artifact", "bill"))
 	_, said, code := h.call("task", "response", "stew", "--artifact", "photo")
-	require.Equal(t, exitNo, code)
+	require.Equal(t, cli.ExitNo, code)
 	require.Contains(t, said, "It is at https://example.com/1")
 	require.Contains(t, said, "Get it from there")
 	require.Contains(t, h.ask("task", "show", "stew"), "  artifacts  bill   text/plain  195K\n             photo  image/png   at https://example.com/1\n")
@@ -293,7 +295,7 @@ func TestTaskSubmitWaits(t *testing.T) {
 	waitForThat(t, "its first word", func() bool { return strings.Contains(out.all(), "rice pending, with cook\n") })
 	require.NoError(t, waits.Process.Signal(os.Interrupt))
 	require.Error(t, waits.Wait())
-	require.Equal(t, exitInterrupted, waits.ProcessState.ExitCode(), "%s", cried.all())
+	require.Equal(t, cli.ExitInterrupted, waits.ProcessState.ExitCode(), "%s", cried.all())
 	require.Contains(t, cried.all(), "Nothing was stopped. Wait again: orchestrator task wait rice")
 	h.waitForResponse("rice", "pending")
 	require.Contains(t, h.ask("why", "rice"), "cook was brought it, and has not said that it has begun.")
@@ -304,7 +306,7 @@ func TestTaskSubmitWaits(t *testing.T) {
 	waits, out, _ = begin("peas")
 	cook.responds("peas", "failed", burnt)
 	require.Error(t, waits.Wait())
-	require.Equal(t, exitNo, waits.ProcessState.ExitCode())
+	require.Equal(t, cli.ExitNo, waits.ProcessState.ExitCode())
 	require.Contains(t, out.all(), "\n  error    POT_LOST: It has burnt\n  details  {\"pot\":7.0}\n")
 	require.Contains(t, out.all(), "another try may go well\n")
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -27,7 +28,7 @@ agent "talker" {
   command = ["sh", "-c", "echo many words; env | grep DETACHED; exec sleep 1000"]
 }
 `).up(flag)
-			require.Equal(t, exitOK, s.await())
+			require.Equal(t, cli.ExitOK, s.await())
 			waitForThat(t, "orchestrator and its agent, and nothing else", func() bool { return len(s.processes()) == 2 })
 			waitForThat(t, "line of the agent", func() bool { return len(s.logged("talker", ".out")) > 0 })
 			require.Equal(t, []string{"many words"}, s.logged("talker", ".out"))
@@ -51,7 +52,7 @@ agent "quick" {
   command = ["true"]
 }
 `).up("-d", "--exit-when-idle")
-	require.Equal(t, exitOK, s.await(), s.cried.all())
+	require.Equal(t, cli.ExitOK, s.await(), s.cried.all())
 	require.Regexp(t, "^The orchestrator has ended already, and well|is up, pid", s.said.all())
 }
 
@@ -73,7 +74,7 @@ agent "c" {
   depends_on = ["b"]
 }
 `).up("-d")
-	require.Equal(t, exitNo, s.await())
+	require.Equal(t, cli.ExitNo, s.await())
 	require.Contains(t, s.cried.all(), "a failed: program not found")
 	s.ask("down")
 }
@@ -131,7 +132,7 @@ agent "only" {
 
 	require.NoError(t, os.Chmod(s.path("orchestrator"), 0o777))
 	start()
-	require.Equal(t, exitNo, s.await())
+	require.Equal(t, cli.ExitNo, s.await())
 	require.Contains(t, s.said.all(), s.path("orchestrator")+" may be written by others")
 	require.NoError(t, os.Chmod(s.path("orchestrator"), 0o700))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -31,7 +32,7 @@ agent "second" {
   depends_on = ["thrid"]
 }
 `).up()
-	require.Equal(t, exitNo, s.await())
+	require.Equal(t, cli.ExitNo, s.await())
 	for _, place := range []string{"orchestrator.hcl:2:14", "orchestrator.hcl:6:3", "orchestrator.hcl:11:17"} {
 		require.Contains(t, s.cried.all(), place)
 	}
@@ -65,15 +66,15 @@ agent "good" {
 		args      []string
 		exit      int
 	}{
-		"no HCL":               {hcl: good + "agent {", says: "orchestrator.hcl:5", exit: exitNo},
-		"unknown block":        {hcl: good + `agnet "x" {}`, says: `Did you mean "agent"`, exit: exitNo},
-		"no command":           {hcl: good + `agent "x" {}`, says: "has no command", exit: exitNo},
-		"twice the same":       {hcl: good + good, says: "orchestrator.hcl:6", exit: exitNo},
-		"depends on itself":    {hcl: good + "agent \"x\" {\n  command    = [\"cat\"]\n  depends_on = [\"x\"]\n}\n", says: "orchestrator.hcl:7", exit: exitNo},
-		"no such folder":       {hcl: good + "agent \"x\" {\n  command = [\"cat\"]\n  dir     = \"gone\"\n}\n", says: "orchestrator.hcl:7:13", exit: exitNo},
-		"no environment file":  {hcl: good + "agent \"x\" {\n  command  = [\"cat\"]\n  env_file = [\"gone\"]\n}\n", says: "orchestrator.hcl:7:15", exit: exitNo},
-		"open to the world":    {hcl: good + "http {\n  listen = [\"0.0.0.0:0\"]\n}\n", says: "orchestrator.hcl:6:13", exit: exitNo},
-		"an agent that is not": {hcl: good, args: []string{"god"}, says: `"god"`, exit: exitNotFound},
+		"no HCL":               {hcl: good + "agent {", says: "orchestrator.hcl:5", exit: cli.ExitNo},
+		"unknown block":        {hcl: good + `agnet "x" {}`, says: `Did you mean "agent"`, exit: cli.ExitNo},
+		"no command":           {hcl: good + `agent "x" {}`, says: "has no command", exit: cli.ExitNo},
+		"twice the same":       {hcl: good + good, says: "orchestrator.hcl:6", exit: cli.ExitNo},
+		"depends on itself":    {hcl: good + "agent \"x\" {\n  command    = [\"cat\"]\n  depends_on = [\"x\"]\n}\n", says: "orchestrator.hcl:7", exit: cli.ExitNo},
+		"no such folder":       {hcl: good + "agent \"x\" {\n  command = [\"cat\"]\n  dir     = \"gone\"\n}\n", says: "orchestrator.hcl:7:13", exit: cli.ExitNo},
+		"no environment file":  {hcl: good + "agent \"x\" {\n  command  = [\"cat\"]\n  env_file = [\"gone\"]\n}\n", says: "orchestrator.hcl:7:15", exit: cli.ExitNo},
+		"open to the world":    {hcl: good + "http {\n  listen = [\"0.0.0.0:0\"]\n}\n", says: "orchestrator.hcl:6:13", exit: cli.ExitNo},
+		"an agent that is not": {hcl: good, args: []string{"god"}, says: `"god"`, exit: cli.ExitNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +139,7 @@ func TestTortureReloadWithMistakeChangesNothing(t *testing.T) {
 	before := s.pids()
 	s.write("orchestrator.hcl", twenty(`["cat", "-"]`)+"agent \"new\" {\n  command = [\"touch\", \"new-ran\"]\n  pyt     = true\n}\n")
 	_, stderr, code := s.call("reload")
-	require.Equal(t, exitNo, code)
+	require.Equal(t, cli.ExitNo, code)
 	require.Contains(t, stderr, "orchestrator.hcl:63:3")
 	require.Contains(t, stderr, "Nothing was changed.")
 	require.Equal(t, before, s.pids())
@@ -196,7 +197,7 @@ agent "extra" {
 }
 `)
 	_, _, code := s.call("reload", "--timeout", "1s")
-	require.Equal(t, exitTimeout, code)
+	require.Equal(t, cli.ExitTimeout, code)
 	s.waitForEvents(1, wire.EventStarted, "extra")
 	require.Equal(t, "Nothing has changed.\n", s.ask("reload"))
 	s.write("go", "")
@@ -218,11 +219,11 @@ agent "only" {
 	before := s.pids()
 	for _, args := range [][]string{{"up"}, {"up", "-d"}} {
 		_, stderr, code := s.call(args...)
-		require.Equal(t, exitConflict, code, args)
+		require.Equal(t, cli.ExitConflict, code, args)
 		require.Contains(t, stderr, fmt.Sprintf("(pid %d, ", s.process.Process.Pid))
 	}
 	stdout, stderr, code := s.call("up", "--json")
-	require.Equal(t, exitConflict, code)
+	require.Equal(t, cli.ExitConflict, code)
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, fmt.Sprintf(`"pid":%d`, s.process.Process.Pid))
 	require.Equal(t, before, s.pids())
@@ -240,7 +241,7 @@ agent "only" {
 `
 	refused := func(t *testing.T, s *stage, why string) {
 		s.up()
-		require.Equal(t, exitNo, s.await())
+		require.Equal(t, cli.ExitNo, s.await())
 		require.Equal(t, 1, strings.Count(s.cried.all(), "Error: "))
 		require.Contains(t, s.cried.all(), s.path("state/api.sock")+" is "+why)
 		require.Contains(t, s.cried.all(), "Nothing was started.")
@@ -278,7 +279,7 @@ agent "only" {
 		dead.(*net.UnixListener).SetUnlinkOnClose(false)
 		require.NoError(t, dead.Close())
 		s.up("--json", "--exit-when-idle")
-		require.Equal(t, exitOK, s.await())
+		require.Equal(t, cli.ExitOK, s.await())
 		require.FileExists(t, s.path("only-ran"))
 	})
 }
@@ -319,7 +320,7 @@ agent "environment" {
 	} {
 		if agent != "program" {
 			stdout, _, code := s.call("agent", "start", agent)
-			require.Equal(t, exitNo, code)
+			require.Equal(t, cli.ExitNo, code)
 			require.Regexp(t, regexp.MustCompile(says), stdout)
 		}
 		gaveUp := s.waitForEvents(1, wire.EventGaveUp, agent)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -41,7 +42,7 @@ agent "reader" {
 	s.waitForEvents(1, wire.EventStarted, "deaf")
 	s.waitForLines(1, "reader")
 	s.ask("down")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	require.Empty(t, s.processes())
 	lines := s.lines("reader", wire.StreamOut)
 	require.Len(t, lines, 3)
@@ -68,7 +69,7 @@ func TestTorture8NoticeCannotBeDelivered(t *testing.T) {
 		return len(pids) == 1 && unread(pids[0]) > 48<<10 // not 64: the kernel packs lines into pages as they come
 	})
 	s.signal(syscall.SIGTERM)
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	require.Empty(t, s.processes())
 }
 
@@ -93,7 +94,7 @@ func TestTortureRunAnswers(t *testing.T) {
 	require.NoError(t, err)
 	if len(sockets) > 0 {
 		_, stderr, code := s.call("status", "--host", sockets[0], "--timeout", "5s")
-		require.Equal(t, exitOK, code, stderr)
+		require.Equal(t, cli.ExitOK, code, stderr)
 	}
 }
 
@@ -112,7 +113,7 @@ agent "idle" {
 	require.Len(t, s.processes(), many)
 	stdout := s.ask("down")
 	require.Contains(t, stdout, "nothing left running")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	require.Empty(t, s.processes())
 	for _, e := range s.events(wire.EventStopped, "") {
 		require.Contains(t, e.Text, "exit 0", e.Agent)

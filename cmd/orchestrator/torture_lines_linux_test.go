@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -24,7 +25,7 @@ agent "leaver" {
   command = ["sh", "-c", "echo first; printf 'last words'"]
 }
 `).up("--json", "--exit-when-idle")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	require.Equal(t, []string{"first", "last words"}, s.lines("leaver", wire.StreamOut))
 	require.Equal(t, []string{"first", "last words"}, s.logged("leaver", ".out"))
 }
@@ -37,7 +38,7 @@ agent "talker" {
   command = ["sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x; echo; echo after"]
 }
 `).up("--json", "--exit-when-idle")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	want := []string{strings.Repeat("x", 200_000), "after"}
 	require.Equal(t, want, s.lines("talker", wire.StreamOut))
 	require.Equal(t, want, s.logged("talker", ".out"))
@@ -224,7 +225,7 @@ agent "split" {
 		s.write(fmt.Sprintf("tail-%d", i), stream[i:])
 	}
 	s.up("--json", "--exit-when-idle")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	for i := range len(stream) {
 		name := fmt.Sprintf("split-%d", i)
 		require.Equal(t, []string{message, "next"}, s.lines(name, wire.StreamOut), name)
@@ -256,7 +257,7 @@ echo "heard $line"
 	raw := exec.Command(s.program, "run", "--pty", "--", "sh", s.path("raw.sh"))
 	raw.Stdin = strings.NewReader(strings.Repeat("y", 100_000) + "\n")
 	s.start(raw)
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	require.Equal(t, "24 80\nheard 100000\none\ntwo\nlast words\n", s.said.all())
 	require.Equal(t, "apart\n", s.cried.all())
 
@@ -268,7 +269,7 @@ echo "heard $line"
 		waitForThat(t, "terminal with its echo on", func() bool { return s.said.all() == "ready\n" })
 		_, err = stdin.Write([]byte("ping\n"))
 		require.NoError(t, err)
-		require.Equal(t, exitOK, s.await())
+		require.Equal(t, cli.ExitOK, s.await())
 		require.Equal(t, "ready\nheard ping\n", s.said.all(), "what was told came back as said, stty %s", mode)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -182,7 +183,7 @@ func (s *stage) await() int {
 func (s *stage) stop() {
 	s.t.Helper()
 	s.signal(syscall.SIGTERM)
-	require.Equal(s.t, exitOK, s.await())
+	require.Equal(s.t, cli.ExitOK, s.await())
 	require.Empty(s.t, s.processes(), "left running")
 }
 
@@ -205,7 +206,7 @@ func (s *stage) call(args ...string) (stdout, stderr string, code int) {
 func (s *stage) ask(args ...string) string {
 	s.t.Helper()
 	stdout, stderr, code := s.call(args...)
-	require.Equal(s.t, exitOK, code, "%v: %s%s", args, stdout, stderr)
+	require.Equal(s.t, cli.ExitOK, code, "%v: %s%s", args, stdout, stderr)
 	return stdout
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -93,7 +94,7 @@ agent "talker" {
 }
 `)
 	s.start(exec.Command("sh", "-c", `"$0" "$@" | head -n 1`, s.program, "up", "--state-dir", s.state(), "--timeout", "3m"))
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	waitForThat(t, "end of all", func() bool { return len(s.processes()) == 0 })
 }
 
@@ -150,7 +151,7 @@ func TestTortureRunWithLateReader(t *testing.T) {
 	_, err = io.ReadFull(reader, text)
 	require.NoError(t, err)
 	require.True(t, string(text) == want)
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 }
 
 // It may be asked to end meanwhile, and still knows how the command ended.
@@ -164,7 +165,7 @@ func TestTortureRunWithPausedReader(t *testing.T) {
 	require.Len(t, sockets, 1)
 	waitForThat(t, "end of the team", func() bool {
 		_, _, code := s.call("status", "--host", sockets[0])
-		return code == exitConflict
+		return code == cli.ExitConflict
 	})
 	s.signal(syscall.SIGTERM)
 	require.Equal(t, 3, s.await())
@@ -182,7 +183,7 @@ func TestTortureRunWithoutReader(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, "")
 			s.start(exec.Command("bash", "-c", script, s.program))
-			require.Equal(t, exitBrokenPipe, s.await())
+			require.Equal(t, cli.ExitBrokenPipe, s.await())
 			require.Equal(t, "y\n", s.said.all())
 			require.Empty(t, s.cried.all())
 			require.Empty(t, s.processes(), "left running")
@@ -194,7 +195,7 @@ func TestTortureRunWithoutReader(t *testing.T) {
 // one of its own.
 func TestTortureRunOntoFullDisk(t *testing.T) {
 	t.Parallel()
-	for script, exit := range map[string]int{"seq 100000": exitNo, "seq 100000; exit 3": 3} {
+	for script, exit := range map[string]int{"seq 100000": cli.ExitNo, "seq 100000; exit 3": 3} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, "")
@@ -226,7 +227,7 @@ func TestTortureRunEndlessInput(t *testing.T) {
 	}
 	require.Less(t, s.peak(), most)
 	s.write("go", "")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 }
 
 // hasRaceDetector reports whether the program was built with -race.

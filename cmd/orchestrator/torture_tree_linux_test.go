@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -176,7 +177,7 @@ exit 1
 	s.ask("agent", "start", "leader")
 	pids := s.waitForPIDs(4, "pids")
 	s.ask("down")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	requireGone(t, pids...)
 	require.Empty(t, s.processes())
 }
@@ -232,7 +233,7 @@ agent "short" {
 	before := s.descriptors()
 	_, stderr, code := s.call("agent", "start", "--all", "--timeout", "4m")
 	require.Zero(t, len(s.events(wire.EventRestarting, "")), "starts that failed, such as that of %v", s.first(wire.EventRestarting))
-	require.Equal(t, exitNo, code, "most of them fail: %s", stderr)
+	require.Equal(t, cli.ExitNo, code, "most of them fail: %s", stderr)
 	for i, view := range s.status().Agents {
 		require.Equal(t, fmt.Sprintf("exit %d", i%256), view.LastExit, view.Name)
 		require.Equal(t, 1, view.Starts, view.Name)

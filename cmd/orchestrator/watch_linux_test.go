@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/fixtures/screen"
 )
@@ -75,7 +76,7 @@ func (v *viewer) leaves(key string) {
 	v.types(key)
 	code, err := v.Wait(v.ctx)
 	require.NoError(v.t, err)
-	require.Equal(v.t, exitOK, code)
+	require.Equal(v.t, cli.ExitOK, code)
 	require.Contains(v.t, v.Text(), "its agents were not touched")
 	require.Contains(v.t, v.Written(), "\x1b[?1049l")
 }
@@ -309,7 +310,7 @@ func TestWatchEnds(t *testing.T) {
 	require.NoError(t, err)
 	code, err := terminal.Wait(ctx)
 	require.NoError(t, err)
-	require.Equal(t, exitTimeout, code)
+	require.Equal(t, cli.ExitTimeout, code)
 	require.Contains(t, terminal.Written(), "\x1b[?1049l")
 
 	cmd = exec.Command(h.program, "watch", "--state-dir", h.state())
@@ -321,11 +322,11 @@ func TestWatchEnds(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	code, err = terminal.Wait(ctx)
 	require.NoError(t, err)
-	require.Equal(t, exitHungUp, code)
+	require.Equal(t, cli.ExitHungUp, code)
 	require.Contains(t, terminal.Written(), "\x1b[?1049l")
 
 	_, stderr, code := h.call("watch")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, `use "status --watch" or "events -f --json"`)
 }
 
@@ -336,6 +337,6 @@ func TestWatchNobody(t *testing.T) {
 	v := s.watching(80, 24)
 	code, err := v.Wait(v.ctx)
 	require.NoError(t, err)
-	require.Equal(t, exitNotRunning, code)
+	require.Equal(t, cli.ExitNotRunning, code)
 	require.Contains(t, v.Text(), "no orchestrator is running")
 }

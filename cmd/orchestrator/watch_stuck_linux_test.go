@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/fixtures/screen"
 )
 
@@ -51,7 +52,7 @@ func TestWatchStuck(t *testing.T) {
 	program, err := exec.LookPath("stand-in")
 	require.NoError(t, err)
 	s.start(exec.Command(program, filepath.Join(s.state(), "api.sock"), s.path("answers")))
-	waitForThat(t, "the stand-in", func() bool { _, _, code := s.call("status"); return code == exitOK })
+	waitForThat(t, "the stand-in", func() bool { _, _, code := s.call("status"); return code == cli.ExitOK })
 	v := s.watching(80, 24)
 	v.sees("planner", "API handlers")
 	for _, name := range []string{"status.wait", "query-tasks.wait", "list-questions.wait", "query-agents.wait"} {

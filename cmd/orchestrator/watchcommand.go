@@ -10,11 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/inbox"
+	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/cmd/orchestrator/watch"
 	"orchestrator/wire"
 )
 
-func (a *app) watchCommand() *cobra.Command {
+func watchCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
 		Short: "Watch the team on the full screen",
@@ -27,83 +31,85 @@ It only looks on: q leaves, and the agents go on. When the orchestrator cannot b
 reached it keeps what was seen last, and waits for it.`,
 		Example: `  orchestrator watch
   orchestrator watch --host https://build.example.com:7433`,
-		Args:              argCount(0, 0),
+		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return a.watch() },
+		RunE:              func(*cobra.Command, []string) error { return runWatch(a) },
 	}
 }
 
-func (a *app) watch() error {
-	if a.flags.json || !isTerminal(a.stdin) || !isTerminal(a.stdout) {
-		return usageError("watch wants a terminal", `Without one use "status --watch" or "events -f --json"`)
+func runWatch(a *cli.App) error {
+	if a.Flags.JSON || !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
+		return cli.UsageError("watch wants a terminal", `Without one use "status --watch" or "events -f --json"`)
 	}
-	if a.env("TERM") == "dumb" {
-		return usageError("this terminal shows no full screen (TERM=dumb)", `Use "status --watch" or "events -f"`)
+	if a.Env("TERM") == "dumb" {
+		return cli.UsageError("this terminal shows no full screen (TERM=dumb)", `Use "status --watch" or "events -f"`)
 	}
-	return a.speak(func(ctx context.Context, d *client) error {
-		status, _, err := a.status(ctx, d)
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		status, _, err := a.Status(ctx, d)
 		if err != nil {
 			return err
 		}
 		shown, given := signal.NotifyContext(ctx, syscall.SIGHUP) // a hangup gives the terminal back, too
 		defer given()
-		err = watch.Run(shown, a.watched(d), &status, watch.Terminal{
-			In: a.stdin, Out: a.stdout, Environ: a.environ, Color: bool(a.paint(a.stdout)),
+		err = watch.Run(shown, newWatch(a, d), &status, watch.Terminal{
+			In: a.Stdin, Out: a.Stdout, Environ: a.Environ, Color: bool(a.Paint(a.Stdout)),
 		})
 		if err != nil {
 			return err
 		}
-		a.note("Left %s: its agents were not touched. Look again: orchestrator watch", wire.Visible(status.Name))
-		return unlessLeft(a.ended(ctx))
+		a.Note("Left %s: its agents were not touched. Look again: orchestrator watch", wire.Visible(status.Name))
+		return cli.UnlessLeft(a.Ended(ctx))
 	})
 }
 
 // watched is the orchestrator behind a door, for those who watch it.
-func (a *app) watched(d *client) watch.Orchestrator {
+func newWatch(a *cli.App, d *cli.Client) watch.Orchestrator {
 	return watch.Orchestrator{
-		Ask: d.ask,
+		Ask: d.Ask,
 		Follow: func(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error] {
 			return func(yield func([]byte, error) bool) {
-				body, err := d.get(ctx, list, query)
+				body, err := d.Get(ctx, list, query)
 				if err != nil {
 					yield(nil, err)
 					return
 				}
-				d.lines(ctx, body)(yield)
+				d.Lines(ctx, body)(yield)
 			}
 		},
 		Answer: func(ctx context.Context, question, answer string) (string, error) {
-			text, err := d.ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: question, Answer: answer})
+			text, err := d.Ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: question, Answer: answer})
 			if err != nil {
 				return "", err
 			}
-			reply, err := decode[wire.QuestionReply](text)
-			return answeredWords(&reply), err
+			reply, err := cli.Decode[wire.QuestionReply](text)
+			return inbox.AnsweredWords(&reply), err
 		},
-		Run:  a.runWithin,
+		Run: func(ctx context.Context, args []string, columns int) (text string, exit int) {
+			return runWithin(ctx, a, args, columns)
+		},
 		Tree: treeRows,
 	}
 }
 
 // treeRows is the tree of graph, for a screen that puts its own colours.
 func treeRows(tasks []wire.Task, all bool) (rows []watch.Row, left int) {
-	seen := make([]taskSeen, len(tasks))
+	seen := make([]task.TaskSeen, len(tasks))
 	for i := range tasks {
 		seen[i].Task = tasks[i]
 	}
-	g := newGraph(seen)
+	g := task.NewGraph(seen)
 	if all {
-		g.choose(func(int) bool { return true })
+		g.Choose(func(int) bool { return true })
 	} else {
-		g.chooseOpen()
+		g.ChooseOpen()
 	}
-	t := newTree(g, mostWatched, false)
-	t.grow()
-	texts := strings.Split(table(t.rows), "\n")
-	for i, n := range t.of {
-		rows = append(rows, watch.Row{Task: g.tasks[n].ID, State: g.tasks[n].State, Text: texts[i]})
+	t := task.NewTree(g, mostWatched, false)
+	t.Grow()
+	texts := strings.Split(term.Table(t.Rows), "\n")
+	for i, n := range t.Of {
+		rows = append(rows, watch.Row{Task: g.Tasks[n].ID, State: g.Tasks[n].State, Text: texts[i]})
 	}
-	return rows, t.left()
+	return rows, t.Left()
 }
 
 // mostWatched is how many tasks a tree has that can be walked through.

@@ -10,46 +10,47 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/plain"
 )
 
 // runWithin runs a command line for a screen: in this process, at the orchestrator
 // that is watched unless the line names another, without colours, and with its
 // output kept. Nothing can be typed into it.
-func (a *app) runWithin(ctx context.Context, args []string, columns int) (text string, exit int) {
+func runWithin(ctx context.Context, a *cli.App, args []string, columns int) (text string, exit int) {
 	if len(args) > 0 && args[0] == "orchestrator" {
 		args = args[1:]
 	}
 	kept := &keptOutput{wide: columns}
-	inner := func() *app {
-		return &app{
-			stdin: strings.NewReader(""), stdout: kept, stderr: kept, dir: a.dir, socketPath: a.socketPath, root: a.root, openRecord: a.openRecord,
-			environ: append(slices.Clone(a.environ), "NO_COLOR=1"), over: ctx.Done(),
+	inner := func() *cli.App {
+		return &cli.App{
+			Stdin: strings.NewReader(""), Stdout: kept, Stderr: kept, Dir: a.Dir, SocketPath: a.SocketPath, Root: a.Root, OpenRecord: a.OpenRecord,
+			Environ: append(slices.Clone(a.Environ), "NO_COLOR=1"), Over: ctx.Done(),
 		}
 	}
-	if err := inner().unfit(args); err != nil {
-		return err.Error(), exitUsage
+	if err := unfit(inner(), args); err != nil {
+		return err.Error(), cli.ExitUsage
 	}
-	exit = inner().run(append(a.sameTarget(), args...))
+	exit = inner().Run(append(sameTarget(a), args...))
 	return kept.String(), exit
 }
 
 // sameTarget are the flags that say which orchestrator this verb speaks to.
-func (a *app) sameTarget() []string {
-	f := &a.flags
+func sameTarget(a *cli.App) []string {
+	f := &a.Flags
 	var args []string
 	add := func(flag, value string) {
 		if value != "" {
 			args = append(args, flag+"="+value)
 		}
 	}
-	add("--config", f.config)
-	add("--state-dir", f.stateDir)
-	add("--host", f.host)
-	for _, v := range f.vars {
+	add("--config", f.Config)
+	add("--state-dir", f.StateDir)
+	add("--host", f.Host)
+	for _, v := range f.Vars {
 		add("--var", v)
 	}
-	for _, file := range f.varFiles {
+	for _, file := range f.VarFiles {
 		add("--var-file", file)
 	}
 	return args
@@ -58,8 +59,8 @@ func (a *app) sameTarget() []string {
 // unfit returns why a command line is not for a screen that others use: it would never
 // end, or wants the terminal for itself. What is wrong with it otherwise it says
 // itself.
-func (a *app) unfit(args []string) error {
-	verb, rest, err := a.root(a).Find(args)
+func unfit(a *cli.App, args []string) error {
+	verb, rest, err := a.Root(a).Find(args)
 	if err != nil {
 		return nil
 	}
@@ -101,7 +102,7 @@ type keptOutput struct {
 	wide int
 }
 
-func (k *keptOutput) columns() int { return k.wide }
+func (k *keptOutput) Columns() int { return k.wide }
 
 // Write implements io.Writer.
 func (k *keptOutput) Write(text []byte) (int, error) {

@@ -15,8 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-	_ "modernc.org/sqlite" // another reader of the file than the program's own
+	_ "modernc.org/sqlite"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -69,7 +70,7 @@ agent "listener" {
 	for _, a := range all[:2] {
 		go submissions(a, a.name+"-", 5000)
 	}
-	require.Equal(t, exitNo, h.await())
+	require.Equal(t, cli.ExitNo, h.await())
 	require.Empty(t, h.processes(), "left running")
 	require.Contains(t, h.cried.all(), "the record cannot be written")
 	require.Contains(t, h.said.all(), `"error":{"code":"failed","message":"the record cannot be written`)
@@ -142,7 +143,7 @@ agent "a" {
 }
 `)
 	s.start(exec.Command("sh", "-c", `ulimit -f 8; exec "$0" "$@"`, s.program, "up", "--state-dir", s.state(), "--timeout", "3m"))
-	require.Equal(t, exitNo, s.await())
+	require.Equal(t, cli.ExitNo, s.await())
 	require.Contains(t, s.cried.all(), "Error: cannot use the record")
 	require.NoFileExists(t, s.path("a-ran"))
 	require.Empty(t, s.processes())
@@ -173,7 +174,7 @@ agent "b" {
 	for name, broken := range map[string][]byte{"flipped": flipped, "headless": headless, "cut": whole[:len(whole)/2]} {
 		require.NoError(t, os.WriteFile(path, broken, 0o600))
 		h.start(exec.Command(h.program, "up", "--state-dir", h.state(), "--timeout", "3m"))
-		require.Equal(t, exitNo, h.await(), name)
+		require.Equal(t, cli.ExitNo, h.await(), name)
 		if name == "headless" {
 			require.Contains(t, h.cried.all(), "Error: "+path+" is not a record of an orchestrator", name)
 		} else {
@@ -183,15 +184,15 @@ agent "b" {
 		if name == "flipped" {
 			require.Contains(t, h.cried.all(), "orchestrator store salvage")
 			said, _, code := h.call("store", "check")
-			require.Equal(t, exitNo, code)
+			require.Equal(t, cli.ExitNo, code)
 			require.Regexp(t, `^\d+ facts in .*events\.db are in order\. Then: the chain is broken at fact \d+: `, said)
 			rescued := h.path("rescued.db")
 			require.Regexp(t, `^\d+ facts copied to `, h.ask("store", "salvage", rescued))
 			said, _, code = h.call("store", "check", rescued)
-			require.Equal(t, exitOK, code)
+			require.Equal(t, cli.ExitOK, code)
 			require.Regexp(t, `^\d+ facts in .*rescued\.db, all in order\n$`, said)
 			_, cried, code := h.call("store", "salvage", rescued)
-			require.Equal(t, exitConflict, code)
+			require.Equal(t, cli.ExitConflict, code)
 			require.Contains(t, cried, "exists, and is left as it is")
 		}
 		require.Empty(t, h.processes(), name)

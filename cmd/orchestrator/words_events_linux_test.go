@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/handlers"
 	"orchestrator/wire"
 )
@@ -194,7 +195,7 @@ func TestWordsIgnoredAndRefused(t *testing.T) {
 	for _, o := range handlers.Operations() {
 		ordinary[o.Name] = true
 	}
-	for n, o := range catalog() {
+	for n, o := range serve.Catalog() {
 		if ordinary[o.Name] {
 			continue
 		}

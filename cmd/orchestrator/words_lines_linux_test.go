@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -134,7 +135,7 @@ agent "a" {
   command = ["sh", "-c", "echo a; sleep 0.1; echo b"]
 }
 `).up("--json", "--exit-when-idle")
-	require.Equal(t, exitOK, s.await())
+	require.Equal(t, cli.ExitOK, s.await())
 	require.Equal(t, []string{"a", "b"}, s.lines("a", wire.StreamOut))
 	require.Contains(t, s.events(wire.EventExited, "a")[0].Text, "exit 0")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 )
 
@@ -174,9 +175,9 @@ agent "leaves" {
 	began := time.Now() // the signal has been taken by now
 	requireGone(t, left...)
 	require.Equal(t, []string{"stays"}, names(h.status()))
-	waitForThat(t, "the end of the echo", func() bool { return time.Since(began) > echo })
+	waitForThat(t, "the end of the echo", func() bool { return time.Since(began) > cli.Echo })
 	h.signal(syscall.SIGTERM) // the grace of thirty seconds need not be waited for
-	require.Equal(t, exitTerminated, h.await())
+	require.Equal(t, cli.ExitTerminated, h.await())
 	require.Empty(t, h.processes())
 	require.Contains(t, h.events(wire.EventStopped, "stays")[0].Text, "had to be killed")
 }
@@ -237,7 +238,7 @@ agent "holder" {
 	held.wait("notice of the end", func(m *message) bool { return m.Type == "notify:shutdown" })
 	held.say(asking("last", "complete-task", fmt.Sprintf(`{"taskId":%q,"result":"in time"}`, task.ID)) + "\n")
 	held.exit(0)
-	require.Equal(t, exitOK, h.await())
+	require.Equal(t, cli.ExitOK, h.await())
 	require.Len(t, h.events(wire.EventTaskDone, ""), 1)
 	require.Contains(t, string(h.events(wire.EventTaskDone, "")[0].Payload), "in time")
 }

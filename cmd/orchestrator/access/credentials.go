@@ -1,0 +1,148 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// credentials are keys or tokens: the operations on them, and their names.
+type credentials struct {
+	list, revoke string // operations
+	noun         string
+	where        string // the command that lists them
+}
+
+func listCredentials(ctx context.Context, a *cli.App, d *cli.Client, operation string) ([]wire.Credential, []byte, error) {
+	text, err := a.Ask(ctx, d, operation, struct{}{})
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := cli.Decode[wire.CredentialList](text)
+	return list.Credentials, text, err
+}
+
+// showCredentials lists what there is.
+func showCredentials(a *cli.App, operation, none string) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		list, raw, err := listCredentials(ctx, a, d, operation)
+		switch {
+		case err != nil:
+			return err
+		case a.Flags.JSON:
+			return a.Answer(raw)
+		case a.Flags.Quiet:
+			return cli.PrintNames(a, list, func(c *wire.Credential) string { return c.ID })
+		case len(list) == 0:
+			return a.Print("%s\n", none)
+		}
+		p, now := a.Paint(a.Stdout), time.Now()
+		rows := [][]term.Cell{{term.Text("ID"), term.Text("KIND"), term.Text("FOR"), term.Text("ROLE"), term.Text("ISSUED"), term.Text("EXPIRES")}}
+		for i := range list {
+			rows = append(rows, credentialRow(&list[i], p, now))
+		}
+		return a.Print("%s", term.Table(rows))
+	})
+}
+
+func credentialRow(c *wire.Credential, p term.Paint, now time.Time) []term.Cell {
+	expires := "never"
+	if c.ExpiresAt != "" {
+		expires = plain.Clock(c.ExpiresAt, now, time.TimeOnly)
+	}
+	return []term.Cell{
+		{Text: wire.Visible(c.ID), Ink: p.Strong}, term.Text(plain.OneLine(c.Kind)), term.Text(cmp.Or(plain.OneLine(c.For), plain.OneLine(c.Name), "-")),
+		term.Text(cmp.Or(plain.OneLine(c.Role), "-")), term.Text(plain.Clock(c.IssuedAt, now, time.TimeOnly)), term.Text(expires),
+	}
+}
+
+// kindWord is what a credential is in a sentence: that of an actor is a token.
+func kindWord(c *wire.Credential) string {
+	if c.Kind == "actor" {
+		return "token"
+	}
+	return plain.OneLine(c.Kind)
+}
+
+// revoke takes one away, which its id or a unique prefix of that names.
+func revoke(a *cli.App, word string, of credentials, ask bool) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		list, _, err := listCredentials(ctx, a, d, of.list)
+		if err != nil {
+			return err
+		}
+		c, err := of.named(list, word)
+		if err != nil {
+			return err
+		}
+		if ask {
+			if err := a.Confirm(fmt.Sprintf("Take %s %s of %s away?", kindWord(c), wire.Visible(c.ID), cmp.Or(plain.OneLine(c.For), "no actor yet"))); err != nil {
+				return err
+			}
+		}
+		text, err := a.Ask(ctx, d, of.revoke, wire.Revoke{ID: c.ID})
+		switch {
+		case err != nil:
+			return cli.Hinted(err, wire.CodeNotFound, "See which there are: "+of.where)
+		case a.Flags.JSON:
+			return a.Answer(text)
+		case a.Flags.Quiet:
+			return a.Print("%s\n", wire.Visible(c.ID))
+		}
+		return a.Print("%s holds no more\n", a.Paint(a.Stdout).Strong(wire.Visible(c.ID)))
+	})
+}
+
+// named finds what a word stands for.
+func (of *credentials) named(list []wire.Credential, word string) (*wire.Credential, error) {
+	var fits []string
+	var found *wire.Credential
+	for i := range list {
+		if list[i].ID == word {
+			return &list[i], nil
+		}
+		if word != "" && strings.HasPrefix(list[i].ID, word) {
+			fits, found = append(fits, wire.Visible(list[i].ID)), &list[i]
+		}
+	}
+	if len(fits) == 1 {
+		return found, nil
+	}
+	f := &cli.Failure{
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no %s has an id that begins with %q", of.noun, word),
+		Hint: "See which there are: " + of.where, Details: map[string]any{"id": word},
+	}
+	if len(fits) > 1 {
+		f.Message = fmt.Sprintf("%q fits %s: %s", word, plain.Count(len(fits), of.noun), strings.Join(fits[:min(5, len(fits))], ", "))
+		f.Hint = "Write more of the id"
+	}
+	return nil, f
+}
+
+// completeCredentials offers ids, with whose they are.
+func completeCredentials(a *cli.App, operation string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		a.Flags.Quiet = true
+		door, err := a.Door()
+		if err != nil || len(already) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), cli.CompletionPatience)
+		defer cancel()
+		list, _, _ := listCredentials(ctx, a, door, operation)
+		var offered []cobra.Completion
+		for _, c := range list {
+			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(plain.OneLine(c.For), "no actor yet")))
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
+}

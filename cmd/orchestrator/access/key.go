@@ -1,0 +1,71 @@
+// Package access holds the commands on credentials: keys of agents and tokens of people
+// and actors.
+package access
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+func KeyCommand(a *cli.App) *cobra.Command {
+	return a.Group(&cobra.Command{
+		Use: "key", Short: "Manage the keys of agents",
+		Example: "  KEY=$(orchestrator key issue ci)",
+	},
+		keyIssueCommand(a), keyListCommand(a), keyRotateCommand(a), keyRevokeCommand(a), keyRegisterCommand(a),
+	)
+}
+
+func keyIssueCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "issue AGENT",
+		Short: "Create a key for an agent",
+		Long: `Makes a key with which a program may speak as an agent of the file. The key alone
+is printed to stdout, this once: only a fingerprint of it is kept.`,
+		Example: `  KEY=$(orchestrator key issue ci)
+  orchestrator key issue ci --json`,
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: cli.Bind(a, completeOneAgent),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return newKey(a, "issue-key", wire.IssueKey{Agent: args[0]}, "")
+		},
+	}
+}
+
+// completeOneAgent is completeAgents for verbs that take one.
+func completeOneAgent(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(already) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.CompleteAgents(verb, already, begun)
+}
+
+// newKey asks for a key and prints it. More is what else there is to say.
+func newKey(a *cli.App, operation string, request wire.IssueKey, more string) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Ask(ctx, d, operation, request)
+		if err != nil {
+			return cli.Hinted(err, wire.CodeNotFound, cli.NoAgentHint)
+		}
+		if a.Flags.JSON {
+			return a.Answer(text)
+		}
+		issued, err := cli.Decode[wire.IssuedKey](text)
+		if err != nil {
+			return err
+		}
+		if err := a.Print("%s\n", issued.Key); err != nil {
+			return err
+		}
+		a.Note("This is key %s of %s. It is shown once: keep it in a safe place.", plain.OneLine(issued.ID), plain.OneLine(issued.Agent))
+		if more != "" {
+			a.Note("%s", more)
+		}
+		return nil
+	})
+}

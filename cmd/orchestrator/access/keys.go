@@ -1,0 +1,120 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+func keyListCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the keys of agents and registration tokens",
+		Long: `Lists the keys that hold, whose they are and until when; and the registration
+tokens that are not used yet. What is secret about them is kept nowhere.`,
+		Example:           "  orchestrator key ls\n  orchestrator key ls --json",
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			return showCredentials(a, "list-keys", "No keys. orchestrator key issue AGENT")
+		},
+	}
+}
+
+func keyRotateCommand(a *cli.App) *cobra.Command {
+	var overlap cli.Duration
+	verb := &cobra.Command{
+		Use:   "rotate AGENT",
+		Short: "Replace the keys of an agent with a new one",
+		Long: `Makes a new key for an agent, and lets its old ones run out: at once, or with
+--overlap after a while, in which holders of an old key can be given the new
+one. The key alone is printed to stdout, this once.`,
+		Example:           "  KEY=$(orchestrator key rotate ci --overlap 1h)",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: cli.Bind(a, completeOneAgent),
+		RunE: func(_ *cobra.Command, args []string) error {
+			old := "Older keys hold no more."
+			if overlap.Duration > 0 {
+				old = "Older keys hold until " + plain.Clock(wire.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
+			}
+			return newKey(a, "rotate-key", wire.IssueKey{Agent: args[0], Overlap: overlap.Milliseconds()}, old)
+		},
+	}
+	verb.Flags().Var(&overlap, "overlap", "how long the old keys still hold: `DUR`")
+	_ = verb.RegisterFlagCompletionFunc("overlap", cobra.NoFileCompletions)
+	return verb
+}
+
+func keyRevokeCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Revoke a key or a registration token",
+		Long: `Takes a key away: who speaks with it is refused from now on. So is who registers
+with a registration token. Any unique prefix of the id will do.`,
+		Example:           "  orchestrator key revoke k1a2b3c4",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeCredentials(a, "list-keys"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return revoke(a, args[0], credentials{list: "list-keys", revoke: "revoke-key", noun: "key", where: "orchestrator key ls"}, false)
+		},
+	}
+}
+
+func keyRegisterCommand(a *cli.App) *cobra.Command {
+	var name string
+	var ttl cli.Duration
+	verb := &cobra.Command{
+		Use:   "register",
+		Short: "Create a token with which a server can register once",
+		Long: `Makes a token with which a server from elsewhere can become one of the agents,
+once: it gets a key of its own for it. The token alone is printed to stdout, this
+once. With --name no other server can use it.`,
+		Example:           "  orchestrator key register --name build-1 --ttl 1h",
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(verb *cobra.Command, _ []string) error {
+			if err := holds(verb, ttl.Duration); err != nil {
+				return err
+			}
+			return issueRegistration(a, wire.IssueRegistration{Name: name, TTL: ttl.Milliseconds()})
+		},
+	}
+	set := verb.Flags()
+	set.StringVar(&name, "name", "", "only for the server that is called `SERVER`")
+	set.Var(&ttl, "ttl", "how long it holds: `DUR`, 24h without it")
+	for _, flag := range []string{"name", "ttl"} {
+		_ = verb.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
+	return verb
+}
+
+func issueRegistration(a *cli.App, request wire.IssueRegistration) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Ask(ctx, d, "issue-registration", request)
+		if err != nil {
+			return err
+		}
+		if a.Flags.JSON {
+			return a.Answer(text)
+		}
+		issued, err := cli.Decode[wire.IssuedRegistration](text)
+		if err != nil {
+			return err
+		}
+		if err := a.Print("%s\n", issued.Token); err != nil {
+			return err
+		}
+		whose := "one server"
+		if request.Name != "" {
+			whose = plain.OneLine(request.Name)
+		}
+		a.Note("This is registration token %s for %s, until %s. It is shown once, and can be used once.",
+			plain.OneLine(issued.ID), whose, plain.Clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
+		return nil
+	})
+}

@@ -1,0 +1,179 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/bus"
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+func TokenCommand(a *cli.App) *cobra.Command {
+	return a.Group(&cobra.Command{
+		Use: "token", Short: "Manage the tokens of people and actors",
+		Example: "  ORC_TOKEN=$(orchestrator token issue --sub ann)\n  ORC_TOKEN=$(orchestrator token issue --actor HO:attic)",
+	},
+		tokenIssueCommand(a), tokenListCommand(a), tokenRevokeCommand(a),
+	)
+}
+
+// tokenFlags are the holder of a token, a person or an actor, and what it allows.
+type tokenFlags struct {
+	subject string
+	role    cli.Choice
+	actor   string
+	overlap cli.Duration
+	ttl     cli.Duration
+}
+
+func tokenIssueCommand(a *cli.App) *cobra.Command {
+	f := tokenFlags{role: cli.Choice{Value: wire.PersonOperator, Of: wire.PersonRoles}}
+	verb := &cobra.Command{
+		Use:   "issue --sub NAME | --actor ID",
+		Short: "Create a token for a person or an actor",
+		Long: `Makes a token with which a program or a person may speak to this orchestrator over the network.
+It is printed to stdout alone, this once. On this machine none is needed.
+
+With --sub it is for a person, and holds for 8 hours. A viewer may look and
+nothing else. With --actor it is for an actor from elsewhere, who may send and
+read messages and nothing else. It holds until it is revoked, and those that the
+actor has run out: at once, or with --overlap after a while, in which a holder of
+an old one can be given the new one.`,
+		Example: `  orchestrator token issue --sub ann
+  ORC_TOKEN=$(orchestrator token issue --sub ann --role viewer --ttl 1h)
+  orchestrator token issue --actor HO:attic --overlap 10m`,
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(verb *cobra.Command, _ []string) error {
+			request, err := f.request(a, verb)
+			if err != nil {
+				return err
+			}
+			return issueToken(a, request)
+		},
+	}
+	set := verb.Flags()
+	set.StringVar(&f.subject, "sub", "", "`NAME` of the person; it stands in the record")
+	set.Var(&f.role, "role", "what the person may do: admin, operator or viewer")
+	set.StringVar(&f.actor, "actor", "", "the actor: `ID`, such as HO:host or PO:project")
+	set.Var(&f.overlap, "overlap", "how long the actor's old tokens still hold: `DUR`")
+	set.Var(&f.ttl, "ttl", "how long it holds: `DUR`")
+	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
+	_ = verb.RegisterFlagCompletionFunc("actor", bus.CompleteActors(a))
+	for _, name := range []string{"sub", "overlap", "ttl"} {
+		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	return verb
+}
+
+// request is what the flags say: a token of one kind or of the other.
+func (f *tokenFlags) request(a *cli.App, verb *cobra.Command) (*wire.IssueToken, error) {
+	given := verb.Flags().Changed
+	if err := holds(verb, f.ttl.Duration); err != nil {
+		return nil, err
+	}
+	switch {
+	case given("sub") && given("actor"):
+		return nil, cli.UsageError("--sub and --actor exclude each other", "A token is for a person or for an actor: leave one out")
+	case given("actor") && strings.TrimSpace(f.actor) == "", !given("actor") && strings.TrimSpace(f.subject) == "":
+		return nil, cli.UsageError("the holder of the token is missing", "Say it: --sub NAME, or --actor ID")
+	case given("actor") && given("role"):
+		return nil, cli.UsageError("--role is of a person, and an actor has none", "Leave it out")
+	case given("sub") && given("overlap"):
+		return nil, cli.UsageError("--overlap is of an actor: the tokens of a person hold beside each other", "Leave it out")
+	}
+	if f.actor == "" {
+		return &wire.IssueToken{Subject: f.subject, Role: f.role.Value, TTL: f.ttl.Milliseconds()}, nil
+	}
+	return &wire.IssueToken{Actor: f.actor, Overlap: f.overlap.Milliseconds(), TTL: f.ttl.Milliseconds()},
+		bus.ActorGiven(a, "actor", f.actor, wire.CheckActor)
+}
+
+// holds refuses a --ttl that is over before it begins.
+func holds(verb *cobra.Command, ttl time.Duration) error {
+	if verb.Flags().Changed("ttl") && ttl < time.Second {
+		return cli.UsageError("--ttl must be a second or more", "Leave it out for what it is without one")
+	}
+	return nil
+}
+
+func issueToken(a *cli.App, request *wire.IssueToken) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Ask(ctx, d, "issue-token", request)
+		if err != nil {
+			return cli.Hinted(err, wire.CodeConflict, "To speak as an agent from elsewhere takes a key: orchestrator key issue AGENT")
+		}
+		if a.Flags.JSON {
+			return a.Answer(text)
+		}
+		issued, err := cli.Decode[wire.IssuedToken](text)
+		if err != nil {
+			return err
+		}
+		if err := a.Print("%s\n", issued.Token); err != nil {
+			return err
+		}
+		for _, sentence := range tokenWords(&issued, request.Overlap, time.Now()) {
+			a.Note("%s", sentence)
+		}
+		return nil
+	})
+}
+
+// tokenWords tell the holder of a new token what it allows, and what becomes of the old one.
+func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string {
+	const safe = " It is shown once: keep it in a safe place."
+	until := ""
+	if issued.ExpiresAt != "" {
+		until = ", until " + plain.Clock(issued.ExpiresAt, now, time.TimeOnly)
+	}
+	if issued.Actor == "" {
+		return []string{fmt.Sprintf("This is token %s of %s, %s%s.", plain.OneLine(issued.ID), plain.OneLine(issued.Subject), plain.OneLine(issued.Role), until) + safe}
+	}
+	older := "Older tokens of " + plain.OneLine(issued.Actor) + " hold no more."
+	if overlap > 0 {
+		end := wire.Timestamp(now.Add(time.Duration(overlap) * time.Millisecond))
+		older = "Older tokens of " + plain.OneLine(issued.Actor) + " hold until " + plain.Clock(end, now, time.TimeOnly) + "."
+	}
+	return []string{fmt.Sprintf("This is token %s of %s%s.", plain.OneLine(issued.ID), plain.OneLine(issued.Actor), until) + safe, older}
+}
+
+func tokenListCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:               "ls",
+		Short:             "List the tokens of people and of actors",
+		Long:              "Lists the tokens that hold: whose, what they allow, and until when. What is secret\nabout them is kept nowhere.",
+		Example:           "  orchestrator token ls\n  orchestrator token ls --json",
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			return showCredentials(a, "list-tokens", "No tokens. orchestrator token issue --sub NAME, or --actor ID")
+		},
+	}
+}
+
+func tokenRevokeCommand(a *cli.App) *cobra.Command {
+	var yes bool
+	verb := &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Revoke the token of a person or of an actor",
+		Long: `Takes a token away: who has it is refused from now on. Any unique prefix of the id
+will do.
+
+It asks first; where no person can be asked it wants --yes.`,
+		Example:           "  orchestrator token revoke t5be1d7c0 --yes",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeCredentials(a, "list-tokens"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return revoke(a, args[0], credentials{list: "list-tokens", revoke: "revoke-token", noun: "token", where: "orchestrator token ls"}, !yes)
+		},
+	}
+	verb.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return verb
+}

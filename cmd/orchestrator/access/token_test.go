@@ -1,0 +1,34 @@
+package access
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+func TestTokenWords(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	later := now.Add(time.Minute)
+	for _, c := range []struct {
+		issued  wire.IssuedToken
+		overlap int64
+		want    []string
+	}{
+		{wire.IssuedToken{ID: "t1", Subject: "ann", Role: "viewer", ExpiresAt: wire.Timestamp(later)}, 0, []string{
+			"This is token t1 of ann, viewer, until " + plain.Clock(wire.Timestamp(later), now, time.TimeOnly) + ". It is shown once: keep it in a safe place.",
+		}},
+		{wire.IssuedToken{ID: "a1", Actor: "HO:attic"}, 0, []string{
+			"This is token a1 of HO:attic. It is shown once: keep it in a safe place.", "Older tokens of HO:attic hold no more.",
+		}},
+		{wire.IssuedToken{ID: "a1", Actor: "HO:attic"}, 60_000, []string{
+			"This is token a1 of HO:attic. It is shown once: keep it in a safe place.",
+			"Older tokens of HO:attic hold until " + plain.Clock(wire.Timestamp(later), now, time.TimeOnly) + ".",
+		}},
+	} {
+		require.Equal(t, c.want, tokenWords(&c.issued, c.overlap, now))
+	}
+}

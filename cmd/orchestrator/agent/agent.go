@@ -1,0 +1,202 @@
+// Package agent holds the commands on agents, and those that show what agents do: status,
+// logs and events.
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// agentList answers agent ls and agent show for programs.
+type agentList struct {
+	FormatVersion string           `json:"format_version"`
+	Agents        []wire.AgentView `json:"agents"`
+}
+
+func Command(a *cli.App) *cobra.Command {
+	return a.Group(&cobra.Command{
+		Use: "agent", Short: "Inspect, start, stop and restart agents",
+		Example: "  orchestrator agent show coder\n  orchestrator agent restart coder reviewer",
+	},
+		listCommand(a, "ls", "orchestrator agent ls"), agentShowCommand(a), agentServersCommand(a),
+		agentChangeCommand(a, "start", "Start agents that do not run", `Starts agents that are stopped, failed or waiting for their next try, and the
+agents they depend on. Comes back when each has a process, or says why not.`),
+		agentChangeCommand(a, "stop", "Stop agents and keep them stopped", `Stops agents in order and waits until nothing of them is left. They stay
+stopped until they are started again, also over a reload.`),
+		agentChangeCommand(a, "restart", "Stop agents and start them again", `Stops agents in order, waits until nothing of them is left, and starts them
+again. The count of failures that led to a back-off begins anew.`),
+	)
+}
+
+func PsCommand(a *cli.App) *cobra.Command { return listCommand(a, "ps", "orchestrator ps") }
+
+// listCommand makes agent ls, which is ps as well.
+func listCommand(a *cli.App, name, path string) *cobra.Command {
+	return &cobra.Command{
+		Use:               name,
+		Short:             "List the agents",
+		Long:              "Lists the agents of the running orchestrator, one line each.",
+		Example:           fmt.Sprintf("  %s\n  %s -q          names alone\n  %s --json", path, path, path),
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			agents, err := agents(a)
+			switch {
+			case err != nil:
+				return err
+			case a.Flags.JSON:
+				return a.Document(agentList{FormatVersion: wire.FormatVersion, Agents: agents})
+			case a.Flags.Quiet:
+				return showNames(a, agents)
+			}
+			return showAgents(a, agents, true)
+		},
+	}
+}
+
+// agents asks for all agents.
+func agents(a *cli.App) ([]wire.AgentView, error) {
+	ctx, stop := a.Begin()
+	defer stop()
+	door, err := a.Door()
+	if err != nil {
+		return nil, err
+	}
+	status, _, err := a.Status(ctx, door)
+	return status.Agents, err
+}
+
+func agentShowCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show AGENT…",
+		Short: "Show an agent in full",
+		Long: `Shows everything about an agent: state and reason, process, command, output and
+mailbox. The name of a block with replicas stands for all of them.`,
+		Example:           "  orchestrator agent show coder\n  orchestrator agent show coder --json",
+		Args:              cli.ArgCount(1, -1),
+		ValidArgsFunction: a.CompleteAgents,
+		RunE: func(_ *cobra.Command, names []string) error {
+			agents, err := agents(a)
+			if err != nil {
+				return err
+			}
+			chosen, err := pick(agents, names)
+			if err != nil {
+				return err
+			}
+			if a.Flags.JSON {
+				return a.Document(agentList{FormatVersion: wire.FormatVersion, Agents: chosen})
+			}
+			for i, agent := range chosen {
+				if i > 0 {
+					if err := a.Print("\n"); err != nil {
+						return err
+					}
+				}
+				if err := a.Print("%s", agentCard(agent, a.Paint(a.Stdout))); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// pick finds agents by name, or by the block they are replicas of.
+func pick(agents []wire.AgentView, names []string) ([]wire.AgentView, error) {
+	var chosen []wire.AgentView
+	for _, name := range names {
+		before := len(chosen)
+		for _, agent := range agents {
+			if agent.Name == name || agent.Block == name {
+				chosen = append(chosen, agent)
+			}
+		}
+		if len(chosen) == before {
+			return nil, noAgent(name, agents)
+		}
+	}
+	return chosen, nil
+}
+
+func noAgent(name string, agents []wire.AgentView) *cli.Failure {
+	var known []string
+	for _, agent := range agents {
+		known = append(known, agent.Name, agent.Block)
+	}
+	f := &cli.Failure{
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
+		Message: fmt.Sprintf("no agent is called %q", name),
+		Hint:    "See which there are: orchestrator agent ls",
+		Details: map[string]any{"agent": name},
+	}
+	slices.Sort(known)
+	if likely := cli.Nearest(name, slices.Compact(known)); likely != "" {
+		f.Because = []string{fmt.Sprintf("Did you mean %q?", likely)}
+	}
+	return f
+}
+
+// agentCard is an agent in full.
+func agentCard(v wire.AgentView, p term.Paint) string {
+	head := fmt.Sprintf("%s  %s", p.Strong(wire.Visible(v.Name)), p.State(v.State, wire.Visible(string(v.State))))
+	if said := term.Note(v); said != "" {
+		head += "  " + said
+	}
+	rows := [][]term.Cell{}
+	row := func(label, value string) {
+		if value != "" {
+			rows = append(rows, []term.Cell{term.Text("  " + label), term.Text(wire.Visible(value))})
+		}
+	}
+	row("about", v.Description)
+	row("command", strings.Join(cli.Quoted(v.Command), " "))
+	row("dir", v.Dir)
+	row("role", v.Role)
+	var held []string
+	for _, t := range v.Tasks {
+		held = append(held, strings.TrimSpace(fmt.Sprintf("%s, %s %s", term.TaskLabel(t.ID, t.Name), t.State, plain.Percent(t.Progress))))
+	}
+	row("tasks", strings.Join(held, "; "))
+	row("depends on", strings.Join(v.DependsOn, ", "))
+	if v.PID != 0 {
+		row("process", fmt.Sprintf("pid %d, up %s, %s of CPU, %s of memory", v.PID, plain.MS(v.UpMS), plain.MS(v.CPUMS), plain.Bytes(v.RSSBytes)))
+	}
+	if v.PID == 0 && v.StartedAt != "" {
+		row("pipe", "up "+plain.MS(v.UpMS))
+	}
+	row("run", v.Run)
+	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, plain.Count(v.Restarts, "restart")))
+	row("last exit", v.LastExit)
+	row("output", outputNote(v.Output))
+	row("kept in", v.Output.File)
+	row("mailbox", mailboxNote(v.Mailbox))
+	return head + "\n" + term.Table(rows)
+}
+
+func outputNote(o wire.OutputView) string {
+	said := fmt.Sprintf("%s, %s", plain.Count(int(o.Lines), "line"), plain.Bytes(o.Bytes))
+	if o.Cut > 0 {
+		said += fmt.Sprintf(", %d too long and cut", o.Cut)
+	}
+	if o.Unlogged > 0 {
+		said += fmt.Sprintf(", %d not written to the file", o.Unlogged)
+	}
+	return said
+}
+
+func mailboxNote(m wire.MailboxView) string {
+	if m == (wire.MailboxView{}) {
+		return "empty"
+	}
+	return fmt.Sprintf("%s (%s) waiting, %d refused, %s unread in its stdin",
+		plain.Count(m.Messages, "message"), plain.Bytes(m.Bytes), m.Refused, plain.Bytes(m.Unread))
+}

@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// agentChangeCommand makes agent start, stop and restart: one request, one
+// line an agent, and exit 1 when one of them did not do it.
+func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
+	var all, noDeps bool
+	path := "orchestrator agent " + name
+	verb := &cobra.Command{
+		Use:               name + " AGENT…",
+		Short:             short,
+		Long:              long,
+		Example:           fmt.Sprintf("  %s coder\n  %s coder reviewer --timeout 30s\n  %s --all --json", path, path, path),
+		ValidArgsFunction: a.CompleteAgents,
+		Args: func(_ *cobra.Command, names []string) error {
+			switch {
+			case len(names) == 0 && !all:
+				return cli.UsageError(fmt.Sprintf("%q wants the names of agents, or --all", path), "See which there are: orchestrator agent ls")
+			case len(names) > 0 && all:
+				return cli.UsageError("--all already names every agent", "Leave out the names, or --all")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, names []string) error {
+			return changeAgents(a, name, wire.AgentsRequest{Agents: names, NoDeps: noDeps})
+		},
+	}
+	verb.Flags().BoolVar(&all, "all", false, "every agent")
+	if name == "start" {
+		verb.Flags().BoolVar(&noDeps, "no-deps", false, "start these without the agents that they depend on")
+	}
+	return verb
+}
+
+func changeAgents(a *cli.App, name string, request wire.AgentsRequest) error {
+	ctx, stop := a.Begin()
+	defer stop()
+	door, err := a.Door()
+	if err != nil {
+		return err
+	}
+	done := a.Patience("the agents to " + name)
+	raw, err := door.Ask(ctx, name+"-agent", request)
+	done()
+	if err != nil {
+		return err
+	}
+	reply, err := cli.Decode[wire.AgentsReply](raw)
+	if err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		err = a.Print("%s\n", raw)
+	} else {
+		err = showOutcomes(a, reply.Agents)
+	}
+	if err != nil {
+		return err
+	}
+	for _, agent := range reply.Agents {
+		if !agent.OK {
+			return cli.ExitWith(cli.ExitNo)
+		}
+	}
+	return nil
+}
+
+// showOutcomes prints one line for each agent that was asked to change, and
+// under it the last words of one that failed.
+func showOutcomes(a *cli.App, agents []wire.AgentOutcome) error {
+	p := a.Paint(a.Stdout)
+	wide := 0
+	for _, agent := range agents {
+		wide = max(wide, plain.Width(wire.Visible(agent.Name)))
+	}
+	for _, agent := range agents {
+		name := wire.Visible(agent.Name)
+		if a.Flags.Quiet && agent.OK {
+			if err := a.Print("%s\n", name); err != nil {
+				return err
+			}
+			continue
+		}
+		said := wire.Visible(agent.Text)
+		if !agent.OK {
+			said = p.Bad("Error:") + " " + said
+		}
+		if err := a.Print("%s  %s\n", plain.Pad(name, wide), said); err != nil {
+			return err
+		}
+		if err := showLastWords(a, agent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showLastWords(a *cli.App, agent wire.AgentOutcome) error {
+	if agent.OK || len(agent.LastWords) == 0 {
+		return nil
+	}
+	if err := a.Print("  = Last words:\n"); err != nil {
+		return err
+	}
+	for _, line := range agent.LastWords {
+		if err := a.Print("      %s\n", wire.Visible(line)); err != nil {
+			return err
+		}
+	}
+	return a.Print("  = Read more: orchestrator logs %s\n", wire.Visible(agent.Name))
+}

@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// logFlags are what logs can be asked for.
+type logFlags struct {
+	follow       bool
+	last         string
+	since, until string
+	grep         string
+	stream       cli.Choice
+	level        cli.Choice
+	raw          bool
+}
+
+func LogsCommand(a *cli.App) *cobra.Command {
+	f := logFlags{stream: cli.Choice{Of: []string{wire.StreamOut, wire.StreamErr, wire.StreamOwn}}, level: cli.Choice{Of: levels}}
+	verb := &cobra.Command{
+		Use:   "logs [AGENT…]",
+		Short: "Show what agents print",
+		Long: `Shows what agents print, oldest first: the time, the agent and the line. A line
+of stdout is marked "|", one of stderr ":". What the orchestrator has to say about
+the agent is marked ".", and "!" when something went wrong. Control characters are made visible, so no agent can
+play tricks on your terminal; --raw shows the bytes as they came.
+
+Without names it is the lines of all agents. With --since or --until every line
+of that time is shown, otherwise the last 200 of each agent.`,
+		Example: `  orchestrator logs coder             its last 200 lines
+  orchestrator logs -f                 everything, as it comes
+  orchestrator logs --since 10m --grep 'panic|error'
+  orchestrator logs coder --json | jq -r .text`,
+		ValidArgsFunction: a.CompleteAgents,
+		RunE:              func(_ *cobra.Command, names []string) error { return logs(a, names, f) },
+	}
+	set := verb.Flags()
+	set.BoolVarP(&f.follow, "follow", "f", false, "go on with new lines until Ctrl-C")
+	set.StringVarP(&f.last, "lines", "n", "", "only the last `N` lines of each agent, or all (200 without --since and --until)")
+	set.StringVar(&f.since, "since", "", "lines after `TIME`: 10m ago, 14:33, \"2026-11-20 14:33\"")
+	set.StringVar(&f.until, "until", "", "lines before `TIME`")
+	set.StringVar(&f.grep, "grep", "", "only lines that match the regular expression `RE`")
+	set.Var(&f.stream, "stream", "only one stream: stdout, stderr or own")
+	set.BoolVar(&f.raw, "raw", false, "the text as it came, without time and name; not on a terminal")
+	set.Var(&f.level, "level", "only lines of event:log at this level or above: info, warn or error")
+	_ = verb.RegisterFlagCompletionFunc("stream", f.stream.Complete)
+	_ = verb.RegisterFlagCompletionFunc("level", f.level.Complete)
+	return verb
+}
+
+func logs(a *cli.App, names []string, f logFlags) error {
+	query, err := f.query(names, time.Now())
+	if err != nil {
+		return err
+	}
+	match, err := regexp.Compile(f.grep)
+	if err != nil {
+		return cli.UsageError(fmt.Sprintf("--grep is no regular expression: %v", err), `Quote what is meant literally: --grep '\[1\]'`)
+	}
+	if err := checkRaw(a, f.raw); err != nil {
+		return err
+	}
+	show := logPrinter{app: a, raw: f.raw, match: match, paint: a.Paint(a.Stdout), now: time.Now(), level: levelOf(f.level.Value)}
+	return a.Stream("logs", query, f.follow, show.line)
+}
+
+// checkRaw keeps raw bytes of agents off terminals.
+func checkRaw(a *cli.App, raw bool) error {
+	switch {
+	case raw && a.Flags.JSON:
+		return cli.UsageError("--raw and --json exclude each other", "Leave one out: the text in the JSON is as it came")
+	case raw && term.IsTerminal(a.Stdout):
+		return cli.UsageError("--raw is not for a terminal: agents could do anything to it", "Send it elsewhere: orchestrator logs --raw > FILE")
+	}
+	return nil
+}
+
+// query is what the API is asked. No n means all.
+func (f *logFlags) query(names []string, now time.Time) (url.Values, error) {
+	query := url.Values{}
+	for _, name := range names {
+		query.Add("agent", name)
+	}
+	switch n, err := strconv.Atoi(f.last); {
+	case f.last == "" && f.since == "" && f.until == "" && f.grep == "":
+		query.Set("n", "200")
+	case f.last == "" || f.last == "all":
+	case err != nil || n < 0:
+		return nil, cli.UsageError(fmt.Sprintf("-n cannot be %q", f.last), "It is a number of lines, or all")
+	default:
+		query.Set("n", strconv.Itoa(n))
+	}
+	if f.since != "" {
+		at, err := cli.When("since", f.since, now)
+		if err != nil {
+			return nil, err
+		}
+		query.Set("after", wire.Timestamp(at))
+	}
+	if f.until != "" {
+		at, err := cli.When("until", f.until, now)
+		if err != nil {
+			return nil, err
+		}
+		query.Set("until", wire.Timestamp(at))
+	}
+	if f.stream.Value != "" {
+		query.Set("stream", f.stream.Value)
+	}
+	if f.follow {
+		query.Set("follow", "true")
+	}
+	return query, nil
+}
+
+// logPrinter shows log lines, each agent's name as wide as the widest so far.
+type logPrinter struct {
+	app   *cli.App
+	raw   bool
+	match *regexp.Regexp
+	paint term.Paint
+	now   time.Time
+	wide  int
+	level int // lines below it are left out
+}
+
+// levels are those of event:log, and so of --level.
+var levels = []string{"info", "warn", "error"}
+
+// levelOf ranks a level; a plain line is information.
+func levelOf(level string) int { return max(0, slices.Index(levels, level)) }
+
+func (l *logPrinter) line(raw []byte) error {
+	line, err := cli.Decode[wire.LogLine](raw)
+	if err != nil {
+		return err
+	}
+	if line.Missed > 0 && !l.app.Flags.JSON {
+		l.app.Note("%s of %s were missed here: this reader is too slow", plain.Count(int(line.Missed), "line"), wire.Visible(line.Agent))
+	}
+	switch {
+	case !l.match.MatchString(line.Text), l.level > levelOf(line.Level):
+		return nil
+	case l.app.Flags.JSON:
+		return l.app.Print("%s\n", raw)
+	case l.raw:
+		return l.app.Print("%s\n", line.Text)
+	case plain.Echo(&line):
+		return nil
+	}
+	name := wire.Visible(line.Agent)
+	l.wide = max(l.wide, plain.Width(name))
+	return l.app.Print("%s %s %s %s\n",
+		l.paint.Dim(plain.Clock(line.At, l.now, time.TimeOnly)),
+		l.paint.Agent(name, plain.Pad(name, l.wide)),
+		l.mark(&line), EntryText(line.Level, line.Text, line.Context, l.paint))
+}
+
+// EntryText is a line as people read it. One that came as event:log has a level,
+// which is said when it is more than information, and a context.
+func EntryText(level, text string, context wire.Raw, p term.Paint) string {
+	text = wire.Visible(text)
+	switch level {
+	case "warn":
+		text = p.Warn("warn:") + " " + text
+	case "error":
+		text = p.Bad("error:") + " " + text
+	}
+	if len(context) > 0 {
+		text += " " + p.Dim(wire.Visible(string(context)))
+	}
+	return text
+}
+
+// mark is the sign between a name and a line.
+func (l *logPrinter) mark(line *wire.LogLine) string {
+	switch line.Stream {
+	case wire.StreamErr:
+		return l.paint.Warn(":")
+	case wire.StreamOwn:
+		if line.Trouble {
+			return l.paint.Bad(plain.OwnMark(line))
+		}
+		return l.paint.Dim(plain.OwnMark(line))
+	}
+	return l.paint.Dim("|")
+}

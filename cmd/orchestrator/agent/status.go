@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// calmRows is how many agents status shows one by one. In a larger team those
+// that simply run are only counted, unless --all asks for them.
+const calmRows = 50
+
+func StatusCommand(a *cli.App) *cobra.Command {
+	var watch, all bool
+	verb := &cobra.Command{
+		Use:   "status",
+		Short: "Show what every agent is doing",
+		Long: `Shows the running orchestrator and its agents: the state of each, since when,
+which task it has, how often it was restarted, what it uses, and why it is not
+running if it is not. The first line counts the tasks in each state, the last
+one the questions and the plans that wait for you.
+
+In a team of more than 50 agents those that simply run are counted, not listed.`,
+		Example: `  orchestrator status            once
+  orchestrator status -w         again every second, until Ctrl-C
+  orchestrator status --json     everything, for a program
+  orchestrator watch             and tasks, questions and output, on the full screen`,
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			ctx, stop := a.Begin()
+			defer stop()
+			door, err := a.Door()
+			if err != nil {
+				return err
+			}
+			if watch {
+				return watchStatus(ctx, a, door, all)
+			}
+			_, text, err := a.Status(ctx, door)
+			if err != nil {
+				return err
+			}
+			return showStatus(a, text, all)
+		},
+	}
+	verb.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every second")
+	verb.Flags().BoolVarP(&all, "all", "a", false, "list every agent, also in a large team")
+	return verb
+}
+
+// watchStatus shows the status every second. Where the screen cannot be
+// cleared the next one follows below.
+func watchStatus(ctx context.Context, a *cli.App, d *cli.Client, all bool) error {
+	clear, first := a.Clearing(), true
+	return a.EverySecond(ctx, func() error {
+		_, text, err := a.Status(ctx, d)
+		if err != nil {
+			return err
+		}
+		switch {
+		case a.JSON():
+		case clear != "":
+			err = a.Print("%s", clear)
+		case !first:
+			err = a.Print("\n")
+		}
+		if err != nil {
+			return err
+		}
+		first = false
+		return showStatus(a, text, all)
+	})
+}
+
+func showStatus(a *cli.App, text []byte, all bool) error {
+	if a.Flags.JSON {
+		return a.Print("%s\n", text)
+	}
+	status, err := cli.Decode[wire.Status](text)
+	if err != nil {
+		return err
+	}
+	if a.Flags.Quiet {
+		return showNames(a, status.Agents)
+	}
+	p := a.Paint(a.Stdout)
+	doing := ""
+	if status.State != "running" {
+		doing = "  " + p.Warn(wire.Visible(status.State))
+	}
+	err = a.Print("%s%s  up %s  pid %d  %s%s\n", p.Strong(wire.Visible(status.Name)), doing,
+		plain.MS(status.UpMS), status.PID, plain.Count(len(status.Agents), "agent"), tasksTally(status.Tasks, p))
+	if err == nil && len(status.Agents) > 0 {
+		err = showAgents(a, status.Agents, all)
+	}
+	if calls := callsOf(&status); err == nil && calls != "" {
+		err = a.Print("%s %s\n", p.Warn("Needs you:"), calls)
+	}
+	return err
+}
+
+// callsOf are what waits for a person, each with where to look.
+func callsOf(status *wire.Status) string {
+	var calls []string
+	if n := status.Questions; n > 0 {
+		calls = append(calls, plain.Count(n, "question")+" (orchestrator inbox)")
+	}
+	if n := status.Tasks.PlanReview; n > 0 {
+		calls = append(calls, plain.Count(n, "plan")+" to approve (orchestrator task ls --state plan_review)")
+	}
+	return strings.Join(calls, ", ")
+}
+
+// tasksTally counts the tasks in each state; nothing when there are none.
+func tasksTally(n wire.TaskCounts, p term.Paint) string {
+	tally := ""
+	add := func(number int, state wire.TaskState, more string) {
+		if number > 0 {
+			tally += "  " + p.Task(state, fmt.Sprintf("%d %s", number, state)) + more
+		}
+	}
+	blocked := ""
+	if n.Blocked > 0 {
+		blocked = fmt.Sprintf(" (%d blocked)", n.Blocked)
+	}
+	add(n.Running, wire.TaskRunning, "")
+	add(n.Assigned, wire.TaskAssigned, "")
+	add(n.Planning, wire.TaskPlanning, "")
+	add(n.PlanReview, wire.TaskPlanReview, "")
+	add(n.NeedsHuman, wire.TaskNeedsHuman, "")
+	add(n.InReview, wire.TaskInReview, "")
+	add(n.Pending, wire.TaskPending, blocked)
+	add(n.Done, wire.TaskDone, "")
+	add(n.Failed, wire.TaskFailed, "")
+	add(n.Cancelled, wire.TaskCancelled, "")
+	if tally == "" {
+		return ""
+	}
+	return "   tasks:" + tally[1:]
+}
+
+func showNames(a *cli.App, agents []wire.AgentView) error {
+	return cli.PrintNames(a, agents, func(v *wire.AgentView) string { return v.Name })
+}
+
+// showAgents prints the table of agents.
+func showAgents(a *cli.App, agents []wire.AgentView, all bool) error {
+	calm := 0
+	if !all && len(agents) > calmRows {
+		shown := slices.DeleteFunc(slices.Clone(agents), func(v wire.AgentView) bool { return v.State == wire.StateRunning })
+		calm, agents = len(agents)-len(shown), shown
+	}
+	p := a.Paint(a.Stdout)
+	rows := [][]term.Cell{{term.Text("AGENT"), term.Text("STATE"), term.Text("TASK"), term.Figure("PID"), term.Figure("UP"), term.Figure("RESTARTS"), term.Figure("CPU"), term.Figure("RSS"), term.Text("NOTE")}}
+	for _, agent := range agents {
+		rows = append(rows, agentRow(agent, p))
+	}
+	if len(rows) > 1 {
+		if err := a.Print("%s", term.Table(rows)); err != nil {
+			return err
+		}
+	}
+	if calm > 0 {
+		return a.Print("%d more are running: orchestrator status --all\n", calm)
+	}
+	return nil
+}
+
+func agentRow(v wire.AgentView, p term.Paint) []term.Cell {
+	state := term.Cell{Text: wire.Visible(string(v.State)), Ink: func(s string) string { return p.State(v.State, s) }}
+	row := []term.Cell{term.Text(wire.Visible(v.Name)), state, term.Text(TaskCell(v.Tasks))}
+	pid, up := "-", "-"
+	if v.PID != 0 {
+		pid = fmt.Sprint(v.PID)
+	}
+	if v.PID != 0 || v.StartedAt != "" { // one that has joined by a pipe is up without a process
+		up = plain.MS(v.UpMS)
+	}
+	row = append(row, term.Figure(pid), term.Figure(up), term.Figure(fmt.Sprint(v.Restarts)))
+	if v.PID != 0 {
+		row = append(row, term.Figure(plain.MS(v.CPUMS)), term.Figure(plain.Bytes(v.RSSBytes)))
+	} else {
+		row = append(row, term.Figure("-"), term.Figure("-"))
+	}
+	return append(row, term.Text(cmp.Or(term.Note(v), silence(&v))))
+}
+
+// silence tells of an agent that has run for long without a word. Many have
+// nothing to say before there is work, so it is no more than told.
+func silence(v *wire.AgentView) string {
+	const long = time.Minute
+	if v.State != wire.StateRunning || v.PID == 0 || v.Output.Bytes > 0 || v.UpMS < long.Milliseconds() {
+		return ""
+	}
+	return "not heard of yet: orchestrator why " + wire.Visible(v.Name)
+}
+
+// TaskCell is what an agent works on; of several the one that is furthest.
+func TaskCell(tasks []wire.TaskLabel) string {
+	if len(tasks) == 0 {
+		return "-"
+	}
+	first := slices.MaxFunc(tasks, func(a, b wire.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
+	said := plain.ID(first.ID) + " " + plain.Clip(plain.OneLine(first.Name), 24)
+	if progress := plain.Percent(first.Progress); progress != "" {
+		said += " " + progress
+	}
+	if len(tasks) > 1 {
+		said += fmt.Sprintf(" +%d", len(tasks)-1)
+	}
+	return said
+}
+
+// begun is the progress of a task; one that only waits for its agent comes last.
+func begun(t wire.TaskLabel) float64 {
+	if t.State == wire.TaskAssigned {
+		return -1
+	}
+	return t.Progress
+}

@@ -1,0 +1,146 @@
+// Package bus holds the commands that send and read messages between actors.
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+func Command(a *cli.App) *cobra.Command {
+	return a.Group(&cobra.Command{
+		Use:   "bus",
+		Short: "Send and read messages on the bus",
+		Long: `Agents write messages to each other and to you, and you to them. Each has an actor
+for its sender and one for its addressee, a topic, and a JSON object. Nothing of
+it is lost: who is away finds it later. Here you are GO, the one that runs it
+all. More about all of it: orchestrator help bus.`,
+		Example: `  orchestrator bus send --to PO:shop --topic message.direct --payload '{"text": "hello"}'
+  orchestrator bus tail -f
+  orchestrator bus presence`,
+	},
+		busSendCommand(a), busPollCommand(a), busAckCommand(a), busTailCommand(a),
+		busPresenceCommand(a), busTopicsCommand(a),
+	)
+}
+
+// mailNumber is a flag, or an argument, for the number of a message.
+type mailNumber struct {
+	value int64
+	least int64
+	given bool
+}
+
+// largestNumber is the largest that every reader of JSON can read.
+const largestNumber = 1<<53 - 1
+
+func (n *mailNumber) Type() string { return "SEQ" }
+
+func (n *mailNumber) String() string {
+	if !n.given {
+		return ""
+	}
+	return strconv.FormatInt(n.value, 10)
+}
+
+func (n *mailNumber) Set(text string) error {
+	value, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || value < n.least || value > largestNumber {
+		return errors.New("it is the number of a message, such as 42")
+	}
+	n.value, n.given = value, true
+	return nil
+}
+
+// pointer is the number if there is one: what is asked without it is something
+// else.
+func (n *mailNumber) pointer() *int64 {
+	if !n.given {
+		return nil
+	}
+	return &n.value
+}
+
+// ActorGiven refuses what cannot be an actor, and says who was probably meant.
+func ActorGiven(a *cli.App, flag, word string, check func(string) string) error {
+	if word == "" || check(word) == "" {
+		return nil
+	}
+	return cli.UsageError("--"+flag+" "+check(word), likelyActor(a, flag, word))
+}
+
+// likelyActor guesses which actor a word stands for: people know their agents by other
+// names than the bus.
+func likelyActor(a *cli.App, flag, word string) string {
+	const who = "See who there is: orchestrator bus presence"
+	var ids []string
+	for _, actor := range actorsForShell(a) {
+		if actor.Agent == word {
+			return fmt.Sprintf("The agent %q is %s: --%s %s", word, plain.OneLine(actor.Actor), flag, plain.OneLine(actor.Actor))
+		}
+		ids = append(ids, actor.Actor)
+	}
+	for _, id := range ids { // "po:shop", and "shop" alone
+		if _, name, _ := strings.Cut(id, ":"); strings.EqualFold(id, word) || strings.EqualFold(name, word) {
+			return "Did you mean " + plain.OneLine(id) + "?  " + who
+		}
+	}
+	if likely := cli.Nearest(word, ids); likely != "" {
+		return "Did you mean " + plain.OneLine(likely) + "?  " + who
+	}
+	return who
+}
+
+func actorsForShell(a *cli.App) []wire.ActorView {
+	return cli.ForShell[wire.ActorList](a, "list-actors", struct{}{}).Actors
+}
+
+// CompleteActors offers those who have mail, and more besides.
+func CompleteActors(a *cli.App, more ...cobra.Completion) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var offered []cobra.Completion
+		for _, actor := range actorsForShell(a) {
+			is := plain.OneLine(actor.Status)
+			if actor.Agent != "" {
+				is = plain.OneLine(actor.Agent) + ", " + is
+			}
+			offered = append(offered, cobra.CompletionWithDesc(actor.Actor, is))
+		}
+		return append(offered, more...), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeTopics offers the topics that are registered.
+func completeTopics(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var offered []cobra.Completion
+	for _, t := range cli.ForShell[wire.TopicList](a, "list-topics", struct{}{}).Topics {
+		offered = append(offered, cobra.CompletionWithDesc(t.Topic, topicWords(&t)))
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeMail offers the numbers of messages that an actor has not dealt with,
+// which a flag names.
+func completeMail(a *cli.App, flag string) cobra.CompletionFunc {
+	return func(verb *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(already) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		actor, _ := verb.Flags().GetString(flag)
+		var offered []cobra.Completion
+		for _, m := range cli.ForShell[wire.MailList](a, "poll-messages", wire.PollMessages{Actor: actor, Limit: offeredMail}).Messages {
+			offered = append(offered, cobra.CompletionWithDesc(strconv.FormatInt(m.Seq, 10), plain.OneLine(m.From)+"  "+plain.OneLine(m.Topic)))
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// offeredMail is how many messages a shell is offered: more are no choice.
+const offeredMail = 30

@@ -1,0 +1,94 @@
+package bus
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// mailPrinter shows messages, a line each, in columns that only grow.
+type mailPrinter struct {
+	app     *cli.App
+	paint   term.Paint
+	now     time.Time
+	headed  bool
+	at      int // the widths so far
+	parties int
+	topic   int
+}
+
+// ShownPayload is how much of a payload stands in a line: one can be as large as
+// a book.
+const ShownPayload = 60
+
+func newMailPrinter(a *cli.App, now time.Time) *mailPrinter {
+	return &mailPrinter{app: a, paint: a.Paint(a.Stdout), now: now, parties: len("FROM -> TO"), topic: len(wire.TopicDirect)}
+}
+
+// line shows a message as it came from the API.
+func (p *mailPrinter) line(raw []byte) error {
+	if p.app.Flags.JSON {
+		return p.app.Print("%s\n", raw)
+	}
+	m, err := cli.Decode[wire.Mail](raw)
+	if err != nil {
+		return err
+	}
+	if p.app.Flags.Quiet {
+		return p.app.Print("%d\n", m.Seq)
+	}
+	return p.mail(&m)
+}
+
+// measure makes the columns as wide as a message needs.
+func (p *mailPrinter) measure(m *wire.Mail) {
+	p.at = max(p.at, len(plain.Clock(m.CreatedAt, p.now, "15:04:05.000")))
+	p.parties = max(p.parties, plain.Width(partiesCell(m)))
+	p.topic = max(p.topic, plain.Width(plain.OneLine(m.Topic)))
+}
+
+func (p *mailPrinter) mail(m *wire.Mail) error {
+	p.measure(m)
+	if !p.headed {
+		p.headed = true
+		if err := p.row("SEQ", "TIME", "FROM -> TO", plain.Pad("TOPIC", p.topic), "PAYLOAD"); err != nil {
+			return err
+		}
+	}
+	topic := plain.Pad(plain.OneLine(m.Topic), p.topic)
+	switch m.Topic {
+	case wire.TopicAlertFired:
+		topic = p.paint.Warn(topic)
+	case wire.TopicAlertResolved:
+		topic = p.paint.Good(topic)
+	}
+	return p.row(strconv.FormatInt(m.Seq, 10), plain.Clock(m.CreatedAt, p.now, "15:04:05.000"), partiesCell(m), topic, p.said(m))
+}
+
+// said is what a message says, and what it says it to.
+func (p *mailPrinter) said(m *wire.Mail) string {
+	var parts []string
+	if payload := plain.OneLine(string(m.Payload)); payload != "{}" {
+		if !p.app.Flags.Verbose {
+			payload = plain.Clip(payload, ShownPayload)
+		}
+		parts = append(parts, payload)
+	}
+	if m.ReplyTo != nil {
+		parts = append(parts, p.paint.Dim(fmt.Sprintf("answers %d", *m.ReplyTo)))
+	}
+	return strings.Join(parts, "  ")
+}
+
+func partiesCell(m *wire.Mail) string { return plain.OneLine(m.From) + " -> " + plain.OneLine(m.To) }
+
+func (p *mailPrinter) row(seq, at, whom, topic, said string) error {
+	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.Dim(plain.Pad(at, p.at)), plain.Pad(whom, p.parties), topic, said)
+	return p.app.Print("%s\n", strings.TrimRight(line, " "))
+}

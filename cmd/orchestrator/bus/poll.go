@@ -1,0 +1,178 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// pollFlags are which messages are asked for.
+type pollFlags struct {
+	actor  string
+	cursor mailNumber
+	most   string
+}
+
+func busPollCommand(a *cli.App) *cobra.Command {
+	var f pollFlags
+	verb := &cobra.Command{
+		Use:   "poll",
+		Short: "Read the messages that are not acknowledged",
+		Long: `Shows messages to an actor, oldest first: the number of each, when it was sent, by
+which actor to which, its topic and what it says. They are those behind the cursor, the
+last message that was acked, or behind a number that you name. Nothing is taken
+away by reading: "bus ack" says what has been dealt with.
+
+Without --actor they are yours: those to GO, and broadcasts. In an agent they
+are the agent's.`,
+		Example: `  orchestrator bus poll
+  orchestrator bus poll --cursor 0 -n 20      from the first one on
+  orchestrator bus poll --actor PO:shop       what an agent has not dealt with
+  orchestrator bus poll --json                whole, for a program`,
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(verb *cobra.Command, _ []string) error {
+			if err := cli.NotEmpty(verb, "actor"); err != nil {
+				return err
+			}
+			return poll(a, &f)
+		},
+	}
+	set := verb.Flags()
+	set.StringVar(&f.actor, "actor", "", "messages to `ACTOR`; without it GO, in an agent the agent's own")
+	set.Var(&f.cursor, "cursor", "messages behind `SEQ`; behind the last that was acked without it")
+	set.StringVarP(&f.most, "lines", "n", "100", "at most `N` messages")
+	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
+	_ = verb.RegisterFlagCompletionFunc("cursor", cobra.NoFileCompletions)
+	_ = verb.RegisterFlagCompletionFunc("lines", cobra.NoFileCompletions)
+	return verb
+}
+
+func poll(a *cli.App, f *pollFlags) error {
+	most, err := strconv.ParseInt(f.most, 10, 64)
+	if err != nil || most < 1 || most > wire.MostMailPage {
+		return cli.UsageError(fmt.Sprintf("-n cannot be %q", f.most), fmt.Sprintf("It is a number of messages, %d at most", wire.MostMailPage))
+	}
+	if err := ActorGiven(a, "actor", f.actor, wire.CheckAddressee); err != nil {
+		return err
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Ask(ctx, d, "poll-messages", wire.PollMessages{Actor: f.actor, Cursor: f.cursor.pointer(), Limit: most})
+		if err != nil {
+			return err
+		}
+		if a.Flags.JSON {
+			return a.Answer(text)
+		}
+		list, err := cli.Decode[wire.MailList](text)
+		if err != nil {
+			return err
+		}
+		return showMail(a, f, &list)
+	})
+}
+
+func showMail(a *cli.App, f *pollFlags, list *wire.MailList) error {
+	behind := list.Cursor
+	if f.cursor.given {
+		behind = f.cursor.value
+	}
+	switch {
+	case a.Flags.Quiet:
+		return cli.PrintNames(a, list.Messages, func(m *wire.Mail) string { return strconv.FormatInt(m.Seq, 10) })
+	case len(list.Messages) == 0 && behind == 0:
+		return a.Print("No messages for %s.\n", plain.OneLine(list.Actor))
+	case len(list.Messages) == 0:
+		return a.Print("No messages for %s behind %d.\n", plain.OneLine(list.Actor), behind)
+	}
+	show := newMailPrinter(a, time.Now())
+	for i := range list.Messages {
+		show.measure(&list.Messages[i])
+	}
+	for i := range list.Messages {
+		if err := show.mail(&list.Messages[i]); err != nil {
+			return err
+		}
+	}
+	saidOfMail(a, f, list)
+	return nil
+}
+
+// saidOfMail tells what to do next. Who reads the mail of others is not told how
+// to ack it: then they would not find it.
+func saidOfMail(a *cli.App, f *pollFlags, list *wire.MailList) {
+	last := list.Messages[len(list.Messages)-1].Seq
+	whose := ""
+	if f.actor != "" {
+		whose = " --actor " + plain.OneLine(f.actor)
+	}
+	if list.More {
+		a.Note("There are more: orchestrator bus poll%s --cursor %d", whose, last)
+	}
+	if last > list.Cursor && (f.actor == "" || f.actor == wire.ActorGlobal) {
+		a.Note("When they are dealt with: orchestrator bus ack %d", last)
+	}
+}
+
+func busAckCommand(a *cli.App) *cobra.Command {
+	var actor string
+	var once bool
+	verb := &cobra.Command{
+		Use:   "ack SEQ",
+		Short: "Acknowledge messages",
+		Long: `Says that an actor has dealt with its messages up to a number. The next poll begins
+behind it, and an agent is not told of them again. It only goes forward: a number
+below the last one changes nothing. If no orchestrator answers, it is said again after
+2, 10 and 60 seconds, unless --no-retry is given.`,
+		Example: `  orchestrator bus ack 42
+  orchestrator bus ack 42 --actor PO:shop`,
+		Args: cli.ArgCount(1, 1),
+		RunE: func(verb *cobra.Command, args []string) error {
+			if err := cli.NotEmpty(verb, "actor"); err != nil {
+				return err
+			}
+			return ack(a, args[0], actor, once)
+		},
+	}
+	verb.ValidArgsFunction = completeMail(a, "actor")
+	verb.Flags().StringVar(&actor, "actor", "", "`ACTOR` who has dealt with them; without it GO, in an agent the agent's own")
+	verb.Flags().BoolVar(&once, "no-retry", false, "make one attempt")
+	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
+	return verb
+}
+
+func ack(a *cli.App, word, actor string, once bool) error {
+	var seq mailNumber
+	if err := seq.Set(word); err != nil {
+		return cli.UsageError(fmt.Sprintf("SEQ cannot be %q: %v", word, err), "See which there are: orchestrator bus poll")
+	}
+	if err := ActorGiven(a, "actor", actor, wire.CheckAddressee); err != nil {
+		return err
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Insist(ctx, d, once, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
+		if err != nil {
+			return cli.Hinted(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
+		}
+		if a.Flags.JSON {
+			return a.Answer(text)
+		}
+		acked, err := cli.Decode[wire.Acked](text)
+		switch {
+		case err != nil:
+			return err
+		case a.Flags.Quiet:
+			return a.Print("%d\n", acked.Cursor)
+		case acked.Cursor > seq.value:
+			return a.Print("%s had dealt with its messages up to %d already.\n", plain.OneLine(acked.Actor), acked.Cursor)
+		}
+		return a.Print("%s has dealt with its messages up to %d.\n", plain.OneLine(acked.Actor), acked.Cursor)
+	})
+}

@@ -1,0 +1,138 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func busPresenceCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "presence",
+		Short: "List actors and their presence",
+		Long: `Lists the actors: which agent each of them is, if it is one that runs here or has
+registered, whether it is there, when it was last heard of, when its last
+heartbeat came, up to which message it has read, and which is the last to it
+alone. One that is stale has kept its heartbeat back for too long; one that is
+quiet has never promised any.`,
+		Example:           "  orchestrator bus presence\n  orchestrator bus presence -q         ids alone\n  orchestrator bus presence --json",
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return presence(a) },
+	}
+}
+
+func presence(a *cli.App) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		raw, err := a.Ask(ctx, d, "list-actors", struct{}{})
+		if err != nil {
+			return err
+		}
+		if a.Flags.JSON {
+			return a.Answer(raw)
+		}
+		list, err := cli.Decode[wire.ActorList](raw)
+		switch {
+		case err != nil:
+			return err
+		case a.Flags.Quiet:
+			return cli.PrintNames(a, list.Actors, func(v *wire.ActorView) string { return v.Actor })
+		}
+		p, now := a.Paint(a.Stdout), time.Now()
+		rows := [][]term.Cell{{term.Text("ACTOR"), term.Text("AGENT"), term.Text("STATUS"), term.Text("SEEN"), term.Text("HEARTBEAT"), term.Figure("CURSOR"), term.Figure("LATEST")}}
+		for i := range list.Actors {
+			rows = append(rows, actorRow(&list.Actors[i], p, now))
+		}
+		return a.Print("%s", term.Table(rows))
+	})
+}
+
+func actorRow(v *wire.ActorView, p term.Paint, now time.Time) []term.Cell {
+	latest := "-"
+	if v.Latest != 0 {
+		latest = strconv.FormatInt(v.Latest, 10)
+	}
+	unread := term.Figure(latest)
+	if v.Latest > v.Cursor {
+		unread.Ink = p.Strong
+	}
+	ink := func(s string) string { return actor(p, v.Status, s) }
+	return []term.Cell{
+		term.Text(plain.OneLine(v.Actor)), term.Text(cmp.Or(plain.OneLine(v.Agent), "-")), {Text: plain.OneLine(v.Status), Ink: ink},
+		term.Text(term.Ago(v.LastSeen, now)), term.Text(term.Ago(v.LastBeat, now)), term.Figure(strconv.FormatInt(v.Cursor, 10)), unread,
+	}
+}
+
+// actor is the colour of what an actor is.
+func actor(p term.Paint, status, text string) string {
+	switch status {
+	case wire.ActorActive:
+		return p.Good(text)
+	case wire.ActorStale:
+		return p.Warn(text)
+	case wire.ActorOffline:
+		return p.Dim(text)
+	}
+	return text
+}
+
+func busTopicsCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "topics",
+		Short: "List the topics of messages",
+		Long: `Lists the topics: the known ones, with their senders and addressees, and
+those of the configuration. A message on another topic is sent too, and GO is told
+that it is unknown.`,
+		Example:           "  orchestrator bus topics\n  orchestrator bus topics -q",
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return topics(a) },
+	}
+}
+
+func topics(a *cli.App) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		raw, err := a.Ask(ctx, d, "list-topics", struct{}{})
+		if err != nil {
+			return err
+		}
+		if a.Flags.JSON {
+			return a.Answer(raw)
+		}
+		list, err := cli.Decode[wire.TopicList](raw)
+		switch {
+		case err != nil:
+			return err
+		case a.Flags.Quiet:
+			return cli.PrintNames(a, list.Topics, func(v *wire.TopicView) string { return v.Topic })
+		}
+		return a.Print("%s", term.Table(topicRows(list.Topics, a.Paint(a.Stdout))))
+	})
+}
+
+func topicRows(topics []wire.TopicView, p term.Paint) [][]term.Cell {
+	rows := [][]term.Cell{{term.Text("TOPIC"), term.Text("FROM"), term.Text("TO"), term.Text("ABOUT")}}
+	for i := range topics {
+		v := &topics[i]
+		rows = append(rows, []term.Cell{
+			{Text: plain.OneLine(v.Topic), Ink: p.Strong}, term.Text(cmp.Or(plain.OneLine(v.From), "any")), term.Text(cmp.Or(plain.OneLine(v.To), "any")), term.Text(topicWords(v)),
+		})
+	}
+	return rows
+}
+
+// topicWords say what a topic is about.
+func topicWords(v *wire.TopicView) string {
+	if !v.Standard {
+		return cmp.Or(plain.OneLine(v.Summary), "of the configuration")
+	}
+	return plain.OneLine(v.Summary)
+}

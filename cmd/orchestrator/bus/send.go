@@ -1,0 +1,147 @@
+package bus
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// sendFlags are what a message is to be.
+type sendFlags struct {
+	to, topic string
+	payload   string
+	replyTo   mailNumber
+	key       string
+	from      string
+	once      bool
+}
+
+func busSendCommand(a *cli.App) *cobra.Command {
+	f := sendFlags{replyTo: mailNumber{least: 1}}
+	verb := &cobra.Command{
+		Use:   "send --to ACTOR --topic TOPIC",
+		Short: "Send a message to an actor",
+		Long: `Sends a message. It is kept for good, and its addressee finds it when they
+come; an agent that runs is told at once. "broadcast" is all actors.
+
+--payload takes a JSON object itself, @FILE for what is in a file, or - for what
+comes on stdin. If no orchestrator answers, the message is sent again after 2, 10 and
+60 seconds, unless --no-retry is given. It has one key for all attempts, so it is
+there once. A message that you send again yourself needs the same --key.`,
+		Example: `  orchestrator bus send --to PO:shop --topic message.direct --payload '{"text": "hello"}'
+  orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 --payload @answer.json
+  orchestrator bus send --to broadcast --topic broadcast.all --payload '{"text": "the disk is full"}'
+  seq=$(orchestrator bus send --to GO --topic build.finished --key build-812 -q)`,
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(verb *cobra.Command, _ []string) error {
+			if err := cli.NotEmpty(verb, "to", "topic", "payload", "key", "from"); err != nil {
+				return err
+			}
+			return send(a, &f)
+		},
+	}
+	set := verb.Flags()
+	set.StringVar(&f.to, "to", "", "`ACTOR` the addressee: GO, HO:host, PO:project, IO:person, W:id, S:kind:id or broadcast")
+	set.StringVar(&f.topic, "topic", "", "`TOPIC` it is about: words with dots between them")
+	set.StringVar(&f.payload, "payload", "{}", "what there is to say, a `JSON` object; or @FILE or -")
+	set.Var(&f.replyTo, "reply-to", "number of the message that it answers: `SEQ`")
+	set.StringVar(&f.key, "key", "", "the same message with the same `KEY` is sent once")
+	set.StringVar(&f.from, "from", "", "`ACTOR` who sends it; without it GO, in an agent the agent's own")
+	set.BoolVar(&f.once, "no-retry", false, "make one attempt")
+	_ = verb.RegisterFlagCompletionFunc("to", CompleteActors(a, cobra.CompletionWithDesc(wire.Broadcast, "all actors")))
+	_ = verb.RegisterFlagCompletionFunc("from", CompleteActors(a))
+	_ = verb.RegisterFlagCompletionFunc("topic", cli.Bind(a, completeTopics))
+	_ = verb.RegisterFlagCompletionFunc("reply-to", completeMail(a, "from"))
+	_ = verb.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
+	return verb
+}
+
+func send(a *cli.App, f *sendFlags) error {
+	m, err := f.message(a)
+	if err != nil {
+		return err
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Insist(ctx, d, f.once, "send-message", m)
+		if err != nil {
+			return err
+		}
+		if a.Flags.JSON {
+			return a.Answer(text)
+		}
+		sent, err := cli.Decode[wire.Sent](text)
+		if err != nil {
+			return err
+		}
+		return showSent(ctx, a, d, &sent)
+	})
+}
+
+// message is what the flags say.
+func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
+	switch {
+	case f.to == "":
+		return nil, cli.UsageError("the addressee is missing", "Say it: --to ACTOR     Who there is: orchestrator bus presence")
+	case f.topic == "":
+		return nil, cli.UsageError("what the message is about is missing", "Say it: --topic message.direct     Others: orchestrator bus topics")
+	}
+	if err := ActorGiven(a, "to", f.to, wire.CheckAddressee); err != nil {
+		return nil, err
+	}
+	if err := ActorGiven(a, "from", f.from, wire.CheckActor); err != nil {
+		return nil, err
+	}
+	if why := wire.CheckTopic(f.topic); why != "" {
+		return nil, cli.UsageError("--topic "+why, "See which there are: orchestrator bus topics")
+	}
+	payload, err := a.GivenDocument("payload", f.payload)
+	if f.key == "" && !f.once {
+		f.key = uuid.NewString()
+	}
+	return &wire.SendMessage{
+		From: f.from, To: f.to, Topic: f.topic, Payload: payload, ReplyTo: f.replyTo.value, Key: f.key,
+	}, err
+}
+
+func showSent(ctx context.Context, a *cli.App, d *cli.Client, sent *wire.Sent) error {
+	number := strconv.FormatInt(sent.Seq, 10)
+	if a.Flags.Quiet {
+		return a.Print("%s\n", number)
+	}
+	said := "Sent "
+	if sent.Duplicate {
+		said = "Already sent as "
+	}
+	if err := a.Print("%s%s to %s  %s\n", said, a.Paint(a.Stdout).Strong(number), plain.OneLine(sent.To), plain.OneLine(sent.Topic)); err != nil {
+		return err
+	}
+	for _, warning := range sent.Warnings {
+		a.Note("%s %s", a.Paint(a.Stderr).Warn("Warning:"), plain.OneLine(warning))
+	}
+	if !sent.Duplicate && nobodyYet(ctx, a, d, sent.To) {
+		a.Note("No actor here is called %s yet: the message waits. Who there is: orchestrator bus presence", plain.OneLine(sent.To))
+	}
+	return nil
+}
+
+// nobodyYet reports whether an actor is not known. That is no mistake, but a slip of
+// the pen looks the same.
+func nobodyYet(ctx context.Context, a *cli.App, d *cli.Client, actor string) bool {
+	if slices.Contains([]string{wire.Broadcast, wire.ActorBus, wire.ActorGovernor}, actor) || a.JSON() {
+		return false
+	}
+	text, err := d.Ask(ctx, "list-actors", struct{}{})
+	if err != nil {
+		return false // the message is sent, and that is what counts
+	}
+	list, err := cli.Decode[wire.ActorList](text)
+	return err == nil && !slices.ContainsFunc(list.Actors, func(v wire.ActorView) bool { return v.Actor == actor })
+}

@@ -1,0 +1,209 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/cmd/orchestrator/checkup"
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// checkRun is one life of the program that is checked, under a supervisor of its own
+// that goes with it.
+type checkRun struct {
+	*serve.Instance
+	ask   *serve.Answerer
+	run   *checkup.Run
+	terms checkup.Terms
+	state string // the folder
+	shut  func()
+	over  chan struct{} // closed when the supervisor has ended
+	heard chan struct{} // closed when all of it is heard
+	works bool          // it has done its task, when it is over
+}
+
+// beginTrial starts the program. The caller ends the trial.
+func beginTrial(a *cli.App, command []string, terms checkup.Terms, again bool) (*checkRun, error) {
+	state, err := os.MkdirTemp("", "orchestrator-check-")
+	if err != nil {
+		return nil, fmt.Errorf("making a place for its state: %w", err)
+	}
+	name := strings.TrimSuffix(filepath.Base(command[0]), filepath.Ext(command[0]))
+	c := config.Alone(a.Dir, state, name, command)
+	agent := &c.Agents[0]
+	agent.Role = terms.Role
+	agent.Stop.CloseStdin, agent.Stop.Unspoken, agent.Stop.Grace = terms.Grace, terms.Grace, terms.Grace
+	c.Orchestrator.Shutdown = 2*terms.Grace + 5*time.Second
+	c.Store.Kind = "memory" // it goes with the state directory
+	if again {
+		agent.OnExit = "requeue"
+		agent.Restart.Policy, agent.Restart.Delay = "always", 50*time.Millisecond
+	}
+	t := &checkRun{Instance: serve.NewTeam(), state: state, terms: terms, over: make(chan struct{}), heard: make(chan struct{})}
+	if err := t.Hold(state, a.SocketPath(state), hclog.NewNullLogger()); err != nil {
+		_ = os.RemoveAll(state)
+		return nil, serve.CannotHold(err, state)
+	}
+	t.Base = serve.AgentBase(a.Environ)
+	if err := t.Supervise(c, supervisor.Options{Name: name}); err != nil {
+		t.Release()
+		_ = os.RemoveAll(state)
+		return nil, err
+	}
+	t.run = checkup.NewRun(name, c.Protocol.MaxDepth)
+	t.ask = &serve.Answerer{App: a, Team: t.Instance}
+	follower := t.Super.Listen(true)
+	go func() {
+		defer close(t.heard)
+		t.run.Follow(follower)
+	}()
+	t.shut = t.Serve()
+	go func() {
+		defer close(t.over)
+		_ = t.Super.Run(context.Background()) // how it ended is among what is heard
+	}()
+	return t, nil
+}
+
+// end asks the program to end, waits until nothing of it is left, and reads the
+// trail of its requests. When ctx is over it is killed.
+func (t *checkRun) end(ctx context.Context) error {
+	t.run.Ends()
+	t.Super.Stop("the check is over")
+	unless := context.AfterFunc(ctx, func() { t.Super.Kill("the check was stopped") })
+	defer unless()
+	<-t.over
+	<-t.heard
+	t.shut()
+	err := t.run.ReadTrail(t.Home.Dir)
+	t.Release()
+	_ = os.RemoveAll(t.state)
+	return err
+}
+
+// look is how the program is now.
+func (t *checkRun) look(ctx context.Context) (wire.AgentView, bool) {
+	status, err := t.Super.Status(ctx)
+	if err != nil || len(status.Agents) == 0 {
+		return wire.AgentView{}, false
+	}
+	return status.Agents[0], true
+}
+
+// started waits until the program runs, or cannot.
+func (t *checkRun) started(ctx context.Context) bool {
+	return t.run.Await(ctx, func() bool { return t.run.Starts > 0 || t.run.Refused != nil }) && t.run.Refused == nil
+}
+
+// give submits a task that only this program can get.
+func (t *checkRun) give(ctx context.Context, name string) (id string, err error) {
+	answer, err := t.ask.Ask(ctx, "submit-task", map[string]any{
+		"type": "check", "name": name, "requiredRole": t.terms.Role,
+		"description": "A task of orchestrator check: say hello, and that it is done.",
+	})
+	if err != nil {
+		return "", err
+	}
+	text, err := wire.Encode(answer)
+	if err != nil {
+		return "", err
+	}
+	var reply struct {
+		Task struct {
+			ID string `json:"id"`
+		} `json:"task"`
+	}
+	err = wire.DecodeOwn(text, &reply)
+	return reply.Task.ID, err
+}
+
+// mostProgress is how often a wait begins anew because there was progress.
+const mostProgress = 10
+
+// await waits for something that comes of a task, as long as it may take; the caller
+// tells of progress is given more time.
+func (t *checkRun) await(ctx context.Context, so func() bool) bool {
+	told := 0
+	for range mostProgress {
+		soon, stop := context.WithTimeout(ctx, t.terms.Wait)
+		yes := t.run.Await(soon, func() bool { return so() || t.run.Told > told })
+		stop()
+		if !yes {
+			return false
+		}
+		done := false
+		t.run.Await(ctx, func() bool { done, told = so(), t.run.Told; return true })
+		if done {
+			return true
+		}
+	}
+	return false
+}
+
+// finish waits for the end of a task, or of the program.
+func (t *checkRun) finish(ctx context.Context, task string) {
+	t.await(ctx, func() bool { return t.run.Over(task) || t.run.Gone() && t.run.Ended })
+}
+
+// answering answers what the program asks people, with whatever fits, until stop is
+// called.
+func (t *checkRun) answering(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for answered := 0; t.run.Await(ctx, func() bool { return len(t.run.Asks) > answered }); answered++ {
+			t.answerAll(ctx)
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+func (t *checkRun) answerAll(ctx context.Context) {
+	questions, _ := t.ask.Open(ctx) // without an answer there is no question to answer
+	for _, q := range questions {
+		text := "yes"
+		if len(q.Options) > 0 {
+			text = q.Options[0].Value
+		}
+		t.ask.Answer(ctx, q, text)
+	}
+}
+
+// readEvery is how often it is looked whether something was read.
+const readEvery = 20 * time.Millisecond
+
+// read waits until the program has read all that it was told.
+func (t *checkRun) read(ctx context.Context) bool {
+	soon, stop := context.WithTimeout(ctx, t.terms.Wait)
+	defer stop()
+	ticker := time.NewTicker(readEvery)
+	defer ticker.Stop()
+	for {
+		view, ok := t.look(soon)
+		switch {
+		case !ok, view.State != wire.StateRunning && view.State != wire.StateStalled:
+			return false
+		case view.Mailbox.Messages == 0 && view.Mailbox.Unread == 0:
+			return true
+		}
+		select {
+		case <-ticker.C:
+		case <-soon.Done():
+			return false
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"orchestrator/cmd/orchestrator/checkup"
+	"orchestrator/wire"
+)
+
+// steps takes a program through what it should get over, in as few lives as that
+// needs, and judges each.
+func (c *checking) steps(ctx context.Context, works bool, first checkup.Findings) error {
+	if works {
+		had := len(c.found)
+		if _, err := c.life(ctx, []checkup.Step{checkup.Again}, true, first); err != nil || ctx.Err() != nil {
+			return err
+		}
+		works = c.found[had:].Count(checkup.Fail) == 0
+	}
+	steps := []checkup.Step{checkup.Unknown, checkup.Long}
+	if works {
+		steps = append(steps, checkup.Cancelled)
+	}
+	if c.full {
+		steps = append(steps, checkup.Pieces)
+	}
+	if c.full && works {
+		steps = append(steps, checkup.Many)
+	}
+	for len(steps) > 0 && ctx.Err() == nil {
+		most := len(steps)
+		if !works { // when it dies of one is known only at its end
+			most = 1
+		}
+		taken, err := c.life(ctx, steps[:most], works, first)
+		if err != nil {
+			return err
+		}
+		steps = steps[taken:]
+	}
+	if c.full && works && ctx.Err() == nil {
+		return c.killed(ctx)
+	}
+	return nil
+}
+
+// life takes steps until the program does not go on, and says how many.
+func (c *checking) life(ctx context.Context, steps []checkup.Step, works bool, first checkup.Findings) (taken int, err error) {
+	t, err := beginTrial(c.app, c.command, c.terms, false)
+	if err != nil {
+		return 0, err
+	}
+	enough := t.answering(ctx)
+	outcome, last := checkup.WentOn, checkup.Step{}
+	if t.started(ctx) {
+		for taken < len(steps) && outcome == checkup.WentOn && ctx.Err() == nil {
+			if taken > 0 {
+				c.found = append(c.found, checkup.After(last, outcome, t.run, works))
+			}
+			last = steps[taken]
+			outcome = t.take(ctx, last, works)
+			taken++
+		}
+	}
+	enough()
+	if err := t.end(ctx); err != nil || ctx.Err() != nil {
+		return taken, err
+	}
+	later := checkup.Later(t.run, c.terms)
+	news := first.News(later)
+	crashed := !works && outcome == checkup.WentOn && t.run.Crashed()
+	if crashed && len(news) > 0 { // what it read without a word it died of
+		outcome = checkup.Died
+	}
+	if taken > 0 && (!crashed || outcome == checkup.Died) {
+		c.found = append(c.found, checkup.After(last, outcome, t.run, works))
+	}
+	if outcome == checkup.WentOn {
+		c.found = append(c.found, news...)
+	}
+	return max(taken, 1), nil
+}
+
+// take does one step to the program, and sees whether it goes on.
+func (t *checkRun) take(ctx context.Context, step checkup.Step, works bool) checkup.Outcome {
+	if err := t.do(ctx, step); err != nil {
+		return t.fallen()
+	}
+	if works {
+		return t.next(ctx)
+	}
+	if !t.read(ctx) {
+		if o := t.fallen(); o == checkup.Died {
+			return o
+		}
+		return checkup.Unread
+	}
+	return checkup.WentOn
+}
+
+// next gives the program a task, and sees whether it does it.
+func (t *checkRun) next(ctx context.Context) checkup.Outcome {
+	task, err := t.give(ctx, "Say hello again")
+	if err == nil {
+		t.finish(ctx, task)
+	}
+	t.clear(ctx, task)
+	answered := false
+	t.run.Await(ctx, func() bool {
+		answered = err == nil && t.run.Over(task) && !t.run.Tasks[task].ByExit
+		return true
+	})
+	if answered {
+		return checkup.WentOn
+	}
+	return t.fallen()
+}
+
+// heardBy is how long it takes at most to hear of the end of a program that has ended a
+// task.
+const heardBy = 2 * time.Second
+
+// clear waits for word of the program's end, where a task may have ended by that.
+func (t *checkRun) clear(ctx context.Context, task string) {
+	ctx, stop := context.WithTimeout(ctx, heardBy)
+	defer stop()
+	t.run.Await(ctx, func() bool { return !t.run.Unclear(task) || t.run.Gone() })
+}
+
+// fallen is how a program is that did not go on.
+func (t *checkRun) fallen() (o checkup.Outcome) {
+	o = checkup.Fell
+	t.run.Await(context.Background(), func() bool {
+		if t.run.Gone() {
+			o = checkup.Died
+		}
+		return true
+	})
+	return o
+}
+
+// do does to the program what a step is.
+func (t *checkRun) do(ctx context.Context, step checkup.Step) error {
+	switch step.Check {
+	case checkup.Again.Check:
+		task, err := t.give(ctx, "Say hello once")
+		t.finish(ctx, task)
+		return err
+	case checkup.Unknown.Check:
+		return t.tell(ctx, strangeNotice("blue"))
+	case checkup.Long.Check:
+		return t.tell(ctx, strangeNotice(strings.Repeat("blue ", 1<<20/len("blue "))))
+	case checkup.Pieces.Check:
+		line := strangeNotice("blue and then grey")
+		for _, piece := range []string{line[:1], line[1:40], line[40 : len(line)-1], line[len(line)-1:]} {
+			if err := t.tell(ctx, piece); err != nil {
+				return err
+			}
+			t.read(ctx)
+		}
+		return nil
+	case checkup.Cancelled.Check:
+		return t.cancelled(ctx)
+	case checkup.Many.Check:
+		return t.many(ctx)
+	}
+	return fmt.Errorf("there is no step %q", step.Check)
+}
+
+func (t *checkRun) tell(ctx context.Context, text string) error {
+	return t.Super.TellWaiting(ctx, t.run.Agent, []byte(text))
+}
+
+// strangeNotice is a notification that no agent has heard of.
+func strangeNotice(sky string) string {
+	return fmt.Sprintf(`{"type":"notify:weather","id":%q,"timestamp":"2026-01-01T00:00:00.000Z","payload":{"sky":%q}}`+"\n", uuid.NewString(), sky)
+}
+
+// cancelled gives a task and takes it away again, and gives another one: when that is
+// done, what the program was told of the first is in front of whatever comes next.
+func (t *checkRun) cancelled(ctx context.Context) error {
+	err := t.takeAway(ctx)
+	t.signal(syscall.SIGCONT)
+	if err != nil {
+		return err
+	}
+	task, err := t.give(ctx, "Say hello after all")
+	t.finish(ctx, task)
+	t.finish(ctx, task) // it may have worked on the other one to its end, for as long again
+	return err
+}
+
+// takeAway leaves the program stopped, so that it cannot have done the task by then,
+// and is refused when it says so.
+func (t *checkRun) takeAway(ctx context.Context) error {
+	t.signal(syscall.SIGSTOP)
+	task, err := t.give(ctx, "Say hello, or rather not")
+	if err != nil {
+		return err
+	}
+	t.await(ctx, func() bool { return t.run.Begun(task) })
+	_, err = t.ask.Ask(ctx, "cancel-task", wire.CancelTask{TaskID: task, Reason: "the check wants to see this"})
+	return err
+}
+
+// signal is for all of the program that runs.
+func (t *checkRun) signal(sig syscall.Signal) {
+	t.run.Await(context.Background(), func() bool {
+		if !t.run.Gone() && t.run.PID > 0 {
+			_ = syscall.Kill(-t.run.PID, sig) // it may just have gone
+		}
+		return true
+	})
+}
+
+// many gives tasks, and waits for their ends.
+func (t *checkRun) many(ctx context.Context) error {
+	var tasks []string
+	for i := range 10 {
+		task, err := t.give(ctx, fmt.Sprintf("Say hello %d", i+1))
+		if err != nil {
+			return err
+		}
+		tasks = append(tasks, task)
+	}
+	for _, task := range tasks {
+		t.finish(ctx, task)
+	}
+	return nil
+}
+
+// killed kills the program while it has a task in its hands, and sees whether it does
+// that task when it has been started again. It is stopped before, so that it has the
+// task and cannot have done it.
+func (c *checking) killed(ctx context.Context) error {
+	t, err := beginTrial(c.app, c.command, c.terms, true)
+	if err != nil {
+		return err
+	}
+	outcome := checkup.Fell
+	if t.started(ctx) {
+		t.signal(syscall.SIGSTOP)
+		task, err := t.give(ctx, "Say hello, twice started")
+		if err == nil && t.await(ctx, func() bool { return t.run.Begun(task) }) {
+			t.signal(syscall.SIGKILL)
+			t.await(ctx, func() bool { return t.run.Starts > 1 || t.run.Over(task) })
+			t.finish(ctx, task)
+		}
+		t.run.Await(ctx, func() bool {
+			if t.run.Done(task) {
+				outcome = checkup.WentOn
+			}
+			return true
+		})
+	}
+	if err := t.end(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	c.found = append(c.found, checkup.After(checkup.Killed, outcome, t.run, true))
+	return nil
+}

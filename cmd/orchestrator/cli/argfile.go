@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// ReadArg is what a flag or an argument was given, named as the user wrote it: the
+// text itself, @FILE for what is in a file, or - for what comes on stdin. The
+// line end that editors and echo add is not meant.
+func (a *App) ReadArg(what, value string) (string, error) {
+	var text []byte
+	var err error
+	name, isFile := strings.CutPrefix(value, "@")
+	switch {
+	case value == "-":
+		name = "stdin"
+		text, err = readBounded(a.Stdin)
+	case isFile:
+		text, err = ReadFile(a.Path(name))
+	default:
+		return value, nil
+	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err
+	}
+	if err != nil {
+		hint := "Write the text itself"
+		if isFile {
+			hint = "For text that begins with @ use stdin: " + what + " -"
+		}
+		return "", UsageError(what+" cannot read "+name+": "+err.Error(), hint)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+// mostGiven bounds what is read for one flag: no request may be larger.
+const mostGiven = 16 << 20
+
+func readBounded(from io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, mostGiven+1))
+	if err == nil && len(text) > mostGiven {
+		err = errors.New("it is larger than 16 MiB")
+	}
+	return text, err
+}
+
+func ReadFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readBounded(file)
+}
+
+// GivenDocument is given for a flag that takes a JSON object; nil when it was
+// not used.
+func (a *App) GivenDocument(flag, value string) (wire.Raw, error) {
+	if value == "" {
+		return nil, nil
+	}
+	text, err := a.ReadArg("--"+flag, value)
+	if err != nil {
+		return nil, err
+	}
+	document := wire.Raw(text)
+	if !document.IsValid() || document.Kind() != '{' {
+		return nil, UsageError("--"+flag+" is no JSON object: "+plain.Clip(plain.OneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
+	}
+	return document, nil
+}
+
+// GivenResult is given for a flag that takes a JSON object or any text. Text
+// that begins as an object does was meant to be one.
+func (a *App) GivenResult(flag, value string) (wire.Raw, error) {
+	if value == "" {
+		return nil, nil
+	}
+	text, err := a.ReadArg("--"+flag, value)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return a.GivenDocument(flag, text)
+	}
+	if document := wire.Raw(text); document.IsValid() && document.Kind() == '"' {
+		return document, nil
+	}
+	return wire.Encode(text)
+}
+
+// Quoted puts quotes around the words of a command that need them.
+func Quoted(words []string) []string {
+	shown := make([]string, len(words))
+	for i, word := range words {
+		shown[i] = plain.Word(word)
+	}
+	return shown
+}
+
+// NotEmpty refuses flags that were given nothing: an empty variable of a script
+// is not "leave it out".
+func NotEmpty(verb *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if flag := verb.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
+			return UsageError("--"+name+" is empty", "Leave it out, or say what it is")
+		}
+	}
+	return nil
+}
+
+// ReplaceFile writes a file whole or not at all, through links and with the
+// rights it had. A new one has those that the user gives new files.
+func ReplaceFile(path string, text []byte) error {
+	var rights fs.FileMode
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		info, err := os.Stat(target)
+		if err != nil {
+			return err
+		}
+		path, rights = target, info.Mode().Perm()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".orchestrator-new-%d", os.Getpid()))
+	next, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next.Name())
+	_, err = next.Write(text)
+	if err == nil && rights != 0 {
+		err = next.Chmod(rights)
+	}
+	if closing := next.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), path)
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/supervisor/api"
+	"orchestrator/wire"
+)
+
+// Failed returns why the orchestrator could not be spoken to.
+func (d *Client) Failed(ctx context.Context, err error) error {
+	if over := d.ended(ctx); over != nil {
+		return over
+	}
+	if stranger, ok := errors.AsType[*api.StrangerError](err); ok {
+		return &Failure{
+			Exit: ExitDenied, Code: wire.CodeDenied,
+			Message: fmt.Sprintf("not spoken to: what listens at %s belongs to another user (%d)", d.Target.where(), stranger.UID),
+			Hint:    "Speak to an orchestrator as the user who started it",
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return &Failure{
+			Exit: ExitDenied, Code: wire.CodeDenied,
+			Message: "not allowed to speak to the orchestrator at " + d.Target.where(),
+			Hint:    "It belongs to another user: only the one who started it may",
+		}
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return d.notRunning()
+	case d.Target.URL != "":
+		return d.unreachable(err)
+	}
+	return &Failure{
+		Exit: ExitNotRunning, Code: CodeNotRunning,
+		Message: "the orchestrator for " + d.Target.Subject + " does not answer",
+		Because: []string{rootCause(err).Error()},
+		Hint:    "Look whether it still runs: orchestrator status",
+	}
+}
+
+// notRunning says that no orchestrator listens, and how to start one: by a start that
+// is written as this command was, so that it is the same orchestrator.
+func (d *Client) notRunning() *Failure {
+	f := &Failure{
+		Exit: ExitNotRunning, Code: CodeNotRunning,
+		Message: "no orchestrator is running for " + d.Target.Subject,
+		Hint:    "Start it: orchestrator up" + d.Target.Named,
+		Details: map[string]any{"socket": d.Target.where()},
+	}
+	if d.Target.URL != "" {
+		f.Message = "no orchestrator is running at " + d.Target.URL
+		f.Hint = elsewhereHint
+		return f
+	}
+	if info, err := os.Stat(d.Target.Socket); err == nil && info.Mode().Type() != fs.ModeSocket {
+		f.Message = fmt.Sprintf("%s is no socket, so no orchestrator is behind it", d.Target.Socket)
+		f.Hint = "Name its configuration: -c FILE     or its state directory: --state-dir DIR"
+	}
+	return f
+}
+
+const elsewhereHint = "Its file (http.listen) says where it listens. On its own machine no address is needed: leave --host and $ORC_HOST out"
+
+// unreachable returns why what is at an address could not be spoken to.
+func (d *Client) unreachable(err error) *Failure {
+	f := &Failure{
+		Exit: ExitNotRunning, Code: CodeNotRunning, Message: "the orchestrator at " + d.Target.URL + " does not answer",
+		Because: []string{rootCause(err).Error()}, Hint: elsewhereHint,
+		Details: map[string]any{"socket": d.Target.where()},
+	}
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
+		f.Because = []string{fmt.Sprintf("No host is called %q.", unknown.Name)}
+		return f
+	}
+	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		f.Message = "the orchestrator at " + d.Target.URL + " was not spoken to: its certificate is not trusted"
+		f.Because = []string{wrong.Err.Error(), "Nothing was sent to it, and no token."}
+		f.Hint = "Trust it: export SSL_CERT_FILE=CERTIFICATE.pem, which its owner has (http.certificate)"
+		return f
+	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		f.Message = "what listens at " + d.Target.URL + " speaks http, not https"
+		f.Because = nil
+		f.Hint = "Write it so: --host http" + strings.TrimPrefix(d.Target.URL, "https")
+	}
+	return f
+}
+
+// rootCause is an error without the layers of the HTTP client, which would
+// show people an address that they never typed.
+func rootCause(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// refused turns a refusal of the API into a failure.
+func (d *Client) refused(response *http.Response) *Failure {
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	var refusal wire.Refusal
+	if err := wire.Decode(text, &refusal); err != nil || refusal.Error == nil {
+		return d.stranger(response, string(text))
+	}
+	e := refusal.Error
+	f := &Failure{Exit: exitOf(e.Code), Code: e.Code, Message: e.Message, Hint: e.Hint, Details: e.Details}
+	switch {
+	case e.Code == wire.CodeDenied && e.Hint == "" && d.Target.Inside:
+		f.Hint = "This command runs as an agent, which may not do this. Ask a person: request:ask-user"
+	case e.Code == wire.CodeUnauthenticated && d.Target.URL != "":
+		f.wantsToken(&d.Target)
+	case e.Code == wire.CodeNotFound && e.Details["agents"] != nil:
+		f.wantsAgent(e.Details)
+	case e.Code == wire.CodeConflict && e.Hint == "" && e.Details["reason"] == "wrong_state":
+		if id, ok := e.Details["taskId"].(string); ok {
+			f.Hint = "Why it is so, and what can be done: orchestrator why " + plain.ID(id)
+		}
+	}
+	return f
+}
+
+// wantsToken says where a token comes from, and what to do with one.
+func (f *Failure) wantsToken(t *Target) {
+	f.Because = append(f.Because, "Asked was "+t.URL+", with the token of $ORC_TOKEN.")
+	if t.token == "" {
+		f.Because = []string{"Asked was " + t.URL + "; $ORC_TOKEN is not set."}
+	}
+	f.Hint = "Ask its owner for a token: orchestrator token issue --sub NAME     then: export ORC_TOKEN=…"
+}
+
+// wantsAgent says which agents there are, and which of them is meant.
+func (f *Failure) wantsAgent(details map[string]any) {
+	wrong, _ := details["agent"].(string)
+	var names []string
+	listed, _ := details["agents"].([]any)
+	for _, each := range listed {
+		if name, ok := each.(string); ok {
+			names = append(names, name)
+		}
+	}
+	f.Message += DidYouMean(wrong, names)
+	f.Because = append(f.Because, f.Hint)
+	f.Hint = "See which there are: orchestrator ps"
+}
+
+// stranger says that what answers is something else.
+func (d *Client) stranger(response *http.Response, said string) *Failure {
+	f := &Failure{
+		Exit: ExitNotRunning, Code: CodeNotRunning,
+		Message: fmt.Sprintf("what listens at %s is no orchestrator (HTTP %s)", d.Target.where(), response.Status),
+	}
+	if d.Target.URL != "" {
+		f.Hint = elsewhereHint
+	}
+	if response.StatusCode == http.StatusBadRequest && strings.Contains(said, "HTTPS server") && d.Target.URL != "" {
+		f.Message = "what listens at " + d.Target.URL + " speaks https, not http"
+		f.Hint = "Write it so: --host https" + strings.TrimPrefix(d.Target.URL, "http")
+	}
+	return f
+}
+
+// exitOf is the exit code of a refusal.
+func exitOf(code wire.Code) int {
+	switch code {
+	case wire.CodeInvalid:
+		return ExitUsage
+	case wire.CodeDenied, wire.CodeUnauthenticated:
+		return ExitDenied
+	case wire.CodeConflict:
+		return ExitConflict
+	case wire.CodeNotFound:
+		return ExitNotFound
+	case wire.CodeTimeout:
+		return ExitTimeout
+	case wire.CodeInternal:
+		return exitBug
+	}
+	return ExitNo
+}

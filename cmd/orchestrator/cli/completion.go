@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// CompletionPatience is how long a shell waits for names at a Tab.
+const CompletionPatience = 300 * time.Millisecond
+
+func (a *App) CompletionCommand() *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Print a script for tab completion",
+		Long: `Prints a script that teaches your shell to complete verbs, flags and the names of
+your agents.`,
+		Example: `  source <(orchestrator completion bash)                     this bash
+  orchestrator completion zsh > "${fpath[1]}/_orchestrator"
+  orchestrator completion fish > ~/.config/fish/completions/orchestrator.fish
+  orchestrator completion powershell | Out-String | Invoke-Expression`,
+		ValidArgsFunction: cobra.FixedCompletions(shells, cobra.ShellCompDirectiveNoFileComp),
+		Args: func(verb *cobra.Command, args []string) error {
+			if err := ArgCount(1, 1)(verb, args); err != nil {
+				return err
+			}
+			if !slices.Contains(shells, args[0]) {
+				return UsageError(fmt.Sprintf("no completion for %q%s", args[0], DidYouMean(args[0], shells)), "Write: "+verb.UseLine())
+			}
+			return nil
+		},
+		RunE: func(verb *cobra.Command, args []string) error {
+			if a.Flags.JSON {
+				return UsageError("completion prints a script, not JSON", "Leave out --json")
+			}
+			return completionScript(verb.Root(), args[0], a.Stdout)
+		},
+	}
+}
+
+func completionScript(root *cobra.Command, shell string, w io.Writer) error {
+	switch shell {
+	case "bash":
+		return root.GenBashCompletionV2(w, true)
+	case "zsh":
+		return root.GenZshCompletion(w)
+	case "fish":
+		return root.GenFishCompletion(w, true)
+	}
+	return root.GenPowerShellCompletionWithDesc(w)
+}
+
+// CompleteFlags teaches shells the values of the flags that every verb has.
+func (a *App) CompleteFlags(root *cobra.Command) {
+	none := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveNoFileComp)
+	_ = root.RegisterFlagCompletionFunc("color", a.Flags.color.Complete)
+	_ = root.RegisterFlagCompletionFunc("timeout", none)
+	_ = root.RegisterFlagCompletionFunc("var", none)
+	_ = root.MarkPersistentFlagFilename("config", "hcl", "json")
+	_ = root.MarkPersistentFlagDirname("state-dir")
+}
+
+// CompleteAgents offers the names of agents that are not on the line yet: of
+// the orchestrator that runs, else of the file. A mistake offers nothing, for
+// a shell at a Tab has no place for messages.
+func (a *App) CompleteAgents(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	a.Flags.Quiet = true
+	names := a.runningNames()
+	if len(names) == 0 {
+		names = a.declaredNames()
+	}
+	names = slices.DeleteFunc(names, func(offered cobra.Completion) bool {
+		return slices.ContainsFunc(already, func(word string) bool {
+			return offered == word || len(offered) > len(word) && offered[:len(word)+1] == word+"\t"
+		})
+	})
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *App) runningNames() []cobra.Completion {
+	door, err := a.Door()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
+	defer cancel()
+	status, _, err := a.Status(ctx, door)
+	if err != nil {
+		return nil
+	}
+	var names []cobra.Completion
+	for _, agent := range status.Agents {
+		names = append(names, cobra.CompletionWithDesc(agent.Name, wire.Visible(string(agent.State))))
+	}
+	return names
+}
+
+func (a *App) declaredNames() []cobra.Completion {
+	file, err := a.FindConfig()
+	if err != nil {
+		return nil
+	}
+	options := a.Options()
+	options.NoEnv = true
+	c, _ := config.Load(file, options)
+	if c == nil {
+		return nil
+	}
+	var names []cobra.Completion
+	for _, agent := range c.Agents {
+		names = append(names, cobra.CompletionWithDesc(agent.Name, wire.Visible(agent.Description)))
+	}
+	return names
+}
+
+// ForShell asks for a list, as long as a shell waits at a Tab.
+func ForShell[T any](a *App, operation string, request any) (list T) {
+	a.Flags.Quiet = true
+	door, err := a.Door()
+	if err != nil {
+		return list
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
+	defer cancel()
+	text, err := door.Ask(ctx, operation, request)
+	if err == nil {
+		list, _ = Decode[T](text)
+	}
+	return list
+}
+
+// Bind makes the completion of an argument of a function that needs the app.
+func Bind(a *App, complete func(*App, *cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
+	return func(verb *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		return complete(a, verb, args, toComplete)
+	}
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/help"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func (a *App) HelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND|TOPIC|CODE]",
+		Short: "Show the manual",
+		Long: `Explains a command, a topic, or a code: that of an error, the reason of a refusal,
+the code of a mistake in the file, or the number that a command has ended with.
+Alone it lists the topics.`,
+		Example: `  orchestrator help                          what there is to read
+  orchestrator help quickstart
+  orchestrator help logs                     a command
+  orchestrator help agent restart
+  orchestrator help config/unknown-agent     the code of an error, and what to do
+  orchestrator help 5                        an exit code`,
+		ValidArgsFunction: func(verb *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return append(help.TopicNames(), VerbNames(verb.Root())...), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(verb *cobra.Command, args []string) error { return a.help(verb.Root(), args) },
+	}
+}
+
+// help explains one thing. What is a topic and a command, such as session, is
+// the topic, which says where the command is.
+func (a *App) help(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return a.showContents()
+	}
+	if len(args) == 1 {
+		topic := args[0]
+		if also, ok := help.AlsoCalled[topic]; ok {
+			topic = also
+		}
+		if slices.Contains(help.TopicNames(), topic) {
+			return a.showTopic(root, topic)
+		}
+	}
+	if verb, rest, err := root.Find(args); err == nil && verb != root && len(rest) == 0 {
+		verb.InitDefaultHelpFlag()
+		a.ShowHelp(verb)
+		return nil
+	}
+	return a.explain(root, args)
+}
+
+func (a *App) showTopic(root *cobra.Command, topic string) error {
+	text, err := help.ReadTopic(topic)
+	if err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		return a.Document(help.Page{FormatVersion: wire.FormatVersion, Topic: topic, Markdown: text})
+	}
+	if slices.Contains(VerbNames(root), topic) {
+		text += "\nThe command of that name: orchestrator " + topic + " --help\n"
+	}
+	return a.Print("%s", a.readable(text))
+}
+
+// readable lays a page out for the terminal that there is.
+func (a *App) readable(markdown string) string {
+	return term.Readable(markdown, a.Paint(a.Stdout), min(term.Columns(a.Stdout, 80), 100))
+}
+
+// contents answers help alone for programs.
+type contents struct {
+	FormatVersion string        `json:"format_version"`
+	Topics        []contentLine `json:"topics"`
+}
+
+type contentLine struct {
+	Topic string `json:"topic"`
+	About string `json:"about"`
+}
+
+func (a *App) showContents() error {
+	answer := contents{FormatVersion: wire.FormatVersion}
+	var b strings.Builder
+	b.WriteString("The manual.\n\n")
+	for _, chapter := range help.Chapters {
+		answer.Topics = append(answer.Topics, contentLine{Topic: chapter.Topic, About: chapter.About})
+		b.WriteString("  " + plain.Pad(chapter.Topic, 17) + chapter.About + "\n")
+	}
+	b.WriteString(`
+  orchestrator help TOPIC     one of these pages
+  orchestrator help COMMAND   a command; all of them: orchestrator
+  orchestrator help CODE      the code of an error, such as not_found, and what to do
+`)
+	if a.Flags.JSON {
+		return a.Document(answer)
+	}
+	return a.Print("%s", b.String())
+}

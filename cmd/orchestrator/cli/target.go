@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// Target is the orchestrator that a verb speaks to.
+type Target struct {
+	Socket  string
+	URL     string // instead of the socket, of one that is elsewhere
+	token   string // who we are there
+	Subject string // what it belongs to, for messages: a file, a folder or a socket
+	Named   string // the flag that names it, as it was typed
+	Inside  bool   // we are inside of an agent, and speak as that agent
+}
+
+// target finds the orchestrator that is meant. What is typed counts more than
+// the environment: --host, --state-dir, --config, then $ORC_HOST, $ORC_SOCKET
+// (which every agent has), then the configuration found from here.
+func (a *App) target() (Target, error) {
+	f := a.Flags
+	switch {
+	case f.Host != "":
+		return a.hostTarget(f.Host)
+	case f.StateDir != "":
+		named := ""
+		if f.Config != "" {
+			named = " -c " + plain.Word(f.Config)
+		}
+		return Target{
+			Socket: a.SocketPath(a.Path(f.StateDir)), Subject: f.StateDir, Named: named + " --state-dir " + plain.Word(f.StateDir),
+		}, nil
+	case f.Config != "":
+	case a.Env("ORC_HOST") != "":
+		return a.hostTarget(a.Env("ORC_HOST"))
+	case a.Env("ORC_SOCKET") != "":
+		t, err := a.hostTarget(a.Env("ORC_SOCKET"))
+		t.Inside = a.Env("ORC_AGENT_ID") != ""
+		return t, err
+	}
+	file, err := a.FindConfig()
+	if err != nil {
+		return Target{}, err
+	}
+	t := Target{Socket: a.SocketPath(a.stateDir(file)), Subject: file}
+	if f.Config != "" {
+		t.Named = " -c " + plain.Word(f.Config)
+	}
+	return t, nil
+}
+
+// where is the address that is spoken to.
+func (t *Target) where() string {
+	if t.URL != "" {
+		return t.URL
+	}
+	return t.Socket
+}
+
+// hostTarget reads a --host: a socket, or the URL of an orchestrator.
+func (a *App) hostTarget(host string) (Target, error) {
+	if path, ok := strings.CutPrefix(host, "unix://"); ok {
+		return Target{Socket: a.Path(path), Subject: host}, nil
+	}
+	if !strings.Contains(host, "://") {
+		return Target{Socket: a.Path(host), Subject: host}, nil
+	}
+	u, err := url.Parse(host)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, strings.Trim(u.Path, "/") != "", u.RawQuery != "":
+		return Target{}, UsageError(
+			fmt.Sprintf("%q is neither a socket nor the address of an orchestrator", host),
+			"Write it as: --host https://build.example.com:7433     or: --host unix:///home/ann/shop/.orchestrator/api.sock",
+		)
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return Target{}, UsageError(
+			fmt.Sprintf("%q would send the token unencrypted", host), "Use https:// for what is not on this machine",
+		)
+	}
+	return Target{URL: u.Scheme + "://" + u.Host, token: a.Env("ORC_TOKEN"), Subject: host}, nil
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// FindConfig returns the configuration file that is meant, and says so when
+// it is not in the working directory.
+func (a *App) FindConfig() (string, error) {
+	file, err := config.Find(a.Dir, a.Flags.Config, a.Environ)
+	if nowhere, ok := errors.AsType[*config.NotFound](err); ok {
+		return "", noConfig(nowhere)
+	}
+	if untrusted, ok := errors.AsType[*config.UntrustedError](err); ok {
+		return "", &Failure{
+			Exit: ExitDenied, Code: wire.CodeDenied, Message: "the configuration that was found is not used: " + untrusted.Why,
+			Hint:    "If you trust it, name it: -c " + plain.Word(untrusted.File),
+			Details: map[string]any{"file": untrusted.File},
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking for the configuration: %w", err)
+	}
+	given := a.Flags.Config != "" || a.Env("ORC_CONFIG") != ""
+	if !given && filepath.Dir(file) != filepath.Clean(a.Dir) {
+		a.Note("Using %s", file)
+	}
+	return file, nil
+}
+
+func noConfig(nowhere *config.NotFound) *Failure {
+	return &Failure{
+		Exit: ExitNo, Code: CodeNoConfig, Message: "there is " + nowhere.Error(),
+		Hint:    "Write a first one: orchestrator init     Or name one: orchestrator -c FILE …",
+		Details: map[string]any{"looked_in": nowhere.Looked},
+	}
+}
+
+// stateDir is where the orchestrator of a file keeps its state. A client must
+// find it even while the file is edited, so mistakes in it are passed
+// over here and the default is taken.
+func (a *App) stateDir(file string) string {
+	if a.Flags.StateDir != "" {
+		return a.Path(a.Flags.StateDir)
+	}
+	if c, _ := config.Load(file, a.Options()); c != nil {
+		return c.Orchestrator.StateDir
+	}
+	return filepath.Join(filepath.Dir(file), ".orchestrator")
+}
+
+// Options are what the configuration is read with.
+func (a *App) Options() config.Options {
+	files := make([]string, len(a.Flags.VarFiles))
+	for i, file := range a.Flags.VarFiles {
+		files[i] = a.Path(file)
+	}
+	o := config.Options{Vars: a.Flags.Vars, VarFiles: files, Environ: a.Environ}
+	if a.Flags.StateDir != "" {
+		o.StateDir = a.Path(a.Flags.StateDir)
+	}
+	return o
+}
+
+// Path is a path as seen from the working directory.
+func (a *App) Path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.Dir, name)
+}
+
+// IsStateDir reports whether an orchestrator has held a folder.
+func IsStateDir(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, "lock"))
+	return err == nil
+}
+
+// RecordPath is the record that a verb is about, and its state directory: the file that is
+// named, or that of the state directory or configuration.
+func (a *App) RecordPath(named []string) (path, stateDir string, err error) {
+	if len(named) > 0 {
+		path = a.Path(named[0])
+		return path, filepath.Dir(path), nil
+	}
+	if a.Flags.StateDir != "" {
+		stateDir = a.Path(a.Flags.StateDir)
+		return filepath.Join(stateDir, "events.db"), stateDir, nil
+	}
+	file, err := a.FindConfig()
+	if err != nil {
+		return "", "", err
+	}
+	stateDir = a.stateDir(file)
+	if c, _ := config.Load(file, a.Options()); c != nil {
+		if c.Store.Kind == "memory" {
+			return "", "", UsageError("store { kind = \"memory\" } keeps no record", "Use store { kind = \"sqlite\" }")
+		}
+		return c.Store.Path, stateDir, nil
+	}
+	return filepath.Join(stateDir, "events.db"), stateDir, nil
+}
+
+// Short is a path as people here would write it.
+func (a *App) Short(file string) string {
+	if near, err := filepath.Rel(a.Dir, file); err == nil && filepath.IsLocal(near) {
+		return near
+	}
+	return file
+}

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"orchestrator/cmd/orchestrator/help"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+)
+
+// ShowHelp prints what a verb does, how it is written and what it takes.
+func (a *App) ShowHelp(verb *cobra.Command) {
+	p := a.Paint(a.Stdout)
+	if !verb.HasParent() {
+		_ = a.Print("%s", Overview(verb, p))
+		return
+	}
+	_ = a.Print("%s", verbHelp(verb, p, term.Columns(a.Stdout, 100)))
+}
+
+func verbHelp(verb *cobra.Command, p term.Paint, width int) string {
+	var b strings.Builder
+	if verb.Long != "" {
+		b.WriteString(strings.TrimSpace(verb.Long) + "\n")
+	} else {
+		b.WriteString(verb.Short + ".\n")
+	}
+	section := func(title, body string) {
+		if body != "" {
+			fmt.Fprintf(&b, "\n%s\n%s\n", p.Strong(title), strings.TrimRight(body, "\n"))
+		}
+	}
+	section("Usage", "  "+UseLine(verb))
+	var below strings.Builder
+	wide := 12
+	for _, name := range VerbNames(verb) {
+		wide = max(wide, len(name)+2)
+	}
+	for _, sub := range verb.Commands() {
+		if !sub.Hidden {
+			fmt.Fprintf(&below, "  %s%s\n", plain.Pad(sub.Name(), wide), sub.Short)
+		}
+	}
+	section("Commands", below.String())
+	section("Examples", verb.Example)
+	own, common := FlagsOf(verb)
+	section("Flags", own.FlagUsagesWrapped(width))
+	section("Flags of every command", common.FlagUsagesWrapped(width))
+	return b.String()
+}
+
+// FlagsOf splits the flags of a verb into its own and those of every verb, in
+// the order they were declared in.
+func FlagsOf(verb *cobra.Command) (own, common *pflag.FlagSet) {
+	common = verb.Root().PersistentFlags()
+	own = pflag.NewFlagSet(verb.Name(), pflag.ContinueOnError)
+	own.SortFlags = false
+	verb.Flags().SortFlags = false
+	verb.Flags().VisitAll(func(flag *pflag.Flag) {
+		if common.Lookup(flag.Name) == nil {
+			own.AddFlag(flag)
+		}
+	})
+	return own, common
+}
+
+func UseLine(verb *cobra.Command) string {
+	if verb.HasSubCommands() {
+		return verb.CommandPath() + " COMMAND [flags]"
+	}
+	return verb.UseLine()
+}
+
+// Group makes a command of verbs that does nothing by itself.
+func (a *App) Group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	verb.Args = cobra.ArbitraryArgs
+	verb.ValidArgsFunction = cobra.NoFileCompletions
+	verb.RunE = func(verb *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return UnknownVerb(verb, args)
+		}
+		a.ShowHelp(verb)
+		return nil
+	}
+	verb.AddCommand(verbs...)
+	return verb
+}
+
+// UnknownVerb is the answer to a verb that does not exist, with what came after
+// it.
+func UnknownVerb(parent *cobra.Command, args []string) error {
+	word := args[0]
+	path := strings.TrimPrefix(parent.CommandPath(), "orchestrator")
+	wrong := strings.TrimSpace(path + " " + word)
+	message := fmt.Sprintf("unknown command %q", wrong)
+	if line, ok := borrowedWord(wrong, args[1:]); ok {
+		return UsageError(message, "Here that is: "+line)
+	}
+	if slices.Contains(help.TopicNames(), wrong) {
+		return UsageError(message, "It is a topic of the manual: orchestrator help "+wrong)
+	}
+	return UsageError(
+		message+DidYouMean(word, VerbNames(parent)),
+		fmt.Sprintf("See what there is: orchestrator%s --help", path),
+	)
+}
+
+func VerbNames(parent *cobra.Command) []string {
+	var names []string
+	for _, verb := range parent.Commands() {
+		if !verb.Hidden {
+			names = append(names, verb.Name())
+		}
+	}
+	return names
+}
+
+// ArgCount limits how many arguments a verb takes; most < 0 is any number.
+func ArgCount(least, most int) cobra.PositionalArgs {
+	return func(verb *cobra.Command, args []string) error {
+		hint := "Write: " + strings.TrimSuffix(verb.UseLine(), " [flags]") + whichThereAre(verb)
+		switch {
+		case len(args) < least:
+			return UsageError(fmt.Sprintf("%q wants %s", verb.CommandPath(), plain.Count(least, "argument")), hint)
+		case most >= 0 && len(args) > most:
+			return UsageError(fmt.Sprintf("%q has no use for %q", verb.CommandPath(), args[most]), hint)
+		}
+		return nil
+	}
+}
+
+// whichThereAre is the end of a hint to a verb that takes the name of something:
+// where such names are listed.
+func whichThereAre(verb *cobra.Command) string {
+	list := ""
+	switch takes := argumentOf(verb); {
+	case strings.HasPrefix(takes, "AGENT"):
+		list = "ps"
+	case takes == "ID" || takes == "ID…":
+		if parent := verb.Parent().Name(); slices.Contains(VerbNames(verb.Parent()), "ls") {
+			list = parent + " ls"
+		}
+	case takes == "TASK|AGENT":
+		return "     See which there are: orchestrator ps     orchestrator task ls"
+	}
+	if list == "" {
+		return ""
+	}
+	return "     See which there are: orchestrator " + list
+}
+
+// argumentOf is the first argument that a verb takes, as its help calls it.
+func argumentOf(verb *cobra.Command) string {
+	_, arguments, _ := strings.Cut(verb.Use, " ")
+	first, _, _ := strings.Cut(arguments, " ")
+	return strings.Trim(first, "[]")
+}

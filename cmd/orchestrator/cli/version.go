@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/wire"
+)
+
+// Version is what this program calls itself.
+const Version = "0.1.0"
+
+// build is a program as version --json describes it.
+type build struct {
+	FormatVersion string `json:"format_version"`
+	Version       string `json:"version"`
+	Go            string `json:"go"`
+	OS            string `json:"os"`
+	Arch          string `json:"arch"`
+	Commit        string `json:"commit"`
+	Modified      bool   `json:"modified"` // built from a changed checkout
+}
+
+func thisBuild() build {
+	b := build{FormatVersion: wire.FormatVersion, Version: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			switch setting.Key {
+			case "vcs.revision":
+				b.Commit = setting.Value
+			case "vcs.modified":
+				b.Modified = setting.Value == "true"
+			}
+		}
+	}
+	return b
+}
+
+// VersionLine is the build in one line.
+func VersionLine() string {
+	b := thisBuild()
+	commit := ""
+	if b.Commit != "" {
+		commit = ", commit " + b.Commit[:min(7, len(b.Commit))]
+		if b.Modified {
+			commit += " changed"
+		}
+	}
+	return fmt.Sprintf("orchestrator %s (%s, %s/%s%s)", b.Version, b.Go, b.OS, b.Arch, commit)
+}
+
+func (a *App) VersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "version",
+		Short:             "Print the version",
+		Example:           "  orchestrator version\n  orchestrator version --json",
+		Args:              ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return a.ShowVersion() },
+	}
+}
+
+func (a *App) ShowVersion() error {
+	if a.Flags.JSON {
+		return a.Document(thisBuild())
+	}
+	return a.Print("%s\n", VersionLine())
+}

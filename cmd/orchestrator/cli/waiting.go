@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// interrupted is the error of a verb that Ctrl-C stops.
+type interrupted struct{ signal os.Signal }
+
+func (i *interrupted) Error() string { return "stopped by " + i.signal.String() }
+
+var errTimeout = errors.New("the time ran out")
+
+// Begin returns the context of a verb that speaks to an orchestrator: it ends
+// at the first Ctrl-C or SIGTERM, when its terminal is closed, and when --timeout is
+// over. A second signal kills the program, as without us. The goroutine it starts ends
+// with stop.
+func (a *App) Begin() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	over := make(chan struct{})
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(&interrupted{signal: s})
+			select { // the same signal may come twice at once: see echo
+			case <-time.After(Echo):
+			case <-over:
+			}
+			signal.Stop(signals)
+		case <-a.Over:
+			signal.Stop(signals)
+			cancel(&interrupted{signal: os.Interrupt})
+		case <-ctx.Done():
+			signal.Stop(signals)
+		}
+	}()
+	if limit := a.Flags.Timeout.Duration; limit > 0 {
+		timed, release := context.WithTimeoutCause(ctx, limit, errTimeout)
+		return timed, sync.OnceFunc(func() { release(); cancel(nil); close(over) })
+	}
+	return ctx, sync.OnceFunc(func() { cancel(nil); close(over) })
+}
+
+// Ended returns why a context is over; nil if it is not.
+func (a *App) Ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	cause := context.Cause(ctx)
+	if by, ok := errors.AsType[*interrupted](cause); ok {
+		exit := ExitInterrupted
+		switch by.signal {
+		case syscall.SIGTERM:
+			exit = ExitTerminated
+		case syscall.SIGHUP:
+			exit = ExitHungUp
+		}
+		return &Failure{Exit: exit, Code: codeStopped, Message: by.Error()}
+	}
+	return a.TimedOut()
+}
+
+// TimedOut is the end of --timeout.
+func (a *App) TimedOut() *Failure {
+	return &Failure{
+		Exit: ExitTimeout, Code: wire.CodeTimeout,
+		Message: fmt.Sprintf("not done within %s", plain.Duration(a.Flags.Timeout.Duration)),
+		Hint:    "Wait longer with --timeout, or without it for as long as it takes",
+	}
+}
+
+// leftOff reports whether a stream that was followed ended because its reader
+// had seen enough: that is no failure.
+func leftOff(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.Exit == ExitInterrupted
+}
+
+// UnlessLeft passes on an error, but not that of a reader who has seen enough.
+func UnlessLeft(err error) error {
+	if leftOff(err) {
+		return nil
+	}
+	return err
+}
+
+// FirstWord is how long a wait is silent: a little more than the second for
+// which an agent must run before its start counts.
+const FirstWord = 1200 * time.Millisecond
+
+// Patience says what is awaited once that takes longer than usual: in a terminal
+// in one line that counts, elsewhere now and then. The goroutine it starts has
+// ended when done returns.
+func (a *App) Patience(what string) (done func()) {
+	if a.Flags.Quiet || a.JSON() {
+		return func() {}
+	}
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		a.tellWaiting(what, quit)
+	}()
+	return func() {
+		close(quit)
+		<-gone
+	}
+}
+
+func (a *App) tellWaiting(what string, quit <-chan struct{}) {
+	live := term.IsTerminal(a.Stderr)
+	every := 10 * time.Second
+	if live {
+		every = time.Second
+	}
+	shown := 0
+	next := time.NewTimer(FirstWord)
+	defer next.Stop()
+	for began := time.Now(); ; next.Reset(every) {
+		select {
+		case <-quit:
+			if live && shown > 0 {
+				_, _ = fmt.Fprintf(a.Stderr, "\r%s\r", strings.Repeat(" ", shown))
+			}
+			return
+		case <-next.C:
+		}
+		line := fmt.Sprintf("Waiting for %s, %ds", what, int(time.Since(began).Seconds()))
+		if !live {
+			_, _ = fmt.Fprintln(a.Stderr, line)
+			continue
+		}
+		shown = plain.Width(line)
+		_, _ = fmt.Fprint(a.Stderr, "\r"+line)
+	}
+}
+
+// Confirm asks once, in a terminal. Where there is no person to answer it refuses.
+func (a *App) Confirm(question string) error {
+	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stderr) || a.Flags.JSON {
+		return UsageError("this cannot be undone, and there is no terminal to ask at", "If it is meant: add --yes")
+	}
+	_, _ = fmt.Fprintf(a.Stderr, "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return &Failure{Exit: ExitNo, Code: CodeFailed, Message: "nothing was done"}
+}
+
+// Echo is how long after a signal to stop another one counts as the same: a program such
+// as timeout signals its child, and then the group that the child is in.
+const Echo = 500 * time.Millisecond
+
+// Clearing is what clears the screen; "" where there is none.
+func (a *App) Clearing() string {
+	if term.IsTerminal(a.Stdout) && bool(a.Paint(a.Stdout)) && !a.JSON() {
+		return "\x1b[H\x1b[2J"
+	}
+	return ""
+}
+
+// EverySecond looks again and again, until that fails or the reader has seen
+// enough.
+func (a *App) EverySecond(ctx context.Context, look func() error) error {
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for {
+		if err := look(); err != nil {
+			return UnlessLeft(err)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return UnlessLeft(a.Ended(ctx))
+		}
+	}
+}

@@ -1,0 +1,166 @@
+// Package inbox holds the commands on questions to people.
+package inbox
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func Command(a *cli.App) *cobra.Command {
+	verb := &cobra.Command{
+		Use:   "inbox",
+		Short: "List and answer the questions of agents",
+		Long: `Lists the questions that agents ask: whose, for how long, how much time is left for
+an answer, and what can be answered if it is not free; and the task that waits for
+it, if one does. What an agent says about a question is in the JSON.`,
+		Example: `  orchestrator inbox
+  orchestrator inbox answer q7 oauth
+  orchestrator inbox watch`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(verb *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.UnknownVerb(verb, args)
+			}
+			return inbox(a)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	verb.AddCommand(inboxListCommand(a), inboxAnswerCommand(a), inboxWatchCommand(a))
+	return verb
+}
+
+func inboxListCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:               "ls",
+		Short:             "List the questions",
+		Long:              `Lists the questions that wait for a person, as "orchestrator inbox" does.`,
+		Example:           "  orchestrator inbox ls\n  orchestrator inbox ls -q        ids alone\n  orchestrator inbox ls --json",
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return inbox(a) },
+	}
+}
+
+func inbox(a *cli.App) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Ask(ctx, d, "list-questions", struct{}{})
+		if err != nil {
+			return err
+		}
+		return showInbox(a, text)
+	})
+}
+
+func showInbox(a *cli.App, raw []byte) error {
+	if a.Flags.JSON {
+		return a.Answer(raw)
+	}
+	list, err := cli.Decode[wire.QuestionList](raw)
+	if err != nil {
+		return err
+	}
+	if a.Flags.Quiet {
+		return cli.PrintNames(a, list.Questions, func(q *wire.Question) string { return q.ID })
+	}
+	if len(list.Questions) == 0 {
+		return a.Print("No open questions.\n")
+	}
+	p, now := a.Paint(a.Stdout), time.Now()
+	head := []term.Cell{term.Text("ID"), term.Text("AGENT"), term.Figure("AGE"), term.Figure("LEFT"), term.Text("QUESTION")}
+	about := slices.ContainsFunc(list.Questions, func(q wire.Question) bool { return q.Task != "" })
+	if about {
+		head = slices.Insert(head, 2, term.Text("TASK"))
+	}
+	rows := [][]term.Cell{head}
+	for i := range list.Questions {
+		q := &list.Questions[i]
+		row := questionRow(q, p, now)
+		if about {
+			row = slices.Insert(row, 2, term.Text(cmp.Or(plain.ID(q.Task), "-")))
+		}
+		rows = append(rows, row)
+	}
+	return a.Print("%s", term.Table(rows))
+}
+
+func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
+	stamp := wire.Timestamp(now)
+	age, left := "-", "-"
+	if passed, ok := term.Between(q.AskedAt, stamp); ok {
+		age = plain.Duration(max(0, passed))
+	}
+	if rest, ok := term.Between(stamp, q.Deadline); ok {
+		left = plain.Duration(max(0, rest))
+	}
+	asked := plain.OneLine(q.Question)
+	if len(q.Options) > 0 {
+		asked += "   " + optionWords(q.Options)
+	}
+	return []term.Cell{{Text: wire.Visible(q.ID), Ink: p.Strong}, term.Text(plain.OneLine(q.Agent)), term.Figure(age), term.Figure(left), term.Text(asked)}
+}
+
+// optionWords are the answers that a question allows, as they are typed, and
+// what they stand for if that is something else.
+func optionWords(options []wire.Option) string {
+	var words []string
+	for _, o := range options {
+		word := plain.OneLine(o.Value)
+		if o.Label != "" && o.Label != o.Value {
+			word += ": " + plain.OneLine(o.Label)
+		}
+		words = append(words, "["+word+"]")
+	}
+	return strings.Join(words, " ")
+}
+
+func inboxWatchCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch",
+		Short: "Show the questions as they come and go",
+		Long: `Shows the questions that wait for a person until Ctrl-C. In a terminal the list
+stays in place; elsewhere it is printed again when another question is open.`,
+		Example:           "  orchestrator inbox watch\n  orchestrator inbox watch --json     a document for each change",
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			return a.Speak(func(ctx context.Context, d *cli.Client) error { return watchInbox(ctx, a, d) })
+		},
+	}
+}
+
+func watchInbox(ctx context.Context, a *cli.App, d *cli.Client) error {
+	clear := a.Clearing()
+	var before []byte
+	return a.EverySecond(ctx, func() error {
+		text, err := a.Ask(ctx, d, "list-questions", struct{}{})
+		if err != nil {
+			return err
+		}
+		first := before == nil
+		if clear == "" && bytes.Equal(text, before) {
+			return nil
+		}
+		before = text
+		switch {
+		case clear != "":
+			err = a.Print("%s", clear)
+		case !first && !a.Flags.JSON && !a.Flags.Quiet:
+			err = a.Print("\n")
+		}
+		if err != nil {
+			return err
+		}
+		return showInbox(a, text)
+	})
+}

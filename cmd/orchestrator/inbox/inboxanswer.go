@@ -1,0 +1,106 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+func inboxAnswerCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "answer ID VALUE|-",
+		Short: "Answer a question",
+		Long: `Gives an agent the answer that it waits for. Where a question has options the
+answer is one of them; otherwise it is any text. "-" takes it from stdin.`,
+		Example: `  orchestrator inbox answer q7 oauth
+  orchestrator inbox answer q8 - < answer.txt`,
+		Args:              cli.ArgCount(2, 2),
+		ValidArgsFunction: cli.Bind(a, completeAnswer),
+		RunE: func(_ *cobra.Command, args []string) error {
+			value := args[1]
+			if value == "-" {
+				text, err := a.ReadArg("VALUE", value)
+				if err != nil {
+					return err
+				}
+				value = text
+			}
+			return answerQuestion(a, args[0], value)
+		},
+	}
+}
+
+func answerQuestion(a *cli.App, id, value string) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Ask(ctx, d, "answer-question", wire.AnswerQuestion{QuestionID: id, Answer: value})
+		if err != nil {
+			return cli.NotAnswered(err)
+		}
+		if a.Flags.JSON {
+			return a.Answer(text)
+		}
+		reply, err := cli.Decode[wire.QuestionReply](text)
+		if err != nil || a.Flags.Quiet {
+			return err
+		}
+		return a.Print("%s\n", AnsweredWords(&reply))
+	})
+}
+
+func AnsweredWords(r *wire.QuestionReply) string {
+	agent := plain.OneLine(r.Question.Agent)
+	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(plain.Clip(plain.OneLine(r.Answer), 100), "."))
+	switch {
+	case r.Question.Task != "":
+		return said + " Task " + plain.ID(r.Question.Task) + " goes on."
+	case r.Told:
+		return said
+	case r.Question.Blocking:
+		return said + " It does not wait for it any more; the answer is on record."
+	}
+	return said + " It did not wait for an answer; it is on record."
+}
+
+// completeAnswer offers the ids of questions, and then what can be answered.
+func completeAnswer(a *cli.App, _ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var offered []cobra.Completion
+	for _, q := range questionsForShell(a, len(already)) {
+		if len(already) == 0 {
+			offered = append(offered, cobra.CompletionWithDesc(q.ID, plain.OneLine(q.Agent)+": "+plain.Clip(plain.OneLine(q.Question), 60)))
+			continue
+		}
+		for _, o := range q.Options {
+			switch {
+			case q.ID != already[0]:
+			case o.Label == o.Value:
+				offered = append(offered, o.Value)
+			default:
+				offered = append(offered, cobra.CompletionWithDesc(o.Value, plain.OneLine(o.Label)))
+			}
+		}
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}
+
+// questionsForShell asks for the questions, as long as a shell waits at a Tab.
+func questionsForShell(a *cli.App, words int) []wire.Question {
+	a.Flags.Quiet = true
+	door, err := a.Door()
+	if err != nil || words > 1 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cli.CompletionPatience)
+	defer cancel()
+	text, err := a.Ask(ctx, door, "list-questions", struct{}{})
+	if err != nil {
+		return nil
+	}
+	list, _ := cli.Decode[wire.QuestionList](text)
+	return list.Questions
+}

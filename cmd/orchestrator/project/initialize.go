@@ -1,0 +1,243 @@
+// Package project holds the commands on the files of a project, which need no running
+// orchestrator: init, validate, fmt and schema.
+package project
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// starters are first projects: a folder a language. The program of each is
+// kept as text, so that it is not taken for a part of this one.
+//
+//go:embed starter
+var starters embed.FS
+
+// created answers init for programs.
+type created struct {
+	FormatVersion string        `json:"format_version"`
+	Files         []createdFile `json:"created"`
+	Next          []string      `json:"next"`
+}
+
+type createdFile struct {
+	File  string `json:"file"`
+	Lines int    `json:"lines"`
+
+	Text []byte `json:"-"`
+}
+
+func InitCommand(a *cli.App) *cobra.Command {
+	lang := cli.Choice{Value: "sh", Of: languageNames()}
+	team := cli.Choice{Of: []string{"review"}}
+	var force, list, unit bool
+	verb := &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a first orchestrator.hcl and its agents",
+		Long: `Writes the smallest orchestrator.hcl that runs, and one small agent for it. Files
+that exist are never overwritten without --force. The agent does tasks, and needs
+nothing but the language that it is written in.
+
+With --team review it writes a team of three shell scripts: a planner that asks you
+something and gives out two tasks, a writer, and a reviewer that is given what the
+writer has made.
+
+With --systemd it writes nothing, and prints a unit that runs the team as a service
+of yours.`,
+		Example: "  orchestrator init\n  orchestrator init --lang py shop\n  orchestrator init --team review shop\n  orchestrator init --systemd >~/.config/systemd/user/shop.service",
+		Args:    cli.ArgCount(0, 1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(verb *cobra.Command, args []string) error {
+			dir := ""
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			switch {
+			case team.Value != "" && verb.Flags().Changed("lang"):
+				return cli.UsageError("--team and --lang write different things", "Write: orchestrator init --team "+team.Value)
+			case team.Value != "" && (list || unit):
+				return cli.UsageError("--team writes files, and --list and --systemd only print", "Write: orchestrator init --team "+team.Value)
+			case list && unit:
+				return cli.UsageError("--list and --systemd print different things", "Write: orchestrator init --list")
+			case list:
+				return listLanguages(a)
+			case unit:
+				return printUnit(a, dir)
+			}
+			p := Languages[slices.Index(lang.Of, lang.Value)].project()
+			if team.Value != "" {
+				p = project{folder: "team/" + team.Value, flags: "--team " + team.Value, language: Languages[0], next: []string{"orchestrator up"}}
+			}
+			return initialize(a, dir, p, force)
+		},
+	}
+	verb.Flags().Var(&lang, "lang", "language of the agent: sh, go, ts or py")
+	verb.Flags().Var(&team, "team", "team to write instead of one agent: review")
+	verb.Flags().BoolVar(&force, "force", false, "overwrite files that exist")
+	verb.Flags().BoolVar(&list, "list", false, "list the languages")
+	verb.Flags().BoolVar(&unit, "systemd", false, "print a unit for systemd, and write nothing")
+	_ = verb.RegisterFlagCompletionFunc("lang", lang.Complete)
+	_ = verb.RegisterFlagCompletionFunc("team", team.Complete)
+	return verb
+}
+
+// project is what init writes.
+type project struct {
+	folder   string   // of the starters
+	flags    string   // that ask for it
+	language language // of its agents
+	next     []string // commands to run
+}
+
+func initialize(a *cli.App, dir string, p project, force bool) error {
+	files, err := Starter(p.folder)
+	if err != nil {
+		return err
+	}
+	root := a.Path(dir)
+	for _, file := range files {
+		if _, err := os.Lstat(filepath.Join(root, file.File)); err == nil && !force {
+			return alreadyThere(dir, root, file.File, p)
+		}
+	}
+	var made []string
+	for _, file := range files {
+		more, err := writeNew(filepath.Join(root, file.File), file.Text)
+		made = append(made, more...)
+		if err != nil {
+			f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot write " + filepath.Join(dir, file.File), Because: []string{rootOf(err)}}
+			if !force {
+				unmake(made)
+				f.Because = append(f.Because, "Nothing was written.")
+			}
+			return f
+		}
+	}
+	return showCreated(a, dir, p, files)
+}
+
+// alreadyThere refuses to overwrite a file. What is there can be run where there is a
+// file of a team.
+func alreadyThere(dir, root, file string, p project) *cli.Failure {
+	hint := "Overwrite it: " + overwriting(dir, p)
+	if _, err := os.Stat(filepath.Join(root, "orchestrator.hcl")); err == nil {
+		hint = "Run what is there: " + strings.Join(nextSteps(dir, "orchestrator up -d"), " && ") + "     " + hint
+	}
+	return &cli.Failure{
+		Exit: cli.ExitConflict, Code: wire.CodeConflict,
+		Message: filepath.Join(dir, file) + " already exists",
+		Because: []string{"Nothing was written."},
+		Hint:    hint,
+	}
+}
+
+// overwriting is the command that writes what is there already.
+func overwriting(dir string, p project) string {
+	return strings.TrimSpace("orchestrator init --force " + p.flags + " " + dirWord(dir))
+}
+
+// nextSteps are commands for a folder.
+func nextSteps(dir string, commands ...string) []string {
+	if dir != "" && filepath.Clean(dir) != "." {
+		return append([]string{"cd " + plain.Word(dir)}, commands...)
+	}
+	return commands
+}
+
+// Starter reads the files of one project.
+func Starter(folder string) ([]createdFile, error) {
+	var files []createdFile
+	base := path.Join("starter", folder)
+	err := fs.WalkDir(starters, base, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := starters.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		file := strings.TrimSuffix(strings.TrimPrefix(name, base+"/"), ".txt")
+		files = append(files, createdFile{File: file, Lines: strings.Count(string(text), "\n"), Text: text})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the first project in %s: %w", folder, err)
+	}
+	// The file that people will edit comes before the folders below it.
+	slices.SortStableFunc(files, func(a, b createdFile) int {
+		return strings.Count(a.File, "/") - strings.Count(b.File, "/")
+	})
+	return files, nil
+}
+
+// writeNew writes a file and the folders above it, and says which of them were not
+// there, also when it fails.
+func writeNew(file string, text []byte) (made []string, err error) {
+	for dir := filepath.Dir(file); !exists(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		made = append(made, dir)
+	}
+	slices.Reverse(made)
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return made, err
+	}
+	if !exists(file) {
+		made = append(made, file)
+	}
+	return made, os.WriteFile(file, text, 0o666)
+}
+
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
+}
+
+// unmake removes what was made, the last first. A folder that has got something in it
+// meanwhile stays.
+func unmake(made []string) {
+	for _, name := range slices.Backward(made) {
+		_ = os.Remove(name)
+	}
+}
+
+func showCreated(a *cli.App, dir string, p project, files []createdFile) error {
+	next, lang := nextSteps(dir, p.next...), p.language
+	if a.Flags.JSON {
+		return a.Document(created{FormatVersion: wire.FormatVersion, Files: files, Next: next})
+	}
+	rows := make([][]term.Cell, 0, len(files))
+	for _, file := range files {
+		rows = append(rows, []term.Cell{term.Text("  created " + filepath.Join(dir, file.File)), term.Figure(plain.Count(file.Lines, "line"))})
+	}
+	if err := a.Print("%s", term.Table(rows)); err != nil || a.Flags.Quiet {
+		return err
+	}
+	if program(a, lang.Command[0]) == "" {
+		a.Note("%s is not on your PATH, and runs this agent. Get it: %s     Or take another language: orchestrator init --list", lang.Command[0], lang.get)
+	}
+	return a.Print("Next:  %s\n", strings.Join(next, "\n       "))
+}
+
+// rootOf is what went wrong with a file, without the name that the message
+// already has.
+func rootOf(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}

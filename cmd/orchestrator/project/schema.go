@@ -1,0 +1,166 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// schemaList answers schema for programs. It has the schemas themselves, so
+// that those that refer to others can be resolved by their $id.
+type schemaList struct {
+	FormatVersion string         `json:"format_version"`
+	Schemas       []listedSchema `json:"schemas"`
+}
+
+// schemaReply answers schema NAME for programs.
+type schemaReply struct {
+	FormatVersion string `json:"format_version"`
+	listedSchema
+}
+
+type listedSchema struct {
+	Name   string   `json:"name"`
+	Title  string   `json:"title"`
+	Schema wire.Raw `json:"schema"`
+}
+
+func SchemaCommand(a *cli.App) *cobra.Command {
+	var list bool
+	var check string
+	verb := &cobra.Command{
+		Use:   "schema [NAME]",
+		Short: "Show the schemas of messages and check yours",
+		Long: `Prints what agents and the orchestrator say to each other, as JSON Schemas: the
+list of messages and documents, or the schema of one. The type of a message is
+its name; "submit-task" is as good as "request:submit-task".
+
+--check reads lines as the orchestrator would, and tells no agent: every
+message that is wrong is printed with its place and the reason. Lines that are
+no message are log lines, and fine; -v shows those that look like a message.`,
+		Example: `  orchestrator schema
+  orchestrator schema submit-task > submit-task.json
+  ./my-agent | orchestrator schema --check -     is what it says right?`,
+		Args: cli.ArgCount(0, 1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeSchemas(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(verb *cobra.Command, args []string) error {
+			switch checks := verb.Flags().Changed("check"); {
+			case checks && (list || len(args) > 0):
+				return cli.UsageError("--check stands alone: the messages say themselves what they are", "Write it as: orchestrator schema --check FILE")
+			case checks:
+				return checkMessages(a, check)
+			case list && len(args) > 0:
+				return cli.UsageError("--list and a name exclude each other", "Leave one out")
+			case len(args) > 0:
+				return showSchema(a, args[0])
+			}
+			return listSchemas(a)
+		},
+	}
+	verb.Flags().BoolVar(&list, "list", false, "list the schemas, as without a name")
+	verb.Flags().StringVar(&check, "check", "", "check the messages in `FILE`, or in stdin with -; exit 1 if one is wrong")
+	return verb
+}
+
+// completeSchemas offers the names. Shells such as bash take a colon for the
+// end of a word, so the part after it is offered too, where that is enough.
+func completeSchemas() []cobra.Completion {
+	var offered []cobra.Completion
+	for _, name := range wire.Schemas() {
+		title := listed(name).Title
+		if _, short, ok := strings.Cut(name, ":"); ok {
+			if full, err := schemaName(short); err == nil && full == name {
+				offered = append(offered, cobra.CompletionWithDesc(short, title))
+			}
+		}
+		offered = append(offered, cobra.CompletionWithDesc(name, title))
+	}
+	return offered
+}
+
+// listed reads a schema that there is.
+func listed(name string) listedSchema {
+	text, _ := wire.Schema(name)
+	var said struct {
+		Title string `json:"title"`
+	}
+	_ = wire.Decode(text, &said) // tested: every schema has one
+	return listedSchema{Name: name, Title: said.Title, Schema: text}
+}
+
+func listSchemas(a *cli.App) error {
+	answer := schemaList{FormatVersion: wire.FormatVersion}
+	rows := make([][]term.Cell, 0, len(wire.Schemas()))
+	for _, name := range wire.Schemas() {
+		schema := listed(name)
+		answer.Schemas = append(answer.Schemas, schema)
+		row := []term.Cell{term.Text(name), term.Text(schema.Title)}
+		if a.Flags.Quiet {
+			row = row[:1]
+		}
+		rows = append(rows, row)
+	}
+	if a.Flags.JSON {
+		return a.Document(answer)
+	}
+	return a.Print("%s", term.Table(rows))
+}
+
+func showSchema(a *cli.App, word string) error {
+	name, err := schemaName(word)
+	if err != nil {
+		return err
+	}
+	schema := listed(name)
+	if a.Flags.JSON {
+		return a.Document(schemaReply{FormatVersion: wire.FormatVersion, listedSchema: schema})
+	}
+	return a.Print("%s", schema.Schema)
+}
+
+// schemaName finds the schema that a word names: all of its name, or what
+// stands behind the colon.
+func schemaName(word string) (string, error) {
+	names := wire.Schemas()
+	if slices.Contains(names, word) {
+		return word, nil
+	}
+	var found, known []string
+	for _, name := range names {
+		_, short, _ := strings.Cut(name, ":")
+		switch {
+		case short == word && word != "":
+			found = append(found, name)
+		case strings.Contains(word, ":") || short == "":
+			known = append(known, name)
+		default:
+			known = append(known, short)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", &cli.Failure{
+			Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
+			Message: fmt.Sprintf("there is no schema %q%s", word, cli.DidYouMean(word, known)),
+			Hint:    "See what there is: orchestrator schema",
+		}
+	}
+	return "", &cli.Failure{
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
+		Message: fmt.Sprintf("%q fits several schemas: %s", word, strings.Join(found, ", ")),
+		Hint:    "Say which: orchestrator schema " + found[0],
+	}
+}

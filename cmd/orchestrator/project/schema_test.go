@@ -1,0 +1,74 @@
+package project
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/handlers"
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// What can be asked for can be looked up.
+func TestEveryOperationHasASchema(t *testing.T) {
+	for _, o := range handlers.Operations() {
+		require.Contains(t, wire.Schemas(), "request:"+o.Name)
+	}
+}
+
+// A line is checked as an orchestrator would that was told nothing else.
+func TestLinesAreCheckedAsTheyAreRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "orchestrator.hcl")
+	require.NoError(t, os.WriteFile(file, []byte("agent \"a\" {\n  command = [\"true\"]\n}\n"), 0o600))
+	c, problems := config.Load(file, config.Options{})
+	require.Empty(t, problems)
+	require.EqualValues(t, c.Protocol.MaxLine, checkedLine)
+	require.Equal(t, c.Protocol.MaxDepth, CheckedDepth)
+}
+
+// Whatever comes, it is counted and not kept: here a line of 64 MiB, and a
+// type of 8 MiB.
+func TestHugeInputIsChecked(t *testing.T) {
+	huge := io.MultiReader(
+		strings.NewReader(`{"type":"request:`), io.LimitReader(endless{}, 64<<20), strings.NewReader("\"}\n"),
+		strings.NewReader(`{"type":"request:`), io.LimitReader(endless{}, 8<<20), strings.NewReader("\",\"id\":\"1\",\"timestamp\":\"2026-01-01\"}\n"),
+		strings.NewReader(strings.Repeat("{\"type\":\"event:log\",\"id\":\"\"}\n", 3*mostFindings)),
+	)
+	var said bytes.Buffer
+	a := &cli.App{Stdin: huge, Stdout: &said, Stderr: io.Discard, Root: schemaAlone}
+	require.Equal(t, cli.ExitNo, a.Run([]string{"--check", "-", "--json"}))
+	var answer checked
+	require.NoError(t, wire.Decode(said.Bytes(), &answer))
+	require.EqualValues(t, 1, answer.DoubtfulCount)
+	require.Equal(t, "it is longer than 16M", answer.Doubtful[0].Message)
+	require.EqualValues(t, 3*mostFindings+1, answer.WrongCount)
+	require.Len(t, answer.Wrong, mostFindings)
+	require.EqualValues(t, 2, answer.Wrong[0].Line)
+	require.Less(t, said.Len(), 1<<20)
+}
+
+// endless is the letter x for ever.
+type endless struct{}
+
+func (endless) Read(into []byte) (int, error) {
+	for i := range into {
+		into[i] = 'x'
+	}
+	return len(into), nil
+}
+
+// schemaAlone is a command line with one verb.
+func schemaAlone(a *cli.App) *cobra.Command {
+	verb := SchemaCommand(a)
+	verb.SilenceUsage, verb.SilenceErrors = true, true
+	a.AddFlags(verb.PersistentFlags())
+	return verb
+}

@@ -1,0 +1,224 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// What a line may be is what it may be where the file says nothing about it.
+const (
+	checkedLine  = 16 << 20
+	CheckedDepth = 64
+)
+
+const (
+	// mostFindings is how many findings a document for programs holds; there
+	// may be more lines than memory, and all are counted.
+	mostFindings = 1000
+	// mostExcuse is how much of a message's own words is repeated.
+	mostExcuse = 400
+)
+
+// checked answers schema --check for programs.
+type checked struct {
+	FormatVersion string    `json:"format_version"`
+	OK            bool      `json:"ok"`
+	Messages      int64     `json:"messages"`
+	LogLines      int64     `json:"log_lines"`
+	WrongCount    int64     `json:"wrong_count"`
+	Wrong         []finding `json:"wrong"`          // the first of them
+	DoubtfulCount int64     `json:"doubtful_count"` // log lines that look like a message
+	Doubtful      []finding `json:"doubtful"`
+}
+
+// finding is a line, and what is to be said about it.
+type finding struct {
+	Line    int64     `json:"line"`
+	Type    string    `json:"type,omitzero"`
+	Code    wire.Code `json:"code,omitzero"`
+	Pointer string    `json:"pointer,omitzero"`
+	Message string    `json:"message"`
+	Hint    string    `json:"hint,omitzero"` // what would be right
+}
+
+// messageCheck reads lines one after the other.
+type messageCheck struct {
+	app    *cli.App
+	reader wire.Reader
+	line   int64
+	result checked
+}
+
+func checkMessages(a *cli.App, name string) error {
+	source := a.Stdin
+	if name != "-" {
+		file, err := os.Open(a.Path(name))
+		if err != nil {
+			return cannotRead(name, err)
+		}
+		defer file.Close()
+		source = file
+	}
+	c := messageCheck{app: a, reader: wire.Reader{Depth: CheckedDepth}}
+	c.result.FormatVersion = wire.FormatVersion
+	if err := c.read(source, name); err != nil {
+		return err
+	}
+	return c.conclude()
+}
+
+func cannotRead(name string, err error) error {
+	if name == "-" {
+		name = "stdin"
+	}
+	return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot read " + name, Because: []string{rootOf(err)}}
+}
+
+// read takes the source apart. What is wrong is printed as it is found: the
+// source may be an agent that runs for days.
+func (c *messageCheck) read(source io.Reader, name string) error {
+	lines := wire.NewLines(checkedLine)
+	chunk := make([]byte, 64<<10)
+	for {
+		n, failed := source.Read(chunk)
+		lines.Feed(chunk[:n])
+		for line, ok := lines.Next(); ok; line, ok = lines.Next() {
+			if err := c.see(line); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(failed, io.EOF):
+			if line, ok := lines.Rest(); ok {
+				return c.see(line)
+			}
+			return nil
+		case failed != nil:
+			return cannotRead(name, failed)
+		}
+	}
+}
+
+// see judges a line and prints what people should know of it.
+func (c *messageCheck) see(line wire.Line) error {
+	c.line++
+	r := &c.result
+	if line.Cut {
+		return c.doubt(fmt.Sprintf("it is longer than %s", plain.Bytes(checkedLine)))
+	}
+	switch m := c.reader.Check(line.Text).(type) {
+	case wire.Log:
+		if m.Why != "" {
+			return c.doubt(m.Why)
+		}
+		r.LogLines++
+	case *wire.Refused:
+		return c.wrong(m.Type, m.Err)
+	case *wire.Answered:
+		if m.Err != nil {
+			return c.wrong(m.Method, m.Err)
+		}
+		r.Messages++
+	default:
+		r.Messages++
+	}
+	return nil
+}
+
+// wrong counts a message that would be refused.
+func (c *messageCheck) wrong(kind string, err *wire.Error) error {
+	r := &c.result
+	r.Messages++
+	r.WrongCount++
+	pointer, _ := err.Details["pointer"].(string)
+	f := finding{
+		Line: c.line, Type: excerpt(kind), Code: err.Code, Pointer: excerpt(pointer),
+		Message: excerpt(err.Message), Hint: err.Hint,
+	}
+	if len(r.Wrong) < mostFindings {
+		r.Wrong = append(r.Wrong, f)
+	}
+	return c.say(f)
+}
+
+// doubt counts a log line that an agent may have meant as a message.
+func (c *messageCheck) doubt(why string) error {
+	r := &c.result
+	r.LogLines++
+	r.DoubtfulCount++
+	f := finding{Line: c.line, Message: excerpt(why)}
+	if len(r.Doubtful) < mostFindings {
+		r.Doubtful = append(r.Doubtful, f)
+	}
+	if !c.app.Flags.Verbose {
+		return nil
+	}
+	f.Type = "log"
+	return c.say(f)
+}
+
+func (c *messageCheck) say(f finding) error {
+	if c.app.Flags.JSON {
+		return nil
+	}
+	said := fmt.Sprintf("line %d  %s  ", f.Line, f.Type)
+	if f.Pointer != "" {
+		said += f.Pointer + ": "
+	}
+	said += f.Message
+	if f.Hint != "" {
+		said += " (" + f.Hint + ")"
+	}
+	return c.app.Print("%s\n", wire.Visible(said))
+}
+
+// conclude says how it went as a whole.
+func (c *messageCheck) conclude() error {
+	r := &c.result
+	r.OK = r.WrongCount == 0
+	switch {
+	case c.app.Flags.JSON:
+		if err := c.app.Document(r); err != nil {
+			return err
+		}
+	case r.OK && !c.app.Flags.Quiet:
+		if err := c.app.Print("%s: fine\n", r.sizes()); err != nil {
+			return err
+		}
+	}
+	if !r.OK {
+		return cli.ExitWith(cli.ExitNo)
+	}
+	return nil
+}
+
+// sizes counts what was seen.
+func (r *checked) sizes() string {
+	said := plain.Count(int(r.Messages), "message") + ", " + plain.Count(int(r.LogLines), "log line")
+	switch {
+	case r.DoubtfulCount == 1:
+		said += " (one looks like a message: see it with -v)"
+	case r.DoubtfulCount > 1:
+		said += fmt.Sprintf(" (%d look like messages: see them with -v)", r.DoubtfulCount)
+	}
+	return said
+}
+
+// excerpt is the beginning of a text that may be as long as a line.
+func excerpt(text string) string {
+	if len(text) <= mostExcuse {
+		return text
+	}
+	end := mostExcuse
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

@@ -1,0 +1,255 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/cmd/orchestrator/agent"
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// console shows what agents say and what happens to them: a line each, the
+// name in front, everything escaped. It is the one that agents may wait for.
+//
+// In the background it shows only what happens: what agents say is in their
+// files, and a second copy would fill the disk.
+type console struct {
+	hurry    <-chan struct{} // closed when the end is near: what agents say is not shown any more
+	follower *supervisor.Follower
+	out      term.Outlet
+	log      hclog.Logger
+	paint    term.Paint
+	json     bool
+	quiet    bool
+	tty      bool
+	width    int         // of the widest name so far
+	unknown  string      // the last topic that is not registered
+	panorama *liveRows   // what is below the lines; nil: nothing
+	account  *runSummary // of what happens; nil: none is wanted
+}
+
+// widest is how wide the column of names may become.
+const widest = 24
+
+func newConsole(a *cli.App, t *Instance, f upFlags) *console {
+	c := &console{
+		follower: t.Super.Listen(!a.Flags.Quiet && !isDetached(a)),
+		log:      t.log,
+		paint:    a.Paint(a.Stdout),
+		json:     a.Flags.JSON || f.logFormat.Value == "json",
+		quiet:    a.Flags.Quiet,
+		tty:      term.IsTerminal(a.Stdout),
+	}
+	if !c.json && !c.quiet {
+		c.account = newAccount(t)
+	}
+	c.out = term.Outlet{
+		To:   a.Stdout,
+		TTY:  c.tty,
+		Note: c.note,
+		Trouble: func(err error) {
+			t.log.Warn("cannot write to stdout: lines are counted until it works again", "error", err)
+		},
+		Gone: func() { t.Super.Stop("the reader of the output is gone") },
+	}
+	if t.config != nil {
+		for i := range t.config.Agents {
+			c.width = min(widest, max(c.width, len(t.config.Agents[i].Name)))
+		}
+	}
+	return c
+}
+
+// below has lines written above the bottom of the terminal, if that is kept.
+func (c *console) below(p *liveRows) {
+	if c.panorama = p; p != nil {
+		c.out.To = p.region
+	} else if c.quiet {
+		c.follower.Skip(calmKind)
+	}
+}
+
+// gathering is how long lines are gathered that are written above others: each time
+// those have to be drawn again.
+const gathering = 20 * time.Millisecond
+
+// run shows lines until the team has ended.
+func (c *console) run() {
+	defer c.panorama.close() // also when a bug ends it
+	var spare supervisor.Backlog
+	for c.follower.Next(context.Background(), &spare, c.show) {
+		if c.panorama != nil {
+			c.gather(&spare)
+		}
+		c.out.Flush()
+	}
+	c.panorama.close()
+	c.summary()
+	if missing := c.out.Close(); missing > 0 {
+		c.log.Warn("not everything could be written to stdout", "missing_lines", missing)
+	}
+}
+
+// gather takes what else comes within a moment.
+func (c *console) gather(spare *supervisor.Backlog) {
+	ctx, enough := context.WithTimeout(context.Background(), gathering)
+	defer enough()
+	for ctx.Err() == nil && c.follower.Next(ctx, spare, c.show) {
+	}
+}
+
+// summary says at the end what was done, and what was not.
+func (c *console) summary() {
+	if c.account != nil {
+		_, _ = c.out.WriteString(c.account.text(c.paint))
+	}
+}
+
+// note is the line that stands for lines that could not be written.
+func (c *console) note(missing int64) []byte {
+	text := fmt.Sprintf("%d lines before this one could not be written", missing)
+	if c.json {
+		line, _ := wire.Encode(wire.LogLine{At: wire.Timestamp(time.Now()), Stream: wire.StreamOwn, Text: text, Missed: missing})
+		return append(line, '\n')
+	}
+	return []byte(c.paint.Dim(time.Now().Format(time.TimeOnly)) + " " + c.paint.Warn(text) + "\n")
+}
+
+func (c *console) show(l supervisor.Line) {
+	if c.out.Len() >= term.OutletFull {
+		c.out.Flush()
+	}
+	c.account.see(l)
+	select {
+	case <-c.hurry: // what agents still say is in their logs
+		if l.Event == nil {
+			return
+		}
+	default:
+	}
+	if l.Event != nil {
+		c.panorama.happened()
+	}
+	switch {
+	case c.quiet && l.Event != nil && calm(l.Event):
+	case c.json:
+		c.document(l)
+	case l.Event != nil:
+		c.event(l)
+	default:
+		if l.Missed > 0 {
+			c.put(l.At, l.Agent, c.paint.Warn("!"), c.paint.Dim(fmt.Sprintf("%d lines are not shown here, see: orchestrator logs %s", l.Missed, l.Agent)))
+		}
+		mark := "|"
+		if l.Stream == wire.StreamErr {
+			mark = c.paint.Warn(":")
+		}
+		c.put(l.At, l.Agent, mark, "")
+		if entry, ok := wire.LogOf(l.Text); ok && l.Stream == wire.StreamOut {
+			_, _ = c.out.WriteString(agent.EntryText(entry.Level, entry.Message, entry.Context, c.paint))
+		} else {
+			_, _ = c.out.Write(wire.AppendVisible(c.out.AvailableBuffer(), l.Text))
+		}
+		_ = c.out.WriteByte('\n')
+	}
+}
+
+// calm reports whether an event is routine: with --quiet, users do not
+// hear of it.
+func calm(e *wire.Event) bool {
+	if e.Kind == wire.EventExited {
+		return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0
+	}
+	return ofMail(e) && !firedTo(e.Mail) || calmKind(e.Kind)
+}
+
+// calmKind reports whether all events of a kind are calm: they need not be put into words.
+func calmKind(kind string) bool {
+	switch kind {
+	case wire.EventUp, wire.EventStopAsked, wire.EventStopping, wire.EventDown, wire.EventIdle, wire.EventReloaded,
+		wire.EventStarting, wire.EventStarted, wire.EventEnded, wire.EventWaiting, wire.EventRecovered, wire.EventStopped:
+		return true
+	}
+	return calmWork(kind) || calmSession(kind) || calmDelegation(kind)
+}
+
+// put writes the front of a line, and its text if there is one. What is about
+// no agent has no name in front.
+func (c *console) put(at time.Time, agent, mark, text string) {
+	c.width = min(widest, max(c.width, len(agent)))
+	_, _ = c.out.WriteString(c.paint.Dim(at.Local().Format(time.TimeOnly)))
+	if agent != "" {
+		_, _ = fmt.Fprintf(&c.out, " %s %s ", c.paint.Agent(agent, fmt.Sprintf("%-*s", c.width, agent)), mark)
+	} else {
+		_ = c.out.WriteByte(' ')
+		if mark != "" {
+			_, _ = c.out.WriteString(mark + " ")
+		}
+	}
+	if text != "" {
+		_, _ = c.out.WriteString(text + "\n")
+	}
+}
+
+// document writes a line for programs: an event, or a line of an agent.
+func (c *console) document(l supervisor.Line) {
+	var text []byte
+	var err error
+	if l.Event != nil {
+		text, err = wire.Encode(l.Event)
+	} else {
+		text, err = wire.Encode(l.Document())
+	}
+	if err == nil && len(text) > 0 {
+		_, _ = c.out.Write(append(text, '\n'))
+	}
+}
+
+// event shows what happened: one line, and for what a person should act on a
+// second one that says how.
+func (c *console) event(l supervisor.Line) {
+	e := l.Event
+	text := wire.Visible(e.Text)
+	switch e.Kind {
+	case wire.EventUp, wire.EventStarting, wire.EventEnded, wire.EventStopAsked:
+		return // said by the lines around it
+	case wire.EventStopping:
+		if c.tty {
+			text += ". Ctrl-C again kills"
+		}
+		c.put(l.At, "", "", c.paint.Strong("orchestrator is "+text))
+	case wire.EventDown:
+		c.put(l.At, "", "", c.paint.Strong("orchestrator "+text))
+	case wire.EventStorm, wire.EventReloaded, wire.EventIdle, wire.EventCleared:
+		c.put(l.At, "", "", c.paint.Warn(text))
+	case wire.EventStarted:
+		c.put(l.At, e.Agent, c.paint.Good(">"), "started, "+text)
+	case wire.EventWaiting, wire.EventRecovered:
+		c.put(l.At, e.Agent, c.paint.Dim("."), text)
+	case wire.EventStopped:
+		c.put(l.At, e.Agent, c.paint.Dim("."), "stopped: "+text)
+	case wire.EventExited:
+		c.exited(l, text)
+	case wire.EventGaveUp:
+		c.put(l.At, e.Agent, c.paint.Bad("x"), c.paint.Bad("gave up: ")+text)
+		c.put(l.At, e.Agent, c.paint.Bad("x"), c.paint.Dim("what it said: orchestrator logs "+e.Agent+"     try again: orchestrator agent start "+e.Agent))
+	default:
+		if !c.mail(l) && !c.work(l, text) && !c.session(l, text) && !c.delegation(l, text) {
+			c.put(l.At, e.Agent, c.paint.Warn("!"), text)
+		}
+	}
+}
+
+func (c *console) exited(l supervisor.Line, text string) {
+	if code := l.Event.Figures.ExitCode; code != nil && *code == 0 {
+		c.put(l.At, l.Agent, c.paint.Dim("."), text)
+		return
+	}
+	c.put(l.At, l.Agent, c.paint.Bad("!"), text)
+}

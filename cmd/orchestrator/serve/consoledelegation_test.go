@@ -1,0 +1,69 @@
+package serve
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// responded is the event of a response.
+func responded(status, text string) wire.Event {
+	return wire.Event{
+		Kind: wire.EventTaskResponded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is ` + status + text,
+		Payload: wire.Raw(`{"task":"t-1","status":"` + status + `","document":{"status":"x","a":1,"a":2}}`),
+	}
+}
+
+// errands is one event of each kind that is about tasks that were handed on.
+var errands = []wire.Event{
+	{Kind: wire.EventTaskForwarded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is brought to cook`},
+	responded("pending", ": its source is told so"),
+	{Kind: wire.EventTaskAnswered, Task: "t-1", Text: `the source of t-1 "cook" has the response`},
+	responded("in_progress", ", says cook\x1b[2J"),
+	{Kind: wire.EventTaskActed, Agent: "cook", Task: "t-1", Text: `cook is asked how t-1 "cook" stands`},
+	{Kind: wire.EventTaskHelp, Agent: "cook", Task: "t-1", Text: `t-1 "cook" needs a person: q1 How hot?`, Payload: wire.Raw(`{"question_id":"q1"}`)},
+	responded("input_required", ", says cook"),
+	{Kind: wire.EventTaskReturned, Agent: "cook", Task: "t-1", Text: `cook does not read: t-1 "cook" waits until it does`},
+	{Kind: wire.EventTaskUnanswered, Task: "t-1", Text: `the source of t-1 "cook" does not read: the response waits until it does`},
+	{Kind: wire.EventTaskRetried, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is tried again after POT_LOST: it has burnt`},
+	responded("completed", ", says cook"),
+	responded("failed", ", says cook"),
+	responded("cancelled", ", says cook"),
+	{Kind: wire.EventTaskResponded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is odd`},
+}
+
+// A task that is handed on is work like all other: it is told once how it moves, and
+// only what is in its way is trouble.
+func TestConsoleShowsDelegation(t *testing.T) {
+	require.Equal(t, `14:33:02 cook    > t-1 "cook" is brought to cook
+14:33:02 cook    > t-1 "cook" is pending: its source is told so
+14:33:02 cook    > t-1 "cook" is in_progress, says cook\x1b[2J
+14:33:02 cook    > cook is asked how t-1 "cook" stands
+14:33:02 cook    ? t-1 "cook" needs a person: q1 How hot?
+14:33:02 cook    ? orchestrator inbox answer q1 VALUE
+14:33:02 cook    ! cook does not read: t-1 "cook" waits until it does
+14:33:02 ! the source of t-1 "cook" does not read: the response waits until it does
+14:33:02 cook    ! t-1 "cook" is tried again after POT_LOST: it has burnt
+14:33:02 cook    > t-1 "cook" is odd
+`, shown(false, false, errands...))
+}
+
+// Who asked for quiet hears of what is in the way, and of what needs a person.
+func TestConsoleKeepsCalmAboutDelegation(t *testing.T) {
+	require.Equal(t, `14:33:02 cook    ? t-1 "cook" needs a person: q1 How hot?
+14:33:02 cook    ? orchestrator inbox answer q1 VALUE
+14:33:02 cook    ! cook does not read: t-1 "cook" waits until it does
+14:33:02 ! the source of t-1 "cook" does not read: the response waits until it does
+14:33:02 cook    ! t-1 "cook" is tried again after POT_LOST: it has burnt
+`, shown(false, true, errands...))
+}
+
+// A step stands out, what is said on the way does not.
+func TestConsolePaintsDelegation(t *testing.T) {
+	screen := shown(true, false, errands...)
+	require.Contains(t, screen, "\x1b[32m>\x1b[0m t-1 \"cook\" is brought to cook")
+	require.Contains(t, screen, "\x1b[2mt-1 \"cook\" is in_progress")
+	require.Contains(t, screen, "\x1b[33m!\x1b[0m cook does not read")
+}

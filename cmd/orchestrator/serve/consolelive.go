@@ -1,0 +1,156 @@
+package serve
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/live"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
+)
+
+const (
+	// lookAgain is how long at least lies between two looks at a team.
+	lookAgain = 200 * time.Millisecond
+	// mostAtOnce bounds the tasks and the questions that are asked for: no terminal
+	// shows more.
+	mostAtOnce = 40
+)
+
+// liveRows is the bottom of the terminal of up: what every agent does now, and what
+// waits for a person. It looks when something has happened, and asks for little.
+type liveRows struct {
+	region *live.Region
+	beside *beside
+	super  *supervisor.Supervisor
+	paint  term.Paint
+	news   chan struct{}
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+}
+
+// alive reports whether up may keep rows at the bottom of the terminal.
+func alive(a *cli.App, f upFlags) bool {
+	return term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) && !a.Flags.Quiet && !a.Flags.JSON &&
+		f.logFormat.Value != "json" && a.Env("TERM") != "dumb"
+}
+
+// rows opens the bottom of the terminal; nil where there is none. What it starts
+// ends with close.
+func panorama(a *cli.App, t *Instance, f upFlags) *liveRows {
+	in, isFile := a.Stdin.(*os.File)
+	out, isToo := a.Stdout.(*os.File)
+	if !isFile || !isToo || !alive(a, f) {
+		return nil
+	}
+	region, err := live.Open(in, out)
+	if err != nil {
+		t.log.Warn("the bottom of the terminal shows nothing", "error", err)
+		return nil
+	}
+	p := &liveRows{region: region, super: t.Super, paint: a.Paint(a.Stdout), news: make(chan struct{}, 1)}
+	if p.beside, _ = a.Stderr.(*beside); p.beside != nil {
+		p.beside.region.Store(region)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	p.group.Go(func() { p.follow(ctx) })
+	a.Leaving = p.close
+	return p
+}
+
+// close takes the rows away and gives the terminal back. A nil rows has none.
+func (p *liveRows) close() {
+	if p == nil {
+		return
+	}
+	p.cancel()
+	taken := p.region.Close()
+	if p.beside != nil {
+		p.beside.lost.Store(!taken)
+		p.beside.region.Store(nil)
+	}
+	p.group.Wait()
+}
+
+// happened says that there may be something else to see. It never waits.
+func (p *liveRows) happened() {
+	if p == nil {
+		return
+	}
+	select {
+	case p.news <- struct{}{}:
+	default:
+	}
+}
+
+// follow looks at the team after something has happened, but not all the time.
+func (p *liveRows) follow(ctx context.Context) {
+	for {
+		if scene, err := p.super.Scene(ctx, mostAtOnce, mostAtOnce); err == nil {
+			p.show(rowsData{Dashboard: scene, at: time.Now(), paint: p.paint})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookAgain):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.news:
+		}
+	}
+}
+
+func (p *liveRows) show(v rowsData) {
+	p.region.Show(live.Picture{
+		Rows:  func(columns, most int) []string { return v.rows(columns, most, time.Now()) },
+		Asked: len(v.Questions) > 0,
+		Hint:  v.hint(),
+	})
+}
+
+// beside is stderr on the terminal whose bottom is kept: what is written to it goes
+// above the rows.
+type beside struct {
+	*os.File
+	region atomic.Pointer[live.Region]
+	lost   atomic.Bool // the terminal takes nothing, and a writer would wait for ever
+}
+
+func (b *beside) Write(text []byte) (int, error) {
+	if b.lost.Load() {
+		return len(text), nil
+	}
+	if region := b.region.Load(); region != nil {
+		return region.Write(text)
+	}
+	return b.File.Write(text)
+}
+
+// standBeside has stderr make way for what is below it, if both are on one terminal.
+func standBeside(a *cli.App) {
+	out, isFile := a.Stdout.(*os.File)
+	err, isToo := a.Stderr.(*os.File)
+	if !isFile || !isToo || !term.IsTerminal(err) {
+		return
+	}
+	one, failed := out.Stat()
+	other, failedToo := err.Stat()
+	if failed == nil && failedToo == nil && os.SameFile(one, other) {
+		a.Stderr = &beside{File: err}
+	}
+}
+
+// leave ends the program at once, but not without giving the terminal back.
+func leave(a *cli.App, code int) {
+	if a.Leaving != nil {
+		a.Leaving()
+	}
+	os.Exit(code)
+}

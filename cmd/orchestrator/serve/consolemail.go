@@ -1,0 +1,88 @@
+package serve
+
+import (
+	"fmt"
+	"slices"
+
+	"orchestrator/cmd/orchestrator/bus"
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// mailKinds are the kinds of event that are about messages and those who write
+// them. There are too many to be read as they come: "bus tail" is for that.
+var mailKinds = []string{
+	wire.EventMail, wire.EventMailAcked, wire.EventActorSeen, wire.EventActorStale,
+}
+
+func ofMail(e *wire.Event) bool { return slices.Contains(mailKinds, e.Kind) }
+
+// firedTo reports whether a message tells GO that something is wrong.
+func firedTo(m *wire.Mail) bool {
+	return m != nil && m.To == wire.ActorGlobal && m.Topic == wire.TopicAlertFired
+}
+
+// mail shows what GO is told that a person should know: alerts, and topics that
+// is not registered. It returns false for events that are not about messages.
+func (c *console) mail(l supervisor.Line) bool {
+	e, p := l.Event, c.paint
+	switch {
+	case !ofMail(e):
+		return false
+	case e.Kind != wire.EventMail || e.Mail == nil || e.Mail.To != wire.ActorGlobal:
+	case e.Mail.Topic == wire.TopicAlertFired:
+		c.alert(l, p.Warn("!"))
+	case e.Mail.Topic == wire.TopicAlertResolved:
+		c.alert(l, p.Good("ok"))
+	case e.Mail.Topic == wire.TopicUnknown && e.Mail.From == wire.ActorBus:
+		c.unknownTopic(l)
+	}
+	return true
+}
+
+func (c *console) alert(l supervisor.Line, mark string) {
+	agent, text := alertWords(l.Event.Mail)
+	if text != "" {
+		c.put(l.At, agent, mark, text)
+	}
+}
+
+// alertWords are an alert as people read it, and the agent that it is about. One
+// that an agent has crashed has none: its exit is on the screen.
+func alertWords(m *wire.Mail) (agent, text string) {
+	var said wire.Alert
+	if m.From != wire.ActorBus || wire.DecodeOwn(m.Payload, &said) != nil {
+		return "", fmt.Sprintf("%s: %s (%s)", plain.OneLine(m.From), plain.Clip(plain.OneLine(string(m.Payload)), bus.ShownPayload), m.Topic)
+	}
+	actor, fired := plain.OneLine(said.Actor), m.Topic == wire.TopicAlertFired
+	switch {
+	case said.Alert == wire.AlertCrashed:
+		return "", ""
+	case said.Alert == wire.AlertStale && fired:
+		text = actor + " sends no heartbeat"
+	case said.Alert == wire.AlertDead:
+		text = actor + " could not deal with a message" + term.Colon(said.Text)
+		if m.ReplyTo != nil {
+			text = fmt.Sprintf("%s could not deal with message %d%s", actor, *m.ReplyTo, term.Colon(said.Text))
+		}
+	case said.Alert == wire.AlertStale:
+		text = actor + " is not missed any more" + term.Colon(said.Text)
+	default:
+		text = actor + term.Colon(said.Text)
+	}
+	return plain.OneLine(said.Agent), text + " (" + plain.OneLine(said.Alert) + ")"
+}
+
+// unknownTopic says that an actor uses a topic that is not registered: once for
+// many in a row.
+func (c *console) unknownTopic(l supervisor.Line) {
+	said, err := cli.Decode[wire.UnknownTopic](l.Event.Mail.Payload)
+	if err != nil || said.Topic == c.unknown {
+		return
+	}
+	c.unknown = said.Topic
+	c.put(l.At, "", c.paint.Dim("."), c.paint.Dim(fmt.Sprintf("%s uses the topic %s, which is not registered (bus.topics)", plain.OneLine(said.From), plain.OneLine(said.Topic))))
+}

@@ -1,0 +1,283 @@
+package serve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/agent"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// rowsData is a team at one moment, as it is shown at the bottom of a terminal.
+type rowsData struct {
+	supervisor.Dashboard
+	at    time.Time // of the look
+	paint term.Paint
+}
+
+const (
+	barSize     = 10
+	stateWidth  = len("needs_human")
+	roomForBars = 70 // columns; with less, a percentage must do
+)
+
+// rows are what is shown: how many tasks are in which state, then who asks what,
+// which tasks are open, and what the agents do.
+func (v *rowsData) rows(columns, most int, now time.Time) []string {
+	if most < 1 || len(v.Status.Agents) == 0 {
+		return nil
+	}
+	rows, room := []string{v.rule(columns)}, most-1
+	asking := min(len(v.Questions), max(1, room/3), room)
+	room -= asking
+	open, agents := v.open(), len(v.Status.Agents)
+	tasks := min(open, room-min(agents, room/2))
+	agents = min(agents, room-tasks)
+	for i := range asking {
+		spare := room - min(open, 1) - min(agents, 1) // what else there is keeps a row each
+		asked := v.question(&v.Questions[i], columns, spare, now)
+		room -= len(asked) - 1
+		rows = append(rows, asked...)
+	}
+	tasks = max(0, min(tasks, room-min(agents, room/2)))
+	agents = max(0, min(agents, room-tasks))
+	rows = append(rows, v.tasks(tasks, columns)...)
+	return append(rows, v.agents(agents, columns, now)...)
+}
+
+// open is how many tasks have not ended.
+func (v *rowsData) open() int {
+	n := &v.Status.Tasks
+	return n.Pending + n.Assigned + n.Planning + n.PlanReview + n.Running + n.NeedsHuman + n.InReview
+}
+
+// rule is the row above all others.
+func (v *rowsData) rule(columns int) string {
+	counts := []struct {
+		n     int
+		state wire.TaskState
+	}{
+		{v.Status.Tasks.Running, wire.TaskRunning}, {v.Status.Tasks.Assigned, wire.TaskAssigned},
+		{v.Status.Tasks.Planning, wire.TaskPlanning}, {v.Status.Tasks.PlanReview, wire.TaskPlanReview},
+		{v.Status.Tasks.NeedsHuman, wire.TaskNeedsHuman}, {v.Status.Tasks.InReview, wire.TaskInReview},
+		{v.Status.Tasks.Pending, wire.TaskPending}, {v.Status.Tasks.Done, wire.TaskDone},
+		{v.Status.Tasks.Failed, wire.TaskFailed}, {v.Status.Tasks.Cancelled, wire.TaskCancelled},
+	}
+	said, used := v.paint.Dim("──"), 2
+	add := func(text, painted string) {
+		if used+1+plain.Width(text) <= columns {
+			said, used = said+" "+painted, used+1+plain.Width(text)
+		}
+	}
+	for _, c := range counts {
+		if c.n > 0 {
+			text := fmt.Sprintf("%d %s", c.n, c.state)
+			add(text, v.paint.Task(c.state, text))
+		}
+	}
+	if used == 2 {
+		text := plain.Count(len(v.Status.Agents), "agent")
+		add(text, text)
+	}
+	if more := len(v.Questions) - 1; more > 0 {
+		text := plain.Count(v.Status.Questions, "question")
+		add(text, v.paint.Warn(text))
+	}
+	if rest := columns - used - 1; rest > 0 {
+		said += " " + v.paint.Dim(strings.Repeat("─", rest))
+	}
+	return said
+}
+
+// question is what an agent asks, and how long an answer is waited for, with the answers by
+// their numbers: in a row each if there are so many to spare, else in the same row.
+func (v *rowsData) question(q *wire.Question, columns, spare int, now time.Time) []string {
+	left := ""
+	if rest, ok := term.Between(wire.Timestamp(now), q.Deadline); ok {
+		left = "  " + plain.Duration(max(0, rest).Round(time.Second)) + " left"
+	}
+	if plain.Width(left) > columns/2 {
+		left = ""
+	}
+	head := "?  " + wire.Visible(q.ID) + " " + plain.OneLine(q.Agent) + ": "
+	text := plain.OneLine(q.Question)
+	var options strings.Builder
+	var below []string
+	for i, o := range q.Options {
+		option := fmt.Sprintf("%d %s", i+1, plain.OneLine(cmp.Or(o.Label, o.Value)))
+		options.WriteString("  " + option)
+		below = append(below, plain.Clip("   "+option, columns))
+	}
+	room := columns - plain.Width(left)
+	if fits := plain.Width(head+text+options.String()) <= room; !fits && len(below) <= spare {
+		options.Reset()
+	} else {
+		below = nil
+	}
+	whole := plain.Clip(head+text, max(room/2, room-plain.Width(options.String())))
+	whole = plain.Pad(plain.Clip(whole+options.String(), room), room)
+	return append([]string{v.paint.Warn(whole[:1]) + v.paint.Strong(whole[1:]) + v.paint.Dim(left)}, below...)
+}
+
+// hint says how to answer, where the answer is typed.
+func (v *rowsData) hint() string {
+	switch {
+	case len(v.Questions) == 0:
+		return ""
+	case len(v.Questions) > 1:
+		return "answer here: " + wire.Visible(v.Questions[0].ID) + " ANSWER"
+	case len(v.Questions[0].Options) > 0:
+		return "answer here: a number, or the word"
+	}
+	return "answer here"
+}
+
+// tasks are the rows of open tasks; the last one counts those that there is no room
+// for.
+func (v *rowsData) tasks(n, columns int) []string {
+	hidden := 0
+	if open := v.open(); open > n && n > 1 {
+		hidden, n = open-n+1, n-1
+	}
+	shown := v.Tasks[:min(n, len(v.Tasks))]
+	label, who := 0, 0
+	for i := range shown {
+		label = max(label, plain.Width(labelCell(&shown[i])))
+		who = min(columns/4, max(who, plain.Width(whoCell(&shown[i]))))
+	}
+	label = min(label, columns-stateWidth-who-progressSize(columns)-7)
+	var rows []string
+	for i := range shown {
+		rows = append(rows, v.task(&shown[i], label, who, columns))
+	}
+	return v.andMore(rows, hidden, "task", columns)
+}
+
+func (v *rowsData) andMore(rows []string, hidden int, noun string, columns int) []string {
+	if hidden == 0 {
+		return rows
+	}
+	more := "s"
+	if hidden == 1 {
+		more = ""
+	}
+	return append(rows, v.paint.Dim(plain.Clip(fmt.Sprintf("   … %d more %s%s", hidden, noun, more), columns)))
+}
+
+// task is the row of a task, with so many columns for its name and for who has it.
+func (v *rowsData) task(t *wire.Task, label, who, columns int) string {
+	mark, state := plain.Pad(plain.Mark(t.State), 3), plain.Pad(wire.Visible(string(t.State)), stateWidth+2)
+	if label < plain.Width(plain.ID(t.ID)) { // there is no room for columns
+		return plain.Clip(mark+state+labelCell(t), columns)
+	}
+	return mark + plain.Pad(plain.Clip(labelCell(t), label), label+2) + v.paint.Task(t.State, state) +
+		v.paint.Good(progress(t, columns)) + plain.Clip(whoCell(t), who)
+}
+
+func labelCell(t *wire.Task) string { return plain.ID(t.ID) + " " + plain.OneLine(t.Name) }
+
+// whoCell is who has a task, or what it waits for.
+func whoCell(t *wire.Task) string {
+	switch {
+	case t.AssignedTo != "":
+		return plain.OneLine(t.AssignedTo)
+	case len(t.WaitsFor) > 0:
+		return "waits for " + task.NeedsCell(t.WaitsFor)
+	}
+	return "waits for " + articled(cmp.Or(plain.OneLine(t.RequiredRole), "agent"))
+}
+
+// progressSize is how many columns progress takes.
+func progressSize(columns int) int {
+	if columns < roomForBars {
+		return len("100%  ")
+	}
+	return len("[] 100%  ") + barSize
+}
+
+// progress is how far a task is that runs, in columns that are always as many.
+func progress(t *wire.Task, columns int) string {
+	size, far := progressSize(columns), ""
+	if t.State == wire.TaskRunning {
+		far = fmt.Sprintf("%3.0f%%", t.Progress*100)
+		if columns >= roomForBars {
+			far = "[" + plain.Bar(t.Progress, barSize) + "] " + far
+		}
+	}
+	return plain.Pad(far, size)
+}
+
+func articled(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// agents are the rows of agents, in their order. Where there is not room for all,
+// those that do something are shown first.
+func (v *rowsData) agents(n, columns int, now time.Time) []string {
+	all, hidden := v.Status.Agents, 0
+	if len(all) > n && n > 1 {
+		hidden, n = len(all)-n+1, n-1
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(calmness(&all[a]), calmness(&all[b])) })
+	order = order[:min(n, len(order))]
+	slices.Sort(order)
+	name := 0
+	for _, i := range order {
+		name = min(widest, columns/4, max(name, plain.Width(plain.OneLine(all[i].Name))))
+	}
+	var rows []string
+	for _, i := range order {
+		rows = append(rows, v.agent(&all[i], name, columns, now))
+	}
+	return v.andMore(rows, hidden, "agent", columns)
+}
+
+// calmness orders agents: those that need a person come first.
+func calmness(a *wire.AgentView) int {
+	switch {
+	case a.State == wire.StateBackoff, a.State == wire.StateStalled, a.State == wire.StateFailed:
+		return 0
+	case a.State != wire.StateRunning && a.State != wire.StateExited && a.State != wire.StateStopped:
+		return 1
+	case len(a.Tasks) > 0:
+		return 2
+	case a.State == wire.StateRunning:
+		return 3
+	}
+	return 4
+}
+
+func (v *rowsData) agent(a *wire.AgentView, name, columns int, now time.Time) string {
+	does := ""
+	if len(a.Tasks) > 0 {
+		does = agent.TaskCell(a.Tasks)
+	}
+	seen := *a
+	seen.NextStartMS = max(1, a.NextStartMS-now.Sub(v.at).Milliseconds())
+	if seen.State == wire.StateBackoff { // whole seconds: it is drawn once a second
+		seen.NextStartMS = (seen.NextStartMS + 999) / 1000 * 1000
+	}
+	if why := term.Note(seen); why != "" {
+		does = strings.TrimPrefix(does+", "+why, ", ")
+	}
+	called := "   " + plain.Pad(plain.Clip(plain.OneLine(a.Name), name), name) + "  "
+	state := plain.Pad(wire.Visible(string(a.State)), len("stopping")) + "  "
+	if room := columns - plain.Width(called+state); room > 0 {
+		return v.paint.Agent(a.Name, called) + v.paint.State(a.State, state) + plain.Clip(does, room)
+	}
+	return plain.Clip(called+state, columns)
+}

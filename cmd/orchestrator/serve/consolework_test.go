@@ -1,0 +1,111 @@
+package serve
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// shown is what a console makes of events.
+func shown(p term.Paint, quiet bool, events ...wire.Event) string {
+	var screen bytes.Buffer
+	c := &console{out: term.Outlet{To: &screen}, paint: p, quiet: quiet, width: len("planner")}
+	for i := range events {
+		c.show(supervisor.Line{At: time.Date(2026, 11, 20, 14, 33, 2, 0, time.Local), Agent: events[i].Agent, Event: &events[i]})
+	}
+	c.out.Flush()
+	return screen.String()
+}
+
+// workDay is one event of each kind that is about work.
+var workDay = []wire.Event{
+	{Kind: wire.EventAgentKnown, Agent: "planner", Text: "is a planner"},
+	{Kind: wire.EventTaskCreated, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec"`},
+	{Kind: wire.EventTaskCreated, Agent: "planner", Task: "91c0aa42", Text: `91c0aa42 "API" after 7f3a9c1e`},
+	{Kind: wire.EventTaskAssigned, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" -> coder`},
+	{Kind: wire.EventTaskStarted, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" running`},
+	{Kind: wire.EventTaskProgress, Agent: "coder", Task: "7f3a9c1e", Text: "7f3a9c1e \"Write the spec\" 64%  \x1b[2Jhalf"},
+	{Kind: wire.EventTaskTrouble, Agent: "coder", Task: "7f3a9c1e", Text: "7f3a9c1e: no ink"},
+	{Kind: wire.EventTaskRequeued, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is back in the queue: exit 1`},
+	{Kind: wire.EventQuestionAsked, Agent: "coder", Text: "q1 Which login? [oauth]", Payload: wire.Raw(`{"question_id":"q1","context":{"a":1,"a":2}}`)},
+	{Kind: wire.EventQuestionAsked, Agent: "coder", Text: "Which?"},
+	{Kind: wire.EventQuestionRejoined, Agent: "coder", Text: "q1 is asked again"},
+	{Kind: wire.EventQuestionAnswered, Agent: "coder", Text: "q1 is answered: oauth"},
+	{Kind: wire.EventQuestionExpired, Agent: "coder", Text: "q2 was not answered in time"},
+	{Kind: wire.EventTaskDone, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" done`},
+	{Kind: wire.EventTaskFailed, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" failed: no`},
+	{Kind: wire.EventTaskCancelled, Task: "91c0aa42", Text: `91c0aa42 "API" cancelled: no`},
+	{Kind: wire.EventTaskBlocked, Task: "91c0aa42", Text: `91c0aa42 "API" will not run`},
+	{Kind: wire.EventRefused, Agent: "coder", Text: "line 3: payload.name is missing"},
+	{Kind: wire.EventKeyIssued, Agent: "ci", Text: "has a new key k1"},
+	{Kind: wire.EventAgentForgotten, Agent: "ci", Text: "is no longer in the configuration"},
+	{Kind: wire.EventDependencyDone, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is there for 91c0aa42`},
+	{Kind: wire.EventContractKept, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" delivers spec`},
+	{Kind: wire.EventContractMissing, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" does not deliver api`},
+	{Kind: wire.EventTaskUnblocked, Task: "91c0aa42", Text: `91c0aa42 "API" waits for nothing any more`},
+	{Kind: wire.EventTaskAnnounced, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is done, 1 unblocked`},
+	{Kind: wire.EventTaskPlanned, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" has a plan: a person or a planner has to approve it`},
+	{Kind: wire.EventTaskNoted, Task: "91c0aa42", Text: `91c0aa42 "API" noted: hot`},
+}
+
+func TestConsoleShowsWork(t *testing.T) {
+	require.Equal(t, `14:33:02 + task 7f3a9c1e "Write the spec"
+14:33:02 planner + task 91c0aa42 "API" after 7f3a9c1e
+14:33:02 coder   > 7f3a9c1e "Write the spec" -> coder
+14:33:02 coder   > 7f3a9c1e "Write the spec" running
+14:33:02 coder   > 7f3a9c1e "Write the spec" 64%  \x1b[2Jhalf
+14:33:02 coder   ! 7f3a9c1e: no ink
+14:33:02 coder   ! 7f3a9c1e "Write the spec" is back in the queue: exit 1
+14:33:02 coder   ? q1 Which login? [oauth]
+14:33:02 coder   ? orchestrator inbox answer q1 VALUE
+14:33:02 coder   ? Which?
+14:33:02 coder   ? orchestrator inbox
+14:33:02 coder   ? q1 is asked again
+14:33:02 coder   ok q1 is answered: oauth
+14:33:02 coder   ! q2 was not answered in time
+14:33:02 coder   ok 7f3a9c1e "Write the spec" done
+14:33:02 coder   x 91c0aa42 "API" failed: no
+14:33:02 x 91c0aa42 "API" cancelled: no
+14:33:02 ! 91c0aa42 "API" will not run
+14:33:02 coder   ! line 3: payload.name is missing
+14:33:02 ci      . has a new key k1
+14:33:02 ok 7f3a9c1e "Write the spec" delivers spec
+14:33:02 ! 7f3a9c1e "Write the spec" does not deliver api
+14:33:02 > 91c0aa42 "API" waits for nothing any more
+14:33:02 coder   ? 91c0aa42 "API" has a plan: a person or a planner has to approve it
+14:33:02 coder   ? orchestrator task approve-plan 91c0aa42     or: revise-plan 91c0aa42 -m TEXT
+14:33:02 . 91c0aa42 "API" noted: hot
+`, shown(false, false, workDay...))
+}
+
+// Those who asked for quiet hear of what is trouble, and of what needs them.
+func TestConsoleKeepsCalm(t *testing.T) {
+	require.Equal(t, `14:33:02 coder   ! 7f3a9c1e: no ink
+14:33:02 coder   ! 7f3a9c1e "Write the spec" is back in the queue: exit 1
+14:33:02 coder   ? q1 Which login? [oauth]
+14:33:02 coder   ? orchestrator inbox answer q1 VALUE
+14:33:02 coder   ? Which?
+14:33:02 coder   ? orchestrator inbox
+14:33:02 coder   ! q2 was not answered in time
+14:33:02 coder   x 91c0aa42 "API" failed: no
+14:33:02 x 91c0aa42 "API" cancelled: no
+14:33:02 ! 91c0aa42 "API" will not run
+14:33:02 coder   ! line 3: payload.name is missing
+14:33:02 ! 7f3a9c1e "Write the spec" does not deliver api
+14:33:02 coder   ? 91c0aa42 "API" has a plan: a person or a planner has to approve it
+14:33:02 coder   ? orchestrator task approve-plan 91c0aa42     or: revise-plan 91c0aa42 -m TEXT
+`, shown(false, true, workDay...))
+}
+
+// A question stands out, progress does not.
+func TestConsolePaintsWork(t *testing.T) {
+	screen := shown(true, false, workDay...)
+	require.Contains(t, screen, "\x1b[1mq1 Which login? [oauth]\x1b[0m")
+	require.Contains(t, screen, "\x1b[2m7f3a9c1e \"Write the spec\" 64%")
+}

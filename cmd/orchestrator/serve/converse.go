@@ -1,0 +1,200 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// conversation is what goes on over a pipe, seen from the side of who joined.
+// Two goroutines carry the lines, one each way; the one that reads stdin cannot
+// be called back, and ends with the program.
+type conversation struct {
+	app    *cli.App
+	link   *cli.Link
+	target cli.Target
+	echo   *display // nil: what is sent is not shown
+
+	fed     chan struct{} // closed when stdin has ended, or is not passed on any more
+	goodbye chan struct{} // closed when the orchestrator will say no more
+	heard   chan error    // what ended the listening
+}
+
+// converse carries lines until one side has had enough. It begins with a few
+// words to the person there.
+func converse(a *cli.App, l *cli.Link, to cli.Target, f pipeFlags, welcome ...string) error {
+	defer l.Close()
+	c := &conversation{
+		app: a, link: l, target: to,
+		fed: make(chan struct{}), goodbye: make(chan struct{}), heard: make(chan error, 1),
+	}
+	if f.echo {
+		c.echo = newEcho(a.Stderr)
+	}
+	signals, deaf := make(chan os.Signal, 2), make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	// A reader that has gone, or a full disk, is an error of the write that
+	// meets it: there may be an orchestrator of ours to be ended first.
+	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
+	pipeTalk(a, welcome...)
+	if term.IsTerminal(a.Stdin) {
+		pipeTalk(a, `Type one JSON object a line, such as {"type":"request:query-agents"}. Ctrl-D ends.`)
+	}
+	go c.feed()
+	go c.hear()
+	return c.await(signals)
+}
+
+// await waits for the end.
+func (c *conversation) await(signals <-chan os.Signal) error {
+	var timeout, slow <-chan time.Time
+	if limit := c.app.Flags.Timeout.Duration; limit > 0 {
+		timeout = time.After(limit)
+	}
+	fed, goodbye := c.fed, c.goodbye
+	leaving, over, first := false, false, time.Time{}
+	for {
+		select {
+		case s := <-signals:
+			now := time.Now()
+			switch {
+			case !first.IsZero() && now.Sub(first) < cli.Echo:
+				continue
+			case leaving:
+				return cli.ExitWith(128 + int(s.(syscall.Signal)))
+			}
+			c.link.Leave()
+			leaving, first = true, now
+		case <-timeout:
+			return c.app.TimedOut()
+		case <-slow:
+			c.app.Note("Waiting for what is still to be answered. Ctrl-C leaves at once.")
+		case <-fed:
+			fed, leaving = nil, true
+		case <-goodbye:
+			goodbye, over = nil, true
+			c.closeStdout()
+		case err := <-c.heard:
+			return err
+		}
+		switch {
+		case over && (leaving || !c.mayAnswer()):
+			return nil
+		case leaving && slow == nil:
+			slow = time.After(cli.FirstWord)
+		}
+	}
+}
+
+// mayAnswer reports whether there may be a last word after the orchestrator's: if
+// what reads stdout is a program, it may be the one that writes stdin as well. A
+// connection that stays is cut by the orchestrator after a while.
+func (c *conversation) mayAnswer() bool {
+	out, ok := c.app.Stdout.(*os.File)
+	if !ok || term.IsTerminal(c.app.Stdin) {
+		return false
+	}
+	info, err := out.Stat()
+	return err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 // it may be closed already
+}
+
+// closeStdout ends the stdin of the program that reads stdout, if there is one.
+func (c *conversation) closeStdout() {
+	if out, ok := c.app.Stdout.(*os.File); ok && c.mayAnswer() {
+		_ = out.Close()
+	}
+}
+
+// feed passes stdin on, and its end.
+func (c *conversation) feed() {
+	defer close(c.fed)
+	var to io.Writer = c.link
+	if c.echo != nil {
+		to = io.MultiWriter(c.echo, c.link)
+	}
+	if term.IsTerminal(c.app.Stdin) {
+		to = &stdinAnswers{to: to}
+	}
+	_, _ = io.Copy(to, c.app.Stdin) // if it is the connection that fails, hear says so
+	c.echo.end()
+	c.link.Leave()
+}
+
+// hear passes on what the orchestrator says, until it says goodbye and closes
+// the connection, or does not say it.
+func (c *conversation) hear() {
+	var out io.Writer = c.app.Stdout
+	if term.IsTerminal(out) {
+		out = newDisplay(out)
+	}
+	chunk := make([]byte, 64<<10)
+	last := byte('\n')
+	for {
+		n, err := c.link.Read(chunk)
+		text, over := beforeFarewell(chunk[:n], last)
+		if n > 0 {
+			last = chunk[n-1]
+		}
+		if _, failed := out.Write(text); failed != nil {
+			c.heard <- unwritten(failed, term.IsTerminal(c.app.Stdout))
+			return
+		}
+		if over {
+			close(c.goodbye)
+			_, _ = io.Copy(io.Discard, c.link) // until it is closed
+			c.heard <- nil
+			return
+		}
+		if err != nil {
+			c.heard <- c.lost()
+			return
+		}
+	}
+}
+
+// beforeFarewell is what was said before the farewell, and whether that was
+// said. last is the byte before.
+func beforeFarewell(text []byte, last byte) (before []byte, over bool) {
+	for at := 0; ; {
+		next := bytes.IndexByte(text[at:], wire.Farewell[0])
+		if next < 0 {
+			return text, false
+		}
+		at += next
+		if at == 0 && last == '\n' || at > 0 && text[at-1] == '\n' {
+			return text[:at], true
+		}
+		at++
+	}
+}
+
+// lost says that the connection has ended before its time.
+func (c *conversation) lost() *cli.Failure {
+	return &cli.Failure{
+		Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning,
+		Message: "the orchestrator of " + c.target.Subject + " has gone, or has cut this pipe off",
+		Because: []string{"What was not answered may have been heard, or not."},
+		Hint:    "Look whether it still runs: orchestrator status",
+	}
+}
+
+// unwritten says that what was heard could not be passed on.
+func unwritten(err error, terminal bool) *cli.Failure {
+	if term.NobodyReads(err, terminal) {
+		return cli.ExitWith(cli.ExitBrokenPipe)
+	}
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
+		err = failed.Err
+	}
+	return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("cannot write what is answered to stdout: %v", err)}
+}

@@ -1,0 +1,296 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+)
+
+// detachedEnv tells the program that it is the one in the background. The
+// arguments are the same for both: taking -d out of them would mean to know all
+// the ways in which it can be written.
+const detachedEnv = "ORC_DETACHED"
+
+// isDetached reports whether this is the program in the background.
+func isDetached(a *cli.App) bool { return a.Env(detachedEnv) != "" }
+
+// detach starts this program again in the background and returns when every
+// agent has been started, or with the reason why not.
+func detach(a *cli.App, c *config.Config) error {
+	ctx, stop := a.Begin()
+	defer stop()
+	dir := c.Orchestrator.StateDir
+	if home, err := supervisor.OpenHome(dir); err != nil {
+		return CannotHold(err, dir)
+	} else {
+		home.Close()
+	}
+	logName := filepath.Join(dir, "orchestrator.log")
+	process, start, err := background(a, logName)
+	if err != nil {
+		return fmt.Errorf("starting in the background: %w", err)
+	}
+	ended := make(chan *os.ProcessState, 1)
+	go func() { // ends with the process, or with us
+		state, _ := process.Wait()
+		ended <- state
+	}()
+	done := a.Patience("the agents to start")
+	defer done()
+	door := a.DoorOf(cli.Target{Socket: a.SocketPath(dir), Subject: c.File})
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return a.Ended(ctx)
+		case state := <-ended:
+			return endedEarly(a, state, logName, start)
+		case <-again.C:
+		}
+		if status, ok := upNow(ctx, door); ok {
+			return detached(a, status, logName)
+		}
+	}
+}
+
+// background starts this program on its own, writing to a file. It returns
+// where in the file this start begins.
+func background(a *cli.App, logName string) (*os.Process, int64, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := turn(logName); err != nil {
+		return nil, 0, err
+	}
+	log, err := os.OpenFile(logName, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer log.Close()
+	info, err := log.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	nothing, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer nothing.Close()
+	process, err := os.StartProcess(self, append([]string{os.Args[0]}, a.Args...), &os.ProcAttr{
+		Dir: a.Dir, Env: append(slices.Clone(a.Environ), detachedEnv+"=1"), Files: []*os.File{nothing, log, log},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	return process, info.Size(), err
+}
+
+// OwnLogSize is how large the log of the program in the background may have
+// become before a start begins a new one. It holds no lines of agents, so that
+// is enough.
+const OwnLogSize = 16 << 20
+
+// turn puts a log that has become large aside, in place of the one before it.
+func turn(logName string) error {
+	info, err := os.Stat(logName)
+	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() <= OwnLogSize {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(logName, logName+".1")
+}
+
+// keepTurning puts the log of the program in the background aside whenever it has become
+// large, and makes it again when it was deleted. It ends with the context.
+func keepTurning(ctx context.Context, a *cli.App, logName string, report func(error)) {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	said := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		err := turnNow(logName)
+		if err != nil && !said {
+			report(err)
+		}
+		said = err != nil
+	}
+}
+
+// turnNow is turn for a log that this program is writing: both its outputs go to the new
+// file. A log that another program has put in its place is not touched.
+func turnNow(logName string) error {
+	ours, err := os.Stdout.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(logName)
+	gone := errors.Is(err, os.ErrNotExist)
+	switch {
+	case gone:
+	case err != nil:
+		return err
+	case !os.SameFile(ours, there) || there.Size() <= OwnLogSize:
+		return nil
+	default:
+		if err := os.Rename(logName, logName+".1"); err != nil {
+			return err
+		}
+	}
+	file, err := os.OpenFile(logName, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return errors.Join(dup(int(file.Fd()), 1), dup(int(file.Fd()), 2))
+}
+
+// upNow asks the orchestrator how it is, and reports whether that is settled.
+func upNow(ctx context.Context, d *cli.Client) (wire.Status, bool) {
+	text, err := d.Ask(ctx, "status", struct{}{})
+	if err != nil {
+		return wire.Status{}, false
+	}
+	status, err := cli.Decode[wire.Status](text)
+	return status, err == nil && settled(status)
+}
+
+// settled reports whether every agent has been started, or never will be.
+func settled(status wire.Status) bool {
+	o := startForecast{agents: make(map[string]wire.AgentView), hopeful: make(map[string]bool)}
+	for _, agent := range status.Agents {
+		o.agents[agent.Name] = agent
+	}
+	for _, agent := range status.Agents {
+		if agent.State == wire.StateStarting || agent.State == wire.StateWaiting && agent.Starts == 0 && o.hope(agent.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// startForecast is what may still become of agents.
+type startForecast struct {
+	agents  map[string]wire.AgentView
+	hopeful map[string]bool // what was found out
+}
+
+// hope reports whether an agent may still start by itself: not if one that it
+// waits for, or one that that one waits for, will not.
+func (o *startForecast) hope(name string) bool {
+	hopeful, known := o.hopeful[name]
+	if known {
+		return hopeful
+	}
+	hopeful = true
+	switch agent := o.agents[name]; agent.State {
+	case wire.StateFailed, wire.StateStopped:
+		hopeful = false
+	case wire.StateWaiting:
+		hopeful = !slices.ContainsFunc(agent.DependsOn, func(on string) bool { return !o.hope(on) })
+	}
+	o.hopeful[name] = hopeful
+	return hopeful
+}
+
+// detached is the answer when the team runs in the background.
+func detached(a *cli.App, status wire.Status, logName string) error {
+	failed := 0
+	for _, agent := range status.Agents {
+		if agent.State == wire.StateFailed {
+			failed++
+			a.Note("%s failed: %s", agent.Name, wire.Visible(agent.Reason))
+		}
+	}
+	if a.Flags.JSON {
+		if err := a.Document(status); err != nil {
+			return err
+		}
+	} else if err := a.Print("%s is up, pid %d, %s. What happens is in %s\n", status.Name, status.PID, plain.Count(len(status.Agents), "agent"), a.Short(logName)); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return cli.ExitWith(cli.ExitNo)
+	}
+	return nil
+}
+
+// endedEarly is the answer when the program in the background has ended. Well
+// is well also where it was quick, as with --exit-when-idle; otherwise what it
+// said is the reason.
+func endedEarly(a *cli.App, state *os.ProcessState, logName string, start int64) error {
+	if state != nil && state.Success() {
+		if a.Flags.JSON {
+			return a.Document(notRunning{FormatVersion: wire.FormatVersion})
+		}
+		return a.Print("The orchestrator has ended already, and well. What happened is in %s\n", a.Short(logName))
+	}
+	code := cli.ExitNo
+	if state != nil && state.ExitCode() > 0 {
+		code = state.ExitCode()
+	}
+	words := "It said nothing."
+	text, err := os.ReadFile(logName)
+	if int64(len(text)) < start { // it was put aside
+		start = 0
+	}
+	if err == nil && int64(len(text)) > start {
+		lines := strings.Split(strings.TrimSpace(string(text[start:])), "\n")
+		if f := refusalIn(lines, code); f != nil {
+			return f
+		}
+		words = strings.Join(lines[max(0, len(lines)-20):], "\n")
+	} else if errors.Is(err, os.ErrNotExist) {
+		words = "Its log is gone."
+	} else if eventlog.NoRoom(filepath.Dir(logName)) {
+		words = "The disk is full, so it could not say why: df -h " + plain.Word(filepath.Dir(logName))
+	}
+	return &cli.Failure{Exit: code, Code: cli.CodeFailed, Message: "the orchestrator ended before it was up", Because: []string{words}}
+}
+
+// refusalIn is the failure that the program in the background ended with, read from
+// what it said; nil where it ended otherwise.
+func refusalIn(lines []string, exit int) *cli.Failure {
+	if r, err := cli.Decode[wire.Refusal]([]byte(lines[len(lines)-1])); err == nil && r.Error != nil {
+		return &cli.Failure{Exit: exit, Code: r.Error.Code, Message: r.Error.Message, Details: r.Error.Details, Hint: r.Error.Hint}
+	}
+	i := len(lines) - 1
+	for i > 0 && strings.HasPrefix(lines[i], "  ") {
+		i--
+	}
+	message, found := strings.CutPrefix(lines[i], "Error: ")
+	if !found {
+		return nil
+	}
+	f := &cli.Failure{Exit: exit, Code: cli.CodeFailed, Message: message}
+	for _, line := range lines[i+1:] {
+		reason, begins := strings.CutPrefix(line, "  = ")
+		switch n := len(f.Because); {
+		case begins:
+			f.Because = append(f.Because, reason)
+		case n > 0:
+			f.Because[n-1] += "\n" + strings.TrimSpace(line)
+		default:
+			f.Message += "\n" + strings.TrimSpace(line)
+		}
+	}
+	return f
+}

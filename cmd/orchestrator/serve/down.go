@@ -1,0 +1,142 @@
+package serve
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// downFlags are how the end is to come.
+type downFlags struct {
+	force, yes, ifRunning bool
+}
+
+func DownCommand(a *cli.App) *cobra.Command {
+	var f downFlags
+	verb := &cobra.Command{
+		Use:   "down",
+		Short: "Stop the team in order",
+		Long: `Stops the running orchestrator and waits for it. Each agent is told, loses its
+stdin, is asked by a signal and at last killed, with whatever it started; agents
+that others depend on come last.
+
+--force skips all that and kills at once. It asks first; where no person can be
+asked it wants --yes.`,
+		Example: `  orchestrator down
+  orchestrator down --if-running      fine as well when nothing runs
+  orchestrator down --force --yes     kill everything now`,
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return down(a, f) },
+	}
+	set := verb.Flags()
+	set.BoolVar(&f.force, "force", false, "kill at once, without an ordered stop")
+	set.BoolVar(&f.yes, "yes", false, "do not ask")
+	set.BoolVar(&f.ifRunning, "if-running", false, "exit 0 when no orchestrator is running")
+	return verb
+}
+
+// notRunning answers programs that nothing runs, where that is fine.
+type notRunning struct {
+	FormatVersion string `json:"format_version"`
+	Running       bool   `json:"running"`
+}
+
+func down(a *cli.App, f downFlags) error {
+	ctx, stop := a.Begin()
+	defer stop()
+	door, err := a.Door()
+	if err != nil {
+		return err
+	}
+	if f.force && !f.yes {
+		if err := a.Confirm("Kill every agent at once, without letting it finish?"); err != nil {
+			return err
+		}
+	}
+	done := a.Patience("the orchestrator to stop")
+	body, err := door.Call(ctx, "down", wire.DownRequest{Force: f.force})
+	done()
+	if missing, ok := errors.AsType[*cli.Failure](err); ok && f.ifRunning && missing.Exit == cli.ExitNotRunning {
+		if a.Flags.JSON {
+			return a.Document(notRunning{FormatVersion: wire.FormatVersion})
+		}
+		a.Note("%s. Nothing to stop.", missing.Message)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	show := stopPrinter{app: a}
+	for line, err := range door.Lines(ctx, body) {
+		if err == nil {
+			err = show.line(line)
+		}
+		if err != nil {
+			return stillStopping(a, err)
+		}
+	}
+	return afterDown(ctx, a, door, show.stopped)
+}
+
+// afterDown waits for the socket to close, which is the last thing that the
+// orchestrator does.
+func afterDown(ctx context.Context, a *cli.App, d *cli.Client, said bool) error {
+	done := a.Patience("its socket to close")
+	err := d.Gone(ctx)
+	done()
+	switch {
+	case err != nil:
+		return stillStopping(a, err)
+	case !said:
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed,
+			Message: "the orchestrator ended without saying how",
+			Hint:    "Left-over agents are found and cleared at the next start: orchestrator up",
+		}
+	}
+	return nil
+}
+
+// stillStopping adds to an error that giving up waiting does not undo the stop.
+func stillStopping(a *cli.App, err error) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if !ok || f.Exit != cli.ExitTimeout && f.Exit != cli.ExitInterrupted && f.Exit != cli.ExitTerminated && f.Exit != cli.ExitHungUp {
+		return err
+	}
+	f.Hint = "It goes on stopping. Look: orchestrator status     Kill it: orchestrator down --force"
+	return f
+}
+
+// stopPrinter shows the events of a stop: one line an agent, and the end.
+type stopPrinter struct {
+	app     *cli.App
+	wide    int
+	stopped bool // the orchestrator said that it is done
+}
+
+func (s *stopPrinter) line(raw []byte) error {
+	event, err := cli.Decode[wire.Event](raw)
+	if err != nil {
+		return err
+	}
+	s.stopped = s.stopped || event.Kind == wire.EventDown
+	switch {
+	case s.app.Flags.JSON:
+		return s.app.Print("%s\n", raw)
+	case s.app.Flags.Quiet, event.Kind == wire.EventStopAsked, event.Kind == wire.EventEnded, event.Kind == wire.EventAgentForgotten, ofMail(&event):
+		// said by the lines around it, or no part of the stop
+		return nil
+	case event.Agent == "":
+		return s.app.Print("%s\n", term.Sentence(wire.Visible(event.Text)))
+	}
+	name := wire.Visible(event.Agent)
+	s.wide = max(s.wide, plain.Width(name))
+	return s.app.Print("  %s  %s\n", plain.Pad(name, s.wide), wire.Visible(event.Text))
+}

@@ -1,0 +1,49 @@
+package serve
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestGarbageFor(t *testing.T) {
+	last := muchGarbage
+	for live := uint64(0); live <= 200<<20; live += 1 << 20 {
+		percent := garbageFor(live)
+		require.LessOrEqual(t, percent, last)
+		last = percent
+	}
+	for live, want := range map[uint64]int{0: 400, 16 << 20: 400, 72 << 20: 250, 128 << 20: 100, 4 << 30: 100} {
+		require.Equal(t, want, garbageFor(live), live)
+	}
+}
+
+// The percentage follows what is alive.
+func TestGarbageFollowsTheHeap(t *testing.T) {
+	tendGarbage() // from here on for all tests: it does no harm
+	percent := func() int {
+		now := debug.SetGCPercent(-1)
+		debug.SetGCPercent(now)
+		return now
+	}
+	hold := make([]byte, 200<<20)
+	waitFor(t, "less garbage", func() bool {
+		runtime.GC()
+		return percent() == someGarbage
+	})
+	runtime.KeepAlive(hold)
+	waitFor(t, "more garbage", func() bool {
+		runtime.GC()
+		return percent() > someGarbage
+	})
+}
+
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
+		require.True(t, time.Now().Before(end), "there is no %s", what)
+	}
+}

@@ -1,0 +1,232 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/pprof"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire"
+)
+
+// heeding is a team that heeds signals. Its context ends with the first one
+// that means stop, or with --timeout.
+type heeding struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	quit   chan struct{}
+	hurry  chan struct{} // closed by the second signal
+	group  sync.WaitGroup
+	forced int // the exit code after a second signal, or a timeout
+	hangs  *cli.Hangups
+}
+
+// heed starts to listen for signals; its goroutine ends with end.
+func heed(a *cli.App, t *Instance) *heeding {
+	h := &heeding{quit: make(chan struct{}), hurry: make(chan struct{})}
+	h.ctx, h.cancel = context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	// A full disk or a closed pipe is an error of the write that meets it, not
+	// the end of the program. Taking the signals, rather than ignoring them,
+	// leaves agents with the default. They are never given back: last words may
+	// be on their way out for as long as the program lasts.
+	deaf := make(chan os.Signal, 1)
+	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
+	notify(a.Env("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
+	hungUp := make(chan struct{})
+	if h.hangs = a.Hangups(); h.hangs != nil {
+		h.group.Go(func() {
+			if h.hangs.Watch() {
+				close(hungUp)
+			}
+			_ = h.hangs.Wake[0].Close()
+		})
+	}
+	h.group.Go(func() {
+		defer signal.Stop(signals)
+		h.listen(a, t, signals, hungUp)
+	})
+	return h
+}
+
+func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hungUp <-chan struct{}) {
+	var timeout <-chan time.Time
+	if limit := a.Flags.Timeout.Duration; limit > 0 {
+		timeout = time.After(limit)
+	}
+	stops, first := 0, time.Time{}
+	for {
+		select {
+		case <-h.quit:
+			return
+		case <-timeout:
+			h.forced = cli.ExitTimeout
+			h.cancel(errors.New("the time given by --timeout is over"))
+			notify(a.Env("NOTIFY_SOCKET"), "STOPPING=1")
+		case <-hungUp:
+			hungUp = nil
+			h.leave(a, t, "its terminal was hung up")
+		case s := <-signals:
+			switch s {
+			case syscall.SIGHUP:
+				if h.hangs.Happened() { // a lost terminal is no request to reload
+					hungUp = nil
+					h.leave(a, t, "its terminal was hung up")
+					continue
+				}
+				h.group.Go(func() { reloadBySignal(h.ctx, a, t) })
+			case syscall.SIGUSR1:
+				t.report(h.ctx)
+			case syscall.SIGUSR2: // log files are turned by their size
+			default:
+				now := time.Now()
+				if stops == 0 {
+					stops, first = 1, now
+					h.leave(a, t, unix.SignalName(s.(syscall.Signal)))
+					continue
+				}
+				if now.Sub(first) < cli.Echo {
+					continue
+				}
+				if stops++; stops == 2 {
+					close(h.hurry)
+				}
+				h.forced = 128 + int(s.(syscall.Signal))
+				forced := h.forced
+				time.AfterFunc(forcedEnd, func() { late(a, t, forced, 0) })
+				t.Super.Kill("a second signal")
+			}
+		}
+	}
+}
+
+// leave begins the ordered stop.
+func (h *heeding) leave(a *cli.App, t *Instance, why string) {
+	// Whatever holds this program up by then, such as a screen that takes nothing, the
+	// agents have been ended.
+	time.AfterFunc(t.shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
+	h.cancel(errors.New(why))
+	notify(a.Env("NOTIFY_SOCKET"), "STOPPING=1")
+}
+
+// late ends the program, unless the last state is being kept. That takes as long as
+// there are tasks, and has a bound of its own.
+func late(a *cli.App, t *Instance, code int, more time.Duration) {
+	facts := t.Super.Keeping()
+	if facts > 0 && more > 0 {
+		time.AfterFunc(time.Second, func() { late(a, t, code, more-time.Second) })
+		return
+	}
+	if facts > 0 {
+		said := make(chan struct{})
+		go func() { // the reader of stderr may have stopped reading
+			defer close(said)
+			t.log.Error("the program ends before its state is kept: the next start reads these facts again", "facts", facts)
+		}()
+		select {
+		case <-said:
+		case <-time.After(time.Second):
+		}
+	}
+	leave(a, code)
+}
+
+const (
+	// keepEnd is how long the last state may take beyond lateEnd.
+	keepEnd = 5 * time.Minute
+	// lateEnd is how long after the budget of the ordered stop the program ends
+	// in any case: the killing has its own time, and the last state is kept.
+	lateEnd = 30 * time.Second
+	// forcedEnd is how long after a second signal it ends in any case.
+	forcedEnd = 5 * time.Second
+)
+
+// lastWords is how long the last lines may take to be written when the program that
+// should read them does not.
+const lastWords = 2 * time.Second
+
+// hurriedWords is how long they may take after a second signal.
+const hurriedWords = time.Second
+
+// await waits for the last lines of a team that has ended, but not for ever: a
+// reader that stands still must not keep the program. It reports whether they were
+// written.
+func (h *heeding) await(shown <-chan struct{}) bool {
+	enough := time.NewTimer(lastWords)
+	defer enough.Stop()
+	hurry := h.hurry
+	for {
+		select {
+		case <-shown:
+			return true
+		case <-enough.C:
+			return false
+		case <-hurry:
+			hurry = nil
+			enough.Reset(hurriedWords)
+		}
+	}
+}
+
+// awaitReader is await for a team whose lines are the answer: they are read in
+// the reader's own time, until a signal asks for the end.
+func (h *heeding) awaitReader(shown <-chan struct{}) bool {
+	select {
+	case <-shown:
+		return true
+	case <-h.ctx.Done():
+		return h.await(shown)
+	}
+}
+
+// end stops listening and says with which exit code the team was forced to
+// end; 0 if it was not.
+func (h *heeding) end() int {
+	close(h.quit)
+	h.hangs.Close()
+	h.group.Wait()
+	h.cancel(nil)
+	return h.forced
+}
+
+// reloadBySignal is reload for those who cannot be answered: what came of it
+// is in the log.
+func reloadBySignal(ctx context.Context, a *cli.App, t *Instance) {
+	socket := a.Env("NOTIFY_SOCKET")
+	notify(socket, fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic()))
+	defer notify(socket, "READY=1")
+	reply, err := t.reload(ctx, wire.ReloadRequest{})
+	switch {
+	case err != nil:
+		t.log.Error("reload failed", "error", err)
+	case reply.Errors == 0:
+		t.log.Info("reloaded", "changes", len(reply.Changes))
+	}
+}
+
+// report writes what everything is doing to a file, for a person who wonders.
+func (t *Instance) report(ctx context.Context) {
+	name := filepath.Join(t.Home.Dir, "report-"+time.Now().UTC().Format("20060102T150405")+".txt")
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		t.log.Error("cannot write the report", "error", err)
+		return
+	}
+	defer file.Close()
+	if status, err := t.Super.Status(ctx); err == nil {
+		text, _ := wire.Encode(status)
+		_, _ = file.Write(append(text, "\n\n"...))
+	}
+	_ = pprof.Lookup("goroutine").WriteTo(file, 1)
+	t.log.Info("wrote a report", "file", name)
+}

@@ -1,0 +1,97 @@
+package serve
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/wire"
+)
+
+// speaker is who asks, as it is decided about. A caller without credentials is Anonymous.
+func speaker(c api.Caller) handlers.Actor {
+	switch c.Kind {
+	case api.Agent:
+		return handlers.Actor{Kind: handlers.Agent, Name: c.Name, Only: c.Run, ActsForOthers: c.Wide}
+	case api.Operator:
+		return handlers.Actor{Kind: handlers.Operator, Name: c.Name}
+	case api.Outsider:
+		return handlers.Actor{Kind: handlers.External, Name: c.Name}
+	}
+	return handlers.Actor{Kind: handlers.Anonymous}
+}
+
+// decide has an operation done whose body the API has read. Those routes are
+// for each step by itself.
+func (t *Instance) decide(ctx context.Context, from api.Caller, operation string, body any) (any, error) {
+	if slices.Contains(granting, operation) {
+		if err := mayGrant(from); err != nil {
+			return nil, err
+		}
+	}
+	actor := speaker(from)
+	actor.ExplicitSteps = true
+	return t.Super.Do(ctx, actor, operation, body)
+}
+
+// refused notes what the API has refused by itself.
+func (t *Instance) refused(from api.Caller, operation string, err *wire.Error) {
+	_ = t.Super.Refuse(speaker(from), operation, err) // it is answered with that already
+}
+
+// Catalog is what there is to say of the operations of the API.
+func Catalog() []api.Described {
+	operators := handlers.Operators.String()
+	all := []api.Described{
+		{Name: "status", Who: operators, Summary: "How the orchestrator and its agents are"},
+		{Name: "start-agent", Who: operators, Writes: true, Summary: "Start agents, and those that they depend on"},
+		{Name: "stop-agent", Who: operators, Writes: true, Summary: "Stop agents"},
+		{Name: "restart-agent", Who: operators, Writes: true, Summary: "Stop agents, and start them again"},
+		{Name: "reload", Who: operators, Writes: true, Summary: "Read the configuration again, and do what has changed in it"},
+		{Name: "down", Who: operators, Writes: true, Summary: "Stop everything, and tell of it until the end"},
+	}
+	for _, o := range handlers.Operations() {
+		all = append(all, api.Described{Name: o.Name, Summary: o.Summary, Writes: o.Writes, Who: o.Who.String(), Standard: o.Standard, Task: ofTask(o.Answer)})
+	}
+	return all
+}
+
+// ofTask reports whether an answer is one task, or what became of one.
+func ofTask(answer any) bool {
+	switch answer.(type) {
+	case *wire.TaskReply, *wire.TaskAnswer:
+		return true
+	}
+	return false
+}
+
+// openMail opens the mail of an actor for the caller that was let in.
+func (t *Instance) openMail(ctx context.Context, from api.Caller, actor string, cursor *int64) (api.MailReader, error) {
+	reader, err := t.Super.OpenMail(ctx, speaker(from), actor, cursor)
+	if err != nil {
+		return nil, err // not a reader that is nil
+	}
+	return reader, nil
+}
+
+// messages lists the mail of all.
+func (t *Instance) messages(ctx context.Context, query url.Values, send func(any) error) error {
+	q := supervisor.MailQuery{Topic: query.Get("topic"), Actor: query.Get("actor"), Follow: query.Get("follow") == "true"}
+	var err error
+	if q.Since, err = number(query, "since", 0); err != nil {
+		return err
+	}
+	last, err := number(query, "n", 0)
+	if err != nil {
+		return err
+	}
+	q.Last = int(min(last, mostMessages))
+	return t.Super.Messages(ctx, q, func(m wire.Mail) error { return send(m) })
+}
+
+// mostMessages is how many of the last messages a reader gets: they are found
+// from the end, and kept until the first is.
+const mostMessages = 100_000

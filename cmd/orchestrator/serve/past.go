@@ -1,0 +1,216 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+)
+
+// ReadingVerbs are the verbs that read the record when no orchestrator runs.
+var ReadingVerbs = map[string]bool{
+	"orchestrator logs": true, "orchestrator events": true, "orchestrator why": true, "orchestrator graph": true,
+	"orchestrator task ls": true, "orchestrator task show": true, "orchestrator task deps": true, "orchestrator task notes": true,
+	"orchestrator task response": true, "orchestrator task graph": true,
+	"orchestrator session": true, "orchestrator session ls": true, "orchestrator session show": true,
+	"orchestrator review": true, "orchestrator review ls": true, "orchestrator review show": true,
+	"orchestrator inbox": true, "orchestrator inbox ls": true,
+}
+
+// Past returns a door to the record of an orchestrator that does not run, and false if
+// there is none to read. The record is opened for reading, and nothing is started.
+func Past(a *cli.App, t cli.Target) (*cli.Client, bool, error) {
+	if t.URL != "" || a.Flags.Host != "" || t.Inside {
+		return nil, false, nil
+	}
+	if conn, err := a.DoorOf(t).Knock(); err == nil {
+		_ = conn.Close()
+		return nil, false, nil
+	}
+	c := pastConfig(a)
+	if c.Store.Kind == "memory" || !recorded(c.Store.Path) {
+		return nil, false, nil
+	}
+	dial, seen, err := servePast(a, c)
+	if err != nil {
+		return nil, false, err
+	}
+	since := ""
+	if !seen.IsZero() {
+		since = ", up to " + seen.Local().Format(time.DateTime)
+	}
+	a.Note("No orchestrator is running for %s. This is what its record says%s. To go on: orchestrator up%s", t.Subject, since, t.Named)
+	d := a.DoorOf(t)
+	d.Client.Transport = &http.Transport{
+		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		DisableCompression: true, DisableKeepAlives: true,
+	}
+	return d, true, nil
+}
+
+// recorded reports whether there is a record at a path, or was one.
+func recorded(path string) bool {
+	for _, name := range []string{path, path + "-tip"} {
+		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// pastConfig returns the configuration, or the standard one where the file cannot be read.
+func pastConfig(a *cli.App) *config.Config {
+	if file, err := a.FindConfig(); err == nil {
+		if c, _ := config.Load(file, a.Options()); c != nil {
+			return c
+		}
+	}
+	_, stateDir, err := a.RecordPath(nil)
+	if err != nil {
+		stateDir = a.Path(".orchestrator")
+	}
+	c := config.Alone(a.Dir, stateDir, "orchestrator", nil)
+	c.Agents = nil
+	return c
+}
+
+// servePast answers from the record of a configuration, until the program ends. It returns how
+// to reach it, and the time of the last fact.
+func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Conn, error), seen time.Time, err error) {
+	if err := ownRecord(c.Store.Path); err != nil {
+		return nil, seen, err
+	}
+	unix.Umask(0o077) // SQLite makes the index of a record that lacks one
+	ctx, cancel := context.WithCancel(context.Background())
+	record, err := eventlog.Open(ctx, eventlog.Options{Path: c.Store.Path, ReadOnly: true})
+	if err != nil {
+		cancel()
+		return nil, seen, unreadable(err, c.Store)
+	}
+	t := NewTeam()
+	t.log, t.record, t.http, t.depth = hclog.NewNullLogger(), record, c.HTTP, c.Protocol.MaxDepth
+	addLogged(a, c)
+	o := supervisor.Options{Name: c.Orchestrator.Name, Version: cli.Version, Record: record, ReadOnly: true, Log: t.log}
+	o.Rules, o.Protocol = rules(c)
+	o.Sessions = sessions(c)
+	t.Super = supervisor.New(o, t.specs(c))
+	if err := t.Super.Restore(ctx); err != nil {
+		cancel()
+		return nil, seen, unreadable(errors.Join(err, record.Close()), c.Store)
+	}
+	t.runs = new(api.Runs)
+	inside := api.NewInside()
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		t.Super.Look(ctx)
+	}()
+	server := api.NewServer(t.pastDoor().Handler(), t.log)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.Serve(ctx, inside)
+	}()
+	a.Cleanups = append(a.Cleanups, func() {
+		cancel()
+		<-served
+		<-looked
+		_ = record.Close()
+	})
+	for last, err := range record.Records(ctx, max(t.Super.Seq()-1, 0)) {
+		if err == nil {
+			seen = last.At
+		}
+		break
+	}
+	return inside.Dial, seen, nil
+}
+
+// ownRecord refuses the record of another user: what SQLite makes beside it would belong to
+// this one.
+func ownRecord(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // opening it says why
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return &cli.Failure{
+			Exit: cli.ExitDenied, Code: wire.CodeDenied, Message: fmt.Sprintf("the record %s belongs to another user (%d)", path, owner.Uid),
+			Because: []string{"No orchestrator is running, so it would be opened here."},
+			Hint:    "Read it as that user, or read a copy of its folder: --state-dir COPY",
+		}
+	}
+	return nil
+}
+
+// addLogged adds to a configuration the agents that it does not name and that have logs.
+func addLogged(a *cli.App, c *config.Config) {
+	logs := filepath.Join(c.Orchestrator.StateDir, "logs")
+	folders, err := os.ReadDir(logs)
+	if err != nil {
+		return
+	}
+	for _, f := range folders {
+		known := slices.ContainsFunc(c.Agents, func(g config.Agent) bool { return g.Name == f.Name() })
+		if f.IsDir() && !known && config.IsName(f.Name()) {
+			c.Agents = append(c.Agents, c.Guest(f.Name(), wire.RoleWorker, nil, false))
+		}
+	}
+}
+
+// pastDoor is the API of a team that does not run: it answers what only reads.
+func (t *Instance) pastDoor() *api.API {
+	operations := t.decided()
+	maps.DeleteFunc(operations, func(name string, _ api.Operation) bool { return writes(name) })
+	operations["status"] = api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) { return t.Super.Status(ctx) })
+	ended := func(list api.List) api.List {
+		return func(ctx context.Context, query url.Values, send func(any) error) error {
+			query.Del("follow") // nothing is added to it
+			return list(ctx, query, send)
+		}
+	}
+	return &api.API{
+		MaxBody: t.http.MaxBody, Log: t.log, Runs: t.runs, Writes: writes, Depth: t.depth, Catalog: Catalog(), Version: cli.Version,
+		Agent:      t.keyHolder,
+		Actor:      t.Super.ActorOf,
+		Operations: operations,
+		Lists:      map[string]api.List{"events": ended(t.events), "logs": ended(t.logs)},
+		Refused:    t.refused,
+	}
+}
+
+// unreadable explains why a record cannot be read while no orchestrator runs.
+func unreadable(err error, store config.Store) error {
+	if unix.Access(filepath.Dir(store.Path), unix.W_OK) != nil || unix.Access(store.Path, unix.W_OK) != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &cli.Failure{
+			Exit: cli.ExitDenied, Code: wire.CodeDenied, Message: "cannot read the record " + store.Path + ": its folder or its files are read-only",
+			Because: []string{"Reading keeps an index beside the record."},
+			Hint:    "Copy the folder, and read the copy: --state-dir COPY",
+		}
+	}
+	return &cli.Failure{
+		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot read the record " + store.Path + ": " + err.Error(),
+		Because: []string{"No orchestrator is running, so it was opened here. No fact was written to it."},
+		Hint:    "Look at all of it: orchestrator store check",
+		Details: map[string]any{"path": store.Path},
+	}
+}

@@ -1,0 +1,205 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/handlers"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+)
+
+// ledger is an event log that can be closed.
+type ledger interface {
+	supervisor.Record
+	Close() error
+}
+
+// openRecord opens the record that a configuration asks for.
+func openRecord(ctx context.Context, store config.Store) (ledger, error) {
+	if store.Kind == "memory" {
+		return eventlog.NewMemory(), nil
+	}
+	log, err := eventlog.Open(ctx, eventlog.Options{Path: store.Path, Durable: store.Durable})
+	if err != nil {
+		return nil, err // and no nil pointer in an interface
+	}
+	return log, nil
+}
+
+// cannotRecord explains why there is no record to go on with. Nothing is
+// started behind a record that is damaged: what it says would be decided anew.
+func cannotRecord(err error, store config.Store) error {
+	f := &cli.Failure{
+		Exit: cli.ExitNo, Code: cli.CodeFailed,
+		Message: "cannot use the record " + store.Path + ": " + err.Error(),
+		Because: []string{"Nothing was started."},
+		Details: map[string]any{"path": store.Path},
+	}
+	newer, isNewer := errors.AsType[*eventlog.NewerError](err)
+	unknown, isUnknown := errors.AsType[*handlers.UnknownKindError](err)
+	switch {
+	case isNewer:
+		f.Message = fmt.Sprintf("cannot use the record %s: %v", store.Path, newer)
+		f.Details["schema"], f.Details["known"] = newer.Schema, newer.Known
+	case isUnknown:
+		f.Details["seq"], f.Details["kind"] = unknown.Seq, unknown.Kind
+	}
+	if isNewer || isUnknown {
+		f.Because = []string{fmt.Sprintf("This is version %s. Nothing was started, and nothing was changed.", cli.Version)}
+		f.Hint = "Use the program that wrote it, or a newer one     Or begin beside it: --state-dir DIR"
+		return f
+	}
+	chain, isDamaged := errors.AsType[*eventlog.ChainError](err)
+	empty, isEmpty := errors.AsType[*eventlog.EmptyError](err)
+	aside := "move " + plain.Word(store.Path) + "* away"
+	switch {
+	case isDamaged:
+		f.Details["seq"] = chain.Seq
+		f.Because = []string{"Nothing was started, and nothing was written to it."}
+		f.Hint = "See what is lost: orchestrator store check     Go on without it: orchestrator store salvage NEW.db     Begin anew: " + aside
+	case isEmpty:
+		f.Details["acknowledged"] = empty.Acked
+		f.Message = "cannot use the record " + store.Path + ": " + empty.Error()
+		f.Hint = "Put it back from a backup, or begin anew: " + aside
+	case errors.Is(err, eventlog.ErrForeign):
+		f.Message = store.Path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
+		f.Because = []string{"Nothing was started, and nothing was changed."}
+		f.Hint = "Put the record back from a backup, or begin anew: " + aside
+	case errors.Is(err, eventlog.ErrFull):
+		f.Message = "there is no space left for the record " + store.Path
+		f.Because = append(f.Because, "Nothing that was confirmed is lost.", err.Error())
+		f.Hint = "Make room there: df -h " + plain.Word(filepath.Dir(store.Path))
+	case errors.Is(err, syscall.ENOMEM):
+		f.Message = "there is too little address space for the record " + store.Path
+		f.Hint = "Raise the limit: ulimit -v unlimited"
+	}
+	return f
+}
+
+// cannotGoOn explains why a team ended that could not record any more.
+func (t *Instance) cannotGoOn(err error) error {
+	lost, isLost := errors.AsType[*eventlog.LostError](err)
+	switch {
+	case isLost:
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was lost: " + lost.Error(),
+			Because: []string{"Everything was stopped in order. What was recorded before is in that file, if you still have it."},
+			Hint:    "Keep the state directory where nothing deletes it, such as git clean -fdx: orchestrator { state_dir = … }",
+			Details: map[string]any{"path": lost.Path, "replaced": lost.Replaced},
+		}
+	case errors.Is(err, eventlog.ErrFull):
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the disk is full: " + err.Error(),
+			Because: []string{"Everything was stopped in order, and nothing that was confirmed is lost."},
+			Hint:    "Make room there, and start again: df -h " + plain.Word(t.Home.Dir),
+		}
+	}
+	return err
+}
+
+// rules are what the configuration decides about messages and tasks.
+func rules(c *config.Config) (handlers.Rules, supervisor.Protocol) {
+	p := c.Protocol
+	m := c.Scheduler
+	return handlers.Rules{
+			RequestTimeout: p.RequestTimeout, OnDependencyFailure: p.OnDependencyFailure, LenientResults: !p.StrictResults,
+			MatchOnCreate: m.OnCreate, IgnoreArrivals: !m.OnOnline, OnlineOnly: !m.AssignOffline,
+			CountAssigned: m.CountAssigned, MaxAttempts: m.MaxAttempts, DelegationRetries: m.DelegationRetries, Heartbeat: c.Bus.Heartbeat, Stale: c.Bus.Stale, Topics: c.Bus.Topics,
+		},
+		supervisor.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
+}
+
+// sessions are those of a configuration as they are decided about. The author of a
+// time that is shorter than can be told apart did not mean none.
+func sessions(c *config.Config) []wire.SessionSpec {
+	milliseconds := func(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
+	var all []wire.SessionSpec
+	for i := range c.Sessions {
+		s := &c.Sessions[i]
+		spec := wire.SessionSpec{
+			ID: s.Name, Validation: s.Validation, MaxIterations: int64(s.MaxIterations), OnMax: s.OnMax, RequireReview: s.RequireReview,
+			TaskTimeout: milliseconds(s.TaskTimeout), ProgressAfter: milliseconds(s.ProgressAfter), ProgressEvery: milliseconds(s.ProgressEvery),
+		}
+		for _, m := range s.Members {
+			spec.Members = append(spec.Members, wire.SessionMember{AgentID: m.Name, AgentType: m.Type})
+		}
+		all = append(all, spec)
+	}
+	return all
+}
+
+// offers are the capabilities of an agent in one flat list.
+func offers(c *config.Capabilities) []string {
+	var flat []string
+	for _, names := range [][]string{c.Names, c.Languages, c.Tools, c.Tags} {
+		for _, name := range names {
+			if !slices.Contains(flat, name) {
+				flat = append(flat, name)
+			}
+		}
+	}
+	return flat
+}
+
+// abilities are the capabilities of an agent as a document.
+func abilities(c *config.Capabilities) wire.Raw {
+	all := wire.Capabilities{
+		Languages: c.Languages, Tools: c.Tools, Environments: c.Environments, Tags: c.Tags, Capacity: c.MaxConcurrentTasks,
+	}
+	for _, r := range c.Repos {
+		all.Repos = append(all.Repos, wire.Repo{Name: r.Name, Path: r.Path, Languages: r.Languages, Tools: r.Tools})
+	}
+	return all.Spell()
+}
+
+// decided are the operations that are decided by handlers, as the API takes
+// them.
+func (t *Instance) decided() map[string]api.Operation {
+	found := make(map[string]api.Operation)
+	for _, o := range handlers.Operations() {
+		found[o.Name] = func(ctx context.Context, request []byte) (any, error) {
+			from, err := actorOf(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return t.Super.Ask(ctx, from, o.Name, request)
+		}
+	}
+	found["issue-token"] = t.signed(found["issue-token"])
+	for _, name := range granting {
+		found[name] = guarded(found[name])
+	}
+	return found
+}
+
+// actorOf is who asks at the API.
+func actorOf(ctx context.Context) (handlers.Actor, error) {
+	c := api.CallerOf(ctx)
+	if c.Kind == api.Unknown {
+		return handlers.Actor{}, &wire.Error{Code: wire.CodeUnauthenticated, Message: "the caller is unknown: a credential is missing"}
+	}
+	return speaker(c), nil
+}
+
+// keyHolder is the agent that a key speaks for, in any of its runs.
+func (t *Instance) keyHolder(key string) (name, run string, ok bool) {
+	name, err := t.Super.AgentOf(key)
+	return name, "", err == nil
+}
+
+// writes reports whether an operation of the API is more than looking.
+func writes(operation string) bool {
+	known := slices.ContainsFunc(handlers.Operations(), func(o handlers.Operation) bool { return o.Name == operation })
+	return operation != "status" && (!known || handlers.Writes(operation))
+}

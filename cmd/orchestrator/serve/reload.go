@@ -1,0 +1,136 @@
+package serve
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func ReloadCommand(a *cli.App) *cobra.Command {
+	var dry bool
+	verb := &cobra.Command{
+		Use:   "reload",
+		Short: "Apply the changed file to the running team",
+		Long: `Makes the running orchestrator read its file again and apply what changed. Agents
+that did not change are not touched. A file with a mistake changes nothing.
+
+The same as SIGHUP, but shows what was done.`,
+		Example: `  orchestrator reload --dry-run   what would happen
+  orchestrator reload`,
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return reload(a, dry) },
+	}
+	verb.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, change nothing")
+	return verb
+}
+
+func reload(a *cli.App, dry bool) error {
+	ctx, stop := a.Begin()
+	defer stop()
+	door, err := a.Door()
+	if err != nil {
+		return err
+	}
+	done := a.Patience("the changes to be made")
+	raw, err := door.Ask(ctx, "reload", wire.ReloadRequest{DryRun: dry})
+	done()
+	if err != nil {
+		return err
+	}
+	reply, err := cli.Decode[wire.ReloadReply](raw)
+	if err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		err = a.Print("%s\n", raw)
+	} else {
+		err = showReload(a, reply)
+	}
+	if err == nil && !reloaded(reply) {
+		return cli.ExitWith(cli.ExitNo)
+	}
+	return err
+}
+
+// reloaded reports whether the file was right and every change was made.
+func reloaded(reply wire.ReloadReply) bool {
+	for _, change := range reply.Changes {
+		if !change.OK {
+			return false
+		}
+	}
+	return reply.Errors == 0
+}
+
+func showReload(a *cli.App, reply wire.ReloadReply) error {
+	if reply.Problems != "" {
+		_, _ = fmt.Fprintln(a.Stderr, strings.TrimRight(reply.Problems, "\n"))
+	}
+	if reply.Errors > 0 {
+		_, _ = fmt.Fprintln(a.Stderr, "Nothing was changed.")
+		return nil
+	}
+	if len(reply.Changes) == 0 {
+		return a.Print("Nothing has changed.\n")
+	}
+	p := a.Paint(a.Stdout)
+	rows := make([][]term.Cell, 0, len(reply.Changes))
+	for _, change := range reply.Changes {
+		rows = append(rows, changeRow(change, p))
+	}
+	if err := a.Print("%s%s\n", term.Table(rows), reloadTally(reply)); err != nil {
+		return err
+	}
+	if reply.DryRun {
+		a.Note("Nothing was changed. Apply it: orchestrator reload")
+	}
+	return nil
+}
+
+func changeRow(c wire.ReloadChange, p term.Paint) []term.Cell {
+	outcome := term.Text(wire.Visible(c.Outcome))
+	if !c.OK {
+		outcome = term.Cell{Text: "Error: " + outcome.Text, Ink: p.Bad}
+	}
+	return []term.Cell{
+		term.Text("  " + changeMark(c.Action)), term.Text(wire.Visible(c.Agent)), term.Text(wire.Visible(c.Action)),
+		term.Text(wire.Visible(c.Detail)), {Text: wire.Visible(c.Place), Ink: p.Dim}, outcome,
+	}
+}
+
+func changeMark(action string) string {
+	switch action {
+	case "start":
+		return "+"
+	case "stop":
+		return "-"
+	case "refused":
+		return "!"
+	}
+	return "~"
+}
+
+// reloadTally sums a reload up: what it did, or what it would do.
+func reloadTally(reply wire.ReloadReply) string {
+	number := map[string]int{}
+	for _, change := range reply.Changes {
+		number[change.Action]++
+	}
+	title := "reload"
+	if reply.DryRun {
+		title = "would be"
+	}
+	var parts []string
+	for _, word := range [][2]string{{"start", "started"}, {"restart", "restarted"}, {"stop", "stopped"}, {"live", "changed live"}, {"refused", "refused"}} {
+		if n := number[word[0]]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, word[1]))
+		}
+	}
+	return title + ": " + strings.Join(parts, ", ") + "."
+}

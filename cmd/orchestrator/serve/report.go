@@ -1,0 +1,269 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// reportForms are the forms of up --report, by how the file's name ends.
+var reportForms = map[string]func(*report) ([]byte, error){
+	".json": (*report).json, ".xml": (*report).junit, ".html": (*report).html,
+}
+
+// report lists the tasks of one life of a team and what became of them.
+type report struct {
+	FormatVersion string         `json:"format_version"`
+	Name          string         `json:"name"`
+	StartedAt     string         `json:"started_at"`
+	EndedAt       string         `json:"ended_at"`
+	Seconds       float64        `json:"seconds"`
+	Counts        map[string]int `json:"counts"` // of tasks, by how they ended; not_done: they have not
+	Tasks         []reported     `json:"tasks"`
+}
+
+// reported is a task of a report.
+type reported struct {
+	ID        string  `json:"id"`
+	Name      string  `json:"name"`
+	Type      string  `json:"type"`
+	State     string  `json:"state"`
+	Agent     string  `json:"agent,omitzero"`
+	CreatedAt string  `json:"created_at"`
+	StartedAt string  `json:"started_at,omitzero"`
+	EndedAt   string  `json:"ended_at,omitzero"`
+	Seconds   float64 `json:"seconds"` // at work
+	Attempts  int     `json:"attempts"`
+	Why       string  `json:"why,omitzero"` // it failed, was cancelled or is not done
+}
+
+// fitReport refuses a file that no report could be written to.
+func fitReport(file string) error {
+	if reportForms[formOf(file)] == nil {
+		return cli.UsageError(fmt.Sprintf("--report does not know the form of %s", plain.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
+	}
+	info, err := os.Stat(filepath.Dir(file))
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", filepath.Dir(file))
+	}
+	if err == nil {
+		err = canReplace(file)
+	}
+	if err != nil {
+		return cli.UsageError("--report cannot be written: "+err.Error(), "Name a file in a folder that is there and can be written")
+	}
+	return nil
+}
+
+// formOf is how a file's name ends, in small letters.
+func formOf(file string) string { return strings.ToLower(filepath.Ext(file)) }
+
+// canReplace returns why a file cannot be written anew: it is not a regular file, or its folder
+// takes none.
+func canReplace(file string) error {
+	if _, err := os.Lstat(file); err == nil {
+		info, err := os.Stat(file)
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is not a file", file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	probe, err := os.CreateTemp(filepath.Dir(file), ".orchestrator-new-*")
+	if err != nil {
+		return err
+	}
+	_ = probe.Close()
+	return os.Remove(probe.Name())
+}
+
+// writeReport writes what became of the tasks since a time. The file gets its name when it
+// is whole.
+func writeReport(a *cli.App, t *Instance, file string, began time.Time) error {
+	if file == "" {
+		return nil
+	}
+	tasks, err := t.Super.Since(began)
+	if err != nil {
+		t.log.Warn("the report lacks the words of some errors", "error", err)
+	}
+	text, err := reportForms[formOf(file)](newReport(t.config.Orchestrator.Name, began, time.Now(), tasks))
+	if err == nil {
+		err = cli.ReplaceFile(file, text)
+	}
+	if err != nil {
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the report was not written: " + err.Error(),
+			Hint: "What became of the tasks: orchestrator task ls", Details: map[string]any{"path": file},
+		}
+	}
+	return nil
+}
+
+func newReport(name string, began, ended time.Time, tasks []wire.Task) *report {
+	r := &report{
+		FormatVersion: wire.FormatVersion, Name: name, StartedAt: wire.Timestamp(began), EndedAt: wire.Timestamp(ended),
+		Seconds: seconds(ended.Sub(began)), Counts: make(map[string]int), Tasks: make([]reported, 0, len(tasks)),
+	}
+	for i := range tasks {
+		t := &tasks[i]
+		x := reported{
+			ID: t.ID, Name: t.Name, Type: t.Type, State: string(t.State), Agent: t.AssignedTo, CreatedAt: t.CreatedAt,
+			StartedAt: t.StartedAt, EndedAt: t.EndedAt, Attempts: t.Attempts,
+		}
+		switch t.State {
+		case wire.TaskFailed:
+			x.Why = t.Error
+		case wire.TaskCancelled:
+			x.Why = t.Reason
+		case wire.TaskDone:
+		default:
+			x.Why = openWords(t)
+		}
+		from, began := wire.ParseTime(t.StartedAt)
+		until, over := wire.ParseTime(t.EndedAt)
+		if !over {
+			until = ended
+		}
+		if began {
+			x.Seconds = seconds(until.Sub(from))
+		}
+		r.Counts[x.outcome()]++
+		r.Tasks = append(r.Tasks, x)
+	}
+	return r
+}
+
+// seconds are those of a duration, to the millisecond.
+func seconds(d time.Duration) float64 { return float64(max(d, 0).Milliseconds()) / 1000 }
+
+// outcome is done, failed, cancelled or not_done.
+func (x *reported) outcome() string {
+	if state := wire.TaskState(x.State); state.Final() {
+		return x.State
+	}
+	return "not_done"
+}
+
+func (r *report) json() ([]byte, error) {
+	text, err := wire.Encode(r)
+	return append(text, '\n'), err
+}
+
+// junitSuite is the element that CI systems read. A task that failed is a failure, one that
+// is not done is an error, and a cancelled one was skipped.
+type junitSuite struct {
+	XMLName  xml.Name    `xml:"testsuite"`
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Time     string      `xml:"time,attr"`
+	At       string      `xml:"timestamp,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string      `xml:"name,attr"`
+	Class   string      `xml:"classname,attr"`
+	Time    string      `xml:"time,attr"`
+	Failure *junitWords `xml:"failure"`
+	Error   *junitWords `xml:"error"`
+	Skipped *junitWords `xml:"skipped"`
+}
+
+type junitWords struct {
+	Message string `xml:"message,attr"`
+}
+
+func (r *report) junit() ([]byte, error) {
+	suite := junitSuite{
+		Name: plain.OneLine(r.Name), Tests: len(r.Tasks), Failures: r.Counts["failed"], Errors: r.Counts["not_done"], Skipped: r.Counts["cancelled"],
+		Time: decimal(r.Seconds), At: r.StartedAt,
+	}
+	for i := range r.Tasks {
+		x := &r.Tasks[i]
+		words := &junitWords{Message: cli.VisibleLines(x.Why)}
+		c := junitCase{
+			Name: plain.OneLine(x.Name) + " (" + plain.ID(x.ID) + ")", Class: suite.Name + "." + plain.OneLine(x.Type), Time: decimal(x.Seconds),
+		}
+		switch x.outcome() {
+		case "failed":
+			c.Failure = words
+		case "cancelled":
+			c.Skipped = words
+		case "not_done":
+			c.Error = words
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	text, err := xml.MarshalIndent(&suite, "", "  ")
+	return slices.Concat([]byte(xml.Header), text, []byte("\n")), err
+}
+
+func decimal(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
+
+// reportPage is the report for people: one file that loads nothing.
+const reportPage = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{line .Name}}: {{len .Tasks}} tasks</title>
+<style>
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid #8884; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; }
+code { opacity: .7; }
+.done { color: #2a8a4a; } .failed, .not_done { color: #d0382b; } .cancelled { opacity: .7; }
+.why { white-space: pre-wrap; overflow-wrap: anywhere; }
+</style>
+</head>
+<body>
+<h1>{{line .Name}}</h1>
+<p>{{len .Tasks}} tasks in {{took .Seconds}}, from {{.StartedAt}} to {{.EndedAt}}:
+{{count . "done"}} done, {{count . "failed"}} failed, {{count . "cancelled"}} cancelled, {{count . "not_done"}} not done.</p>
+{{if .Tasks}}<table>
+<tr><th>Task<th>State<th>Agent<th>At work<th>Why</tr>
+{{range .Tasks}}<tr><td>{{line .Name}} <code>{{id .ID}}</code><td class="{{.Outcome}}">{{words .State}}<td>{{line .Agent}}<td class="n">{{took .Seconds}}<td class="why">{{text .Why}}</tr>
+{{end}}</table>{{end}}
+</body>
+</html>
+`
+
+// Outcome is outcome, for the template.
+func (x reported) Outcome() string { return x.outcome() }
+
+func (r *report) html() ([]byte, error) {
+	words := template.FuncMap{
+		"line": plain.OneLine, "text": cli.VisibleLines, "id": plain.ID,
+		"took":  func(s float64) string { return plain.Duration(time.Duration(s * float64(time.Second))) },
+		"count": func(r *report, what string) int { return r.Counts[what] },
+		"words": func(outcome string) string { return strings.ReplaceAll(outcome, "_", " ") },
+	}
+	form, err := template.New("report").Funcs(words).Parse(reportPage)
+	if err != nil {
+		return nil, err
+	}
+	var page bytes.Buffer
+	err = form.Execute(&page, r)
+	return page.Bytes(), err
+}

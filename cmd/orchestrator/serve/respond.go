@@ -1,0 +1,204 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/handlers"
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// Answerer answers the questions of agents: with what was written down
+// before, and with what a person types where the team is shown.
+type Answerer struct {
+	App      *cli.App
+	Team     *Instance
+	scripted []scripted
+}
+
+// respond begins to answer questions. The goroutines that it starts end with
+// ctx, or with the team; they are not waited for, for they hold nothing.
+func respond(ctx context.Context, a *cli.App, t *Instance, rules []scripted, p *liveRows) {
+	r := &Answerer{App: a, Team: t, scripted: rules}
+	r.begin(ctx)
+	if p != nil {
+		go r.take(ctx, p.region.Typed())
+		return
+	}
+	if file, ok := a.Stdin.(*os.File); ok && term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) && !a.JSON() {
+		go r.listen(ctx, file)
+	}
+}
+
+// begin begins to answer what is written down.
+func (r *Answerer) begin(ctx context.Context) {
+	if len(r.scripted) > 0 {
+		go r.recite(ctx)
+	}
+}
+
+func (r *Answerer) Ask(ctx context.Context, operation string, request any) (any, error) {
+	payload, err := wire.Encode(request)
+	if err != nil {
+		return nil, err
+	}
+	return r.Team.Super.Ask(ctx, handlers.Actor{Kind: handlers.Operator}, operation, payload)
+}
+
+func (r *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
+	answer, err := r.Ask(ctx, "list-questions", struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	list, ok := answer.(*wire.QuestionList)
+	if !ok {
+		return nil, fmt.Errorf("list-questions was answered with a %T", answer)
+	}
+	return list.Questions, nil
+}
+
+// recite answers what there are answers for: the questions that are open, and
+// each that comes.
+func (r *Answerer) recite(ctx context.Context) {
+	q := supervisor.EventQuery{Since: r.Team.Super.Seq(), Follow: true}
+	r.reciteOpen(ctx)
+	_ = r.Team.Super.Events(ctx, q, func(e wire.Event) error {
+		switch e.Kind {
+		case wire.EventQuestionAsked, wire.EventTaskHelp, wire.EventReviewEscalated:
+			r.reciteOpen(ctx)
+		}
+		return nil
+	})
+}
+
+func (r *Answerer) reciteOpen(ctx context.Context) {
+	questions, _ := r.Open(ctx) // without an answer there is no question to answer
+	for _, q := range questions {
+		for _, s := range r.scripted {
+			if s.fits(q.Question) {
+				r.Answer(ctx, q, s.answer)
+				break
+			}
+		}
+	}
+}
+
+func (r *Answerer) Answer(ctx context.Context, q wire.Question, answer string) {
+	_, err := r.Ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: q.ID, Answer: answer})
+	refusal, ok := errors.AsType[*wire.Error](err)
+	if ok && refusal.Code != wire.CodeNotFound { // else another answer was faster
+		r.App.Note("%s: %s", q.ID, refusal.Message)
+	}
+}
+
+// listen takes answers from the terminal: "q1 oauth", or "oauth" alone while
+// there is but one question, or the number of one of its options.
+func (r *Answerer) listen(ctx context.Context, terminal *os.File) {
+	in := bufio.NewReader(&patientReader{ctx: ctx, file: terminal})
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if line = strings.TrimSpace(line); line != "" {
+			r.heard(ctx, line)
+		}
+	}
+}
+
+// take is listen where lines are typed below everything else.
+func (r *Answerer) take(ctx context.Context, typed <-chan string) {
+	for line := range typed {
+		if line = strings.TrimSpace(line); line != "" {
+			r.heard(ctx, line)
+		}
+	}
+}
+
+// questionID is what the ids of questions look like.
+var questionID = regexp.MustCompile(`^q[0-9]+$`)
+
+// heard takes a line for the question that it names; without a name for the only one.
+func (r *Answerer) heard(ctx context.Context, line string) {
+	questions, err := r.Open(ctx)
+	if err != nil {
+		return
+	}
+	first, rest, _ := strings.Cut(line, " ")
+	for _, q := range questions {
+		if q.ID == first {
+			r.Answer(ctx, q, chosen(q, strings.TrimSpace(rest)))
+			return
+		}
+	}
+	switch {
+	case questionID.MatchString(first) && rest != "": // not meant for another one
+		r.App.Note("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
+	case len(questions) == 0:
+		r.App.Note("No open questions: %q is dropped.", wire.Visible(line))
+	case len(questions) == 1:
+		r.Answer(ctx, questions[0], chosen(questions[0], line))
+	default:
+		r.App.Note("%d questions are open. Say which one you answer: %s %s", len(questions), questions[0].ID, wire.Visible(line))
+	}
+}
+
+// chosen is what a person means: the value of an option by its number or its
+// label, or the text itself.
+func chosen(q wire.Question, text string) string {
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Options) {
+		return q.Options[n-1].Value
+	}
+	for _, o := range q.Options {
+		if strings.EqualFold(text, o.Label) || strings.EqualFold(text, o.Value) {
+			return o.Value
+		}
+	}
+	return text
+}
+
+// patientReader reads a terminal only while this program is in front of it: one
+// in the background that reads is stopped by the kernel, and all its agents
+// with it. It ends with ctx.
+type patientReader struct {
+	ctx  context.Context
+	file *os.File
+}
+
+const lookEvery = 200 // milliseconds
+
+func (p *patientReader) Read(into []byte) (int, error) {
+	fd := int(p.file.Fd())
+	for p.ctx.Err() == nil {
+		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(ready, lookEvery)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return 0, err
+		}
+		front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+		if n == 0 || err != nil || front != unix.Getpgrp() {
+			if n > 0 { // what is typed is for another program
+				select {
+				case <-p.ctx.Done():
+				case <-time.After(lookEvery * time.Millisecond):
+				}
+			}
+			continue
+		}
+		return p.file.Read(into)
+	}
+	return 0, io.EOF
+}

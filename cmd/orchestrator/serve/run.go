@@ -1,0 +1,180 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/config"
+)
+
+// runFlags are how one command is run.
+type runFlags struct {
+	pty     bool
+	answers string
+}
+
+func RunCommand(a *cli.App) *cobra.Command {
+	var f runFlags
+	verb := &cobra.Command{
+		Use: "run [flags] -- CMD…", DisableFlagsInUseLine: true,
+		Short: "Run one command as an agent, without a file",
+		Long: `Runs one command as an agent: with its whole tree ended afterwards, its lines kept
+whole, and a stop in order at Ctrl-C. What is typed or piped in goes to its
+stdin, and the end of it too; only when stdin is /dev/null does the command's
+stdin stay open. What it prints is printed.
+
+The exit code is the command's own, 128 and the signal's number if one ended it,
+126 or 127 if it could not be started; 141 when the reader of its output has gone,
+and 1 when all went well but its output could not be written.`,
+		Example: `  orchestrator run -- ./agent.sh
+  echo hello | orchestrator run -- cat
+  orchestrator run --pty -- python3`,
+		Args:              cli.ArgCount(1, -1),
+		ValidArgsFunction: nil,
+		RunE:              func(_ *cobra.Command, args []string) error { return runOne(a, args, f) },
+	}
+	verb.Flags().BoolVar(&f.pty, "pty", false, "give the command a terminal")
+	verb.Flags().StringVar(&f.answers, "answers", "", "answer its questions from `FILE`: lines such as \"Which login* => oauth\"")
+	verb.Flags().SetInterspersed(false)
+	return verb
+}
+
+// runOne runs one command in a state directory of its own, which goes when the
+// command is gone.
+func runOne(a *cli.App, command []string, f runFlags) error {
+	var rules []scripted
+	if f.answers != "" {
+		var err error
+		if rules, err = readAnswers(a.Path(f.answers)); err != nil {
+			return err
+		}
+	}
+	stateDir, err := os.MkdirTemp("", "orchestrator-run-")
+	if err != nil {
+		return fmt.Errorf("making a place for its state: %w", err)
+	}
+	defer os.RemoveAll(stateDir)
+	name := strings.TrimSuffix(filepath.Base(command[0]), filepath.Ext(command[0]))
+	c := config.Alone(a.Dir, stateDir, name, command)
+	c.Agents[0].Pty = f.pty
+	c.Store.Kind = "memory" // it goes with the state directory
+	log := logger(a, c, a.Flags.JSON)
+	t := NewTeam()
+	if err := t.Hold(stateDir, a.SocketPath(stateDir), log); err != nil {
+		return CannotHold(err, stateDir)
+	}
+	defer t.Release()
+	t.Base = AgentBase(a.Environ)
+	if err := t.Supervise(c, supervisor.Options{Name: name, ExitWhenIdle: true}); err != nil {
+		return err
+	}
+	return runAlone(a, t, name, rules)
+}
+
+// runAlone runs a team of one and makes its exit code ours.
+func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
+	show := newSolo(a, t, name)
+	show.scripted = len(rules) > 0
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		show.run()
+	}()
+	fate := newFate(name, t.Super.Listen(false))
+	go fate.hear() // ends with the team
+	feeding, enough := context.WithCancel(context.Background())
+	defer enough()
+	go feed(feeding, a.Stdin, t, fate) // a read of a terminal cannot be called back: it ends with the program
+	signals := heed(a, t)              // before it can be seen to run
+	shut := t.Serve()
+	(&Answerer{App: a, Team: t, scripted: rules}).begin(feeding)
+	err := t.Super.Run(signals.ctx)
+	<-fate.heard
+	all := signals.awaitReader(shown)
+	if !all {
+		t.log.Warn("the last lines are not shown: their reader does not take them")
+	}
+	forced := signals.end()
+	shut()
+	failed := errors.Is(err, supervisor.ErrAgentsFailed)
+	if errors.Is(err, supervisor.ErrTasksUndone) {
+		err = nil // what the command leaves undone is its own business
+	}
+	switch {
+	case forced != 0:
+		return cli.ExitWith(forced)
+	case fate.refused != nil:
+		return meantAgent(a, cli.FailureOf(fate.refused), name)
+	case all && show.unread:
+		return cli.ExitWith(cli.ExitBrokenPipe)
+	case failed && fate.exit != cli.ExitOK:
+		return cli.ExitWith(fate.exit)
+	case failed, all && show.broken:
+		return cli.ExitWith(cli.ExitNo)
+	}
+	return err
+}
+
+// meantAgent adds to why there is no such program that an agent of the file is
+// called so.
+func meantAgent(a *cli.App, f *cli.Failure, name string) *cli.Failure {
+	file, err := config.Find(a.Dir, a.Flags.Config, a.Environ)
+	if f.Exit != cli.ExitNoProgram || err != nil {
+		return f
+	}
+	c, _ := config.Load(file, a.Options())
+	if c != nil && knowAgents(c, []string{name}) == nil {
+		f.Hint = fmt.Sprintf("%s is an agent of %s. Start it: orchestrator up %s", name, file, name)
+	}
+	return f
+}
+
+// piece is how much of stdin is passed on at once where there is no line end.
+const piece = 64 << 10
+
+// feed passes stdin on, line by line, long ones in pieces, and its end too.
+// /dev/null is how programs say that no input will ever come: then the agent's
+// stdin stays open, so that it can be answered.
+func feed(ctx context.Context, stdin io.Reader, t *Instance, f *exitWatch) {
+	select {
+	case <-f.started:
+	case <-ctx.Done():
+		return
+	}
+	if isNull(stdin) {
+		return
+	}
+	in := bufio.NewReaderSize(stdin, piece)
+	for {
+		line, err := in.ReadSlice('\n')
+		// The mailbox keeps what it is given; the reader uses its buffer again.
+		if len(line) > 0 && t.Super.TellWaiting(ctx, f.name, bytes.Clone(line)) != nil {
+			return
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			t.Super.EndInput(f.name)
+			return
+		}
+	}
+}
+
+func isNull(stream io.Reader) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	null, missing := os.Stat(os.DevNull)
+	return err == nil && missing == nil && os.SameFile(info, null)
+}

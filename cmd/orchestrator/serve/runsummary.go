@@ -1,0 +1,240 @@
+package serve
+
+import (
+	"slices"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// runSummary counts what happens while a team is up. It remembers only what has not
+// ended yet, and a few of the tasks that went wrong.
+type runSummary struct {
+	team   *Instance
+	began  time.Time
+	before int // tasks that were open already
+
+	created, done, failed, cancelled int
+	wrong                            []string // the first of these, in words
+
+	deeds  map[string]*agentStats
+	names  []string // of who has done something, in the order in which they did
+	jobs   map[string]job
+	ended  job // the last that has, of the task
+	task   string
+	asked  map[string]time.Time // the questions that are open
+	asks   int
+	said   int // answers
+	vain   int // questions without an answer
+	waited time.Duration
+
+	undelivered int64
+	missed      int64 // lines that are not on the screen
+	trouble     bool  // lines were lost, and told of
+}
+
+// job is a task in the hands of an agent.
+type job struct {
+	agent string
+	since time.Time
+	until time.Time
+}
+
+// agentStats are what an agent has done.
+type agentStats struct {
+	done, failed      int
+	approved, changes int
+	rejected          int
+	crashes, returned int
+	gaveUp            bool
+	holds             int // tasks that it works on now
+	since             time.Time
+	worked            time.Duration
+}
+
+// wrongNamed is how many tasks that went wrong are named.
+const wrongNamed = 3
+
+func newAccount(t *Instance) *runSummary {
+	_, open := t.Super.Left(0)
+	return &runSummary{
+		team: t, began: time.Now(), before: open, deeds: make(map[string]*agentStats), jobs: make(map[string]job),
+		asked: make(map[string]time.Time),
+	}
+}
+
+// of are the deeds of an agent.
+func (y *runSummary) of(agent string) *agentStats {
+	d := y.deeds[agent]
+	if d == nil {
+		d = new(agentStats)
+		y.deeds[agent], y.names = d, append(y.names, agent)
+	}
+	return d
+}
+
+// see takes a line in. A nil account takes none.
+func (y *runSummary) see(l supervisor.Line) {
+	if y == nil {
+		return
+	}
+	y.missed += l.Missed
+	if e := l.Event; e != nil {
+		y.agent(e)
+		y.work(e, l.At)
+		y.question(e, l.At)
+	}
+}
+
+// agent counts what happens to agents, and to what they say and are told.
+func (y *runSummary) agent(e *wire.Event) {
+	switch e.Kind {
+	case wire.EventExited:
+		if code := e.Figures.ExitCode; code == nil || *code != 0 {
+			y.of(e.Agent).crashes++
+		}
+	case wire.EventGaveUp:
+		y.of(e.Agent).gaveUp = true
+	case wire.EventStarted:
+		if d := y.deeds[e.Agent]; d != nil {
+			d.gaveUp = false
+		}
+	case wire.EventReviewDecided:
+		decided, err := cli.Decode[struct {
+			Verdict string `json:"verdict"`
+		}](e.Payload)
+		switch {
+		case err != nil || decided.Verdict == "":
+		case decided.Verdict == wire.VerdictApproved:
+			y.of(e.Agent).approved++
+		case decided.Verdict == wire.VerdictRejected:
+			y.of(e.Agent).rejected++
+		default:
+			y.of(e.Agent).changes++
+		}
+	case wire.EventUndelivered:
+		y.undelivered += e.Figures.Count
+	case wire.EventSessionUndelivered:
+		y.undelivered++
+	case wire.EventLineCut, wire.EventUnlogged:
+		y.trouble = true
+	}
+}
+
+// work counts what becomes of tasks.
+func (y *runSummary) work(e *wire.Event, at time.Time) {
+	switch e.Kind {
+	case wire.EventTaskCreated:
+		y.created++
+	case wire.EventTaskStarted:
+		y.put(e.Task, at)
+		y.take(e.Task, e.Agent, at)
+	case wire.EventTaskRequeued:
+		y.put(e.Task, at)
+		y.of(e.Agent).returned++
+	case wire.EventTaskDone:
+		y.put(e.Task, at)
+		y.done++
+		if e.Agent != "" {
+			y.of(e.Agent).done++
+		}
+	case wire.EventTaskFailed, wire.EventTaskCancelled:
+		y.put(e.Task, at)
+		if len(y.wrong) < wrongNamed {
+			y.wrong = append(y.wrong, e.Text)
+		}
+		if e.Kind == wire.EventTaskCancelled {
+			y.cancelled++
+			return
+		}
+		y.failed++
+		if e.Agent != "" {
+			y.of(e.Agent).failed++
+		}
+	}
+}
+
+// take notes that an agent works on a task from now on, and put that it does not any
+// more. Who works on several at a time works no longer by that.
+func (y *runSummary) take(task, agent string, at time.Time) {
+	y.jobs[task] = job{agent: agent, since: at}
+	d := y.of(agent)
+	if d.holds++; d.holds == 1 {
+		d.since = at
+	}
+}
+
+func (y *runSummary) put(task string, at time.Time) {
+	j, there := y.jobs[task]
+	if !there {
+		return
+	}
+	delete(y.jobs, task)
+	j.until = at
+	y.ended, y.task = j, task
+	d := y.of(j.agent)
+	if d.holds--; d.holds == 0 {
+		d.worked += at.Sub(d.since)
+	}
+}
+
+// took says how long the task took whose end was seen last.
+func (y *runSummary) took(task string) time.Duration {
+	if y == nil || y.task != task {
+		return -1
+	}
+	return y.ended.until.Sub(y.ended.since)
+}
+
+// question counts questions, and who they waited for.
+func (y *runSummary) question(e *wire.Event, at time.Time) {
+	switch e.Kind {
+	case wire.EventQuestionAsked, wire.EventTaskHelp, wire.EventReviewEscalated, wire.EventQuestionAnswered, wire.EventQuestionExpired,
+		wire.EventQuestionWithdrawn:
+	default:
+		return
+	}
+	about, err := cli.Decode[struct {
+		ID string `json:"question_id"`
+	}](e.Payload)
+	if err != nil || about.ID == "" {
+		return
+	}
+	since, open := y.asked[about.ID]
+	delete(y.asked, about.ID)
+	switch e.Kind {
+	case wire.EventQuestionAnswered:
+		y.said++
+	case wire.EventQuestionExpired:
+		if y.vain++; open {
+			y.waited = max(y.waited, at.Sub(since))
+		}
+	case wire.EventQuestionWithdrawn:
+	default:
+		y.asks++
+		y.asked[about.ID] = at
+	}
+}
+
+// busiest are those who have done something, most of it first.
+func (y *runSummary) busiest() []string {
+	var names []string
+	for _, name := range y.names {
+		if d := y.deeds[name]; d.weight() > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return y.deeds[b].weight() - y.deeds[a].weight() })
+	return names
+}
+
+// weight is how much there is to tell of an agent.
+func (d *agentStats) weight() int {
+	n := d.done + d.failed + d.approved + d.changes + d.rejected + d.crashes + d.returned
+	if d.gaveUp {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,157 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+
+	"orchestrator/cmd/orchestrator/agent"
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
+	"orchestrator/wire"
+)
+
+// singleView shows the one agent of run: its lines as they are, stdout to stdout and
+// stderr to stderr, and nothing else but trouble. The lines are the answer of
+// run, so one that cannot be written is a failure.
+type singleView struct {
+	app      *cli.App
+	name     string
+	stateDir string
+	scripted bool // answers were written down
+	follower *supervisor.Follower
+	stop     func(reason string)
+	out, err sink
+
+	// When run has returned:
+	unread bool // its reader is gone
+	broken bool // a line could not be written
+}
+
+// sink is stdout or stderr. It takes nothing after the first write that fails:
+// output with a hole in it is worse than one that ends.
+type sink struct {
+	*bufio.Writer
+	to     io.Writer
+	name   string
+	tty    bool
+	failed bool
+}
+
+func newSink(to io.Writer, name string) sink {
+	return sink{Writer: bufio.NewWriter(to), to: to, name: name, tty: term.IsTerminal(to)}
+}
+
+func newSolo(a *cli.App, t *Instance, name string) *singleView {
+	return &singleView{
+		app: a, name: name, stateDir: t.Home.Dir, follower: t.Super.Listen(true), stop: t.Super.Stop,
+		out: newSink(a.Stdout, "stdout"), err: newSink(a.Stderr, "stderr"),
+	}
+}
+
+func (s *singleView) run() {
+	var spare supervisor.Backlog
+	for s.follower.Next(context.Background(), &spare, s.show) {
+		s.flush(&s.out)
+		s.flush(&s.err)
+	}
+}
+
+// flush writes what a stream holds. When it does not take it any more, that is
+// said once, or the command is stopped if its reader is gone.
+func (s *singleView) flush(to *sink) {
+	err := to.Flush()
+	if err == nil || to.failed {
+		return
+	}
+	to.failed = true
+	if term.NobodyReads(err, to.tty) {
+		if !s.unread {
+			s.unread = true
+			s.stop("the reader of the output is gone")
+		}
+		return
+	}
+	s.broken = true
+	trouble := cli.Failure{
+		Message: "cannot write what " + s.name + " prints to " + to.name + ": " + err.Error(),
+		Because: []string{"What it prints from now on is lost."},
+	}
+	trouble.Print(s.app.Stderr, s.app.Paint(s.app.Stderr))
+}
+
+func (s *singleView) show(l supervisor.Line) {
+	if l.Event != nil {
+		s.event(l.Event)
+		return
+	}
+	if s.app.Flags.JSON {
+		if text, err := wire.Encode(l.Document()); err == nil {
+			_, _ = s.out.Write(append(text, '\n'))
+		}
+		return
+	}
+	if l.Missed > 0 {
+		s.missed(l.Missed)
+	}
+	to, other := &s.out, &s.err
+	if l.Stream == wire.StreamErr {
+		to, other = other, to
+	}
+	s.flush(other) // where both are one screen, lines stay in order
+	if entry, ok := wire.LogOf(l.Text); ok && l.Stream == wire.StreamOut {
+		_, _ = to.WriteString(agent.EntryText(entry.Level, entry.Message, entry.Context, s.app.Paint(to.to)) + "\n")
+		return
+	}
+	if to.tty {
+		_, _ = to.Write(wire.AppendVisible(nil, l.Text))
+	} else {
+		_, _ = to.Write(l.Text)
+	}
+	_ = to.WriteByte('\n')
+}
+
+func (s *singleView) event(e *wire.Event) {
+	switch e.Kind {
+	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled, wire.EventRefused:
+		s.say("%s", wire.Visible(e.Text))
+	case wire.EventQuestionAsked, wire.EventTaskHelp:
+		s.say("asks %s", wire.Visible(e.Text))
+		if !s.scripted {
+			s.say("%s", s.howToAnswer(e))
+		}
+	}
+}
+
+// howToAnswer says how a question is answered, and how long it waits.
+func (s *singleView) howToAnswer(e *wire.Event) string {
+	var asked struct {
+		ID       string `json:"question_id"`
+		Deadline string `json:"deadline"`
+	}
+	_ = wire.Decode(e.Payload, &asked)
+	how := fmt.Sprintf("answer it: orchestrator inbox answer %s ANSWER --state-dir %s", wire.Visible(asked.ID), plain.Word(s.stateDir))
+	if rest, ok := term.Between(e.At, asked.Deadline); ok {
+		how += "     It waits " + plain.Duration(rest)
+	}
+	return how
+}
+
+// missed tells of a hole in the output, to its reader.
+func (s *singleView) missed(lines int64) {
+	s.flush(&s.out)
+	s.flush(&s.err)
+	if !s.unread {
+		s.say("nothing was read for too long, so this is missing here: %s", plain.Count(int(lines), "line"))
+	}
+}
+
+// say tells of trouble, between the lines that it came between.
+func (s *singleView) say(format string, args ...any) {
+	s.flush(&s.out)
+	s.flush(&s.err)
+	s.app.Note("%s: "+format, append([]any{s.name}, args...)...)
+}

@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"context"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/config"
+)
+
+// specs are the agents of a configuration as the supervisor takes them, those
+// to start chosen as they were when the team was started.
+func (t *Instance) specs(c *config.Config) []supervisor.Agent {
+	var specs []supervisor.Agent
+	for i := range c.Agents {
+		a := &c.Agents[i]
+		specs = append(specs, supervisor.Agent{
+			Name:        a.Name,
+			Block:       a.Block,
+			Place:       a.Place,
+			Description: a.Description,
+			Role:        a.Role,
+			Actor:       busActor(a.Actor),
+			Offers:      offers(&a.Capabilities),
+			Names:       a.Capabilities.Names,
+			Abilities:   abilities(&a.Capabilities),
+			Capacity:    a.Capabilities.MaxConcurrentTasks,
+			OnExit:      a.OnExit,
+			Command:     a.Command,
+			Dir:         a.Dir,
+			Environ:     func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.Base) },
+			Raw:         a.Protocol == "raw",
+			NoStdin:     a.Stdin == "null",
+			Pty:         a.Pty,
+			DependsOn:   a.DependsOn,
+			Autostart:   a.Autostart,
+			MaxLine:     int(c.Protocol.MaxLine),
+			Restart: supervisor.Restart{
+				Policy: supervisor.Policy(a.Restart.Policy), Delay: a.Restart.Delay, Factor: a.Restart.Factor,
+				MaxDelay: a.Restart.MaxDelay, Jitter: a.Restart.Jitter, ResetAfter: a.Restart.ResetAfter,
+				Burst: a.Restart.Burst, Window: a.Restart.Window, Permanent: a.Restart.Permanent,
+			},
+			Stop:    supervisor.StopSequence{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
+			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
+			Mailbox: supervisor.MailboxLimits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
+			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory},
+			Output:  supervisor.Output{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
+		})
+	}
+	return only(specs, t.chosen, t.noDeps)
+}
+
+// busActor is what an agent is on the bus: "" for what the configuration calls
+// auto.
+func busActor(actor string) string {
+	if actor == "auto" {
+		return ""
+	}
+	return actor
+}
+
+func signalNumber(name string) syscall.Signal {
+	if sig := unix.SignalNum(name); sig != 0 {
+		return sig
+	}
+	return syscall.SIGTERM
+}

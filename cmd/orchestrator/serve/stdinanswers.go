@@ -1,0 +1,50 @@
+package serve
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// stdinAnswers passes on what a person types, with what is tedious to type: requests
+// and events get the id and the timestamp that they lack. A terminal hands over
+// whole lines.
+type stdinAnswers struct {
+	to    io.Writer
+	typed int // messages that were given an id
+}
+
+func (t *stdinAnswers) Write(text []byte) (int, error) {
+	for line := range bytes.Lines(text) {
+		if _, err := t.to.Write(t.complete(line, time.Now())); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
+}
+
+// complete fills in what a message lacks. What is none stays as it is.
+func (t *stdinAnswers) complete(line []byte, now time.Time) []byte {
+	trimmed := bytes.TrimSpace(line)
+	var given struct {
+		Type      string   `json:"type"`
+		ID        wire.Raw `json:"id"`
+		Timestamp wire.Raw `json:"timestamp"`
+	}
+	if wire.Decode(trimmed, &given) != nil || !strings.HasPrefix(given.Type, "request:") && !strings.HasPrefix(given.Type, "event:") {
+		return line
+	}
+	var more []byte
+	if given.ID == nil {
+		t.typed++
+		more = fmt.Appendf(more, `"id":"%d",`, t.typed)
+	}
+	if given.Timestamp == nil {
+		more = fmt.Appendf(more, `"timestamp":%q,`, wire.Timestamp(now))
+	}
+	return fmt.Appendf(nil, "{%s%s\n", more, trimmed[1:])
+}

@@ -1,0 +1,63 @@
+package serve
+
+import (
+	"context"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// stillFor is how long nothing has happened when it is said what is waited for.
+const stillFor = 10 * time.Second
+
+// standby says what a team waits for that is to end with its work, while nothing
+// happens. It is for those who see no rows at the bottom of a terminal. It ends with ctx.
+func standby(ctx context.Context, a *cli.App, t *Instance) {
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	heard, since, said := t.Super.Seq(), time.Now(), false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+		if seq := t.Super.Seq(); seq != heard {
+			heard, since, said = seq, time.Now(), false
+		}
+		if said || time.Since(since) < stillFor {
+			continue
+		}
+		said = true
+		scene, err := t.Super.Scene(ctx, 1, 1)
+		if err != nil {
+			return
+		}
+		if words := standbyWords(scene.Tasks, scene.Questions, scene.Status.Agents); words != "" {
+			a.Note("%s", words)
+		}
+	}
+}
+
+// standbyWords say what comes first of what is open; nothing when an agent works.
+func standbyWords(tasks []wire.Task, questions []wire.Question, agents []wire.AgentView) string {
+	switch {
+	case len(questions) > 0:
+		return "Waiting for an answer: orchestrator inbox answer " + wire.Visible(questions[0].ID) + " VALUE"
+	case len(tasks) == 0:
+		for i := range agents {
+			if a := &agents[i]; a.Awaited != "" {
+				return "Waiting for " + plain.OneLine(a.Name) + " to end: it " + a.Awaited
+			}
+		}
+		return ""
+	case tasks[0].State == wire.TaskRunning:
+		return ""
+	}
+	first := &tasks[0]
+	return "Waiting for " + term.TaskLabel(first.ID, first.Name) + ", " + wire.Visible(string(first.State)) +
+		": orchestrator why " + plain.ID(first.ID)
+}

@@ -1,0 +1,349 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/config"
+	"orchestrator/wire"
+)
+
+// upFlags are how a team is run.
+type upFlags struct {
+	detach         bool
+	noDeps         bool
+	exitWhenIdle   bool
+	abortOnFailure bool
+	logFormat      cli.Choice
+	answers        string
+	scripted       []scripted
+	report         string // a file, "" for none
+	reported       bool   // it was given
+}
+
+func UpCommand(a *cli.App) *cobra.Command {
+	f := upFlags{logFormat: cli.Choice{Value: "auto", Of: []string{"auto", "console", "json"}}}
+	verb := &cobra.Command{
+		Use:   "up [AGENT…]",
+		Short: "Start the agents and watch them",
+		Long: `Starts the agents of the configuration, those that others depend on first, and
+shows what they say until you stop it. Named agents start alone, with what they
+depend on. Nothing is started when anything in the file is wrong.
+
+Ctrl-C (or SIGTERM) stops everything in order; a second one kills. The end of its
+terminal is a first one; else SIGHUP reads the file again, as "orchestrator reload" does. The
+exit code is 0 after an ordered stop, 130 or 143 when it had to be forced.
+
+In a terminal the last rows show what is being done and what waits. The questions
+of agents are shown there, and answered by typing: the question's id and the
+answer, or the answer alone while there is one question. At the end it is summed
+up what was done, and what was lost.`,
+		Example: `  orchestrator up
+  orchestrator up web worker         only these, and what they depend on
+  orchestrator up -d                 in the background, once all have started
+  orchestrator up --exit-when-idle   ends with the last task, or agent: 1 if one failed
+  orchestrator up --exit-when-idle --report tasks.xml    for CI, as JUnit`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.CompleteAgents,
+		RunE: func(verb *cobra.Command, args []string) error {
+			f.reported = verb.Flags().Changed("report")
+			return up(a, f, args)
+		},
+	}
+	set := verb.Flags()
+	set.BoolVarP(&f.detach, "detach", "d", false, "run in the background; returns when every agent has started")
+	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without those they depend on")
+	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
+	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
+	set.StringVar(&f.answers, "answers", "", "answer questions from `FILE`: lines such as \"Which login* => oauth\"")
+	set.StringVar(&f.report, "report", "", "write what became of the tasks to `FILE` at the end: .json, .xml (JUnit) or .html")
+	set.Var(&f.logFormat, "log-format", "lines as console text or as json; auto is console")
+	return verb
+}
+
+// files reads and checks the files that are named beside the configuration.
+func (f *upFlags) files(a *cli.App) (err error) {
+	if f.reported && f.report == "" {
+		return cli.UsageError("--report is empty", "Name it FILE.json, FILE.xml or FILE.html, or leave it out")
+	}
+	if f.answers != "" {
+		if f.scripted, err = readAnswers(a.Path(f.answers)); err != nil {
+			return err
+		}
+	}
+	if f.report != "" {
+		f.report = a.Path(f.report)
+		return fitReport(f.report)
+	}
+	return nil
+}
+
+func up(a *cli.App, f upFlags, names []string) error {
+	file, err := a.FindConfig()
+	if err != nil {
+		return err
+	}
+	if err := f.files(a); err != nil {
+		return err
+	}
+	t := NewTeam()
+	t.chosen, t.noDeps = names, f.noDeps
+	load := func() (*config.Config, config.Problems) {
+		options := a.Options()
+		options.Run = t.runCommand
+		return config.Load(file, options)
+	}
+	c, problems := load()
+	if problems.Errors() > 0 {
+		return a.Invalid(problems, "Nothing was started.")
+	}
+	if len(problems) > 0 {
+		_ = a.ShowProblems(problems, "", cli.ExitOK)
+	}
+	if err := knowAgents(c, names); err != nil {
+		return err
+	}
+	if f.detach && !isDetached(a) {
+		return detach(a, c)
+	}
+	if alive(a, f) {
+		standBeside(a)
+	}
+	log := logger(a, c, a.Flags.JSON || f.logFormat.Value == "json")
+	if err := t.Hold(c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), log); err != nil {
+		return CannotHold(err, c.Orchestrator.StateDir)
+	}
+	defer t.Release()
+	urls, err := t.listen(c)
+	if err != nil {
+		return err
+	}
+	t.config, t.load, t.Base = c, load, AgentBase(a.Environ)
+	err = t.Supervise(c, supervisor.Options{
+		Name: c.Orchestrator.Name, Config: file, ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
+	})
+	if err != nil {
+		return err
+	}
+	a.Note("%s  %s  %s", cli.VersionLine(), c.Orchestrator.Name, file)
+	for _, url := range urls {
+		a.Note("Listening at %s", url)
+	}
+	if term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) {
+		a.Note("Ctrl-C stops everything in order, twice kills.")
+	}
+	return work(a, t, f)
+}
+
+// work runs a team until its end, with its door open and its words shown.
+func work(a *cli.App, t *Instance, f upFlags) error {
+	began := time.Now()
+	signals := heed(a, t) // before a client can see that it runs
+	show := newConsole(a, t, f)
+	show.hurry = signals.hurry
+	show.below(panorama(a, t, f))
+	defer show.panorama.close()
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		show.run()
+	}()
+	shut := t.Serve()
+	responding, enough := context.WithCancel(signals.ctx)
+	defer enough()
+	if f.detach && isDetached(a) {
+		turning, stop := context.WithCancel(context.Background())
+		defer stop()
+		go keepTurning(turning, a, filepath.Join(t.Home.Dir, "orchestrator.log"), func(err error) {
+			t.log.Error("orchestrator.log cannot be put aside any more", "error", err)
+		})
+	}
+	respond(responding, a, t, f.scripted, show.panorama)
+	if f.exitWhenIdle && show.panorama == nil && f.logFormat.Value != "json" {
+		go standby(responding, a, t) // it holds nothing, and ends with what is waited for
+	}
+	err := t.Super.Run(signals.ctx)
+	if !signals.await(shown) {
+		show.panorama.close() // what else there is to say may have no place any more
+		t.log.Warn("the last lines are not shown: their reader does not take them")
+	}
+	forced := signals.end()
+	shut()
+	unwritten := writeReport(a, t, f.report, began)
+	switch {
+	case forced != 0:
+		if unwritten != nil {
+			a.Note("%v", unwritten)
+		}
+		return cli.ExitWith(forced)
+	case unwritten != nil:
+		return unwritten
+	case errors.Is(err, supervisor.ErrAgentsFailed), errors.Is(err, supervisor.ErrTasksUndone):
+		return cli.ExitWith(cli.ExitNo)
+	}
+	return t.cannotGoOn(err)
+}
+
+// listen opens the listeners of http.listen and returns where they are. Better
+// no start than one without what was asked for.
+func (t *Instance) listen(c *config.Config) (urls []string, err error) {
+	h := &c.HTTP
+	for _, address := range h.Listen {
+		l, err := api.ListenTCP(address, api.TCP{Hosts: h.Hosts, Certificate: h.Certificate, Key: h.Key})
+		if err != nil {
+			return nil, cannotListen(err, address, c.Place("http.listen"))
+		}
+		t.remote = append(t.remote, l)
+		urls = append(urls, l.URL())
+	}
+	t.urls = urls
+	if len(urls) == 0 {
+		return nil, nil
+	}
+	t.runs.URL = urls[0]
+	if err := t.signer.Ready(); err != nil {
+		return nil, cannotListen(err, "", "")
+	}
+	return urls, nil
+}
+
+// cannotListen explains why a listener of http.listen is not open, and who is in
+// its place if that can be known.
+func cannotListen(err error, address, place string) error {
+	f := &cli.Failure{
+		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot serve http.listen" + at(place) + ": " + err.Error(),
+		Because: []string{"Nothing was started."},
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		f.Exit, f.Code = cli.ExitConflict, wire.CodeConflict
+		if pid, name := listenerAt(address); pid != 0 {
+			f.Message = fmt.Sprintf("cannot serve http.listen%s: %s is in use by pid %d (%s)", at(place), address, pid, name)
+			f.Details = map[string]any{"address": address, "pid": pid, "program": name}
+		}
+		f.Hint = "Write another port, or 0 for one that is free, or end the other program"
+	case errors.Is(err, syscall.EACCES):
+		f.Exit, f.Code = cli.ExitDenied, wire.CodeDenied
+		f.Hint = "Ports below 1024 need privileges: write another one, such as 7433"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		f.Hint = "No interface of this machine has that address; 127.0.0.1 is the machine itself"
+	}
+	return f
+}
+
+func at(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " (" + place + ")"
+}
+
+// knowAgents refuses names that are no agents.
+func knowAgents(c *config.Config, names []string) error {
+	var known []string
+	for i := range c.Agents {
+		known = append(known, c.Agents[i].Name, c.Agents[i].Block)
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			continue
+		}
+		return &cli.Failure{
+			Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
+			Message: fmt.Sprintf("there is no agent %q in %s%s", name, filepath.Base(c.File), cli.DidYouMean(name, known)),
+			Because: []string{declared(known), "Nothing was started."},
+			Hint:    "All agents of the file: orchestrator up",
+			Details: map[string]any{"agent": name, "agents": known},
+		}
+	}
+	return nil
+}
+
+// declared names the agents that there are, a few of them.
+func declared(known []string) string {
+	const few = 20
+	switch {
+	case len(known) == 0:
+		return "The file declares no agent."
+	case len(known) > few:
+		return fmt.Sprintf("It declares %s and %d more.", strings.Join(known[:few], ", "), len(known)-few)
+	}
+	return "It declares " + strings.Join(known, ", ") + "."
+}
+
+// only makes the named agents the ones that start by themselves.
+func only(specs []supervisor.Agent, names []string, noDeps bool) []supervisor.Agent {
+	if len(names) == 0 {
+		return specs
+	}
+	for i := range specs {
+		s := &specs[i]
+		s.Autostart = slices.Contains(names, s.Name) || slices.Contains(names, s.Block)
+		if s.Autostart && noDeps {
+			s.DependsOn = nil
+		}
+	}
+	return specs
+}
+
+// AgentBase is the environment that agents may inherit: ours, without what is
+// meant only for us.
+func AgentBase(environ []string) []string {
+	var base []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		switch name {
+		case "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
+			"ORC_SESSION", "ORC_SESSION_TYPE":
+		default:
+			base = append(base, entry)
+		}
+	}
+	return base
+}
+
+// logger is the orchestrator's own log, on stderr. Its format follows that of the lines
+// beside it, unless the file or the environment names one.
+func logger(a *cli.App, c *config.Config, asJSON bool) hclog.Logger {
+	level, format := c.Log.Level, c.Log.Format
+	if word := a.Env("ORC_LOG"); word != "" {
+		level = word
+	}
+	if word := a.Env("ORC_LOG_FORMAT"); word != "" {
+		format = word
+	}
+	color := hclog.ColorOff
+	if a.Paint(a.Stderr) {
+		color = hclog.ForceColor
+	}
+	return hclog.New(&hclog.LoggerOptions{
+		Name:       "orchestrator",
+		Level:      logLevel(level),
+		Output:     a.Stderr,
+		JSONFormat: format == "json" || format == "auto" && asJSON && !term.IsTerminal(a.Stderr),
+		Color:      color,
+		TimeFn:     time.Now,
+	})
+}
+
+func logLevel(word string) hclog.Level {
+	if level := hclog.LevelFromString(word); level != hclog.NoLevel {
+		return level
+	}
+	return hclog.Info
+}

@@ -1,0 +1,386 @@
+// Package serve holds the commands that run an orchestrator, and those that start, stop and
+// look after one: up, run, pipe, reload, down, store and backup.
+//
+// An [Instance] is the parts of a running orchestrator, joined: the record, the supervisor,
+// the listeners, and the console that shows what happens. No other package of commands
+// imports the supervisor, but for check, which runs programs in an instance of its own.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/handlers"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/telemetry"
+	"orchestrator/wire"
+)
+
+// Instance is the orchestrator at work in this process: its parts, joined.
+type Instance struct {
+	log    hclog.Logger
+	Home   *supervisor.Home
+	host   *child.Host
+	Super  *supervisor.Supervisor
+	record ledger
+
+	looksOver func() // ends the look over the record; nil: there is none
+
+	watch    *telemetry.Telemetry
+	shutdown time.Duration // the budget of the ordered stop
+	listener *api.Socket   // the operators' socket
+	remote   []net.Listener
+	urls     []string  // where these are
+	runs     *api.Runs // who has a socket of its own
+	signer   *api.Signer
+	http     config.HTTP
+	depth    int // how deep what is said may nest
+
+	heard, refusals atomic.Int64 // messages of agents, and those of them that were refused
+
+	// Of a team that has a file.
+	turn   chan struct{} // holds one during a reload
+	config *config.Config
+	load   func() (*config.Config, config.Problems)
+	Base   []string // the environment that agents inherit from
+	chosen []string // the agents that were named to start; none: as the file says
+	noDeps bool     // without those they depend on
+}
+
+func NewTeam() *Instance { return &Instance{turn: make(chan struct{}, 1)} }
+
+// Hold takes what an orchestrator needs for itself before anything runs: the
+// state directory, the tree below this process, the socket. What an earlier
+// life left running is ended here.
+func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
+	home, err := supervisor.OpenHome(stateDir)
+	if err != nil {
+		return err
+	}
+	t.Home, t.log = home, log
+	if err := t.open(socket); err != nil {
+		t.Release()
+		return err
+	}
+	return nil
+}
+
+func (t *Instance) open(socket string) error {
+	var err error
+	if err = supervisor.MakeSocketDir(socket, t.Home.Dir); err != nil {
+		return fmt.Errorf("making the folder of the socket: %w", err)
+	}
+	// The socket comes before anything is ended: another orchestrator that answers there
+	// is alive, and so are its agents.
+	t.listener, err = api.Listen(socket)
+	if err != nil {
+		return fmt.Errorf("opening the socket: %w", err)
+	}
+	t.host, err = child.NewHost(child.Options{Home: t.Home.Dir, Watchdog: true})
+	if err != nil {
+		return err
+	}
+	ended, survivors := t.host.ClearEarlier()
+	ended = append(t.host.Swept(), ended...)
+	if len(ended) > 0 {
+		t.log.Warn("ended what an earlier orchestrator had left running", "processes", programs(ended))
+	}
+	if len(survivors) > 0 {
+		t.log.Error("processes of an earlier orchestrator do not die", "processes", programs(survivors))
+	}
+	t.runs = api.NewRuns(t.listener)
+	t.signer = &api.Signer{Path: filepath.Join(t.Home.Dir, "jwt.key")}
+	return nil
+}
+
+// Release gives everything back. Nothing of it is used afterwards.
+func (t *Instance) Release() {
+	if t.listener != nil {
+		_ = t.listener.Close()
+	}
+	for _, l := range t.remote {
+		_ = l.Close()
+	}
+	if t.watch != nil { // it may have to read the record
+		t.watch.Close()
+	}
+	if t.looksOver != nil {
+		t.looksOver()
+	}
+	if t.record != nil {
+		if err := t.record.Close(); err != nil {
+			t.log.Error("the record could not be closed", "error", err)
+		}
+	}
+	if t.host != nil {
+		if left := t.host.Close(); len(left) > 0 {
+			t.log.Warn("ended processes that no agent could be found for", "processes", programs(left))
+		}
+	}
+	// The socket goes next to last: who waits for the end waits for that, and may
+	// start another orchestrator at once.
+	if t.listener != nil {
+		t.listener.Remove()
+		supervisor.RemoveSocketDir(t.listener.Addr().String(), t.Home.Dir)
+	}
+	t.Home.Close()
+}
+
+func programs(processes []child.Process) string {
+	var words []string
+	for _, p := range processes {
+		words = append(words, fmt.Sprintf("%d %s", p.PID, p.Program))
+	}
+	return strings.Join(words, ", ")
+}
+
+// runCommand runs the command of a secret, as a child like any other.
+func (t *Instance) runCommand(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
+	return t.host.Run(ctx, command, dir, env)
+}
+
+// Supervise makes the supervisor of a configuration, with what was recorded in
+// earlier lives.
+func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
+	if os.Getenv("GOGC") == "" {
+		tendGarbage()
+	}
+	ctx := context.Background()
+	var err error
+	if t.record, err = openRecord(ctx, c.Store); err != nil {
+		return cannotRecord(err, c.Store)
+	}
+	o.Version, o.StateDir, o.Start, o.Log = cli.Version, c.Orchestrator.StateDir, t.start, t.log
+	o.Sound = t.sound
+	o.Shutdown, o.Record, o.Doorway = c.Orchestrator.Shutdown, t.record, t.runs.Open
+	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
+	o.Rules, o.Protocol = rules(c)
+	o.Sessions = sessions(c)
+	o.Watch = t.observe()
+	t.Super = supervisor.New(o, t.specs(c))
+	t.signer.Revoked = t.Super.TokenRevoked
+	if err := t.Super.Restore(ctx); err != nil {
+		return cannotRecord(err, c.Store)
+	}
+	t.watch.Begin(t.Super.Seq())
+	t.looksOver = t.lookOver()
+	return nil
+}
+
+// sound returns an error if the state directory or the record in it was deleted or
+// replaced: what is recorded from then on would be lost with this process.
+func (t *Instance) sound() error {
+	name, open := t.Home.Lock()
+	if err := eventlog.InPlace(name, open); err != nil {
+		return err
+	}
+	if log, ok := t.record.(interface{ Sound() error }); ok {
+		return log.Sound()
+	}
+	return nil
+}
+
+// lookOver reads the whole record once in the background, so that damage is logged before
+// a request meets it. It returns a function that ends the reading.
+func (t *Instance) lookOver() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for r, err := range t.record.Records(ctx, 0) {
+			if err != nil {
+				if ctx.Err() == nil {
+					t.log.Error("the record is damaged: reading there fails, and everything else goes on", "error", err, "see", "orchestrator store check")
+				}
+				return
+			}
+			if r.Seq%512 == 0 { // at most some 50,000 facts a second: nothing waits for this
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// start makes a process for the supervisor.
+func (t *Instance) start(spec child.Spec) (supervisor.Process, error) {
+	c, err := t.host.Start(spec)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// door joins what can be asked to who answers it.
+func (t *Instance) door() *api.API {
+	s := t.Super
+	agents := func(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOutcome, error)) api.Operation {
+		return api.Do(func(ctx context.Context, r wire.AgentsRequest) (wire.AgentsReply, error) {
+			outcomes, err := do(ctx, r)
+			return wire.AgentsReply{FormatVersion: wire.FormatVersion, Agents: outcomes}, err
+		})
+	}
+	operations := t.decided()
+	maps.Copy(operations, map[string]api.Operation{
+		"status": api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) {
+			status, err := s.Status(ctx)
+			status.URLs = t.urls
+			return status, err
+		}),
+		"start-agent":   agents(s.StartAgents),
+		"stop-agent":    agents(s.StopAgents),
+		"restart-agent": agents(s.RestartAgents),
+		"reload":        api.Do(t.reload),
+	})
+	return &api.API{
+		MaxBody:    t.http.MaxBody,
+		Rate:       t.http.Rate,
+		Log:        t.log,
+		Runs:       t.runs,
+		Agent:      t.keyHolder,
+		Actor:      t.Super.ActorOf,
+		Signer:     t.signer,
+		WithKey:    handlers.MayAgents,
+		WithActor:  handlers.MayOutsiders,
+		Writes:     writes,
+		Operations: operations,
+		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},
+		Lists:      map[string]api.List{"events": t.events, "logs": t.logs, "messages": t.messages},
+		Pipes:      map[string]api.Pipe{"pipe": t.pipe},
+		Do:         t.decide,
+		OpenMail:   t.openMail,
+		Refused:    t.refused,
+		Depth:      t.depth,
+		Metrics:    t.watch.Metrics,
+		Catalog:    Catalog(),
+		Version:    cli.Version,
+	}
+}
+
+// Serve opens the API; it is shut by what it returns.
+func (t *Instance) Serve() (shut func()) {
+	open, cancel := context.WithCancel(context.Background())
+	server := api.NewServer(t.door().Handler(), t.log)
+	t.runs.Answer = server.Answer
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.Serve(open, append(t.remote, t.listener)...)
+	}()
+	return func() {
+		cancel()
+		<-served
+	}
+}
+
+// down stops everything and tells of it until the end.
+func (t *Instance) down(ctx context.Context, r wire.DownRequest, send func(any) error) error {
+	q := supervisor.EventQuery{Since: t.Super.Seq(), Follow: true}
+	if r.Force {
+		t.Super.Kill("killed by hand")
+	} else {
+		t.Super.Stop("stopped by hand")
+	}
+	return t.Super.Events(ctx, q, func(e wire.Event) error { return send(e) })
+}
+
+func (t *Instance) events(ctx context.Context, query url.Values, send func(any) error) error {
+	q := supervisor.EventQuery{
+		After:  query.Get("after"),
+		Kind:   query.Get("type"),
+		Task:   query.Get("task"),
+		Agents: query["agent"],
+		Follow: query.Get("follow") == "true",
+	}
+	since, err := number(query, "since", 0)
+	if err != nil {
+		return err
+	}
+	q.Since = since
+	return t.Super.Events(ctx, q, func(e wire.Event) error { return send(e) })
+}
+
+func (t *Instance) logs(ctx context.Context, query url.Values, send func(any) error) error {
+	n, err := number(query, "n", supervisor.AllLines)
+	if err != nil {
+		return err
+	}
+	q := supervisor.LogQuery{
+		Agents: query["agent"],
+		Last:   int(min(n, 1<<30)),
+		Stream: query.Get("stream"),
+		After:  query.Get("after"),
+		Until:  query.Get("until"),
+		Follow: query.Get("follow") == "true",
+	}
+	return t.Super.Logs(ctx, q, func(l wire.LogLine) error { return send(l) })
+}
+
+// number reads a number of a query.
+func number(query url.Values, name string, otherwise int64) (int64, error) {
+	text := query.Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("%s is %q, and should be a number from 0", name, text)}
+	}
+	return n, nil
+}
+
+// CannotHold explains why hold failed.
+func CannotHold(err error, stateDir string) error {
+	if busy, ok := errors.AsType[*supervisor.BusyError](err); ok {
+		return &cli.Failure{
+			Exit: cli.ExitConflict, Code: wire.CodeConflict,
+			Message: "an orchestrator already runs here" + busyDetail(busy),
+			Hint:    "Look at it: orchestrator status     Stop it: orchestrator down     Another one: --state-dir DIR",
+			Details: map[string]any{"pid": busy.PID, "state_dir": stateDir},
+		}
+	}
+	f := &cli.Failure{
+		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot start in " + stateDir + ": " + err.Error(),
+		Because: []string{"Nothing was started."}, Hint: "Keep the state elsewhere: --state-dir DIR     or in the file: orchestrator { state_dir = … }",
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		f.Hint = "Make room there: df -h " + plain.Word(stateDir) + "     Or keep the state elsewhere: --state-dir DIR"
+	}
+	return f
+}
+
+func busyDetail(busy *supervisor.BusyError) string {
+	if busy.PID == 0 {
+		return ""
+	}
+	if busy.Since.IsZero() {
+		return fmt.Sprintf(" (pid %d)", busy.PID)
+	}
+	return fmt.Sprintf(" (pid %d, since %s)", busy.PID, busy.Since.Local().Format("15:04"))
+}

@@ -1,0 +1,223 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// sessionCard is a session and its rules.
+func sessionCard(v *wire.SessionView, p term.Paint) string {
+	c := term.Card{}
+	from := "the file"
+	if v.Source == wire.SessionByHand {
+		from = "a person: orchestrator session new"
+	}
+	c.Row("from", from)
+	c.Row("reason", v.Reason)
+	c.Row("messages", validationWords(v.Validation))
+	needs := "a task is done when its developer says so"
+	if v.RequireReview {
+		needs = "a task is done when it is approved"
+	}
+	c.Row("reviews", fmt.Sprintf("%s; %d at most, then %s", needs, v.MaxIterations, v.OnMax))
+	if v.TaskTimeout > 0 {
+		c.Row("time", "a task may take "+plain.MS(v.TaskTimeout))
+	}
+	if v.ProgressAfter > 0 {
+		c.Row("progress", fmt.Sprintf("of a task that takes longer than %s, every %s", plainDuration(v.ProgressAfter), plainDuration(v.ProgressEvery)))
+	}
+	return fmt.Sprintf("%s  %s\n", p.Strong(plain.OneLine(v.ID)), session(p, v.State, plain.OneLine(v.State))) + term.Table(c.Lines)
+}
+
+// plainDuration is a time of milliseconds as the file would say it.
+func plainDuration(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+
+func validationWords(validation string) string {
+	switch validation {
+	case wire.ValidationStrict:
+		return "strict: nothing is forgiven"
+	case wire.ValidationStandard:
+		return "standard: what is often left out is forgiven"
+	}
+	return validation
+}
+
+// membersTable lists the members, and what each is at.
+func membersTable(v *wire.SessionView, p term.Paint) string {
+	rows := [][]term.Cell{{term.Text("MEMBER"), term.Text("TYPE"), term.Text("STATUS"), term.Figure("WAITING"), term.Text("AT")}}
+	for i := range v.Standing {
+		m := &v.Standing[i]
+		waiting := term.Figure(strconv.Itoa(m.Waiting))
+		if m.Waiting > 0 {
+			waiting.Ink = p.Warn
+		}
+		rows = append(rows, []term.Cell{
+			term.Text(plain.OneLine(m.AgentID)), term.Text(plain.OneLine(m.AgentType)), term.Text(cmp.Or(plain.OneLine(m.Status), "-")), waiting, term.Text(atWords(v, m)),
+		})
+	}
+	return term.Table(rows)
+}
+
+// atWords say what a member has to do now: a few things, and how many more.
+func atWords(v *wire.SessionView, m *wire.MemberView) string {
+	const few = 3
+	var at []string
+	switch m.AgentType {
+	case wire.AgentReviewer:
+		for i := range v.Reviews {
+			if r := &v.Reviews[i]; r.Reviewer == m.AgentID && r.Verdict == "" {
+				at = append(at, fmt.Sprintf("%s of %s", sessionID(r.ReviewID), sessionID(r.TaskID)))
+			}
+		}
+	default:
+		for i := range v.Tasks {
+			if t := &v.Tasks[i]; concerns(t, m) {
+				at = append(at, strings.TrimSpace(fmt.Sprintf("%s %s %s", sessionID(t.TaskID), plain.OneLine(t.Phase), plain.Percent(t.Progress))))
+			}
+		}
+	}
+	if more := len(at) - few; more > 0 {
+		at = append(at[:few], fmt.Sprintf("%d more", more))
+	}
+	return cmp.Or(strings.Join(at, ", "), "-")
+}
+
+// The phases in which it is the developer's, or the architect's, to do something.
+var (
+	phasesOfDeveloper = []string{wire.PhaseAssigned, wire.PhaseWorking}
+	phasesOfArchitect = []string{wire.PhaseCompleted, wire.PhaseRevise, wire.PhaseRedesign}
+)
+
+func concerns(t *wire.SessionTask, m *wire.MemberView) bool {
+	switch m.AgentID {
+	case t.Developer:
+		return slices.Contains(phasesOfDeveloper, t.Phase)
+	case t.Architect:
+		return slices.Contains(phasesOfArchitect, t.Phase) && !(t.Phase == wire.PhaseCompleted && t.State.Final())
+	}
+	return false
+}
+
+// sessionID is an id as people see it: those of members are short, those of the
+// orchestrator are told by their beginning.
+func sessionID(id string) string {
+	if term.WholeID(id) {
+		return plain.ID(id)
+	}
+	return plain.Clip(plain.OneLine(id), 40)
+}
+
+// taskHead is the line above what was said of a task.
+func taskHead(t *wire.SessionTask, p term.Paint) string {
+	said := []string{
+		p.Strong(sessionID(t.TaskID)), plain.Clip(plain.OneLine(t.Name), 60), phaseWords(t, p),
+		fmt.Sprintf("iteration %d of %d", t.Iteration, t.MaxIterations), "by " + plain.OneLine(t.Developer),
+	}
+	if t.Phase == wire.PhaseWorking || t.Phase == wire.PhaseAssigned {
+		said = append(said, strings.TrimSpace(plain.Percent(t.Progress)+" "+plain.Clip(plain.OneLine(t.Step), 40)))
+	}
+	if t.Tries > 1 {
+		said = append(said, fmt.Sprintf("try %d", t.Tries))
+	}
+	if t.Overdue {
+		said = append(said, p.Warn("overdue: no progress was heard of"))
+	}
+	if t.Escalated != "" {
+		said = append(said, p.Warn("escalated: "+plain.OneLine(t.Escalated)))
+	}
+	if t.Revises != "" {
+		said = append(said, "revises "+sessionID(t.Revises))
+	}
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "  ") + "\n"
+}
+
+// phaseWords are where a task stands in its session, and what became of it.
+func phaseWords(t *wire.SessionTask, p term.Paint) string {
+	state := p.Task(t.State, plain.OneLine(string(t.State)))
+	switch {
+	case t.Phase == wire.PhaseOver:
+		return state
+	case t.State.Final(): // it is done, and its reviews go on
+		return phase(p, t.Phase, plain.OneLine(t.Phase)) + ", " + state
+	}
+	return phase(p, t.Phase, plain.OneLine(t.Phase))
+}
+
+// taskFoot is what stands below what was said of a task: what went wrong, and the
+// findings that are open.
+func taskFoot(t *wire.SessionTask, p term.Paint) string {
+	foot := ""
+	if e := t.Error; e != nil {
+		foot = fmt.Sprintf("  %s %s: %s (%s)\n", p.Bad("error"), plain.OneLine(e.ErrorType), plain.OneLine(e.ErrorMessage), plain.OneLine(e.SuggestedAction))
+	}
+	var rows [][]term.Cell
+	fixed := 0
+	for i := range t.Findings {
+		f := &t.Findings[i]
+		if f.Fixed > 0 {
+			fixed++
+			continue
+		}
+		rows = append(rows, []term.Cell{
+			{Text: "    " + plain.OneLine(f.Severity), Ink: func(s string) string { return severity(p, f.Severity, s) }},
+			term.Text(sessionID(f.ID)), term.Text(cmp.Or(plain.OneLine(f.File), "-")), term.Text(fmt.Sprintf("since iteration %d", f.Found)), term.Text(plain.Clip(plain.OneLine(f.Text), 60)),
+		})
+	}
+	if len(rows) > 0 {
+		foot += "  open findings\n" + term.Table(rows)
+	}
+	if fixed > 0 {
+		foot += fmt.Sprintf("  %s fixed\n", isOrAre(fixed, "finding"))
+	}
+	return foot
+}
+
+func isOrAre(n int, noun string) string {
+	if n == 1 {
+		return plain.Count(n, noun) + " is"
+	}
+	return plain.Count(n, noun) + " are"
+}
+
+// phase is the colour of where a task is in its session.
+func phase(p term.Paint, phase, text string) string {
+	switch phase {
+	case wire.PhaseWorking:
+		return p.Good(text)
+	case wire.PhaseRevise, wire.PhaseRedesign, wire.PhaseHuman:
+		return p.Warn(text)
+	}
+	return text
+}
+
+// severity is the colour of a finding.
+func severity(p term.Paint, severity, text string) string {
+	switch severity {
+	case wire.SeverityCritical, wire.SeverityMajor:
+		return p.Bad(text)
+	case wire.SeverityMinor:
+		return p.Warn(text)
+	}
+	return text
+}
+
+// verdict is the colour of what a review comes to.
+func verdict(p term.Paint, verdict, text string) string {
+	switch verdict {
+	case wire.VerdictApproved:
+		return p.Good(text)
+	case wire.VerdictChangesRequested:
+		return p.Warn(text)
+	case wire.VerdictRejected:
+		return p.Bad(text)
+	}
+	return text
+}

@@ -1,0 +1,130 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// newSessionFlags are what a session is to be.
+type newSessionFlags struct {
+	members       []string
+	strict        bool
+	maxIterations int32
+	onMax         cli.Choice
+	requireReview bool
+}
+
+func sessionNewCommand(a *cli.App) *cobra.Command {
+	f := newSessionFlags{onMax: cli.Choice{Value: wire.EscalateHumanReview, Of: wire.Escalations}}
+	verb := &cobra.Command{
+		Use:   "new NAME --member AGENT=TYPE…",
+		Short: "Create a session",
+		Long: `Makes a session of agents, each of which is an architect, a developer or a
+reviewer. They need not run yet. It stays over a restart; one that every start should
+have belongs in the file.`,
+		Example: `  orchestrator session new checkout --member ada=architect --member dev=developer --member rex=reviewer
+  orchestrator session new checkout --member ada=architect --member dev=developer --require-review --max-iterations 5 --on-max abort`,
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(_ *cobra.Command, args []string) error { return newSession(a, args[0], &f) },
+	}
+	set := verb.Flags()
+	set.StringArrayVar(&f.members, "member", nil, "an agent that is in it, and as what: `AGENT=TYPE`, may be repeated")
+	set.BoolVar(&f.strict, "strict", false, "forgive nothing: messages are exactly as the protocol has them")
+	set.Int32Var(&f.maxIterations, "max-iterations", wire.SessionIterations, "a task is reviewed `N` times at most, if it says nothing else")
+	set.Var(&f.onMax, "on-max", "what becomes of one that is not right then: abort, force_approve or human_review")
+	set.BoolVar(&f.requireReview, "require-review", false, "a task is done when it is approved, not before")
+	_ = verb.RegisterFlagCompletionFunc("member", cli.Bind(a, completeMembers))
+	_ = verb.RegisterFlagCompletionFunc("max-iterations", cobra.NoFileCompletions)
+	_ = verb.RegisterFlagCompletionFunc("on-max", f.onMax.Complete)
+	return verb
+}
+
+func newSession(a *cli.App, name string, f *newSessionFlags) error {
+	spec, err := f.spec(name)
+	if err != nil {
+		return err
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Ask(ctx, d, "create-session", spec)
+		switch {
+		case err != nil:
+			return cli.Problems(err)
+		case a.Flags.JSON:
+			return a.Answer(text)
+		case a.Flags.Quiet:
+			return a.Print("%s\n", wire.Visible(name))
+		}
+		if err := a.Print("Session %s is open: %s\n", a.Paint(a.Stdout).Strong(plain.OneLine(name)), memberWords(spec.Members)); err != nil {
+			return err
+		}
+		a.Note("What they say to each other: orchestrator session show %s", plain.OneLine(name))
+		return nil
+	})
+}
+
+// spec is what the flags say.
+func (f *newSessionFlags) spec(name string) (*wire.SessionSpec, error) {
+	spec := &wire.SessionSpec{
+		ID: name, Validation: wire.ValidationStandard, MaxIterations: int64(f.maxIterations), OnMax: f.onMax.Value, RequireReview: f.requireReview,
+	}
+	if f.strict {
+		spec.Validation = wire.ValidationStrict
+	}
+	switch {
+	case name == "":
+		return nil, cli.UsageError("the name of the session is empty", "Write it as: orchestrator session new checkout --member AGENT=TYPE")
+	case len(f.members) == 0:
+		return nil, cli.UsageError("the session has no members", "Say who: --member AGENT=architect --member AGENT=developer     Which agents there are: orchestrator agent ls")
+	case f.maxIterations < 1:
+		return nil, cli.UsageError(fmt.Sprintf("--max-iterations cannot be %d", f.maxIterations), "It is a number of reviews, such as 3")
+	}
+	for _, word := range f.members {
+		m, err := memberOf(word)
+		if err != nil {
+			return nil, err
+		}
+		spec.Members = append(spec.Members, m)
+	}
+	return spec, nil
+}
+
+// memberOf reads AGENT=TYPE.
+func memberOf(word string) (wire.SessionMember, error) {
+	agent, kind, ok := strings.Cut(word, "=")
+	if !ok || agent == "" {
+		return wire.SessionMember{}, cli.UsageError(fmt.Sprintf("--member cannot be %q", word), "Write it as: --member AGENT=architect")
+	}
+	if !slices.Contains(wire.AgentTypes, kind) {
+		return wire.SessionMember{}, cli.UsageError(
+			fmt.Sprintf("--member %s cannot be %q%s", plain.OneLine(agent), kind, cli.DidYouMean(kind, wire.AgentTypes)),
+			"It is one of "+strings.Join(wire.AgentTypes, ", "),
+		)
+	}
+	return wire.SessionMember{AgentID: agent, AgentType: kind}, nil
+}
+
+// completeMembers offers agents, and behind the sign what they may be.
+func completeMembers(a *cli.App, verb *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var offered []cobra.Completion
+	if agent, _, ok := strings.Cut(begun, "="); ok {
+		for _, kind := range wire.AgentTypes {
+			offered = append(offered, agent+"="+kind)
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, _ := a.CompleteAgents(verb, nil, begun)
+	for _, name := range names {
+		name, about, _ := strings.Cut(name, "\t")
+		offered = append(offered, cobra.CompletionWithDesc(name+"=", about))
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}

@@ -1,0 +1,63 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire"
+)
+
+// sessionSeen is a session with messages of its log, which are as they came:
+// programs are shown keys that we do not know yet too.
+type sessionSeen struct {
+	wire.SessionView
+	Messages []wire.Raw `json:"messages"`
+
+	before int    // messages that are left out, before these
+	raw    []byte // the last page, of which all but the messages is true now
+	pages  int
+}
+
+// getSession asks for a session with the last messages that are wanted, 0 for all.
+// Pages go forward from the beginning, so that is where it begins.
+func getSession(ctx context.Context, a *cli.App, d *cli.Client, want *wire.GetSession, most int) (*sessionSeen, error) {
+	var kept []wire.Raw
+	before := 0
+	want.Limit = wire.MostSessionPage
+	for n := 1; ; n++ {
+		text, err := a.Ask(ctx, d, "get-session", want)
+		if err != nil {
+			return nil, err
+		}
+		page, err := cli.Decode[sessionSeen](text)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, page.Messages...)
+		if over := len(kept) - most; most > 0 && over > 0 {
+			kept, before = append([]wire.Raw(nil), kept[over:]...), before+over
+		}
+		if !page.More || page.Next <= want.After {
+			page.Messages, page.before, page.raw, page.pages = kept, before, text, n
+			return &page, nil
+		}
+		want.After = page.Next
+	}
+}
+
+// document is the session for programs: as it came where that was everything, and
+// else with the messages of all pages.
+func (s *sessionSeen) document() ([]byte, error) {
+	if s.pages == 1 && s.before == 0 {
+		return s.raw, nil
+	}
+	members, err := cli.Decode[map[string]wire.Raw](s.raw)
+	if err != nil {
+		return nil, err
+	}
+	if members["messages"], err = wire.Encode(append([]wire.Raw{}, s.Messages...)); err != nil {
+		return nil, fmt.Errorf("joining the messages: %w", err)
+	}
+	return wire.Encode(members)
+}

@@ -1,0 +1,230 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func reviewShowCommand(a *cli.App) *cobra.Command {
+	var session string
+	verb := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a review in full",
+		Long: `Shows a review: of which task it is, who reviews it, what it came to, and each of
+its findings, with the review since which it is open, or that found it fixed. Any
+unique prefix of its id will do.`,
+		Example:           "  orchestrator review show review-001\n  orchestrator review show review-001 --session checkout --json",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: cli.Bind(a, completeReviews),
+		RunE: func(verb *cobra.Command, args []string) error {
+			if err := cli.NotEmpty(verb, "session"); err != nil {
+				return err
+			}
+			return showReview(a, args[0], session)
+		},
+	}
+	verb.Flags().StringVar(&session, "session", "", "the session `NAME` that it belongs to, where several have one of this id")
+	_ = verb.RegisterFlagCompletionFunc("session", cli.Bind(a, completeSessions))
+	return verb
+}
+
+func showReview(a *cli.App, word, session string) error {
+	if word == "" {
+		return cli.UsageError("the id of a review is missing: it is empty", noReviewHint)
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		all, err := ListReviews(ctx, a, d, wire.ListReviews{SessionID: session})
+		if err != nil {
+			return err
+		}
+		r, err := reviewOf(all, word)
+		switch {
+		case err != nil:
+			return err
+		case a.Flags.Quiet && !a.Flags.JSON:
+			return a.Print("%s\n", wire.Visible(r.ReviewID))
+		}
+		task, said, err := reviewed(ctx, a, d, r)
+		if err != nil {
+			return err
+		}
+		findings := findingsOf(r, task, said.Findings)
+		if a.Flags.JSON {
+			return a.Document(reviewDocument{FormatVersion: wire.FormatVersion, Review: r.raw, Findings: findings})
+		}
+		return a.Print("%s", reviewCard(r, task, said.Summary, findings, a.Paint(a.Stdout), time.Now()))
+	})
+}
+
+const noReviewHint = "See which there are: orchestrator review ls"
+
+// reviewOf finds the review that a word stands for.
+func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
+	var exact, fits []*reviewSeen
+	var ids []string
+	for i := range all {
+		r := &all[i]
+		ids = append(ids, r.ReviewID)
+		if r.ReviewID == word {
+			exact = append(exact, r)
+		}
+		if strings.HasPrefix(r.ReviewID, word) {
+			fits = append(fits, r)
+		}
+	}
+	if len(exact) > 0 {
+		fits = exact
+	}
+	switch len(fits) {
+	case 1:
+		return fits[0], nil
+	case 0:
+		f := &cli.Failure{
+			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no review has an id that begins with %q", word),
+			Hint: noReviewHint, Details: map[string]any{"review": word},
+		}
+		if likely := cli.Nearest(word, ids); likely != "" {
+			f.Because = []string{fmt.Sprintf("Did you mean %q?", likely)}
+		}
+		return nil, f
+	}
+	const few = 5
+	var shown []string
+	for _, r := range fits[:min(few, len(fits))] {
+		shown = append(shown, fmt.Sprintf("%s of %s", wire.Visible(r.ReviewID), plain.OneLine(r.SessionID)))
+	}
+	if len(fits) > few {
+		shown = append(shown, fmt.Sprintf("and %d more", len(fits)-few))
+	}
+	hint := "Write more of the id"
+	if len(exact) > 1 {
+		hint = "Say of which session: --session NAME"
+	}
+	return nil, &cli.Failure{
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("%q fits %d reviews: %s", word, len(fits), strings.Join(shown, ", ")),
+		Hint: hint, Details: map[string]any{"review": word},
+	}
+}
+
+// reviewed asks for the task of a review, and for what its result said.
+func reviewed(ctx context.Context, a *cli.App, d *cli.Client, r *reviewSeen) (*wire.SessionTask, resultSaid, error) {
+	seen, err := getSession(ctx, a, d, &wire.GetSession{SessionID: r.SessionID, TaskID: r.TaskID}, 0)
+	if err != nil {
+		return nil, resultSaid{}, err
+	}
+	var result resultSaid
+	for _, raw := range seen.Messages {
+		s, err := readSaid(raw)
+		if err != nil {
+			return nil, resultSaid{}, err
+		}
+		if s.kind != wire.TypeReviewResult || s.refused != "" {
+			continue
+		}
+		if b := bodyOf[resultSaid](s.payload); b.ReviewID == r.ReviewID {
+			result = b
+		}
+	}
+	for i := range seen.Tasks {
+		if seen.Tasks[i].TaskID == r.TaskID {
+			return &seen.Tasks[i], result, nil
+		}
+	}
+	return &wire.SessionTask{TaskID: r.TaskID}, result, nil
+}
+
+// findingsOf are the findings that a review names, in its order. When the task was planned
+// anew since, they are as the review said them.
+func findingsOf(r *reviewSeen, t *wire.SessionTask, said []findingSaid) []wire.FindingView {
+	found := make([]wire.FindingView, 0, len(r.Findings))
+	for _, id := range r.Findings {
+		i := slices.IndexFunc(t.Findings, func(f wire.FindingView) bool { return f.ID == id })
+		if i < 0 {
+			found = append(found, findingOf(id, r.Iteration, said))
+			continue
+		}
+		found = append(found, t.Findings[i])
+	}
+	return found
+}
+
+// findingOf is a finding as a review said it.
+func findingOf(id string, iteration int, said []findingSaid) wire.FindingView {
+	v := wire.FindingView{ID: id}
+	if i := slices.IndexFunc(said, func(f findingSaid) bool { return f.ID == id }); i >= 0 {
+		f := &said[i]
+		v.Severity, v.Category, v.File, v.Text = f.Severity, f.Category, f.Location.File, f.Text
+		v.Found, v.Fixed = iteration, int(f.Fixed)
+	}
+	return v
+}
+
+// reviewCard is a review in full.
+func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []wire.FindingView, p term.Paint, now time.Time) string {
+	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
+	c := term.Card{}
+	c.Row("session", plain.OneLine(r.SessionID))
+	c.Row("task", strings.TrimSpace(sessionID(t.TaskID)+"  "+plain.Clip(plain.OneLine(t.Name), 60)+"  "+plain.OneLine(t.Phase)))
+	c.Row("reviewer", plain.OneLine(r.Reviewer))
+	iteration := fmt.Sprint(r.Iteration)
+	if t.MaxIterations > 0 {
+		iteration += fmt.Sprintf(" of %d", t.MaxIterations)
+	}
+	c.Row("iteration", iteration)
+	c.Row("asked", at(r.RequestedAt))
+	if r.DecidedAt != "" {
+		decided := at(r.DecidedAt)
+		if took, ok := term.Between(r.RequestedAt, r.DecidedAt); ok {
+			decided += " after " + plain.Duration(took)
+		}
+		c.Row("decided", decided)
+	}
+	c.Text("summary", summary)
+	shown := fmt.Sprintf("%s  %s\n", p.Strong(plain.OneLine(r.ReviewID)), verdict(p, r.Verdict, term.VerdictWord(&r.ReviewView))) + term.Table(c.Lines)
+	if len(findings) == 0 {
+		return shown
+	}
+	return shown + "\n" + term.Table(findingRows(findings, p))
+}
+
+func findingRows(findings []wire.FindingView, p term.Paint) [][]term.Cell {
+	rows := [][]term.Cell{{term.Text("FINDING"), term.Text("SEVERITY"), term.Text("CATEGORY"), term.Text("FILE"), term.Text("STATE"), term.Text("WHAT")}}
+	for i := range findings {
+		f := &findings[i]
+		state := term.Cell{Text: "open"}
+		switch {
+		case f.Fixed > 0:
+			state = term.Cell{Text: fmt.Sprintf("fixed in iteration %d", f.Fixed), Ink: p.Good}
+		case f.Found > 0:
+			state = term.Text(fmt.Sprintf("open since iteration %d", f.Found))
+		}
+		rows = append(rows, []term.Cell{
+			term.Text(sessionID(f.ID)), {Text: cmp.Or(plain.OneLine(f.Severity), "-"), Ink: func(s string) string { return severity(p, f.Severity, s) }},
+			term.Text(cmp.Or(plain.OneLine(f.Category), "-")), term.Text(cmp.Or(plain.OneLine(f.File), "-")), state, term.Text(plain.Clip(plain.OneLine(f.Text), 80)),
+		})
+	}
+	return rows
+}
+
+// completeReviews offers the ids of reviews.
+func completeReviews(a *cli.App, _ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(already) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offered []cobra.Completion
+	for _, r := range cli.ForShell[wire.ReviewList](a, "list-reviews", wire.ListReviews{}).Reviews {
+		offered = append(offered, cobra.CompletionWithDesc(r.ReviewID, sessionID(r.TaskID)+", "+term.VerdictWord(&r)))
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,305 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// readSaid reads an entry of the log: the message, and beside it what the log says
+// of it. A message that was refused may be anything, and is shown as far as it makes
+// sense.
+func readSaid(raw wire.Raw) (said, error) {
+	e, err := cli.Decode[wire.SessionEntry](raw)
+	if err != nil {
+		return said{}, err
+	}
+	members := bodyOf[map[string]wire.Raw](raw)
+	s := said{
+		id: e.MessageID, kind: plain.Clip(plain.OneLine(e.Type), widestWord), from: plain.Clip(plain.OneLine(e.From), widestWord), to: bodyOf[speakerSaid](members["to_agent"]).AgentID,
+		chain: e.Chain, replyTo: bodyOf[string](members["reply_to"]), at: e.LoggedAt, refused: e.Refused, complaint: e.Errors, by: plain.OneLine(e.By),
+		payload: members["payload"],
+	}
+	s.task, s.lines = sessionWords(s.kind, s.payload)
+	return s, nil
+}
+
+// widestWord is how much of a name or a type stands in a line: what makes no sense
+// may be as long as a line.
+const widestWord = 64
+
+type speakerSaid struct {
+	AgentID string `json:"agent_id"`
+}
+
+// bodyOf reads the part of a payload that people are shown. What was refused may
+// be anything: then there is nothing to show, and nothing wrong with that.
+func bodyOf[T any](payload wire.Raw) (body T) {
+	if len(payload) > 0 {
+		_ = wire.DecodeOwn(payload, &body)
+	}
+	return body
+}
+
+// sessionWords are the task that a message is about, and what matters of what it
+// says, in words.
+func sessionWords(kind string, payload wire.Raw) (task string, lines []string) {
+	var words []string
+	switch kind {
+	case wire.TypeTaskAssignment:
+		b := bodyOf[assignmentSaid](payload)
+		return b.Task.ID, []string{spaced(b.Priority, b.Task.Description, prefixed("until ", b.Deadline), prefixed("after ", b.after()))}
+	case wire.TypeTaskProgress:
+		b := bodyOf[progressSaid](payload)
+		words = []string{strconv.FormatFloat(b.Percent, 'f', -1, 64) + "%", b.Step, prefixed("left: ", b.Remaining), prefixed("blocked: ", strings.Join(b.Blockers, "; "))}
+		return b.TaskID, []string{spaced(words...)}
+	case wire.TypeTaskCompletion:
+		b := bodyOf[completionSaid](payload)
+		return b.TaskID, []string{spaced(b.Status, b.files(), b.tests(), b.Summary, prefixed("blocked: ", strings.Join(b.Blockers, "; ")))}
+	case wire.TypeReviewRequest:
+		b := bodyOf[requestSaid](payload)
+		return b.TaskID, []string{spaced(b.ReviewID, fewFiles(b.Scope.Files), prefixed("look at ", strings.Join(b.Scope.FocusAreas, ", ")))}
+	case wire.TypeReviewResult:
+		b := bodyOf[resultSaid](payload)
+		return b.TaskID, append([]string{spaced(b.Verdict, b.counts(), b.Summary)}, b.first()...)
+	case wire.TypeFeedback:
+		b := bodyOf[feedbackSaid](payload)
+		if b.ActionRequired {
+			b.Type += ", action required"
+		}
+		return b.TaskID, []string{spaced(b.Type, b.Subject)}
+	case wire.TypeAbort:
+		b := bodyOf[abortSaid](payload)
+		task := ""
+		if b.Scope == wire.AbortTask {
+			task = b.TargetID
+		}
+		if b.Cleanup {
+			b.Reason = spaced(b.Reason, "(to be cleaned up)")
+		}
+		return task, []string{spaced(b.Scope+" "+b.TargetID, b.Reason)}
+	}
+	b := bodyOf[aboutSaid](payload)
+	if text := strings.TrimSpace(string(payload)); text != "" && text != "{}" {
+		lines = []string{plain.OneLine(text)}
+	}
+	return b.TaskID, lines
+}
+
+// spaced are the words that say something, fit for a screen.
+func spaced(words ...string) string {
+	var shown []string
+	for _, word := range words {
+		if word = plain.OneLine(word); word != "" {
+			shown = append(shown, word)
+		}
+	}
+	return strings.Join(shown, "  ")
+}
+
+func prefixed(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}
+
+// aboutSaid is what any payload may say.
+type aboutSaid struct {
+	TaskID string `json:"task_id"`
+}
+
+type assignmentSaid struct {
+	Task struct {
+		ID          string `json:"task_id"`
+		Description string `json:"task_description"`
+	} `json:"task"`
+	Priority     string `json:"priority"`
+	Deadline     string `json:"deadline"`
+	Dependencies []struct {
+		TaskID    string   `json:"task_id"`
+		DependsOn []string `json:"depends_on"`
+		Type      string   `json:"dependency_type"`
+	} `json:"dependencies"`
+}
+
+// after are the tasks that an assignment waits for.
+func (b *assignmentSaid) after() string {
+	var ids []string
+	for _, d := range b.Dependencies {
+		if d.Type == wire.DependsHard && (d.TaskID == "" || d.TaskID == b.Task.ID) {
+			ids = append(ids, d.DependsOn...)
+		}
+	}
+	return strings.Join(ids, ", ")
+}
+
+type progressSaid struct {
+	TaskID    string   `json:"task_id"`
+	Percent   float64  `json:"progress_percent"`
+	Step      string   `json:"current_step"`
+	Remaining string   `json:"estimated_remaining"`
+	Blockers  []string `json:"blockers"`
+}
+
+type completionSaid struct {
+	TaskID  string `json:"task_id"`
+	Status  string `json:"status"`
+	Summary string `json:"summary"`
+	Changes struct {
+		Created  []fileSaid `json:"files_created"`
+		Modified []fileSaid `json:"files_modified"`
+		Deleted  []string   `json:"files_deleted"`
+	} `json:"changes"`
+	Review struct {
+		Run    bool `json:"tests_run"`
+		Passed bool `json:"tests_passed"`
+	} `json:"self_review"`
+	Blockers []string `json:"blockers"`
+}
+
+type fileSaid struct {
+	Path string `json:"path"`
+}
+
+func (b *completionSaid) files() string {
+	var paths []string
+	for _, f := range b.Changes.Created {
+		paths = append(paths, "+"+f.Path)
+	}
+	for _, f := range b.Changes.Modified {
+		paths = append(paths, f.Path)
+	}
+	for _, path := range b.Changes.Deleted {
+		paths = append(paths, "-"+path)
+	}
+	return fewFiles(paths)
+}
+
+func (b *completionSaid) tests() string {
+	switch {
+	case b.Status != wire.OutcomeCompleted:
+		return ""
+	case !b.Review.Run:
+		return "tests not run"
+	case !b.Review.Passed:
+		return "tests failed"
+	}
+	return "tests passed"
+}
+
+// fewFiles are how many files there are, and the first ones.
+func fewFiles(paths []string) string {
+	const few = 3
+	if len(paths) == 0 {
+		return "no files"
+	}
+	said := plain.Count(len(paths), "file") + ": " + strings.Join(paths[:min(few, len(paths))], ", ")
+	if len(paths) > few {
+		said += ", …"
+	}
+	return said
+}
+
+type requestSaid struct {
+	ReviewID string `json:"review_id"`
+	TaskID   string `json:"task_id"`
+	Scope    struct {
+		Files      []string `json:"files"`
+		FocusAreas []string `json:"focus_areas"`
+	} `json:"scope"`
+}
+
+type resultSaid struct {
+	ReviewID string        `json:"review_id"`
+	TaskID   string        `json:"task_id"`
+	Verdict  string        `json:"verdict"`
+	Summary  string        `json:"summary"`
+	Findings []findingSaid `json:"findings"`
+}
+
+type findingSaid struct {
+	ID       string `json:"finding_id"`
+	Severity string `json:"severity"`
+	Category string `json:"category"`
+	Location struct {
+		File string `json:"file"`
+		Line int64  `json:"line_start"`
+	} `json:"location"`
+	Text  string `json:"description"`
+	Fixed int64  `json:"fixed_in_iteration"`
+}
+
+// severities are in the order in which people want to know.
+var severities = []string{wire.SeverityCritical, wire.SeverityMajor, wire.SeverityMinor, wire.SeveritySuggestion}
+
+// counts say how many findings there are of each severity, those that are fixed by
+// themselves.
+func (b *resultSaid) counts() string {
+	number := make(map[string]int)
+	fixed := 0
+	for i := range b.Findings {
+		if b.Findings[i].Fixed > 0 {
+			fixed++
+		} else {
+			number[b.Findings[i].Severity]++
+		}
+	}
+	var said []string
+	for _, severity := range severities {
+		if n := number[severity]; n > 0 {
+			said = append(said, fmt.Sprintf("%d %s", n, severity))
+		}
+	}
+	if fixed > 0 {
+		said = append(said, fmt.Sprintf("%d fixed", fixed))
+	}
+	return cmp.Or(strings.Join(said, ", "), "no findings")
+}
+
+// first are the worst findings that are open, a line each.
+func (b *resultSaid) first() (lines []string) {
+	const few = 3
+	open := 0
+	for _, severity := range severities {
+		for i := range b.Findings {
+			f := &b.Findings[i]
+			if f.Fixed > 0 || f.Severity != severity {
+				continue
+			}
+			if open++; open <= few {
+				lines = append(lines, spaced(f.Severity, f.Category, f.ID, f.place(), f.Text))
+			}
+		}
+	}
+	if open > few {
+		lines = append(lines, fmt.Sprintf("and %d more", open-few))
+	}
+	return lines
+}
+
+func (f *findingSaid) place() string {
+	if f.Location.Line > 0 {
+		return fmt.Sprintf("%s:%d", f.Location.File, f.Location.Line)
+	}
+	return f.Location.File
+}
+
+type feedbackSaid struct {
+	Type           string `json:"feedback_type"`
+	Subject        string `json:"subject"`
+	ActionRequired bool   `json:"action_required"`
+	TaskID         string `json:"related_task_id"`
+}
+
+type abortSaid struct {
+	Scope    string `json:"scope"`
+	TargetID string `json:"target_id"`
+	Reason   string `json:"reason"`
+	Cleanup  bool   `json:"cleanup_required"`
+}

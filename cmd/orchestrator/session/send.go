@@ -1,0 +1,90 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+func sessionSendCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "send NAME FILE|-",
+		Short: "Send a message in a session",
+		Long: `Says a message of a session: one JSON object, in a file or on stdin. Here at the
+socket you may speak for every member; inside of an agent it is that agent's own. A
+message with the message_id of one that was said before, and the same words, is said
+once.`,
+		Example: `  orchestrator session send checkout assignment.json
+  id=$(orchestrator session send checkout - -q <assignment.json)`,
+		Args: cli.ArgCount(2, 2),
+		ValidArgsFunction: func(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(already) == 1 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return completeOneSession(a, verb, already, begun)
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return say(a, args[0], args[1]) },
+	}
+}
+
+func say(a *cli.App, session, file string) error {
+	source := "@" + file
+	if file == "-" {
+		source = file
+	}
+	text, err := a.ReadArg("FILE", source)
+	if err != nil {
+		return err
+	}
+	message := wire.Raw(text)
+	if !message.IsValid() || message.Kind() != '{' {
+		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, plain.Clip(plain.OneLine(text), 60)), "What a message looks like: orchestrator help session")
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.Ask(ctx, d, "send-session-message", wire.SaySession{SessionID: session, Session: wire.Session{Document: message}})
+		if err != nil {
+			return cli.Problems(noSession(ctx, a, d, session, err))
+		}
+		if a.Flags.JSON {
+			return a.Answer(text)
+		}
+		said, err := cli.Decode[wire.SessionSaid](text)
+		if err != nil {
+			return err
+		}
+		return showSaid(a, &said)
+	})
+}
+
+func showSaid(a *cli.App, said *wire.SessionSaid) error {
+	id := plain.OneLine(said.MessageID)
+	if a.Flags.Quiet {
+		return a.Print("%s\n", id)
+	}
+	verb := "Said "
+	if said.Duplicate {
+		verb = "Already said "
+	}
+	more := ""
+	if said.SequenceNumber > 0 {
+		more += fmt.Sprintf("  sequence %d", said.SequenceNumber)
+	}
+	if said.CorrelationID != "" {
+		more += "  chain " + plain.OneLine(said.CorrelationID)
+	}
+	if err := a.Print("%s%s in %s%s\n", verb, a.Paint(a.Stdout).Strong(id), plain.OneLine(said.SessionID), more); err != nil {
+		return err
+	}
+	if said.Held {
+		a.Note("It waits: it is delivered when the tasks are done that it depends on")
+	}
+	for _, note := range said.Notes {
+		a.Note("%s %s", a.Paint(a.Stderr).Warn("Note:"), plain.OneLine(note))
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+// Package session holds the commands on sessions and on the reviews in them.
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func Command(a *cli.App) *cobra.Command {
+	return a.Group(&cobra.Command{
+		Use:   "session",
+		Short: "Inspect sessions of architects, developers and reviewers",
+		Long: `In a session an architect gives out tasks, developers do them, and reviewers judge
+them. Each message between them is checked against the rules, kept, and delivered.
+Sessions stand in the file, or are made here. More about all of it:
+orchestrator help session.`,
+		Example: `  orchestrator session ls
+  orchestrator session show checkout
+  orchestrator session send checkout message.json`,
+	},
+		sessionListCommand(a), sessionShowCommand(a), sessionNewCommand(a), sessionSendCommand(a),
+	)
+}
+
+func sessionListCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the sessions",
+		Long: `Lists the sessions: who is in each, how many of its tasks are not over yet, how
+many reviews wait for their result, and how many messages there were, of which some
+may have been refused.`,
+		Example:           "  orchestrator session ls\n  orchestrator session ls -q         names alone\n  orchestrator session ls --json",
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return sessions(a) },
+	}
+}
+
+func sessions(a *cli.App) error {
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		raw, err := a.Ask(ctx, d, "list-sessions", struct{}{})
+		if err != nil {
+			return err
+		}
+		if a.Flags.JSON {
+			return a.Answer(raw)
+		}
+		list, err := cli.Decode[wire.SessionList](raw)
+		switch {
+		case err != nil:
+			return err
+		case a.Flags.Quiet:
+			return cli.PrintNames(a, list.Sessions, func(s *wire.SessionBrief) string { return s.ID })
+		case len(list.Sessions) == 0:
+			return a.Print("No sessions yet. Put a session block into the file (orchestrator help session), or make one:\n" +
+				"orchestrator session new NAME --member AGENT=architect --member AGENT=developer\n")
+		}
+		return a.Print("%s", term.Table(sessionRows(list.Sessions, a.Paint(a.Stdout))))
+	})
+}
+
+func sessionRows(sessions []wire.SessionBrief, p term.Paint) [][]term.Cell {
+	rows := [][]term.Cell{{term.Text("NAME"), term.Text("STATE"), term.Text("MEMBERS"), term.Figure("TASKS"), term.Figure("REVIEWS"), term.Figure("MESSAGES"), term.Figure("REFUSED")}}
+	for i := range sessions {
+		s := &sessions[i]
+		refused := term.Figure(strconv.FormatInt(s.Refused, 10))
+		if s.Refused > 0 {
+			refused.Ink = p.Warn
+		}
+		rows = append(rows, []term.Cell{
+			term.Text(plain.OneLine(s.ID)), {Text: plain.OneLine(s.State), Ink: func(t string) string { return session(p, s.State, t) }},
+			term.Text(memberWords(s.Members)), term.Figure(fmt.Sprintf("%d/%d", s.Open, s.Tasks)), term.Figure(strconv.Itoa(s.Reviews)),
+			term.Figure(strconv.FormatInt(s.Messages, 10)), refused,
+		})
+	}
+	return rows
+}
+
+// session is the colour of a session's state.
+func session(p term.Paint, state, text string) string {
+	if state == wire.SessionOpen {
+		return p.Good(text)
+	}
+	return p.Dim(text)
+}
+
+// memberWords say how many members there are of each type, in the order in which
+// work goes.
+func memberWords(members []wire.SessionMember) string {
+	var said []string
+	for _, kind := range wire.AgentTypes {
+		n := 0
+		for _, m := range members {
+			if m.AgentType == kind {
+				n++
+			}
+		}
+		if n > 0 {
+			said = append(said, plain.Count(n, kind))
+		}
+	}
+	return cmp.Or(strings.Join(said, ", "), "no member")
+}
+
+const noSessionHint = "See which there are: orchestrator session ls"
+
+// noSession adds to a refusal of a session that is not known, which was probably
+// meant.
+func noSession(ctx context.Context, a *cli.App, d *cli.Client, name string, err error) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if !ok || f.Code != wire.CodeNotFound {
+		return err
+	}
+	known := sessionNames(ctx, a, d)
+	if slices.Contains(known, name) {
+		return err // it is something else that is not there
+	}
+	if likely := cli.Nearest(name, known); likely != "" {
+		f.Because = append(f.Because, fmt.Sprintf("Did you mean %q?", likely))
+	}
+	return cli.Hinted(err, wire.CodeNotFound, noSessionHint)
+}
+
+func sessionNames(ctx context.Context, a *cli.App, d *cli.Client) []string {
+	raw, err := d.Ask(ctx, "list-sessions", struct{}{})
+	if err != nil {
+		return nil // what is wrong is known already
+	}
+	list, _ := cli.Decode[wire.SessionList](raw)
+	var names []string
+	for i := range list.Sessions {
+		names = append(names, list.Sessions[i].ID)
+	}
+	return names
+}
+
+// completeSessions offers the names of sessions, with who is in them.
+func completeSessions(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var offered []cobra.Completion
+	for _, s := range cli.ForShell[wire.SessionList](a, "list-sessions", struct{}{}).Sessions {
+		offered = append(offered, cobra.CompletionWithDesc(s.ID, plain.OneLine(s.State)+", "+memberWords(s.Members)))
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeOneSession is completeSessions for verbs that take one.
+func completeOneSession(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(already) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeSessions(a, verb, already, begun)
+}

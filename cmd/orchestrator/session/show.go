@@ -1,0 +1,178 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// sessionFlags choose among the messages of a session.
+type sessionFlags struct {
+	task  string
+	chain string
+	most  string
+	all   bool
+}
+
+func sessionShowCommand(a *cli.App) *cobra.Command {
+	var f sessionFlags
+	verb := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show a session with its members, tasks and messages",
+		Long: `Shows a session: its rules, its members and what each is at, and what they have
+said, chain by chain, with answers below what they answer. Each task has its phase,
+the reviews that it has had of those that it may have, and the findings that are still
+open. A message that was refused is there too, with what was wrong with it.
+
+Of many messages the last 100 are shown. -v shows what they say whole, --json is
+all of it.`,
+		Example: `  orchestrator session show checkout
+  orchestrator session show checkout --task login-form
+  orchestrator session show checkout --all -v
+  orchestrator session show checkout --json`,
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: cli.Bind(a, completeOneSession),
+		RunE: func(verb *cobra.Command, args []string) error {
+			if err := cli.NotEmpty(verb, "task", "chain", "limit"); err != nil {
+				return err
+			}
+			return showSession(a, args[0], &f)
+		},
+	}
+	set := verb.Flags()
+	set.StringVar(&f.task, "task", "", "only messages about the task `ID`")
+	set.StringVar(&f.chain, "chain", "", "only messages with this `CORRELATION`")
+	set.StringVarP(&f.most, "limit", "n", "", "only the last `N` messages, or all (100; with --json all)")
+	set.BoolVar(&f.all, "all", false, "all messages")
+	_ = verb.RegisterFlagCompletionFunc("task", completeOfSession(a, sessionTasks))
+	_ = verb.RegisterFlagCompletionFunc("chain", completeOfSession(a, sessionChains))
+	_ = verb.RegisterFlagCompletionFunc("limit", cobra.NoFileCompletions)
+	return verb
+}
+
+// shownMessages is how many messages a person is shown who did not say.
+const shownMessages = 100
+
+// mostMessages is how many messages are wanted; 0: all.
+func (f *sessionFlags) mostMessages(json bool) (int, error) {
+	switch {
+	case f.all && f.most != "":
+		return 0, cli.UsageError("--all and --limit contradict each other", "Leave one of them out")
+	case f.all, f.most == "all", f.most == "" && json:
+		return 0, nil
+	case f.most == "":
+		return shownMessages, nil
+	}
+	n, err := strconv.Atoi(f.most)
+	if err != nil || n < 1 {
+		return 0, cli.UsageError(fmt.Sprintf("-n cannot be %q", f.most), "It is a number of messages, or all")
+	}
+	return n, nil
+}
+
+func showSession(a *cli.App, name string, f *sessionFlags) error {
+	most, err := f.mostMessages(a.Flags.JSON)
+	if err != nil {
+		return err
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		seen, err := getSession(ctx, a, d, &wire.GetSession{SessionID: name, TaskID: f.task, CorrelationID: f.chain}, most)
+		if err != nil {
+			return noSession(ctx, a, d, name, err)
+		}
+		if a.Flags.JSON {
+			text, err := seen.document()
+			if err != nil {
+				return err
+			}
+			return a.Answer(text)
+		}
+		log, err := readLog(seen)
+		switch {
+		case err != nil:
+			return err
+		case a.Flags.Quiet:
+			named := slices.DeleteFunc(log.said, func(s said) bool { return s.id == "" })
+			return cli.PrintNames(a, named, func(s *said) string { return s.id })
+		}
+		return showLog(a, f, seen, log)
+	})
+}
+
+// showLog shows a session to people.
+func showLog(a *cli.App, f *sessionFlags, seen *sessionSeen, log *sessionLog) error {
+	p, now := a.Paint(a.Stdout), time.Now()
+	wide := max(term.Columns(a.Stdout, 120), 60)
+	if a.Flags.Verbose {
+		wide = 0
+	}
+	text := ""
+	if f.task == "" && f.chain == "" {
+		text = sessionCard(&seen.SessionView, p) + "\n" + membersTable(&seen.SessionView, p)
+	}
+	drawn := log.draw(p, now, wide)
+	switch {
+	case drawn != "" && text != "":
+		text += "\n" + drawn
+	case drawn != "":
+		text = drawn
+	case text != "":
+		text += "\nNothing was said yet. How that is done: orchestrator help session\n"
+	default:
+		text = "No message is like that. All of them: orchestrator session show " + plain.OneLine(seen.ID) + "\n"
+	}
+	if err := a.Print("%s", text); err != nil {
+		return err
+	}
+	if seen.before > 0 {
+		a.Note("%s not shown here: orchestrator session show %s --all", earlierMessages(seen.before), plain.OneLine(seen.ID))
+	}
+	return nil
+}
+
+func earlierMessages(n int) string {
+	if n == 1 {
+		return "1 earlier message is"
+	}
+	return plain.Count(n, "earlier message") + " are"
+}
+
+// completeOfSession offers what a session has, which the line names.
+func completeOfSession(a *cli.App, have func(*wire.SessionView) []cobra.Completion) cobra.CompletionFunc {
+	return func(_ *cobra.Command, words []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(words) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		seen := cli.ForShell[sessionSeen](a, "get-session", wire.GetSession{SessionID: words[0], Limit: 1})
+		return have(&seen.SessionView), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func sessionTasks(v *wire.SessionView) (offered []cobra.Completion) {
+	for i := range v.Tasks {
+		t := &v.Tasks[i]
+		offered = append(offered, cobra.CompletionWithDesc(t.TaskID, plain.Clip(plain.OneLine(t.Name), 40)+", "+plain.OneLine(t.Phase)))
+	}
+	return offered
+}
+
+func sessionChains(v *wire.SessionView) (offered []cobra.Completion) {
+	known := make(map[string]bool)
+	for i := range v.Tasks {
+		t := &v.Tasks[i]
+		if t.CorrelationID != "" && !known[t.CorrelationID] {
+			known[t.CorrelationID] = true
+			offered = append(offered, cobra.CompletionWithDesc(t.CorrelationID, plain.Clip(plain.OneLine(t.Name), 40)))
+		}
+	}
+	return offered
+}

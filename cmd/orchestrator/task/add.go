@@ -1,0 +1,210 @@
+package task
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// addFlags are what a new task is to be.
+type addFlags struct {
+	kind         string
+	spec         string
+	payload      string
+	role         cli.Choice
+	capabilities []string
+	priority     string
+	needs        needFlags
+	wants        wantFlags
+	details      detailFlags
+	assign       string
+	plan         bool
+	wait         bool
+}
+
+// noRole is what --role says for a task that any role may do.
+const noRole = "none"
+
+func taskAddCommand(a *cli.App) *cobra.Command {
+	f := addFlags{role: cli.Choice{Of: append(slices.Clone(wire.Roles), noRole), Open: true}}
+	verb := &cobra.Command{
+		Use:   "add TITLE",
+		Short: "Submit a new task",
+		Long: `Makes a task. It goes by itself to an idle agent that has the role and all of the
+capabilities, as soon as the tasks it needs are done.
+
+Without --role and --capability it is for a worker. --role none leaves the role
+open, for any agent with the capabilities. A task that says instead what it requires
+(--repo, --language and so on) is matched: it goes to the agent that fits it best.
+With --assign it goes to the one that you name.
+
+--spec and --payload take the text itself, @FILE for what is in a file, or - for
+what comes on stdin. More about all of it: orchestrator help work.`,
+		Example: `  orchestrator task add "Say hello"
+  orchestrator task add "API handlers" --needs 7f3a --capability go --wait
+  orchestrator task add "Review the API" --role reviewer --spec @review.md
+  orchestrator task add "Client" --input 7f3a:api_schema --repo shop --language go
+  orchestrator task add "Migrate" --assign coder-0 --require-plan
+  id=$(orchestrator task add "Write the spec" -q)`,
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(verb *cobra.Command, args []string) error {
+			if verb.Flags().Changed("needs") && len(f.needs.needs) == 0 { // an empty variable is not "nothing"
+				return cli.UsageError("--needs is empty", "Leave it out for a task that needs no other")
+			}
+			return addTask(a, args[0], &f)
+		},
+	}
+	f.addTo(a, verb)
+	return verb
+}
+
+func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
+	set := verb.Flags()
+	set.StringVar(&f.kind, "type", "task", "what `KIND` of work it is; agents are told")
+	set.StringVar(&f.spec, "spec", "", "what is to be done: `TEXT`, @FILE or -")
+	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
+	f.needs.addTo(a, verb)
+	set.Var(&f.role, "role", "the role of the agent: worker, planner, reviewer, one of the file, or none for any")
+	set.StringSliceVar(&f.capabilities, "capability", nil, "what the agent must be able to do: `NAMES`, with commas between them; may be repeated")
+	f.wants.addTo(a, verb)
+	set.StringVar(&f.assign, "assign", "", "give it to `AGENT`")
+	set.BoolVar(&f.plan, "require-plan", false, "that agent says first how it will go about it")
+	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first, 3 is what it has without one")
+	f.details.addTo(verb)
+	set.BoolVar(&f.wait, "wait", false, "come back when it has ended, as task wait does")
+	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
+	_ = verb.RegisterFlagCompletionFunc("assign", a.CompleteAgents)
+	_ = verb.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions(priorityWords, cobra.ShellCompDirectiveNoFileComp))
+	for _, name := range []string{"type", "capability"} {
+		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+// request is what is asked of the orchestrator; the tasks it needs are added
+// later.
+func (f *addFlags) request(a *cli.App, title string) (*wire.SubmitTask, error) {
+	r := &wire.SubmitTask{Type: f.kind, Name: title, RequiredCapabilities: f.capabilities}
+	if err := oneFromStdin("spec", f.spec, "payload", f.payload, "structured-spec", f.details.spec, "requirements", f.wants.document); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.Requirements, err = f.wants.read(a); err != nil {
+		return nil, err
+	}
+	if r.RequiredRole, err = f.requiredRole(r.Requirements); err != nil {
+		return nil, err
+	}
+	if r.Priority, err = priorityOf(f.priority); err != nil {
+		return nil, err
+	}
+	if r.Description, err = a.ReadArg("--spec", f.spec); err != nil {
+		return nil, err
+	}
+	if err = f.details.readInto(a, &r.Details); err != nil {
+		return nil, err
+	}
+	r.Payload, err = a.GivenDocument("payload", f.payload)
+	return r, err
+}
+
+// requiredRole is the role that the task asks for. With one it would go to
+// each agent that has it; so there is none when it is to be matched, or when its
+// agent is named.
+func (f *addFlags) requiredRole(requirements *wire.Requirements) (string, error) {
+	asks := f.role.Value != "" || len(f.capabilities) > 0
+	matched := !requirements.Empty()
+	switch {
+	case f.plan && f.assign == "":
+		return "", cli.UsageError("--require-plan is for an agent that is named", "Name it: --assign AGENT")
+	case f.assign != "" && asks && f.role.Value != noRole:
+		return "", cli.UsageError("--assign names the agent, and a role or a capability would find another", "Leave out --role and --capability")
+	case f.role.Value == noRole && len(f.capabilities) == 0 && !matched && f.assign == "":
+		return "", cli.UsageError("--role none wants a --capability: a task that asks for nothing is given to no agent", "Leave --role out for any worker")
+	case f.role.Value == noRole, !asks && (matched || f.assign != ""):
+		return "", nil
+	case !asks:
+		return wire.RoleWorker, nil
+	}
+	return f.role.Value, nil
+}
+
+func addTask(a *cli.App, title string, f *addFlags) error {
+	request, err := f.request(a, title)
+	if err != nil {
+		return err
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		if request.Dependencies, err = f.needs.read(ctx, NewFinder(a, d)); err != nil {
+			return err
+		}
+		t, text, err := makeTask(ctx, a, d, request, f)
+		if err != nil {
+			return err
+		}
+		words := ""
+		switch {
+		case a.Flags.JSON && !f.wait:
+			return a.Answer(text)
+		case a.Flags.JSON:
+		case a.Flags.Quiet:
+			err = a.Print("%s\n", wire.Visible(t.ID))
+		default:
+			words, err = created(ctx, a, d, t)
+		}
+		if err != nil || !f.wait {
+			return err
+		}
+		return waitForNew(ctx, a, d, t.ID, words)
+	})
+}
+
+// makeTask submits a task, and gives it to the agent that was named. That there
+// is one is made sure of first: a task without an agent is not what was wanted.
+func makeTask(ctx context.Context, a *cli.App, d *cli.Client, request *wire.SubmitTask, f *addFlags) (TaskSeen, []byte, error) {
+	if f.assign == "" {
+		return askTask(ctx, a, d, "submit-task", request)
+	}
+	if err := isAgent(ctx, a, d, f.assign); err != nil {
+		return TaskSeen{}, nil, err
+	}
+	t, _, err := askTask(ctx, a, d, "submit-task", request)
+	if err != nil {
+		return t, nil, err
+	}
+	t, text, err := askTask(ctx, a, d, "assign-task", wire.AssignTask{TaskID: t.ID, Agent: f.assign, RequirePlan: f.plan})
+	return t, text, butMade(err, &t)
+}
+
+// created says that there is a new task, and what has become of it meanwhile.
+func created(ctx context.Context, a *cli.App, d *cli.Client, t TaskSeen) (words string, err error) {
+	if now, _, err := GetTask(ctx, a, d, t.ID); err == nil {
+		t = now
+	}
+	words = stateOf(ctx, a, d, &t)
+	err = a.Print("%s created, %s\n", a.Paint(a.Stdout).Strong(plain.ID(t.ID)), words)
+	if IsMatched(&t.Task) && len(t.WaitsFor) == 0 {
+		a.Note("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", plain.ID(t.ID))
+	}
+	return words, err
+}
+
+// waitForNew goes on as task wait does.
+func waitForNew(ctx context.Context, a *cli.App, d *cli.Client, id, told string) error {
+	v := vigil(a, d, []string{id}, false)
+	v.told[0] = told
+	if err := v.keep(ctx); err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		if err := a.Document(taskDocument{FormatVersion: wire.FormatVersion, Task: v.tasks[0].raw}); err != nil {
+			return err
+		}
+	}
+	return v.verdict()
+}

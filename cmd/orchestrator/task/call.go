@@ -1,0 +1,167 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// TaskSeen is a task, and its document as it came: programs are shown keys that
+// we do not know yet too.
+type TaskSeen struct {
+	wire.Task
+	raw wire.Raw
+}
+
+func seeTask(raw wire.Raw) (TaskSeen, error) {
+	t, err := cli.Decode[wire.Task](raw)
+	return TaskSeen{Task: t, raw: raw}, err
+}
+
+// taskDocument and tasksDocument answer programs with one task, or many.
+type taskDocument struct {
+	FormatVersion string   `json:"format_version"`
+	Task          wire.Raw `json:"task"`
+}
+
+type tasksDocument struct {
+	FormatVersion string     `json:"format_version"`
+	Tasks         []wire.Raw `json:"tasks"`
+}
+
+func documentOf(tasks []TaskSeen) tasksDocument {
+	document := tasksDocument{FormatVersion: wire.FormatVersion}
+	for i := range tasks {
+		document.Tasks = append(document.Tasks, tasks[i].raw)
+	}
+	return document
+}
+
+// askTask calls an operation that answers with a task: that, and the answer as
+// it came.
+func askTask(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (TaskSeen, []byte, error) {
+	text, err := a.Ask(ctx, d, operation, request)
+	if err != nil {
+		return TaskSeen{}, nil, explained(ctx, a, d, err)
+	}
+	reply, err := cli.Decode[taskDocument](text)
+	if err != nil {
+		return TaskSeen{}, nil, err
+	}
+	t, err := seeTask(reply.Task)
+	return t, text, err
+}
+
+func GetTask(ctx context.Context, a *cli.App, d *cli.Client, id string) (TaskSeen, []byte, error) {
+	return askTask(ctx, a, d, "get-task", wire.TaskID{TaskID: id})
+}
+
+// everyTask is a limit that no list of tasks reaches.
+const everyTask = 1 << 30
+
+// listTasks asks for tasks, oldest first.
+func listTasks(ctx context.Context, a *cli.App, d *cli.Client, q wire.QueryTasks) ([]TaskSeen, error) {
+	text, err := a.Ask(ctx, d, "query-tasks", q)
+	if err != nil {
+		return nil, err
+	}
+	list, err := cli.Decode[tasksDocument](text)
+	if err != nil {
+		return nil, err
+	}
+	tasks := make([]TaskSeen, len(list.Tasks))
+	for i, raw := range list.Tasks {
+		if tasks[i], err = seeTask(raw); err != nil {
+			return nil, err
+		}
+	}
+	return tasks, nil
+}
+
+// explained adds to a refusal what helps: where a task waits for others, which
+// and how far they are; where tasks would wait for each other, which.
+func explained(ctx context.Context, a *cli.App, d *cli.Client, err error) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if !ok {
+		return err
+	}
+	switch {
+	case f.Code == wire.CodeConflict && f.Details["reason"] == "blocked":
+		if ids := term.TextsOf(f.Details["waitsFor"]); len(ids) > 0 {
+			f.Because = append(f.Because, "It waits for "+needs(ctx, a, d, ids, true)+".")
+			f.Hint = "Wait for what it needs: orchestrator task wait " + ShortIDs(ids)
+		}
+	case f.Code == wire.CodeConflict && f.Details["reason"] == "cycle":
+		f.Because = append(f.Because, "They would wait for each other: "+way(ctx, a, d, term.TextsOf(f.Details["path"]))+".")
+	case f.Code == wire.CodeNotFound && f.Details["agent"] != nil:
+		f.Hint = cli.NoAgentHint
+	}
+	return cli.Hinted(err, wire.CodeNotFound, cli.NoTaskHint)
+}
+
+// way formats a dependency cycle and leaves the middle of a long one out.
+func way(ctx context.Context, a *cli.App, d *cli.Client, ids []string) string {
+	const half = 4
+	var steps []string
+	for i, id := range ids {
+		switch {
+		case len(ids) <= 2*half || i < half || i >= len(ids)-half:
+			steps = append(steps, need(ctx, a, d, id, false))
+		case i == half:
+			steps = append(steps, fmt.Sprintf("%d more", len(ids)-2*half))
+		}
+	}
+	return strings.Join(steps, " -> ")
+}
+
+// needs names tasks that are waited for, a few of them, and if asked how far
+// they are.
+func needs(ctx context.Context, a *cli.App, d *cli.Client, ids []string, far bool) string {
+	const few = 3
+	var shown []string
+	for _, id := range ids[:min(few, len(ids))] {
+		shown = append(shown, need(ctx, a, d, id, far))
+	}
+	all := strings.Join(shown, ", ")
+	if len(ids) > few {
+		all += fmt.Sprintf(" and %d more", len(ids)-few)
+	}
+	return all
+}
+
+// need names one; its id will do where there is no more to know.
+func need(ctx context.Context, a *cli.App, d *cli.Client, id string, far bool) string {
+	text, err := a.Ask(ctx, d, "get-task", wire.TaskID{TaskID: id})
+	if err != nil {
+		return plain.ID(id)
+	}
+	reply, err := cli.Decode[wire.TaskReply](text)
+	if err != nil {
+		return plain.ID(id)
+	}
+	label := term.TaskLabel(id, reply.Task.Name)
+	if far {
+		label += " (" + FarWords(&reply.Task) + ")"
+	}
+	return label
+}
+
+// FarWords are the state of a task and its progress.
+func FarWords(t *wire.Task) string {
+	words := HeldWords(t)
+	if progress := plain.Percent(t.Progress); progress != "" && !t.State.Final() {
+		words += ", " + progress
+	}
+	return words
+}
+
+// stateOf returns the state of a task with the names of what it waits for.
+func stateOf(ctx context.Context, a *cli.App, d *cli.Client, t *TaskSeen) string {
+	return stateWords(&t.Task, needs(ctx, a, d, t.WaitsFor, false))
+}

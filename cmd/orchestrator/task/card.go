@@ -1,0 +1,129 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// taskContext are what a task's card says of others: found out one by one, and
+// left out where that cannot be.
+type taskContext struct {
+	needs  []string // what it depends on, a line each
+	parent string   // what its submitter was working on
+	notes  int
+
+	response *wire.TaskResponse // of a task that was handed on: the latest
+}
+
+func surroundings(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) *taskContext {
+	s := &taskContext{needs: dependencies(ctx, a, d, t)}
+	if t.Details != nil && t.ParentTaskID != "" {
+		s.parent = need(ctx, a, d, t.ParentTaskID, true)
+	}
+	if HandedOn(t) {
+		s.response, _, _ = askResponse(ctx, a, d, "get-task-response", wire.GetTaskResponse{TaskID: t.ID})
+	}
+	text, err := a.Ask(ctx, d, "list-notes", wire.TaskID{TaskID: t.ID})
+	if err != nil {
+		return s
+	}
+	list, _ := cli.Decode[wire.NoteList](text)
+	s.notes = len(list.Notes)
+	return s
+}
+
+// dependencies are what a task depends on, a line each.
+func dependencies(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) []string {
+	const enough = 20
+	links := linksOf(t)
+	var lines []string
+	for i := range links[:min(enough, len(links))] {
+		l := &links[i]
+		line := need(ctx, a, d, l.On, true)
+		if l.Type != wire.DependsBlocks {
+			line += ", " + kindWords(l)
+		}
+		if l.Type == wire.DependsInput && l.Resolved {
+			line += ": " + inputWords(t.ResolvedInputs, l.Contract)
+		}
+		lines = append(lines, line)
+	}
+	if len(links) > enough {
+		lines = append(lines, fmt.Sprintf("and %d more: orchestrator task deps %s", len(links)-enough, plain.ID(t.ID)))
+	}
+	return lines
+}
+
+// details are the rows of what few tasks have.
+func details(c *term.Card, t *wire.Task, s *taskContext) {
+	c.Row("part of", s.parent)
+	if t.Details == nil {
+		return
+	}
+	c.Row("repo", t.TargetRepo)
+	c.Row("project", t.ProjectID)
+	c.Row("session", t.SessionID)
+	c.Rows("accepted if", t.AcceptanceCriteria)
+	c.Row("for programs", specWords(t.StructuredSpec))
+	delegation(c, t)
+}
+
+// rounds are the rows of what was said between a task's agent and people.
+func rounds(c *term.Card, t *wire.Task, s *taskContext) {
+	if t.Details != nil {
+		c.Text("plan", resultText(t.Plan))
+		c.Text("to revise", t.PlanFeedback)
+		if h := t.Help; h != nil {
+			c.Text("question", h.QuestionID+" "+h.Question)
+			c.Text("answer", h.Answer)
+		}
+	}
+	if s.notes > 0 {
+		c.Row("notes", fmt.Sprintf("%d: orchestrator task notes %s", s.notes, plain.ID(t.ID)))
+	}
+}
+
+// inputs are the rows of what was delivered to a task.
+func inputs(c *term.Card, t *wire.Task) {
+	var lines []string
+	for _, in := range t.ResolvedInputs {
+		lines = append(lines, in.Key+"  "+inputWords(t.ResolvedInputs, in.Key))
+	}
+	c.Rows("gets", lines)
+}
+
+// specWords are a task spec in short: all of it is in the JSON.
+func specWords(document wire.Raw) string {
+	if document == nil {
+		return ""
+	}
+	spec, err := cli.Decode[struct {
+		Requirements []wire.Raw `json:"requirements"`
+	}](document)
+	if err != nil {
+		return sizeWords(len(document))
+	}
+	words := plain.Count(len(spec.Requirements), "requirement")
+	read := wire.ReadSpec(document)
+	if read == nil {
+		return words
+	}
+	var promises []string
+	for _, promise := range read.Promises {
+		key := promise.Key
+		if promise.Required {
+			key += " (required)"
+		}
+		promises = append(promises, key)
+	}
+	if len(promises) > 0 {
+		words += "; delivers " + strings.Join(promises, ", ")
+	}
+	return words
+}

@@ -1,0 +1,143 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// HandedOn reports whether a task was handed on by a request, as far as what is known
+// of it tells: lists do not.
+func HandedOn(t *wire.Task) bool { return t.Details != nil && t.Routing != nil }
+
+// delegation are the rows of a task that was handed on: who asks which agent, for which, and
+// where it stands in a trace.
+func delegation(c *term.Card, t *wire.Task) {
+	if r := t.Routing; r != nil {
+		c.Row("asked by", r.Source)
+		c.Row("asked of", r.Target)
+		c.Row("by way of", strings.Join(r.Chain, " -> "))
+	}
+	if x := t.Context; x != nil {
+		c.Row("conversation", x.ConversationID)
+		c.Row("user", x.User)
+		c.Row("asked at", x.Timestamp)
+	}
+	if trace := t.Observability; trace != nil {
+		c.Row("trace", trace.TraceID)
+		c.Row("span", trace.SpanID)
+		if trace.Baggage != nil {
+			c.Text("baggage", string(trace.Baggage))
+		}
+	}
+}
+
+// artifacts are the rows of what was made: names, types and sizes.
+func artifacts(c *term.Card, r *wire.TaskResponse) {
+	names, types := 0, 0
+	for i := range r.Artifacts {
+		names = max(names, plain.Width(plain.OneLine(r.Artifacts[i].Name)))
+		types = max(types, plain.Width(plain.OneLine(r.Artifacts[i].Type)))
+	}
+	var lines []string
+	for i := range r.Artifacts {
+		made := &r.Artifacts[i]
+		where := sizeWords(len(made.Content))
+		switch {
+		case made.Content != "" || made.Ref == "":
+		case wire.IsArtifactRef(made.Ref): // else its content would be here
+			where = "lost: " + plain.OneLine(made.Ref)
+		default:
+			where = "at " + plain.OneLine(made.Ref)
+		}
+		lines = append(lines, plain.Pad(plain.OneLine(made.Name), names)+"  "+plain.Pad(plain.OneLine(made.Type), types)+"  "+where)
+	}
+	c.Rows("artifacts", lines)
+}
+
+// responseCard is a response in full.
+func responseCard(r *wire.TaskResponse, p term.Paint, now time.Time) string {
+	c := term.Card{}
+	m := r.Metadata
+	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
+	c.Row("agent", m.Agent)
+	c.Row("started", at(m.StartedAt))
+	c.Row("ended", at(m.CompletedAt))
+	if m.DurationMS != nil {
+		c.Row("took", plain.Duration(time.Duration(*m.DurationMS)*time.Millisecond))
+	}
+	if m.RetryCount != nil && *m.RetryCount > 0 {
+		c.Row("tried again", timesWords(*m.RetryCount))
+	}
+	c.Text("question", r.Question)
+	var options []string
+	for _, o := range r.Options {
+		option := o.Value
+		if o.Label != "" && o.Label != o.Value {
+			option += "  " + o.Label
+		}
+		options = append(options, option)
+	}
+	c.Rows("answers", options)
+	c.Text("result", resultText(r.Result))
+	if f := r.Fault; f != nil {
+		c.Text("error", f.Code+": "+f.Message)
+		c.Text("details", string(f.Details))
+		if f.Recoverable {
+			c.Row("", "another try may go well")
+		}
+	}
+	artifacts(&c, r)
+	return p.Strong(wire.Visible(r.ID)) + "  " + inkResponse(p, r.Status, wire.Visible(r.Status)) + "\n" + term.Table(c.Lines)
+}
+
+func timesWords(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// response is the colour of the status of a response.
+func inkResponse(p term.Paint, status, text string) string {
+	for _, state := range wire.TaskStates {
+		if state.Response() == status {
+			return p.Task(state, text)
+		}
+	}
+	return text
+}
+
+// responseWords are a response in one line, without its id.
+func responseWords(r *wire.TaskResponse, p term.Paint, t *wire.Task) string {
+	with := "with no agent yet"
+	if t != nil && t.AssignedTo != "" {
+		with = "with " + plain.OneLine(t.AssignedTo)
+	}
+	words := inkResponse(p, r.Status, wire.Visible(r.Status)) + ", " + with
+	switch {
+	case r.Fault != nil:
+		words += term.Colon(r.Fault.Code + ": " + r.Fault.Message)
+	case r.Question != "":
+		words += term.Colon(r.Question)
+	}
+	return words + resultWords(r.Result)
+}
+
+// WasBrought reports whether a task that was handed on is in the hands of its agent.
+func WasBrought(events []wire.Event) bool {
+	for _, e := range slices.Backward(events) {
+		switch e.Kind {
+		case wire.EventTaskForwarded:
+			return true
+		case wire.EventTaskAssigned, wire.EventTaskReturned:
+			return false
+		}
+	}
+	return false
+}

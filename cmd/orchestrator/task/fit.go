@@ -1,0 +1,182 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// Fit is how one agent fits a task.
+type Fit struct {
+	Agent  string
+	Status string   // idle, busy and so on
+	Score  int      // by its requirements; 0 when it has none
+	points []string // what the score is made of
+	Lacks  []string // none: it fits
+	Full   bool     // that is all that it lacks: it has as many tasks as it may
+
+	verdict *wire.Match // by its requirements, as it came; nil when it has none
+}
+
+func (f *Fit) Good() bool { return len(f.Lacks) == 0 }
+
+// Words say why an agent fits, or does not.
+func (f *Fit) Words() string {
+	switch {
+	case len(f.Lacks) > 0:
+		return strings.Join(f.Lacks, ", ")
+	case len(f.points) > 0:
+		return strings.Join(f.points, ", ")
+	}
+	return f.Status
+}
+
+// AsksByName reports whether a task goes by its role and its capabilities, and
+// isMatched reports whether it goes only by its requirements.
+func AsksByName(t *wire.Task) bool { return t.RequiredRole != "" || len(t.RequiredCapabilities) > 0 }
+
+func IsMatched(t *wire.Task) bool {
+	return Requires(t) && !AsksByName(t) && t.State == wire.TaskPending
+}
+
+func Requires(t *wire.Task) bool {
+	return t.Details != nil && !wire.ReadRequirements(t.Details.Requirements).Empty()
+}
+
+// Fits asks how each agent fits a task: the best first, and then those that do
+// not.
+func Fits(ctx context.Context, a *cli.App, d *cli.Client, t *TaskSeen) ([]Fit, error) {
+	text, err := a.Ask(ctx, d, "query-agents", wire.QueryAgents{})
+	if err != nil {
+		return nil, err
+	}
+	list, err := cli.Decode[wire.AgentList](text)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := map[string]*wire.Match{}
+	if Requires(&t.Task) {
+		if verdicts, err = matches(ctx, a, d, t.ID); err != nil {
+			return nil, err
+		}
+	}
+	fits := make([]Fit, 0, len(list.Agents))
+	for i := range list.Agents {
+		f := byName(&t.Task, &list.Agents[i])
+		if v := verdicts[f.Agent]; v != nil {
+			f.weigh(v)
+		}
+		fits = append(fits, f)
+	}
+	slices.SortStableFunc(fits, func(x, y Fit) int { return cmp.Compare(y.rank(), x.rank()) })
+	return fits, nil
+}
+
+func matches(ctx context.Context, a *cli.App, d *cli.Client, id string) (map[string]*wire.Match, error) {
+	text, err := a.Ask(ctx, d, "match-agents", wire.TaskID{TaskID: id})
+	if err != nil {
+		return nil, err
+	}
+	list, err := cli.Decode[wire.Matches](text)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]*wire.Match, len(list.Servers))
+	for i := range list.Servers {
+		found[list.Servers[i].ServerName] = &list.Servers[i]
+	}
+	return found, nil
+}
+
+// rank puts those that fit first, then those that only have no room.
+func (f *Fit) rank() int {
+	switch {
+	case f.Good():
+		return f.Score + 2
+	case f.Full:
+		return 1
+	}
+	return 0
+}
+
+// byName is how an agent fits by its role and its capabilities.
+func byName(t *wire.Task, agent *wire.Agent) Fit {
+	f := Fit{Agent: agent.ID, Status: agent.Status}
+	if t.RequiredRole != "" && agent.Role != t.RequiredRole {
+		f.Lacks = append(f.Lacks, "is a "+plain.OneLine(agent.Role)+" and no "+plain.OneLine(t.RequiredRole))
+	}
+	var missing []string
+	for _, c := range t.RequiredCapabilities {
+		if !slices.Contains(agent.Capabilities, c) {
+			missing = append(missing, plain.OneLine(c))
+		}
+	}
+	if len(missing) > 0 {
+		f.Lacks = append(f.Lacks, "lacks capability "+strings.Join(missing, ", "))
+	}
+	if AsksByName(t) && len(f.Lacks) == 0 && t.SubmittedBy == "agent:"+agent.ID {
+		f.Lacks = append(f.Lacks, "has submitted it itself")
+	}
+	return f
+}
+
+// weigh adds what the requirements say.
+func (f *Fit) weigh(v *wire.Match) {
+	f.verdict = v
+	if v.Score >= 0 {
+		f.Score = v.Score
+		for _, reason := range v.Reasons {
+			f.points = append(f.points, PointWords(reason))
+		}
+		return
+	}
+	before := len(f.Lacks)
+	for _, reason := range v.Reasons {
+		f.Lacks = append(f.Lacks, LackWords(reason))
+	}
+	f.Full = before == 0 && len(v.Reasons) == 1 && strings.HasPrefix(v.Reasons[0], fullReason)
+}
+
+const fullReason = "at capacity: "
+
+// PointWords are a reason for a score in short: "language match: go (+50)" is
+// "languages +50". One that is not known stays as it is.
+func PointWords(reason string) string {
+	text, points, ok := strings.Cut(strings.TrimSuffix(reason, ")"), " (+")
+	if !ok {
+		return plain.OneLine(reason)
+	}
+	what, _, _ := strings.Cut(text, ":")
+	short := map[string]string{
+		"repo match": "repo", "language match": "languages", "environment match": "environment", "tools match": "tools",
+		"tags match": "tags", "preferred server": "preferred", "has capacity": "capacity",
+	}
+	if words := short[what]; words != "" {
+		what = words
+	}
+	return plain.OneLine(what) + " +" + points
+}
+
+// LackWords are a reason against an agent as a sentence has it.
+func LackWords(reason string) string {
+	reason = strings.TrimSuffix(reason, " (disqualified)")
+	for _, known := range []struct{ begin, words string }{
+		{"missing repo: ", "lacks repo "},
+		{"missing language: ", "lacks language "},
+		{"no matching environment: ", "has no environment of "},
+		{fullReason, "has no room: "},
+	} {
+		if rest, ok := strings.CutPrefix(reason, known.begin); ok {
+			return known.words + plain.OneLine(rest)
+		}
+	}
+	if reason == "no capabilities defined" {
+		return "says nothing of what it can do"
+	}
+	return plain.OneLine(reason)
+}

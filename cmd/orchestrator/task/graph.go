@@ -1,0 +1,152 @@
+package task
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// graphFlags choose what of the graph is shown, and how.
+type graphFlags struct {
+	format cli.Choice
+	all    bool
+	last   string
+}
+
+// GraphCommand makes graph, which is task graph as well.
+func GraphCommand(a *cli.App, path string) *cobra.Command {
+	f := graphFlags{format: cli.Choice{Value: "text", Of: []string{"text", "dot", "mermaid", "json"}}}
+	verb := &cobra.Command{
+		Use:   "graph [ID]",
+		Short: "Show the dependency graph of tasks",
+		Long: `Shows tasks as a tree: below each those that depend on it. One that depends on
+several stands in full below the first of them, and is only named below the
+others.
+
+Without an id it is the tasks that have not ended, and their neighbours; --all is
+every task. With an id it is that task, all that it depends on, and all that
+depends on it.
+
+As text no more than 200 tasks are shown, unless -n says how many.`,
+		Example: fmt.Sprintf(`  %[1]s
+  %[1]s 91c0
+  %[1]s --all --format dot | dot -Tsvg > tasks.svg
+  %[1]s --format mermaid`, path),
+		Args:              cli.ArgCount(0, 1),
+		ValidArgsFunction: completeOneTask(a, true),
+		RunE: func(verb *cobra.Command, args []string) error {
+			if a.Flags.JSON && verb.Flags().Changed("format") && f.format.Value != "json" {
+				return cli.UsageError("--json and --format "+f.format.Value+" exclude each other", "Leave one out")
+			}
+			if f.all && len(args) > 0 {
+				return cli.UsageError("--all is every task, and an id is one of them", "Leave one out")
+			}
+			return a.Speak(func(ctx context.Context, d *cli.Client) error { return runGraph(ctx, a, d, args, &f) })
+		},
+	}
+	set := verb.Flags()
+	set.Var(&f.format, "format", "text, dot (for Graphviz), mermaid (for Markdown) or json")
+	set.BoolVarP(&f.all, "all", "a", false, "every task, also what has ended")
+	set.StringVarP(&f.last, "lines", "n", "", "only `N` tasks, or all (200 as text)")
+	_ = verb.RegisterFlagCompletionFunc("format", f.format.Complete)
+	_ = verb.RegisterFlagCompletionFunc("lines", cobra.NoFileCompletions)
+	return verb
+}
+
+// mostDrawn is how many tasks fit into a text that a person reads.
+const mostDrawn = 200
+
+// most is how many tasks are shown.
+func (f *graphFlags) most(json bool) (int, error) {
+	switch {
+	case f.last != "":
+		return mostOf(f.last)
+	case f.format.Value == "text" && !json:
+		return mostDrawn, nil
+	}
+	return everyTask, nil
+}
+
+func runGraph(ctx context.Context, a *cli.App, d *cli.Client, args []string, f *graphFlags) error {
+	most, err := f.most(a.Flags.JSON)
+	if err != nil {
+		return err
+	}
+	find := NewFinder(a, d)
+	tasks, err := find.List(ctx)
+	if err != nil {
+		return err
+	}
+	g := NewGraph(tasks)
+	switch {
+	case f.all:
+		g.Choose(func(int) bool { return true })
+	case len(args) > 0:
+		id, err := find.ID(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if !g.ChooseAround(id) {
+			return noSuchTask(a, id)
+		}
+	default:
+		g.ChooseOpen()
+	}
+	return showGraph(a, g, f, most)
+}
+
+func noSuchTask(a *cli.App, id string) error {
+	return &cli.Failure{
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q", id),
+		Hint: cli.NoTaskHint, Details: map[string]any{"taskId": id},
+	}
+}
+
+func showGraph(a *cli.App, g *graph, f *graphFlags, most int) error {
+	tree := f.format.Value == "text" && !a.Flags.JSON
+	if !tree {
+		g.keep(most)
+	}
+	left, err := 0, error(nil)
+	switch {
+	case a.Flags.JSON || f.format.Value == "json":
+		return a.Document(g.document())
+	case a.Flags.Quiet:
+		return cli.PrintNames(a, g.Chosen(), func(n *int) string { return g.Tasks[*n].ID })
+	case tree:
+		left, err = showTree(a, g, most)
+	case f.format.Value == "dot":
+		left, err = g.left, a.Print("%s", g.dot())
+	default:
+		left, err = g.left, a.Print("%s", g.mermaid())
+	}
+	if err == nil && left > 0 {
+		a.Note("%s: all of them with -n all", isLeftOut(left))
+	}
+	return err
+}
+
+func isLeftOut(n int) string {
+	if n == 1 {
+		return "1 task is left out"
+	}
+	return plain.Count(n, "task") + " are left out"
+}
+
+func showTree(a *cli.App, g *graph, most int) (left int, err error) {
+	switch {
+	case len(g.Tasks) == 0:
+		return 0, a.Print("No tasks yet. orchestrator task add \"Say hello\"\n")
+	case len(g.Chosen()) == 0:
+		return 0, a.Print("Every task has ended. All of them: orchestrator graph --all\n")
+	}
+	t := NewTree(g, most, a.Paint(a.Stdout))
+	t.Grow()
+	return t.Left(), a.Print("%s", term.Table(t.Rows))
+}

@@ -1,0 +1,118 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+// fill is the colour of a state in a drawing. The state stands there as a word
+// too.
+func fill(s wire.TaskState) string {
+	switch s {
+	case wire.TaskDone:
+		return "#d5f0d5"
+	case wire.TaskRunning:
+		return "#cfe3ff"
+	case wire.TaskPlanReview, wire.TaskNeedsHuman, wire.TaskInReview:
+		return "#fff0c2"
+	case wire.TaskFailed:
+		return "#ffd6d6"
+	case wire.TaskCancelled:
+		return "#e6e6e6"
+	}
+	return "#ffffff"
+}
+
+// labelLines are what a drawing says in the box of a task.
+func labelLines(t *TaskSeen) (name, state string) {
+	state = HeldWords(&t.Task)
+	if progress := plain.Percent(t.Progress); progress != "" && !t.State.Final() {
+		state += ", " + progress
+	}
+	return plain.ID(t.ID) + " " + plain.Clip(plain.OneLine(t.Name), 60), state
+}
+
+// dot is the graph for Graphviz. Arrows go from what is done first to what waits
+// for it.
+func (g *graph) dot() string {
+	var b strings.Builder
+	b.WriteString("digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\"];\n")
+	for _, n := range g.Chosen() {
+		name, state := labelLines(&g.Tasks[n])
+		fmt.Fprintf(&b, "  %s [label=%s, fillcolor=%q];\n", dotText(g.Tasks[n].ID), dotText(name, state), fill(g.Tasks[n].State))
+	}
+	for _, n := range g.Chosen() {
+		for _, e := range g.needs[n] {
+			if !g.shown[e.to] {
+				continue
+			}
+			look := ""
+			switch e.link.Type {
+			case wire.DependsInput:
+				look = " [label=" + dotText(plain.OneLine(e.link.Contract)) + "]"
+			case wire.DependsRelated:
+				look = " [style=dashed, arrowhead=none]"
+			}
+			fmt.Fprintf(&b, "  %s -> %s%s;\n", dotText(e.link.On), dotText(g.Tasks[n].ID), look)
+		}
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// dotText is a quoted text of Graphviz, in lines. A backslash begins something
+// there, and a quote ends it.
+func dotText(lines ...string) string {
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	for i := range lines {
+		lines[i] = escape.Replace(lines[i])
+	}
+	return `"` + strings.Join(lines, `\n`) + `"`
+}
+
+// mermaid is the graph for Markdown. The ids of tasks may mean something there,
+// so they are numbered.
+func (g *graph) mermaid() string {
+	var b strings.Builder
+	b.WriteString("flowchart LR\n")
+	classes := map[wire.TaskState][]string{}
+	for _, n := range g.Chosen() {
+		t := &g.Tasks[n]
+		name, state := labelLines(t)
+		fmt.Fprintf(&b, "  t%d[\"%s<br/>%s\"]\n", n+1, mermaidText(name), mermaidText(state))
+		classes[t.State] = append(classes[t.State], fmt.Sprintf("t%d", n+1))
+	}
+	for _, n := range g.Chosen() {
+		for _, e := range g.needs[n] {
+			if !g.shown[e.to] {
+				continue
+			}
+			arrow := "-->"
+			switch e.link.Type {
+			case wire.DependsInput:
+				arrow = fmt.Sprintf("-->|\"%s\"|", mermaidText(plain.OneLine(e.link.Contract)))
+			case wire.DependsRelated:
+				arrow = "-.-"
+			}
+			fmt.Fprintf(&b, "  t%d %s t%d\n", e.to+1, arrow, n+1)
+		}
+	}
+	for _, state := range wire.TaskStates {
+		if members := classes[state]; len(members) > 0 {
+			fmt.Fprintf(&b, "  classDef %s fill:%s,color:#000\n  class %s %s\n", state, fill(state), strings.Join(members, ","), state)
+		}
+	}
+	return b.String()
+}
+
+// mermaidText spells what means something to Mermaid as entities, as it wants
+// them: a quote ends a text, a # begins an entity, %% a comment, a backquote
+// Markdown, and < a tag of HTML.
+func mermaidText(text string) string {
+	return strings.NewReplacer(
+		"#", "#35;", `"`, "#quot;", "%", "#37;", "`", "#96;", "<", "#lt;", ">", "#gt;", "&", "#amp;",
+	).Replace(text)
+}

@@ -1,0 +1,112 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// Finder turns what people type into whole ids. Only for a prefix the tasks need
+// to be asked for, and once.
+type Finder struct {
+	app    *cli.App
+	door   *cli.Client
+	tasks  []TaskSeen
+	listed bool
+}
+
+func NewFinder(a *cli.App, d *cli.Client) *Finder { return &Finder{app: a, door: d} }
+
+// List asks for all tasks.
+func (f *Finder) List(ctx context.Context) ([]TaskSeen, error) {
+	if f.listed {
+		return f.tasks, nil
+	}
+	var err error
+	f.tasks, err = listTasks(ctx, f.app, f.door, wire.QueryTasks{Limit: everyTask})
+	f.listed = err == nil
+	return f.tasks, err
+}
+
+// ID is the task that a word stands for.
+func (f *Finder) ID(ctx context.Context, word string) (string, error) {
+	switch {
+	case word == "":
+		return "", cli.UsageError("the id of a task is missing: it is empty", "See which there are: orchestrator task ls")
+	case term.WholeID(word):
+		return word, nil
+	}
+	tasks, err := f.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	return taskOf(tasks, word)
+}
+
+// TaskIDs turns what people type into whole ids, each once.
+func TaskIDs(ctx context.Context, a *cli.App, d *cli.Client, words []string) ([]string, error) {
+	var ids []string
+	find := NewFinder(a, d)
+	for _, word := range words {
+		id, err := find.ID(ctx, word)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// taskOf finds the id that a prefix stands for.
+func taskOf(tasks []TaskSeen, prefix string) (string, error) {
+	var fits []TaskSeen
+	for _, t := range tasks {
+		if t.ID == prefix {
+			return t.ID, nil
+		}
+		if strings.HasPrefix(t.ID, prefix) {
+			fits = append(fits, t)
+		}
+	}
+	switch len(fits) {
+	case 0:
+		return "", &cli.Failure{
+			Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
+			Message: fmt.Sprintf("no task has an id that begins with %q", prefix),
+			Hint:    cli.NoTaskHint, Details: map[string]any{"task": prefix},
+		}
+	case 1:
+		return fits[0].ID, nil
+	}
+	return "", ambiguous(prefix, fits)
+}
+
+// ambiguous says which tasks a prefix stands for, a few of them by name.
+func ambiguous(prefix string, fits []TaskSeen) *cli.Failure {
+	const few = 5
+	var ids, shown []string
+	for i := range fits {
+		ids = append(ids, fits[i].ID)
+		id := plain.ID(fits[i].ID)
+		if len(prefix) >= len(id) { // then the difference comes later
+			id = wire.Visible(fits[i].ID)
+		}
+		shown = append(shown, id+" "+plain.Clip(plain.OneLine(fits[i].Name), 40))
+	}
+	if len(shown) > few {
+		shown = append(shown[:few], fmt.Sprintf("and %d more", len(fits)-few))
+	}
+	return &cli.Failure{
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
+		Message: fmt.Sprintf("%q fits %d tasks: %s", prefix, len(fits), strings.Join(shown, ", ")),
+		Hint:    "Write more of the id", Details: map[string]any{"task": prefix, "fits": ids},
+	}
+}

@@ -1,0 +1,88 @@
+package task
+
+import (
+	"fmt"
+	"time"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// linksOf are the dependencies of a task.
+func linksOf(t *wire.Task) []wire.Link {
+	if len(t.Links) > 0 {
+		return t.Links
+	}
+	var links []wire.Link
+	for _, id := range t.Dependencies {
+		links = append(links, wire.Link{On: id, Type: wire.DependsBlocks})
+	}
+	return links
+}
+
+// ByID finds tasks.
+func ByID(tasks []TaskSeen) map[string]*TaskSeen {
+	found := make(map[string]*TaskSeen, len(tasks))
+	for i := range tasks {
+		found[tasks[i].ID] = &tasks[i]
+	}
+	return found
+}
+
+func linkRows(t *TaskSeen, links []wire.Link, tasks map[string]*TaskSeen, p term.Paint, now time.Time) [][]term.Cell {
+	rows := [][]term.Cell{{term.Text("DEP"), term.Text("TASK"), term.Text("NAME"), term.Text("STATE"), term.Text("KIND"), term.Text("RESOLVED")}}
+	for i := range links {
+		l := &links[i]
+		name, state := term.Text("-"), term.Text("-")
+		if on := tasks[l.On]; on != nil {
+			name = term.Text(plain.Clip(plain.OneLine(on.Name), 40))
+			state = term.Cell{Text: wire.Visible(string(on.State)), Ink: func(s string) string { return p.Task(on.State, s) }}
+		}
+		rows = append(rows, []term.Cell{
+			term.Text(wire.Visible(l.ID)), term.Text(plain.ID(l.On)), name, state, term.Text(kindWords(l)), term.Text(resolvedWords(t, l, now)),
+		})
+	}
+	return rows
+}
+
+// kindWords say what a dependency is.
+func kindWords(l *wire.Link) string {
+	switch {
+	case l.Type == wire.DependsInput:
+		return "input " + plain.OneLine(l.Contract)
+	case l.Soft:
+		return "related, its end"
+	}
+	return plain.OneLine(l.Type)
+}
+
+// resolvedWords say since when a dependency holds nothing up, and what came of
+// it.
+func resolvedWords(t *TaskSeen, l *wire.Link, now time.Time) string {
+	switch {
+	case !l.Resolved:
+		return "-"
+	case l.Type != wire.DependsInput:
+		return plain.Clock(l.ResolvedAt, now, time.TimeOnly)
+	}
+	return plain.Clock(l.ResolvedAt, now, time.TimeOnly) + ", " + inputWords(t.ResolvedInputs, l.Contract)
+}
+
+// inputWords say how much was delivered under a contract.
+func inputWords(inputs wire.Inputs, contract string) string {
+	for _, in := range inputs {
+		if in.Key == contract && in.Data != nil && in.Data.Kind() != 'n' {
+			return fmt.Sprintf("%s delivered", sizeWords(len(in.Data)))
+		}
+	}
+	return "nothing delivered"
+}
+
+// sizeWords are a number of bytes.
+func sizeWords(n int) string {
+	if n < 1000 {
+		return plain.Count(n, "byte")
+	}
+	return plain.Bytes(int64(n))
+}

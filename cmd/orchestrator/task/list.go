@@ -1,0 +1,179 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// listFlags choose tasks.
+type listFlags struct {
+	state cli.Choice
+	agent string
+	role  cli.Choice
+	last  string
+
+	conversation string
+}
+
+func taskListCommand(a *cli.App) *cobra.Command {
+	f := listFlags{role: cli.Choice{Of: wire.Roles, Open: true}}
+	for _, state := range wire.TaskStates {
+		f.state.Of = append(f.state.Of, string(state))
+	}
+	verb := &cobra.Command{
+		Use:   "ls",
+		Short: "List the tasks",
+		Long: `Lists the tasks, oldest first: the state of each, who has it, how far it is, how
+long ago it was made, and which tasks it still waits for. Of many only the
+latest 100 are listed.`,
+		Example: `  orchestrator task ls
+  orchestrator task ls --state running --agent coder
+  orchestrator task ls -q --state failed      whole ids alone
+  orchestrator task ls -n all --json          everything, for a program`,
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return tasks(a, &f) },
+	}
+	set := verb.Flags()
+	set.Var(&f.state, "state", "only tasks in this state, such as running")
+	set.StringVar(&f.agent, "agent", "", "only tasks that `AGENT` has or had")
+	set.Var(&f.role, "role", "only tasks for agents of this role")
+	set.StringVar(&f.conversation, "conversation", "", "only tasks of the conversation with this `ID`")
+	set.StringVarP(&f.last, "lines", "n", "100", "only the latest `N`, or all")
+	_ = verb.RegisterFlagCompletionFunc("state", f.state.Complete)
+	_ = verb.RegisterFlagCompletionFunc("agent", a.CompleteAgents)
+	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
+	_ = verb.RegisterFlagCompletionFunc("conversation", cobra.NoFileCompletions)
+	_ = verb.RegisterFlagCompletionFunc("lines", cobra.NoFileCompletions)
+	return verb
+}
+
+func tasks(a *cli.App, f *listFlags) error {
+	most, err := mostOf(f.last)
+	if err != nil {
+		return err
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		tasks, err := listTasks(ctx, a, d, wire.QueryTasks{
+			Status: f.state.Value, RequiredRole: f.role.Value, ConversationID: f.conversation, Limit: everyTask,
+		})
+		if err != nil {
+			return err
+		}
+		chosen := f.chosen(tasks)
+		older := max(0, len(chosen)-most)
+		if err := showTasks(a, chosen[older:], f.chooses()); err != nil {
+			return err
+		}
+		if older > 0 {
+			a.Note("%s not shown here: orchestrator task ls -n all", isMore(older))
+		}
+		return nil
+	})
+}
+
+func isMore(n int) string {
+	if n == 1 {
+		return "1 older task is"
+	}
+	return plain.Count(n, "older task") + " are"
+}
+
+// mostOf reads how many are to be listed.
+func mostOf(text string) (int, error) {
+	if text == "all" {
+		return everyTask, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, cli.UsageError(fmt.Sprintf("-n cannot be %q", text), "It is a number of tasks, or all")
+	}
+	return n, nil
+}
+
+func (f *listFlags) chooses() bool {
+	return f.state.Value != "" || f.agent != "" || f.role.Value != "" || f.conversation != ""
+}
+
+// chosen are the tasks that are meant. A name for several states is the name of
+// one of them as well, and that is the one.
+func (f *listFlags) chosen(tasks []TaskSeen) []TaskSeen {
+	var chosen []TaskSeen
+	for _, t := range tasks {
+		if f.state.Value != "" && string(t.State) != f.state.Value || f.agent != "" && !isOf(t.AssignedTo, f.agent) {
+			continue
+		}
+		chosen = append(chosen, t)
+	}
+	return chosen
+}
+
+// isOf reports whether an agent is called so, or is a replica of the block that is.
+func isOf(agent, name string) bool {
+	number, replica := strings.CutPrefix(agent, name+"-")
+	return agent == name || replica && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+func showTasks(a *cli.App, tasks []TaskSeen, some bool) error {
+	switch {
+	case a.Flags.JSON:
+		return a.Document(documentOf(tasks))
+	case a.Flags.Quiet:
+		return cli.PrintNames(a, tasks, func(t *TaskSeen) string { return t.ID })
+	case len(tasks) == 0 && some:
+		return a.Print("No task is like that. All of them: orchestrator task ls\n")
+	case len(tasks) == 0:
+		return a.Print("No tasks yet. orchestrator task add \"Say hello\"\n")
+	}
+	p, now := a.Paint(a.Stdout), time.Now()
+	rows := [][]term.Cell{{term.Text("ID"), term.Text("NAME"), term.Text("STATE"), term.Text("AGENT"), term.Figure("PROGRESS"), term.Figure("AGE"), term.Text("NEEDS")}}
+	for i := range tasks {
+		rows = append(rows, taskRow(&tasks[i].Task, p, now))
+	}
+	return a.Print("%s", term.Table(rows))
+}
+
+func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {
+	dash := func(s string) string {
+		if s == "" {
+			return "-"
+		}
+		return s
+	}
+	age := "-"
+	if passed, ok := term.Between(t.CreatedAt, wire.Timestamp(now)); ok {
+		age = plain.Duration(max(0, passed))
+	}
+	progress := plain.Percent(t.Progress)
+	if t.State.Final() { // how far it was said to be last is of no use then
+		progress = ""
+	}
+	return []term.Cell{
+		term.Text(plain.ID(t.ID)), term.Text(plain.Clip(plain.OneLine(t.Name), 40)),
+		{Text: wire.Visible(string(t.State)), Ink: func(s string) string { return p.Task(t.State, s) }},
+		term.Text(dash(plain.OneLine(t.AssignedTo))), term.Figure(dash(progress)), term.Figure(age), term.Text(NeedsCell(t.WaitsFor)),
+	}
+}
+
+// NeedsCell are the tasks that one waits for, a few of them.
+func NeedsCell(ids []string) string {
+	const few = 3
+	var shown []string
+	for _, id := range ids[:min(few, len(ids))] {
+		shown = append(shown, plain.ID(id))
+	}
+	if len(ids) > few {
+		shown = append(shown, fmt.Sprintf("+%d", len(ids)-few))
+	}
+	return strings.Join(shown, " ")
+}

@@ -1,0 +1,128 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func taskMatchCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "match ID",
+		Short: "Show which agents fit a task",
+		Long: `Shows how each agent fits a task, the best first: by its requirements, with the
+score and what it is made of, and what those lack that do not fit. Nothing is
+changed. What the points are: orchestrator help work.
+
+A task without requirements goes by its role and its capabilities, and has no
+scores.`,
+		Example:           "  orchestrator task match 91c0\n  orchestrator task match 91c0 --json",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeOneTask(a, false),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.Speak(func(ctx context.Context, d *cli.Client) error { return matchTask(ctx, a, d, args[0]) })
+		},
+	}
+}
+
+func matchTask(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+	id, err := NewFinder(a, d).ID(ctx, word)
+	if err != nil {
+		return err
+	}
+	t, _, err := GetTask(ctx, a, d, id)
+	if err != nil {
+		return err
+	}
+	fits, err := Fits(ctx, a, d, &t)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Flags.JSON:
+		return a.Document(matchDocument{FormatVersion: wire.FormatVersion, TaskID: id, Matches: matchesOf(fits)})
+	case a.Flags.Quiet:
+		good := slices.DeleteFunc(fits, func(f Fit) bool { return !f.Good() })
+		return cli.PrintNames(a, good, func(f *Fit) string { return f.Agent })
+	case len(fits) == 0:
+		return a.Print("There are no agents. orchestrator help config\n")
+	}
+	if err := a.Print("%s", term.Table(fitRows(fits, Requires(&t.Task), a.Paint(a.Stdout)))); err != nil {
+		return err
+	}
+	a.Note("%s", matchVerdict(&t, fits))
+	return nil
+}
+
+// matchDocument answers programs: with what match-agents would say, were the
+// role and the capabilities a part of the requirements.
+type matchDocument struct {
+	FormatVersion string `json:"format_version"`
+	TaskID        string `json:"task_id"`
+	wire.Matches
+}
+
+func matchesOf(fits []Fit) wire.Matches {
+	m := wire.Matches{Servers: []wire.Match{}, Total: len(fits)}
+	for i := range fits {
+		m.Servers = append(m.Servers, fits[i].match())
+	}
+	return m
+}
+
+func (f *Fit) match() wire.Match {
+	v := wire.Match{ServerID: wire.ServerID(f.Agent), ServerName: f.Agent, Status: wire.ServerOnline, Reasons: f.Lacks}
+	if f.verdict != nil {
+		v = *f.verdict
+	} else if slices.Contains([]string{"offline", "crashed", "starting"}, f.Status) {
+		v.Status = wire.ServerOffline
+	}
+	if !f.Good() && v.Score >= 0 { // what fits by its requirements may lack the role
+		v.Score, v.Reasons = -1, f.Lacks
+	}
+	return v
+}
+
+func fitRows(fits []Fit, scored bool, p term.Paint) [][]term.Cell {
+	second := "FITS"
+	if scored {
+		second = "SCORE"
+	}
+	rows := [][]term.Cell{{term.Text("AGENT"), term.Figure(second), term.Text("WHY")}}
+	for i := range fits {
+		f := &fits[i]
+		mark := term.Cell{Text: "-", Right: true, Ink: p.Dim}
+		switch {
+		case f.Good() && scored:
+			mark = term.Cell{Text: fmt.Sprint(f.Score), Right: true, Ink: p.Good}
+		case f.Good():
+			mark = term.Cell{Text: "yes", Right: true, Ink: p.Good}
+		}
+		rows = append(rows, []term.Cell{term.Text(plain.OneLine(f.Agent)), mark, term.Text(f.Words())})
+	}
+	return rows
+}
+
+// matchVerdict returns what follows from how the agents fit, and what to do.
+func matchVerdict(t *TaskSeen, fits []Fit) string {
+	label, id := term.TaskLabel(t.ID, t.Name), plain.ID(t.ID)
+	some := len(fits) > 0 && fits[0].Good()
+	switch {
+	case t.State != wire.TaskPending:
+		return fmt.Sprintf("%s is %s.", label, HeldWords(&t.Task))
+	case !some:
+		return fmt.Sprintf("No agent fits %s.     What it requires: orchestrator task show %s", label, id)
+	case IsMatched(&t.Task):
+		return fmt.Sprintf("%s would go to %s: orchestrator task assign --auto %s", label, plain.OneLine(fits[0].Agent), id)
+	case AsksByName(&t.Task):
+		return label + " goes by role and capabilities, without scores: to the first that fits and is idle."
+	}
+	return fmt.Sprintf("%s asks for nothing, so no agent is matched. Give it to one: orchestrator task assign %s AGENT", label, id)
+}

@@ -1,0 +1,68 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire"
+)
+
+// needFlags are what a task depends on.
+type needFlags struct {
+	needs   []string
+	inputs  []string
+	related []string
+}
+
+func (f *needFlags) addTo(a *cli.App, verb *cobra.Command) {
+	set := verb.Flags()
+	set.StringSliceVar(&f.needs, "needs", nil, "tasks that must be done first: `IDS`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.inputs, "input", nil, "the same, and what they deliver is wanted: `ID:CONTRACT`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.related, "related", nil, "tasks that are worth knowing: `IDS`, with commas between them; may be repeated")
+	for _, name := range []string{"needs", "input", "related"} {
+		_ = verb.RegisterFlagCompletionFunc(name, CompleteTasks(a, true))
+	}
+}
+
+// read is what the flags say, each thing once.
+func (f *needFlags) read(ctx context.Context, find *Finder) ([]wire.Dependency, error) {
+	var all []wire.Dependency
+	add := func(words []string, kind string) error {
+		for _, word := range words {
+			d, err := find.dependency(ctx, word, kind)
+			if err != nil {
+				return err
+			}
+			same := func(o wire.Dependency) bool { return o.On == d.On && o.Type == d.Type && o.Contract == d.Contract }
+			if !slices.ContainsFunc(all, same) {
+				all = append(all, d)
+			}
+		}
+		return nil
+	}
+	if err := add(f.needs, wire.DependsBlocks); err != nil {
+		return nil, err
+	}
+	if err := add(f.inputs, wire.DependsInput); err != nil {
+		return nil, err
+	}
+	return all, add(f.related, wire.DependsRelated)
+}
+
+// dependency reads ID, or ID:CONTRACT for an input.
+func (f *Finder) dependency(ctx context.Context, word, kind string) (wire.Dependency, error) {
+	id, contract, named := strings.Cut(word, ":")
+	switch {
+	case kind == wire.DependsInput && contract == "":
+		return wire.Dependency{}, cli.UsageError(fmt.Sprintf("%q does not say what is wanted of that task", word), "Name it as the task's spec does: --input ID:CONTRACT")
+	case kind != wire.DependsInput && named:
+		return wire.Dependency{}, cli.UsageError(fmt.Sprintf("%q names a contract, which only an input has", word), "Write the id alone")
+	}
+	whole, err := f.ID(ctx, id)
+	return wire.Dependency{On: whole, Type: kind, Contract: contract}, err
+}

@@ -1,0 +1,124 @@
+package task
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func taskNoteCommand(a *cli.App) *cobra.Command {
+	var urgent bool
+	verb := &cobra.Command{
+		Use:   "note ID TEXT|@FILE|-",
+		Short: "Add a note to a task",
+		Long: `Adds a note to a task, for later readers. With --urgent the agent that
+has the task is told at once.
+
+The note is the text itself, @FILE for what is in a file, or - for what comes on
+stdin.`,
+		Example: `  orchestrator task note 91c0 "the staging database is back"
+  orchestrator task note 91c0 --urgent "do not touch the schema"`,
+		Args:              cli.ArgCount(2, 2),
+		ValidArgsFunction: completeOneTask(a, true),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := a.ReadArg("TEXT", args[1])
+			switch {
+			case err != nil:
+				return err
+			case strings.TrimSpace(text) == "":
+				return cli.UsageError("the note is empty", "Write what is to be noted")
+			}
+			return a.Speak(func(ctx context.Context, d *cli.Client) error { return noteTask(ctx, a, d, args[0], text, urgent) })
+		},
+	}
+	verb.Flags().BoolVar(&urgent, "urgent", false, "tell the agent that has the task")
+	return verb
+}
+
+func noteTask(ctx context.Context, a *cli.App, d *cli.Client, word, content string, urgent bool) error {
+	id, err := NewFinder(a, d).ID(ctx, word)
+	if err != nil {
+		return err
+	}
+	text, err := a.Ask(ctx, d, "add-note", wire.AddNote{TaskID: id, Content: content, Urgent: urgent})
+	if err != nil {
+		return explained(ctx, a, d, err)
+	}
+	if a.Flags.JSON {
+		return a.Answer(text)
+	}
+	reply, err := cli.Decode[wire.NoteReply](text)
+	switch {
+	case err != nil:
+		return err
+	case a.Flags.Quiet:
+		return a.Print("%s\n", wire.Visible(reply.Note.ID))
+	}
+	return a.Print("%s has note %s\n", a.Paint(a.Stdout).Strong(plain.ID(id)), wire.Visible(reply.Note.ID))
+}
+
+func taskNotesCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:               "notes ID",
+		Short:             "List the notes of a task",
+		Long:              "Shows the notes of a task, oldest first: when, who, and what was noted.",
+		Example:           "  orchestrator task notes 91c0\n  orchestrator task notes 91c0 --json",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeOneTask(a, true),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.Speak(func(ctx context.Context, d *cli.Client) error { return showNotes(ctx, a, d, args[0]) })
+		},
+	}
+}
+
+func showNotes(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+	id, err := NewFinder(a, d).ID(ctx, word)
+	if err != nil {
+		return err
+	}
+	text, err := a.Ask(ctx, d, "list-notes", wire.TaskID{TaskID: id})
+	if err != nil {
+		return explained(ctx, a, d, err)
+	}
+	if a.Flags.JSON {
+		return a.Answer(text)
+	}
+	list, err := cli.Decode[wire.NoteList](text)
+	switch {
+	case err != nil:
+		return err
+	case a.Flags.Quiet:
+		return cli.PrintNames(a, list.Notes, func(n *wire.Note) string { return n.ID })
+	case len(list.Notes) == 0:
+		return a.Print("No notes yet. orchestrator task note %s TEXT\n", plain.ID(id))
+	}
+	return a.Print("%s", term.Table(noteRows(list.Notes, a.Paint(a.Stdout), time.Now())))
+}
+
+// noteRows have a row for each line of a note.
+func noteRows(notes []wire.Note, p term.Paint, now time.Time) [][]term.Cell {
+	rows := [][]term.Cell{{term.Text("ID"), term.Text("TIME"), term.Text("WHO"), term.Text("NOTE")}}
+	for i := range notes {
+		n := &notes[i]
+		author := strings.TrimPrefix(n.Author, "agent:")
+		head := []term.Cell{{Text: wire.Visible(n.ID), Ink: p.Strong}, term.Text(plain.Clock(n.CreatedAt, now, time.TimeOnly)), term.Text(plain.OneLine(author))}
+		for at, line := range strings.Split(strings.TrimRight(n.Content, "\n"), "\n") {
+			said := term.Text(wire.Visible(line))
+			if at == 0 && n.Urgent {
+				said = term.Text("urgent: " + wire.Visible(line))
+			}
+			if at > 0 {
+				head = []term.Cell{term.Text(""), term.Text(""), term.Text("")}
+			}
+			rows = append(rows, append(head, said))
+		}
+	}
+	return rows
+}

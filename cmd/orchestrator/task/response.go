@@ -1,0 +1,221 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func taskResponseCommand(a *cli.App) *cobra.Command {
+	artifact := ""
+	verb := &cobra.Command{
+		Use:   "response ID",
+		Short: "Show the response to a delegated task",
+		Long: `Shows the latest response to a task request: the status, the result or why there is
+none, what is asked, and what was made.
+
+With --artifact it prints what is in one artifact, as it is, and nothing else.`,
+		Example: `  orchestrator task response 91c0
+  orchestrator task response 91c0 --json
+  orchestrator task response 91c0 --artifact draft.md > draft.md`,
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeOneTask(a, true),
+		RunE: func(verb *cobra.Command, args []string) error {
+			if !verb.Flags().Changed("artifact") {
+				return a.Speak(func(ctx context.Context, d *cli.Client) error { return response(ctx, a, d, args[0]) })
+			}
+			switch {
+			case a.Flags.JSON:
+				return cli.UsageError("--artifact and --json exclude each other", "Leave one out: the JSON has all artifacts")
+			case term.IsTerminal(a.Stdout):
+				return cli.UsageError("--artifact is not for a terminal: agents could do anything to it", "Send it elsewhere: "+verb.CommandPath()+" ID --artifact NAME > FILE")
+			}
+			return a.Speak(func(ctx context.Context, d *cli.Client) error { return printArtifact(ctx, a, d, args[0], artifact) })
+		},
+	}
+	verb.Flags().StringVar(&artifact, "artifact", "", "only what is in the artifact of this `NAME`, as it is; not on a terminal")
+	_ = verb.RegisterFlagCompletionFunc("artifact", cobra.NoFileCompletions)
+	return verb
+}
+
+// askResponse calls an operation that answers with a task response: that, and the
+// answer as it came.
+func askResponse(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (*wire.TaskResponse, []byte, error) {
+	text, err := a.Ask(ctx, d, operation, request)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, wrong := wire.ReadTaskResponse(text, anyDepth)
+	if wrong != nil {
+		return nil, nil, fmt.Errorf("reading the orchestrator's answer: %w", wrong)
+	}
+	return r, text, nil
+}
+
+func getResponse(ctx context.Context, a *cli.App, d *cli.Client, word string) (*wire.TaskResponse, []byte, error) {
+	id, err := NewFinder(a, d).ID(ctx, word)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, text, err := askResponse(ctx, a, d, "get-task-response", wire.GetTaskResponse{TaskID: id})
+	return r, text, explained(ctx, a, d, err)
+}
+
+func response(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+	r, text, err := getResponse(ctx, a, d, word)
+	if err != nil {
+		return err
+	}
+	return showWhole(a, r, text)
+}
+
+// showWhole shows a response with everything in it.
+func showWhole(a *cli.App, r *wire.TaskResponse, text []byte) error {
+	switch {
+	case a.Flags.JSON:
+		return a.Answer(text)
+	case a.Flags.Quiet:
+		return nil
+	}
+	return a.Print("%s", responseCard(r, a.Paint(a.Stdout), time.Now()))
+}
+
+// showResponse says in a line how a task stands. Told is what there is to say of
+// its state, so that it is not sent again.
+func showResponse(ctx context.Context, a *cli.App, d *cli.Client, r *wire.TaskResponse) (told string, err error) {
+	if a.Flags.Quiet {
+		return "", a.Print("%s\n", wire.Visible(r.ID))
+	}
+	var known *wire.Task
+	if t, _, err := GetTask(ctx, a, d, r.ID); err == nil {
+		known, told = &t.Task, stateOf(ctx, a, d, &t)
+	}
+	p := a.Paint(a.Stdout)
+	return told, a.Print("%s %s\n", p.Strong(plain.ID(r.ID)), responseWords(r, p, known))
+}
+
+// printArtifact prints what is in an artifact: the last of its name.
+func printArtifact(ctx context.Context, a *cli.App, d *cli.Client, word, name string) error {
+	r, _, err := getResponse(ctx, a, d, word)
+	if err != nil {
+		return err
+	}
+	var names []string
+	var made *wire.Artifact
+	for i := range r.Artifacts {
+		names = append(names, plain.OneLine(r.Artifacts[i].Name))
+		if r.Artifacts[i].Name == name {
+			made = &r.Artifacts[i]
+		}
+	}
+	switch {
+	case made == nil:
+		return noArtifact(r.ID, name, names)
+	case made.Content == "" && made.Ref != "":
+		return elsewhere(made)
+	}
+	return a.Print("%s", made.Content)
+}
+
+// elsewhere says where the content of an artifact is, or that it was here and is lost.
+func elsewhere(made *wire.Artifact) *cli.Failure {
+	f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Details: map[string]any{"ref": made.Ref}}
+	if wire.IsArtifactRef(made.Ref) { // else the content would be in its place
+		f.Message = fmt.Sprintf("the content of %q is lost", made.Name)
+		f.Because = []string{
+			"It was kept in <state_dir>/artifacts as " + plain.OneLine(made.Ref) + ", and is gone, or was changed",
+			"The log of the orchestrator says why",
+		}
+		f.Hint = "Put it back from a backup, or ask for the work again, with a new id: orchestrator task submit FILE"
+		return f
+	}
+	f.Message = fmt.Sprintf("%q is not here", made.Name)
+	f.Because = []string{"It is at " + plain.OneLine(made.Ref)}
+	f.Hint = "Get it from there: its agent has said where it is, and nothing more"
+	return f
+}
+
+func noArtifact(id, name string, names []string) *cli.Failure {
+	f := &cli.Failure{
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
+		Message: fmt.Sprintf("task %s has no artifact %q%s", plain.ID(id), name, cli.DidYouMean(name, names)),
+		Hint:    "See what became of it: orchestrator task response " + plain.ID(id),
+	}
+	if len(names) > 0 {
+		f.Because = []string{"It has " + strings.Join(names, ", ")}
+	}
+	return f
+}
+
+func taskInputCommand(a *cli.App) *cobra.Command {
+	document := ""
+	verb := &cobra.Command{
+		Use:   "input ID [TEXT|@FILE|-]",
+		Short: "Give a delegated task the input that its agent waits for",
+		Long: `Brings a task what its agent has asked for: a text, or with --json-input any JSON
+value. Where the response lists answers it is one of them. What waits for an answer:
+orchestrator inbox.
+
+The text is the text itself, @FILE for what is in a file, or - for what comes on stdin;
+so is the JSON.`,
+		Example: `  orchestrator task input 91c0 "without nuts"
+  orchestrator task input 91c0 --json-input '{"servings": 4}'`,
+		Args:              cli.ArgCount(1, 2),
+		ValidArgsFunction: completeOneTask(a, false),
+		RunE: func(verb *cobra.Command, args []string) error {
+			input, err := readInput(a, args[1:], verb.Flags().Changed("json-input"), document)
+			if err != nil {
+				return err
+			}
+			return a.Speak(func(ctx context.Context, d *cli.Client) error { return bringInput(ctx, a, d, args[0], input) })
+		},
+	}
+	verb.Flags().StringVar(&document, "json-input", "", "what it needs, a `JSON` value; or @FILE or -")
+	return verb
+}
+
+// readInput reads what a task is given: a text, or else a JSON value.
+func readInput(a *cli.App, text []string, isJSON bool, document string) (wire.Raw, error) {
+	switch {
+	case isJSON && len(text) > 0:
+		return nil, cli.UsageError("a text and --json-input exclude each other", "Leave one out")
+	case !isJSON && len(text) == 0:
+		return nil, cli.UsageError("nothing is given to the task", "Write the text, or --json-input JSON")
+	case !isJSON:
+		said, err := a.ReadArg("TEXT", text[0])
+		return wire.Raw(wire.Quote(said)), err
+	}
+	said, err := a.ReadArg("--json-input", document)
+	if err != nil {
+		return nil, err
+	}
+	input := wire.Raw(strings.TrimSpace(said))
+	if !input.IsValid() {
+		return nil, cli.UsageError("--json-input is no JSON: "+plain.Clip(plain.OneLine(said), 60), `A text without --json-input needs no quotes`)
+	}
+	return input, nil
+}
+
+func bringInput(ctx context.Context, a *cli.App, d *cli.Client, word string, input wire.Raw) error {
+	id, err := NewFinder(a, d).ID(ctx, word)
+	if err != nil {
+		return err
+	}
+	r, text, err := askResponse(ctx, a, d, "update-task-request", wire.UpdateTaskRequest{TaskID: id, Input: input})
+	switch {
+	case err != nil:
+		return cli.NotAnswered(explained(ctx, a, d, err))
+	case a.Flags.JSON:
+		return a.Answer(text)
+	}
+	_, err = showResponse(ctx, a, d, r)
+	return err
+}

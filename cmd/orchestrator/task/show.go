@@ -1,0 +1,111 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func taskShowCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a task in full",
+		Long: `Shows everything about a task: who made it and when, who has it, what it
+requires of its agent, what it needs and gets of other tasks, what is to be done,
+its plan, its question, and what came of it; of one that was handed on also who
+asked which, the trace that it is in, and the artifacts.`,
+		Example:           "  orchestrator task show 91c0\n  orchestrator task show 91c0 --json",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeOneTask(a, true),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.Speak(func(ctx context.Context, d *cli.Client) error { return showTask(ctx, a, d, args[0]) })
+		},
+	}
+}
+
+func showTask(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+	ids, err := TaskIDs(ctx, a, d, []string{word})
+	if err != nil {
+		return err
+	}
+	t, text, err := GetTask(ctx, a, d, ids[0])
+	switch {
+	case err != nil:
+		return err
+	case a.Flags.JSON:
+		return a.Answer(text)
+	case a.Flags.Quiet:
+		return a.Print("%s\n", wire.Visible(t.ID))
+	}
+	return a.Print("%s", taskCard(&t.Task, surroundings(ctx, a, d, &t.Task), a.Paint(a.Stdout), time.Now()))
+}
+
+// taskCard is a task in full.
+func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string {
+	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
+	c := term.Card{}
+	c.Row("type", t.Type)
+	c.Row("created", at(t.CreatedAt)+" by "+strings.TrimPrefix(t.SubmittedBy, "agent:"))
+	details(&c, t, s)
+	c.Row("requires", Requirements(t))
+	c.Row("priority", strings.Trim(string(t.Priority), `"`))
+	if t.AssignedTo != "" {
+		assigned := strings.TrimSpace(at(t.AssignedAt) + " to " + t.AssignedTo)
+		if t.Attempts > 1 {
+			assigned += fmt.Sprintf(", attempt %d", t.Attempts)
+		}
+		c.Row("assigned", assigned)
+	}
+	c.Row("started", at(t.StartedAt))
+	if t.EndedAt != "" {
+		c.Row(string(t.State), at(t.EndedAt)+tookWords(" after ", t))
+	}
+	if !t.State.Final() {
+		c.Row("progress", strings.TrimSpace(plain.Percent(t.Progress)+"  "+t.Message))
+	}
+	c.Rows("needs", s.needs)
+	inputs(&c, t)
+	c.Text("spec", t.Description)
+	c.Text("payload", string(t.Payload))
+	rounds(&c, t, s)
+	c.Text("result", resultText(t.Result))
+	c.Text("error", t.Error)
+	c.Text("reason", t.Reason)
+	if s.response != nil {
+		artifacts(&c, s.response)
+	}
+	head := fmt.Sprintf("%s  %s  %s\n", p.Strong(wire.Visible(t.ID)), plain.OneLine(t.Name), p.Task(t.State, wire.Visible(string(t.State))))
+	return head + term.Table(c.Lines)
+}
+
+func Requirements(t *wire.Task) string {
+	var words []string
+	if t.RequiredRole != "" {
+		words = append(words, "role "+t.RequiredRole)
+	}
+	if len(t.RequiredCapabilities) > 0 {
+		words = append(words, "capabilities "+strings.Join(t.RequiredCapabilities, ", "))
+	}
+	if t.Details != nil {
+		if wants := wantWords(t.Details.Requirements); wants != "" {
+			words = append(words, wants)
+		}
+	}
+	switch {
+	case HandedOn(t): // what its type says, or nothing, of the one that it names
+		return ""
+	case len(words) > 0:
+		return strings.Join(words, ", ")
+	case t.State == wire.TaskPending:
+		return "nothing: an agent has to take it"
+	}
+	return "nothing"
+}

@@ -1,0 +1,159 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/wire"
+)
+
+func taskSubmitCommand(a *cli.App) *cobra.Command {
+	format := cli.Choice{Value: "d", Of: []string{"d"}}
+	wait := false
+	verb := &cobra.Command{
+		Use:   "submit FILE|-",
+		Short: "Submit a task request",
+		Long: `Hands a task on to the agent that it names, or to one that does what its type says.
+The request is one JSON object, in a file or on stdin, and goes to the agent as it is:
+orchestrator help delegation. That form is called d, and is the only one: --format is
+there because others may come, and a script that names it will mean the same then.
+
+A request without an id gets one, a UUID. The id and the words of an earlier one are
+that one once more: it is not done twice.
+
+With --wait it comes back when the task has ended, with the last response; the exit
+code is 0 when the task is completed.`,
+		Example: `  orchestrator task submit request.json
+  orchestrator task submit - --wait <request.json
+  orchestrator task submit request.json --wait --json`,
+		Args: cli.ArgCount(1, 1),
+		ValidArgsFunction: func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(already) == 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return submitTask(a, args[0], wait) },
+	}
+	verb.Flags().Var(&format, "format", "what the request is written in: d, a task request")
+	verb.Flags().BoolVar(&wait, "wait", false, "come back when it has ended, as task wait does")
+	_ = verb.RegisterFlagCompletionFunc("format", format.Complete)
+	return verb
+}
+
+func submitTask(a *cli.App, file string, wait bool) error {
+	request, err := readRequest(a, file)
+	if err != nil {
+		return err
+	}
+	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+		r, text, err := askResponse(ctx, a, d, "submit-task-request", request.Document)
+		if err != nil {
+			return notHandedOn(ctx, a, d, request, err)
+		}
+		for _, note := range request.Notes {
+			a.Note("%s %s", a.Paint(a.Stderr).Warn("Note:"), plain.OneLine(note))
+		}
+		told := ""
+		if !a.Flags.JSON {
+			told, err = showResponse(ctx, a, d, r)
+		} else if !wait {
+			err = a.Answer(text)
+		}
+		if err != nil || !wait {
+			return err
+		}
+		return waitForResponse(ctx, a, d, r.ID, told)
+	})
+}
+
+// anyDepth is how deep a document may nest that is judged elsewhere.
+const anyDepth = 10_000
+
+// readRequest reads a request out of a file, and says everything that is wrong with
+// it.
+func readRequest(a *cli.App, file string) (*wire.TaskRequest, error) {
+	source, name := "@"+file, file
+	if file == "-" {
+		source, name = file, "stdin"
+	}
+	text, err := a.ReadArg("FILE", source)
+	if err != nil {
+		return nil, err
+	}
+	request, wrong := wire.ReadTaskRequest(withID(text), anyDepth)
+	if wrong == nil {
+		return request, nil
+	}
+	f := &cli.Failure{
+		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("%s is no task request: %s", name, wrong.Message),
+		Hint: "What one looks like: orchestrator help delegation", Details: wrong.Details,
+	}
+	all, _ := wrong.Details["errors"].([]wire.Problem)
+	for _, problem := range all {
+		f.Because = append(f.Because, problem.String())
+	}
+	return nil, f
+}
+
+// withID is a request with an id: a new one if it has none. What is no object stays
+// as it is.
+func withID(text string) []byte {
+	var members map[string]wire.Raw
+	if err := wire.Decode([]byte(text), &members); err != nil || members == nil {
+		return []byte(text)
+	}
+	if _, has := members["id"]; has {
+		return []byte(text)
+	}
+	comma := ","
+	if len(members) == 0 {
+		comma = ""
+	}
+	return fmt.Appendf(nil, `{"id":%q%s%s`, uuid.NewString(), comma, strings.TrimSpace(text)[1:])
+}
+
+// notHandedOn adds to why a request was refused where that stands in it, and who was
+// probably meant.
+func notHandedOn(ctx context.Context, a *cli.App, d *cli.Client, request *wire.TaskRequest, err error) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if !ok {
+		return err
+	}
+	switch f.Details["reason"] {
+	case "agent_not_found":
+		if unknown, ok := errors.AsType[*cli.Failure](isAgent(ctx, a, d, request.Routing.Target)); ok && unknown.Code == wire.CodeNotFound {
+			unknown.Details = f.Details
+			return unknown
+		}
+	case "capability_not_found":
+		f.Hint = "See who does what: orchestrator agent show NAME"
+	case "id_reused":
+		f.Hint = "Give every request an id of its own; one without an id gets a new one"
+	}
+	return cli.ProblemsBelow(f, func(pointer string) string { return strings.TrimPrefix(pointer, "/payload") })
+}
+
+// waitForResponse goes on as task wait does, and ends with the last response.
+func waitForResponse(ctx context.Context, a *cli.App, d *cli.Client, id, told string) error {
+	v := vigil(a, d, []string{id}, false)
+	v.told[0] = told
+	if err := v.keep(ctx); err != nil {
+		return err
+	}
+	r, text, err := askResponse(ctx, a, d, "get-task-response", wire.GetTaskResponse{TaskID: id})
+	if err != nil {
+		return err
+	}
+	if err := showWhole(a, r, text); err != nil {
+		return err
+	}
+	return v.verdict()
+}

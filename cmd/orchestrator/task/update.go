@@ -1,0 +1,128 @@
+package task
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire"
+)
+
+// updateFlags are what is to change of a task.
+type updateFlags struct {
+	title, kind, spec, payload string
+	priority                   string
+	wants                      wantFlags
+	details                    detailFlags
+}
+
+func taskUpdateCommand(a *cli.App) *cobra.Command {
+	var f updateFlags
+	verb := &cobra.Command{
+		Use:   "update ID",
+		Short: "Change the text, the documents or the priority of a task",
+		Long: `Changes a task that has not ended. What is not named stays as it is. The flags are
+those of task add; --requirements null and --structured-spec null take the
+document away.
+
+Its state changes by the other commands, and what it depends on by task deps.`,
+		Example: `  orchestrator task update 91c0 --priority high
+  orchestrator task update 91c0 --title "API handlers" --spec @spec.md
+  orchestrator task update 91c0 --repo shop --language go`,
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeOneTask(a, false),
+		RunE: func(verb *cobra.Command, args []string) error {
+			change, err := f.read(a, verb)
+			if err != nil {
+				return err
+			}
+			return moveTask(a, args[0], "update-task", func(id string) any {
+				change.TaskID = id
+				return *change
+			})
+		},
+	}
+	set := verb.Flags()
+	set.StringVar(&f.title, "title", "", "its new `TITLE`")
+	set.StringVar(&f.kind, "type", "", "what `KIND` of work it is")
+	set.StringVar(&f.spec, "spec", "", "what is to be done: `TEXT`, @FILE or -")
+	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
+	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first")
+	f.wants.addTo(a, verb)
+	f.details.addTo(verb)
+	_ = verb.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions(priorityWords, cobra.ShellCompDirectiveNoFileComp))
+	for _, name := range []string{"title", "type"} {
+		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	return verb
+}
+
+// read is what the flags ask for.
+func (f *updateFlags) read(a *cli.App, verb *cobra.Command) (*wire.UpdateTask, error) {
+	if err := oneFromStdin("spec", f.spec, "payload", f.payload, "structured-spec", f.details.spec, "requirements", f.wants.document); err != nil {
+		return nil, err
+	}
+	own, _ := cli.FlagsOf(verb)
+	if !slices.ContainsFunc(cli.FlagNames(verb.Flags()), func(name string) bool { return own.Lookup(name) != nil && verb.Flags().Changed(name) }) {
+		return nil, cli.UsageError("nothing is to change", "Say what: orchestrator task update --help")
+	}
+	c := new(wire.UpdateTask)
+	if err := f.readWords(a, verb, c); err != nil {
+		return nil, err
+	}
+	return c, f.readDocuments(a, c)
+}
+
+func (f *updateFlags) readWords(a *cli.App, verb *cobra.Command, c *wire.UpdateTask) (err error) {
+	set := verb.Flags()
+	if set.Changed("title") {
+		c.Name = &f.title
+	}
+	if set.Changed("type") {
+		c.Type = &f.kind
+	}
+	if set.Changed("spec") {
+		text, err := a.ReadArg("--spec", f.spec)
+		if err != nil {
+			return err
+		}
+		c.Description = &text
+	}
+	if set.Changed("target-repo") {
+		c.TargetRepo = &f.details.targetRepo
+	}
+	if set.Changed("project") {
+		c.ProjectID = &f.details.project
+	}
+	if set.Changed("criterion") {
+		c.AcceptanceCriteria = &f.details.criteria
+	}
+	c.Priority, err = priorityOf(f.priority)
+	return err
+}
+
+// none is the document that takes one away.
+const none = "null"
+
+func (f *updateFlags) readDocuments(a *cli.App, c *wire.UpdateTask) error {
+	if f.details.spec == none {
+		c.Without = append(c.Without, "structured_spec")
+	} else {
+		document, err := a.GivenDocument("structured-spec", f.details.spec)
+		if err != nil {
+			return err
+		}
+		if document != nil {
+			c.Spec = &wire.Spec{Document: document}
+		}
+	}
+	var err error
+	if f.wants.document == none {
+		c.Without = append(c.Without, "requirements")
+	} else if c.Requirements, err = f.wants.read(a); err != nil {
+		return err
+	}
+	c.Payload, err = a.GivenDocument("payload", f.payload)
+	return err
+}

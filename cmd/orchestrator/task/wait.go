@@ -1,0 +1,277 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func taskWaitCommand(a *cli.App) *cobra.Command {
+	until := cli.Choice{Value: "done", Of: []string{"done", "any"}}
+	verb := &cobra.Command{
+		Use:   "wait ID…",
+		Short: "Wait until tasks have ended",
+		Long: `Waits until every task is done, and shows what happens to them meanwhile. When
+one fails or is cancelled it comes back at once, with exit code 1.
+
+With --for any it waits until every task has ended, however that is, and the
+exit code is 0. When --timeout is over it is 124; the tasks go on.`,
+		Example: `  orchestrator task wait 91c0 && echo done
+  orchestrator task wait 91c0 5be1 --for any --timeout 30m`,
+		Args:              cli.ArgCount(1, -1),
+		ValidArgsFunction: CompleteTasks(a, true),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.Speak(func(ctx context.Context, d *cli.Client) error {
+				return waitTasks(ctx, a, d, args, until.Value == "any")
+			})
+		},
+	}
+	verb.Flags().Var(&until, "for", "what is waited for: done, or any end")
+	_ = verb.RegisterFlagCompletionFunc("for", until.Complete)
+	return verb
+}
+
+func waitTasks(ctx context.Context, a *cli.App, d *cli.Client, words []string, anyEnd bool) error {
+	ids, err := TaskIDs(ctx, a, d, words)
+	if err != nil {
+		return err
+	}
+	v := vigil(a, d, ids, anyEnd)
+	if err := v.keep(ctx); err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		if err := a.Document(documentOf(v.tasks)); err != nil {
+			return err
+		}
+	}
+	return v.verdict()
+}
+
+// waiter waits for tasks to end. What it knows of them is what get-task says; an
+// event is why it asks again.
+type waiter struct {
+	app    *cli.App
+	door   *cli.Client
+	anyEnd bool // a bad end is as good as any
+	tasks  []TaskSeen
+	told   []string // the words last said of each
+	hush   func()   // ends the line that says what is awaited
+}
+
+func vigil(a *cli.App, d *cli.Client, ids []string, anyEnd bool) *waiter {
+	v := &waiter{app: a, door: d, anyEnd: anyEnd, tasks: make([]TaskSeen, len(ids)), told: make([]string, len(ids)), hush: func() {}}
+	for i, id := range ids {
+		v.tasks[i].ID = id
+	}
+	return v
+}
+
+// keep waits. The number of the last event is asked for first, then the tasks,
+// and then for what came after that number: so nothing falls between.
+func (v *waiter) keep(ctx context.Context) error {
+	since, err := v.latest(ctx)
+	if err != nil {
+		return v.explained(err)
+	}
+	for i := range v.tasks {
+		if err := v.look(ctx, i); err != nil {
+			return v.explained(err)
+		}
+	}
+	if v.over() {
+		return nil
+	}
+	return v.explained(v.follow(ctx, since))
+}
+
+// query chooses the events of the tasks: of one by its id, of several all.
+func (v *waiter) query() url.Values {
+	if len(v.tasks) == 1 {
+		return url.Values{"task": {v.tasks[0].ID}}
+	}
+	return url.Values{"type": {"task.*"}}
+}
+
+// latest is the number of the last event that there is. From 0, which is what an
+// orchestrator that does not tell it means, all that happened is read again:
+// that takes longer, and comes to the same.
+func (v *waiter) latest(ctx context.Context) (int64, error) {
+	text, err := v.app.Ask(ctx, v.door, "status", struct{}{})
+	if err != nil {
+		return 0, err
+	}
+	status, err := cli.Decode[struct {
+		Seq int64 `json:"seq"`
+	}](text)
+	return status.Seq, err
+}
+
+// follow looks again at a task whenever something happens to it, until all is
+// over.
+func (v *waiter) follow(ctx context.Context, since int64) error {
+	query := v.query()
+	query.Set("follow", "true")
+	query.Set("since", strconv.FormatInt(since, 10))
+	v.await()
+	defer func() { v.hush() }()
+	body, err := v.door.Get(ctx, "events", query)
+	if err != nil {
+		return err
+	}
+	for line, err := range v.door.Lines(ctx, body) {
+		if err != nil {
+			return err
+		}
+		event, err := cli.Decode[wire.Event](line)
+		if err != nil {
+			return err
+		}
+		if err := v.hear(ctx, &event); err != nil || v.over() {
+			return err
+		}
+	}
+	if err := v.app.Ended(ctx); err != nil {
+		return err
+	}
+	return &cli.Failure{
+		Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning, Message: "the orchestrator has stopped",
+		Hint: "Start it: orchestrator up",
+	}
+}
+
+// hear looks again at those that an event may be about.
+func (v *waiter) hear(ctx context.Context, e *wire.Event) error {
+	if e.Kind == wire.EventTaskProgress {
+		return nil
+	}
+	for i := range v.tasks {
+		if t := &v.tasks[i]; t.State.Final() || e.Kind != wire.EventGap && e.Task != t.ID {
+			continue
+		}
+		v.quiet()
+		if err := v.look(ctx, i); err != nil {
+			return err
+		}
+		if v.over() {
+			return nil
+		}
+		v.await()
+	}
+	return nil
+}
+
+// look asks for a task and says what is new.
+func (v *waiter) look(ctx context.Context, i int) error {
+	a := v.app
+	t, _, err := GetTask(ctx, a, v.door, v.tasks[i].ID)
+	if err != nil {
+		return err
+	}
+	v.tasks[i] = t
+	if a.Flags.JSON || a.Flags.Quiet {
+		return nil
+	}
+	words := stateOf(ctx, a, v.door, &t)
+	if words == v.told[i] {
+		return nil
+	}
+	v.told[i] = words
+	p := a.Paint(a.Stdout)
+	return a.Print("%s %s\n", p.Strong(plain.ID(t.ID)), p.Task(t.State, words))
+}
+
+// over reports whether there is nothing more to wait for.
+func (v *waiter) over() bool {
+	for i := range v.tasks {
+		if state := v.tasks[i].State; state.Final() && state != wire.TaskDone && !v.anyEnd {
+			return true
+		}
+	}
+	return len(v.open()) == 0
+}
+
+// open are the ids of those that have not ended.
+func (v *waiter) open() []string {
+	var ids []string
+	for i := range v.tasks {
+		if !v.tasks[i].State.Final() {
+			ids = append(ids, v.tasks[i].ID)
+		}
+	}
+	return ids
+}
+
+// verdict is the exit code of a wait that is over.
+func (v *waiter) verdict() error {
+	bad := func(t TaskSeen) bool { return t.State != wire.TaskDone }
+	if !v.anyEnd && slices.ContainsFunc(v.tasks, bad) {
+		return cli.ExitWith(cli.ExitNo)
+	}
+	return nil
+}
+
+// await begins to say what is awaited, once that takes long.
+func (v *waiter) await() {
+	v.quiet()
+	labels := v.labels()
+	what := labels[0]
+	if len(labels) > 1 {
+		what = plain.Count(len(labels), "task")
+	}
+	v.hush = v.app.Patience(what)
+}
+
+func (v *waiter) quiet() {
+	v.hush()
+	v.hush = func() {}
+}
+
+// labels are the tasks that have not ended, and where they stand.
+func (v *waiter) labels() []string {
+	var labels []string
+	for i := range v.tasks {
+		switch t := &v.tasks[i].Task; {
+		case t.State.Final():
+		case t.State == "": // not looked at yet
+			labels = append(labels, plain.ID(t.ID))
+		default:
+			labels = append(labels, term.TaskLabel(t.ID, t.Name)+" ("+HeldWords(t)+")")
+		}
+	}
+	return labels
+}
+
+// explained adds to the end of a wait that came too early which tasks go on.
+func (v *waiter) explained(err error) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if !ok || len(v.open()) == 0 {
+		return err
+	}
+	switch f.Exit {
+	case cli.ExitTimeout, cli.ExitInterrupted, cli.ExitTerminated, cli.ExitHungUp:
+		f.Hint = "Nothing was stopped. Wait again: orchestrator task wait " + ShortIDs(v.open())
+	case cli.ExitNotRunning:
+	default:
+		return err
+	}
+	const few = 3
+	labels := v.labels()
+	if more := len(labels) - few; more > 0 {
+		labels = append(labels[:few], fmt.Sprintf("%d more", more))
+	}
+	f.Because = append(f.Because, "Still open: "+strings.Join(labels, ", "))
+	f.Details = map[string]any{"open": v.open()}
+	return f
+}

@@ -1,0 +1,75 @@
+package task
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire"
+)
+
+// wantFlags are what a task requires of its agent: a document, or in short what
+// would stand in one.
+type wantFlags struct {
+	document     string
+	repo         string
+	languages    []string
+	tools        []string
+	environments []string
+	tags         []string
+	prefer       string
+}
+
+func (f *wantFlags) addTo(a *cli.App, verb *cobra.Command) {
+	set := verb.Flags()
+	set.StringVar(&f.document, "requirements", "", "what its agent must have: a `JSON` object, @FILE or -")
+	set.StringVar(&f.repo, "repo", "", "its agent must have the `REPO`sitory")
+	set.StringSliceVar(&f.languages, "language", nil, "its agent must know all of these: `NAMES`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.environments, "environment", nil, "its agent must have one of these: `NAMES`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.tools, "tool", nil, "the more of these its agent has the better: `NAMES`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.tags, "tag", nil, "the same, and counts less: `NAMES`, with commas between them; may be repeated")
+	set.StringVar(&f.prefer, "prefer", "", "rather `AGENT` than others")
+	_ = verb.RegisterFlagCompletionFunc("prefer", a.CompleteAgents)
+	for _, name := range []string{"repo", "language", "environment", "tool", "tag"} {
+		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+// read is what the flags say; nil when nothing is required.
+func (f *wantFlags) read(a *cli.App) (*wire.Requirements, error) {
+	brief := &wire.Requirements{
+		Repo: f.repo, Languages: f.languages, Environments: f.environments, Tools: f.tools, Tags: f.tags, Prefer: f.prefer,
+	}
+	switch {
+	case f.document != "" && !brief.Empty():
+		return nil, cli.UsageError("--requirements is the whole document, and the short flags make another", "Write all of it in one of the two ways")
+	case f.document != "":
+		document, err := a.GivenDocument("requirements", f.document)
+		return wire.ReadRequirements(document), err
+	case brief.Empty():
+		return nil, nil
+	}
+	return brief, nil
+}
+
+// wantWords are requirements as people say them; "" when nothing is required.
+func wantWords(document wire.Raw) string {
+	r := wire.ReadRequirements(document)
+	if r.Empty() {
+		return ""
+	}
+	var parts []string
+	add := func(what, joint string, which ...string) {
+		if text := strings.Join(which, joint); text != "" {
+			parts = append(parts, what+" "+text)
+		}
+	}
+	add("repo", "", r.Repo)
+	add("language", " and ", r.Languages...)
+	add("environment", " or ", r.Environments...)
+	add("tools", ", ", r.Tools...)
+	add("tags", ", ", r.Tags...)
+	add("rather on", "", r.Prefer)
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,112 @@
+package task
+
+import (
+	"strings"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// ShortIDs are ids for a command line.
+func ShortIDs(ids []string) string {
+	short := make([]string, len(ids))
+	for i, id := range ids {
+		short[i] = plain.ID(id)
+	}
+	return strings.Join(short, " ")
+}
+
+// stateWords say where a task stands. Needs are the tasks that it waits for,
+// in words.
+func stateWords(t *wire.Task, needs string) string {
+	switch {
+	case t.State == wire.TaskDone:
+		return joined("done", tookWords(" in ", t), resultWords(t.Result))
+	case t.State == wire.TaskFailed:
+		return joined("failed", tookWords(" after ", t), term.Colon(t.Error))
+	case t.State == wire.TaskCancelled:
+		return "cancelled" + term.Colon(t.Reason)
+	case t.State == wire.TaskPending && needs != "":
+		return "waits for " + needs
+	case IsMatched(t):
+		return "pending until it is matched with an agent"
+	case t.State == wire.TaskPending && !AsksByName(t) && !HandedOn(t):
+		return "queued until an agent takes it"
+	case t.State == wire.TaskPending:
+		return "queued"
+	}
+	return HeldWords(t)
+}
+
+// HeldWords are the state as it is stored, and who has the task.
+func HeldWords(t *wire.Task) string {
+	if t.AssignedTo == "" || t.State.Final() {
+		return wire.Visible(string(t.State))
+	}
+	on := " on "
+	if t.State == wire.TaskAssigned {
+		on = " to "
+	}
+	return wire.Visible(string(t.State)) + on + plain.OneLine(t.AssignedTo)
+}
+
+func joined(parts ...string) string { return strings.Join(parts, "") }
+
+// tookWords say how long a task that has ended was worked on.
+func tookWords(before string, t *wire.Task) string {
+	took, ok := term.Between(t.StartedAt, t.EndedAt)
+	if !ok {
+		return ""
+	}
+	return before + plain.Duration(took)
+}
+
+// resultWords are a result at the end of a line, if it says anything: its
+// summary, if it has one.
+func resultWords(result wire.Raw) string {
+	said := resultText(result)
+	if summary := summaryOf(result).Summary; summary != "" {
+		said = summary
+	}
+	if said == "" || said == `{"success":true}` {
+		return ""
+	}
+	return "   result: " + plain.Clip(plain.OneLine(said), 100)
+}
+
+// summarized is the part of a result that sums it up.
+type summarized struct {
+	Summary     string `json:"summary"`
+	CompletedBy string `json:"completed_by"` // of one that is nothing else
+}
+
+// summaryOf is empty when a result says nothing of the kind.
+func summaryOf(result wire.Raw) summarized {
+	if len(result) == 0 || result.Kind() != '{' {
+		return summarized{}
+	}
+	sum, err := cli.Decode[summarized](result)
+	if err != nil {
+		return summarized{}
+	}
+	return sum
+}
+
+// resultText is a result as people read it: text without what is around it,
+// anything else as it came.
+func resultText(result wire.Raw) string {
+	if len(result) == 0 || result.Kind() == 'n' {
+		return ""
+	}
+	if result.Kind() == '"' {
+		if text, err := cli.Decode[string](result); err == nil {
+			return text
+		}
+	}
+	if sum := summaryOf(result); sum.CompletedBy != "" {
+		return sum.Summary
+	}
+	return string(result)
+}

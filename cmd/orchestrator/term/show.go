@@ -1,0 +1,22 @@
+package term
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// FirstLine is text up to its first line end.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// Sentence is what an event says, standing alone.
+func Sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(string(unicode.ToUpper(first))+text[size:], ".") + "."
+}

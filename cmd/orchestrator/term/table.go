@@ -1,0 +1,60 @@
+package term
+
+import (
+	"strings"
+
+	"orchestrator/cmd/orchestrator/plain"
+)
+
+// Cell is one field of a table: its text, and how it is painted once it has
+// its width.
+type Cell struct {
+	Text  string
+	Ink   func(string) string
+	Right bool // figures stand at the right edge
+}
+
+func Text(s string) Cell   { return Cell{Text: s} }
+func Figure(s string) Cell { return Cell{Text: s, Right: true} }
+
+// Table renders rows with every column as wide as its widest cell. The last
+// column is not padded.
+func Table(rows [][]Cell) string {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], plain.Width(c.Text))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, c := range row {
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			line.WriteString(c.render(widths[i], i == len(row)-1))
+		}
+		b.WriteString(strings.TrimRight(line.String(), " "))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (c Cell) render(size int, last bool) string {
+	gap := strings.Repeat(" ", max(0, size-plain.Width(c.Text)))
+	shown := c.Text
+	if c.Ink != nil {
+		shown = c.Ink(shown)
+	}
+	switch {
+	case c.Right:
+		return gap + shown
+	case last:
+		return shown
+	}
+	return shown + gap
+}

@@ -1,0 +1,219 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// agentCauses are why an agent is as it is.
+type agentCauses struct {
+	FormatVersion string           `json:"format_version"`
+	Agent         string           `json:"agent"`
+	State         wire.State       `json:"state"`
+	Since         string           `json:"since,omitzero"`
+	Reason        string           `json:"reason"`
+	WaitsFor      []whyOther       `json:"waits_for"` // agents
+	Starts        int              `json:"starts"`
+	Restarts      int              `json:"restarts"`
+	NextStartMS   int64            `json:"next_start_ms,omitzero"`
+	LastExit      string           `json:"last_exit"`
+	Tried         []tried          `json:"tried"`
+	LastWords     []string         `json:"last_words"`
+	Heard         *heard           `json:"heard,omitzero"` // of one that runs
+	Refused       []tried          `json:"refused"`        // of what it said in this run
+	Tasks         []wire.TaskLabel `json:"tasks"`          // that it has
+	Questions     []string         `json:"questions"`      // that it asks, by id
+	Next          []string         `json:"next"`
+
+	view *wire.AgentView
+}
+
+// whyOther is an agent that this one waits for.
+type whyOther struct {
+	Agent string     `json:"agent"`
+	State wire.State `json:"state"`
+	Words string     `json:"words"`
+}
+
+func whyAgent(ctx context.Context, a *cli.App, d *cli.Client, status *wire.Status, v *wire.AgentView) error {
+	c := &agentCauses{
+		FormatVersion: wire.FormatVersion, Agent: v.Name, State: v.State, Reason: v.Reason, Starts: v.Starts, Restarts: v.Restarts,
+		NextStartMS: v.NextStartMS, LastExit: v.LastExit, Tasks: v.Tasks, view: v,
+	}
+	if v.State == wire.StateWaiting {
+		c.waits(status)
+	}
+	if err := lifeOf(ctx, a, d, c); err != nil {
+		return err
+	}
+	if err := questionsOf(ctx, a, d, c); err != nil {
+		return err
+	}
+	c.Next = c.next()
+	if a.Flags.JSON {
+		return a.Document(c)
+	}
+	return a.Print("%s", c.text(a.Paint(a.Stdout), time.Now()))
+}
+
+// waits says how the agents stand that this one waits for.
+func (c *agentCauses) waits(status *wire.Status) {
+	for _, name := range c.view.DependsOn {
+		for i := range status.Agents {
+			if o := &status.Agents[i]; o.Name == name || o.Block == name {
+				c.WaitsFor = append(c.WaitsFor, whyOther{Agent: o.Name, State: o.State, Words: standing(o)})
+			}
+		}
+	}
+}
+
+// lifeOf finds since when the agent is so, how its runs ended, and what it said
+// last, if it says nothing more.
+func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) error {
+	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
+	events, err := happenedTo(ctx, a, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == wire.EventRefused })
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		if moves[events[i].Kind] {
+			c.Since = events[i].At
+		}
+	}
+	lines, err := lastLines(ctx, a, d, c.Agent)
+	if err != nil {
+		return err
+	}
+	c.hears(lines, events)
+	if c.State.Live() && c.State != wire.StateStalled {
+		return nil // what was before is over
+	}
+	c.Tried = triedOf(events, wire.EventExited, wire.EventRestarting, wire.EventGaveUp, wire.EventStalled, wire.EventStopAsked)
+	for _, line := range lines[max(0, len(lines)-fewWords):] {
+		c.LastWords = append(c.LastWords, line.Text)
+	}
+	return nil
+}
+
+// moves are the kinds of event by which the state of an agent changes.
+var moves = map[string]bool{
+	wire.EventWaiting: true, wire.EventStarting: true, wire.EventStarted: true, wire.EventExited: true, wire.EventRestarting: true,
+	wire.EventGaveUp: true, wire.EventStopAsked: true, wire.EventStopped: true, wire.EventStalled: true, wire.EventRecovered: true,
+}
+
+// fewWords is how many of an agent's last lines are told, of those that are asked
+// for: among them are ours about the agent.
+const fewWords, someWords = 5, "100"
+
+// lastLines are the last lines that an agent printed.
+func lastLines(ctx context.Context, a *cli.App, d *cli.Client, name string) ([]wire.LogLine, error) {
+	body, err := d.Get(ctx, "logs", url.Values{"agent": {name}, "n": {someWords}})
+	if err != nil {
+		return nil, err
+	}
+	var said []wire.LogLine
+	for raw, err := range d.Lines(ctx, body) {
+		if err != nil {
+			return nil, err
+		}
+		line, err := cli.Decode[wire.LogLine](raw)
+		if err != nil {
+			return nil, err
+		}
+		if line.Stream != wire.StreamOwn {
+			said = append(said, line)
+		}
+	}
+	return said, nil
+}
+
+func questionsOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) error {
+	text, err := a.Ask(ctx, d, "list-questions", struct{}{})
+	if err != nil {
+		return err
+	}
+	list, err := cli.Decode[wire.QuestionList](text)
+	for _, q := range list.Questions {
+		if q.Agent == c.Agent {
+			c.Questions = append(c.Questions, q.ID)
+		}
+	}
+	return err
+}
+
+// text is the story of an agent, cause by cause.
+func (c *agentCauses) text(p term.Paint, now time.Time) string {
+	state := p.State(c.State, wire.Visible(string(c.State)))
+	if c.State == wire.StateBackoff {
+		state = "in " + state
+	}
+	head := fmt.Sprintf("%s is %s%s\n", p.Strong(plain.OneLine(c.Agent)), state, since(c.Since, now))
+	card := term.Card{}
+	card.Row("reason", term.Note(*c.view))
+	for _, o := range c.WaitsFor {
+		card.Row("waits for", plain.OneLine(o.Agent)+", "+o.Words)
+	}
+	card.Row("starts", fmt.Sprintf("%d, of these %s by itself", c.Starts, plain.Count(c.Restarts, "restart")))
+	card.Row("last exit", c.LastExit)
+	addTried(&card, "before", c.Tried, now)
+	if c.Heard != nil {
+		card.Row("heard", c.Heard.words(c.view, now))
+		card.Row("stdin", stdinWords(&c.view.Mailbox))
+	}
+	addTried(&card, "refused", c.Refused, now)
+	var said []string
+	for _, line := range c.LastWords {
+		said = append(said, plain.Clip(wire.Visible(line), 200))
+	}
+	card.Rows("last words", said)
+	var held []string
+	for _, t := range c.Tasks[:min(mostTold, len(c.Tasks))] {
+		held = append(held, term.TaskLabel(t.ID, t.Name)+", "+task.FarWords(&wire.Task{State: t.State, Progress: t.Progress}))
+	}
+	card.Rows("has", held)
+	card.Rows("next", c.Next)
+	return head + term.Table(card.Lines)
+}
+
+// next returns what will happen by itself, and what a person can do.
+func (c *agentCauses) next() []string {
+	name := plain.OneLine(c.Agent)
+	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name+"     Its story: orchestrator events --agent "+name
+	var next []string
+	switch c.State {
+	case wire.StateBackoff:
+		next = []string{"It starts again in " + plain.MS(c.NextStartMS) + ". At once: " + start, logs}
+	case wire.StateFailed:
+		next = []string{"It is not tried again. When the cause is mended: " + start}
+		if c.Starts > 0 {
+			next = append(next, logs)
+		}
+	case wire.StateExited:
+		next = []string{"It ended well, and is not started again by itself. Once more: " + start}
+	case wire.StateStopped:
+		next = []string{"It starts on request: " + start}
+	case wire.StateWaiting:
+		next = c.nextOfWaiting(name)
+	case wire.StateStalled:
+		next = []string{logs, "Start it anew: orchestrator agent restart " + name}
+	case wire.StateRunning:
+		next = append([]string{name + " is " + standing(c.view) + "."}, c.whySilent()...)
+		if len(c.Refused) > 0 {
+			next = append(next, "What its messages should look like: orchestrator schema")
+		}
+	default:
+		next = []string{"It is being started or stopped: orchestrator status"}
+	}
+	for _, id := range c.Questions {
+		next = append(next, "It waits for an answer: orchestrator inbox answer "+wire.Visible(id)+" VALUE")
+	}
+	return next
+}

@@ -1,0 +1,91 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// chain makes tasks of which each needs the one before.
+func chain(n int) []task.TaskSeen {
+	tasks := make([]task.TaskSeen, n)
+	for i := range tasks {
+		tasks[i].Task = wire.Task{ID: fmt.Sprintf("%08d", i), Name: "step", State: wire.TaskPending}
+		if i > 0 {
+			tasks[i].Dependencies = []string{tasks[i-1].ID}
+		}
+	}
+	return tasks
+}
+
+// drawn is the tree of all tasks, and how many there was no room for.
+func drawn(tasks []task.TaskSeen, most int) (lines []string, left int) {
+	g := task.NewGraph(tasks)
+	g.Choose(func(int) bool { return true })
+	tree := task.NewTree(g, most, false)
+	tree.Grow()
+	return strings.Split(strings.TrimSuffix(term.Table(tree.Rows), "\n"), "\n"), tree.Left()
+}
+
+func TestTreeOfALongChain(t *testing.T) {
+	lines, left := drawn(chain(1000), 2000)
+	require.Zero(t, left)
+	require.Len(t, lines, 1000, "each once")
+	wide := 0
+	for _, line := range lines {
+		wide = max(wide, plain.Width(line))
+	}
+	require.Less(t, wide, 3*task.Deepest+40, "what lies deep begins again at the left")
+
+	lines, left = drawn(chain(1000), 200)
+	require.Len(t, lines, 200)
+	require.Equal(t, 800, left)
+}
+
+// Dependencies that are resolved may lead in a circle, for nobody waits there.
+func TestTreeOfACircle(t *testing.T) {
+	tasks := chain(3)
+	tasks[0].Dependencies = []string{tasks[2].ID}
+	lines, left := drawn(tasks, 10)
+	require.Zero(t, left)
+	require.Equal(t, []string{
+		"00000000 step           pending",
+		"└─ 00000001 step        pending",
+		"   └─ 00000002 step     pending",
+		"      └─ 00000000 step  (above)",
+	}, lines)
+
+	g := task.NewGraph(tasks)
+	require.True(t, g.ChooseAround(tasks[1].ID))
+	require.Len(t, g.Chosen(), 3)
+	require.False(t, g.ChooseAround("nobody"))
+}
+
+func TestHoldups(t *testing.T) {
+	tasks := chain(4)
+	for i := 1; i < 4; i++ {
+		tasks[i].WaitsFor = tasks[i].Dependencies
+	}
+	tasks[3].WaitsFor = append(tasks[3].WaitsFor, tasks[0].ID, "gone")
+	c := &taskCauses{task: &tasks[3]}
+	c.holdups(task.ByID(tasks))
+	require.Len(t, c.WaitsFor, 2)
+	require.Len(t, c.HeldUpBy, 1, "once, by however many ways")
+	require.Empty(t, c.behind(), "it waits for that one itself")
+}
+
+func TestReasonsInShort(t *testing.T) {
+	require.Equal(t, "languages +50", task.PointWords("language match: go, sql (+50)"))
+	require.Equal(t, "preferred +200", task.PointWords("preferred server (+200)"))
+	require.Equal(t, "is lucky +7", task.PointWords("is lucky (+7)"))
+	require.Equal(t, "what it is", task.PointWords("what it is"))
+	require.Equal(t, "lacks repo shop", task.LackWords("missing repo: shop (disqualified)"))
+	require.Equal(t, "is asleep", task.LackWords("is asleep (disqualified)"))
+}

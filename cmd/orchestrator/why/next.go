@@ -1,0 +1,191 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// next returns what will happen by itself, and what a person can do.
+func (c *taskCauses) next() []string {
+	id, t := plain.ID(c.Task.ID), c.task
+	switch {
+	case t.State.Final():
+		return []string{ended(t)}
+	case len(c.WaitsFor) > 0:
+		return c.nextOfBlocked(id)
+	case task.HandedOn(&t.Task) && (t.State == wire.TaskPending || t.State == wire.TaskAssigned):
+		return c.nextOfHandedOn(id)
+	}
+	switch t.State {
+	case wire.TaskPending:
+		return append(c.nextOfPending(id), c.lastHolder()...)
+	case wire.TaskAssigned:
+		return c.nextOfHeld("has been given it and has not begun", "Begin for it: orchestrator task start "+id)
+	case wire.TaskPlanning:
+		next := c.nextOfHeld("is to say how it will go about it", "Say it instead: orchestrator task plan "+id+" TEXT")
+		if t.Details != nil && t.PlanFeedback != "" {
+			next = append([]string{"Its plan was sent back: " + plain.Clip(plain.OneLine(t.PlanFeedback), 100)}, next...)
+		}
+		return next
+	case wire.TaskPlanReview:
+		return []string{
+			"Its plan waits for approval. Read it: orchestrator task show " + id,
+			"Then: orchestrator task approve-plan " + id + "     or: orchestrator task revise-plan " + id + " -m TEXT",
+		}
+	case wire.TaskNeedsHuman:
+		return c.nextOfQuestion(id)
+	case wire.TaskInReview:
+		return c.nextOfReview(id)
+	}
+	return c.nextOfHeld("works on it", "Its story: orchestrator events --task "+id)
+}
+
+// ended says how a task ended.
+func ended(t *task.TaskSeen) string {
+	switch t.State {
+	case wire.TaskFailed:
+		return "It has failed" + term.Colon(plain.Clip(plain.OneLine(t.Error), 200))
+	case wire.TaskCancelled:
+		return "It was cancelled" + term.Colon(plain.Clip(plain.OneLine(t.Reason), 200))
+	}
+	return "It is done. What came of it: orchestrator task show " + plain.ID(t.ID)
+}
+
+// nextOfBlocked is for a task that waits for others. What has failed never ends
+// well by itself.
+func (c *taskCauses) nextOfBlocked(id string) []string {
+	var lost, open []string
+	for _, t := range c.HeldUpBy {
+		if t.State.Final() {
+			lost = append(lost, t.ID)
+		} else {
+			open = append(open, t.ID)
+		}
+	}
+	if len(lost) > 0 {
+		return []string{
+			fmt.Sprintf("%s came to nothing, so it will wait for ever. Take the dependency away: orchestrator task deps %s --rm %s",
+				task.ShortIDs(lost), c.waiter(lost[0]), plain.ID(lost[0])),
+			"Or give it up: orchestrator task cancel " + id,
+		}
+	}
+	next := "It goes on when what it waits for is done."
+	if len(open) > 0 {
+		next += " Why " + plain.ID(open[0]) + " is not: orchestrator why " + plain.ID(open[0])
+	}
+	return []string{next}
+}
+
+// waiter is the task that waits for one directly, as far as is known here.
+func (c *taskCauses) waiter(id string) string {
+	for _, t := range c.WaitsFor {
+		if t.ID == id {
+			return plain.ID(c.Task.ID)
+		}
+	}
+	return "ID"
+}
+
+// nextOfPending is for a task that waits for nothing but an agent.
+func (c *taskCauses) nextOfPending(id string) []string {
+	give := "Give it to an agent: orchestrator task assign " + id + " AGENT"
+	if c.Asks == "" {
+		return []string{"It asks for nothing, so no agent is matched: one has to take it.", give}
+	}
+	var fitting, idle, up []string
+	for _, f := range c.Agents {
+		if f.Fits {
+			fitting = append(fitting, plain.OneLine(f.Agent))
+		}
+		if f.Fits && f.up {
+			up = append(up, plain.OneLine(f.Agent))
+		}
+		if f.Idle {
+			idle = append(idle, plain.OneLine(f.Agent))
+		}
+	}
+	if len(fitting) == 0 {
+		return []string{"No agent fits. It waits for one that does: change the file, then orchestrator reload", give + ", whether it fits or not"}
+	}
+	var next []string
+	switch matched := task.IsMatched(&c.task.Task); {
+	case matched && len(idle) > 0:
+		next = []string{"It would go to " + idle[0] + " now: orchestrator task assign --auto " + id}
+	case matched:
+		next = []string{"It goes to " + goesTo(fitting, "comes, or has room") + ". At once: orchestrator task assign --auto " + id}
+	default:
+		next = []string{"It goes to " + goesTo(fitting, "is idle") + "."}
+	}
+	if len(up) == 0 {
+		return []string{"It goes to " + goesTo(fitting, "runs") + ". Start it: orchestrator agent start " + fitting[0], "Why it does not run: orchestrator why " + fitting[0]}
+	}
+	return next
+}
+
+// lastHolder says where to look when the task came back from an agent.
+func (c *taskCauses) lastHolder() []string {
+	if n := len(c.Tried); n > 0 && c.Tried[n-1].Kind == wire.EventTaskRequeued && c.Tried[n-1].Agent != "" {
+		name := plain.OneLine(c.Tried[n-1].Agent)
+		return []string{"Why " + name + " has it no more: orchestrator why " + name}
+	}
+	return nil
+}
+
+// goesTo is "coder-0, as soon as it is idle", or "the first of coder-0, coder-1
+// that is idle".
+func goesTo(names []string, does string) string {
+	const few = 5
+	if len(names) == 1 {
+		return names[0] + ", as soon as it " + does
+	}
+	words := "the first of " + strings.Join(names[:min(few, len(names))], ", ")
+	if len(names) > few {
+		words += fmt.Sprintf(" and %d more", len(names)-few)
+	}
+	return words + " that " + does
+}
+
+// nextOfHeld is for a task that an agent has.
+func (c *taskCauses) nextOfHeld(does, instead string) []string {
+	name := plain.OneLine(c.task.AssignedTo)
+	for i := range c.status.Agents {
+		v := &c.status.Agents[i]
+		if v.Name != c.task.AssignedTo || v.State == wire.StateRunning {
+			continue
+		}
+		return []string{fmt.Sprintf("%s has it, and is %s. Why: orchestrator why %s", name, standing(v), name), instead}
+	}
+	doing := name + " " + does
+	if c.task.Message != "" && c.task.State == wire.TaskRunning {
+		doing += ": " + plain.Clip(plain.OneLine(c.task.Message), 100)
+	}
+	return []string{doing + ".", instead}
+}
+
+func (c *taskCauses) nextOfQuestion(id string) []string {
+	if c.task.Details == nil || c.task.Help == nil {
+		return []string{"It goes on when a person has helped: orchestrator task start " + id}
+	}
+	h := c.task.Help
+	return []string{
+		fmt.Sprintf("Its agent asks: %s", plain.Clip(plain.OneLine(h.Question), 200)),
+		fmt.Sprintf("Answer it: orchestrator inbox answer %s VALUE", wire.Visible(h.QuestionID)),
+	}
+}
+
+// nextOfHandedOn is for a task that was handed on and that no agent has begun.
+func (c *taskCauses) nextOfHandedOn(id string) []string {
+	give := "Give it up: orchestrator task cancel " + id
+	switch {
+	case c.task.State == wire.TaskPending:
+		return []string{"It has failed, and is tried again in a moment.", give}
+	case c.brought:
+		return c.nextOfHeld("was brought it, and has not said that it has begun", give)
+	}
+	return c.nextOfHeld("is brought it when it has room", give)
+}

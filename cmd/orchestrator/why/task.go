@@ -1,0 +1,176 @@
+package why
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/wire"
+)
+
+// taskCauses are why a task is as it is: for programs as they are, for people in
+// words.
+type taskCauses struct {
+	FormatVersion string            `json:"format_version"`
+	Task          whyTask           `json:"task"`
+	WaitsFor      []whyTask         `json:"waits_for"`  // directly
+	HeldUpBy      []whyTask         `json:"held_up_by"` // what those wait for in the end
+	Asks          string            `json:"asks"`
+	Agents        []whyFit          `json:"agents"` // of a pending task: those that fit first
+	Attempts      int               `json:"attempts"`
+	Tried         []tried           `json:"tried"`
+	Reviews       []wire.ReviewView `json:"reviews,omitzero"` // of one that is looked at
+	Next          []string          `json:"next"`             // what will happen, and what can be done
+	task          *task.TaskSeen    // in full
+	status        *wire.Status      // of everything
+	brought       bool              // its agent has the request for it
+}
+
+// whyTask is a task in this story.
+type whyTask struct {
+	ID         string         `json:"id"`
+	Name       string         `json:"name"`
+	State      wire.TaskState `json:"state"`
+	Since      string         `json:"since,omitzero"`
+	AssignedTo string         `json:"assigned_to,omitzero"`
+	Progress   float64        `json:"progress"`
+}
+
+// whyFit is an agent in this story.
+type whyFit struct {
+	Agent string `json:"agent"`
+	Fits  bool   `json:"fits"`
+	Idle  bool   `json:"idle"`
+	Score int    `json:"score,omitzero"`
+	Words string `json:"words"`
+
+	up bool // it runs, or is heard of
+}
+
+func explainTask(ctx context.Context, a *cli.App, d *cli.Client, find *task.Finder, status *wire.Status, id string) error {
+	t, _, err := task.GetTask(ctx, a, d, id)
+	if err != nil {
+		return err
+	}
+	tasks, err := find.List(ctx)
+	if err != nil {
+		return err
+	}
+	events, err := happenedTo(ctx, a, d, url.Values{"task": {id}}, func(e *wire.Event) bool { return e.Kind != wire.EventTaskProgress })
+	if err != nil {
+		return err
+	}
+	c := &taskCauses{
+		FormatVersion: wire.FormatVersion, Task: inStory(&t), Asks: askWords(&t.Task), Attempts: t.Attempts,
+		Tried: triedOf(events, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskFailed, wire.EventTaskTrouble, wire.EventTaskBlocked),
+		task:  &t, status: status, brought: task.WasBrought(events),
+	}
+	c.Task.Since = movedAt(&t.Task, events)
+	c.holdups(task.ByID(tasks))
+	if t.State == wire.TaskPending && !task.HandedOn(&t.Task) {
+		if err := weighAgents(ctx, a, d, c); err != nil {
+			return err
+		}
+	}
+	if err := reviewsOf(ctx, a, d, c); err != nil {
+		return err
+	}
+	c.Next = c.next()
+	if a.Flags.JSON {
+		return a.Document(c)
+	}
+	return a.Print("%s", c.text(a.Paint(a.Stdout), time.Now()))
+}
+
+func inStory(t *task.TaskSeen) whyTask {
+	return whyTask{ID: t.ID, Name: t.Name, State: t.State, AssignedTo: t.AssignedTo, Progress: t.Progress}
+}
+
+// movedAt is when a task came into its state.
+func movedAt(t *wire.Task, events []wire.Event) string {
+	moves := []string{
+		wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskPlanned,
+		wire.EventTaskRevise, wire.EventTaskHelp, wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled,
+	}
+	for _, e := range slices.Backward(events) {
+		if slices.Contains(moves, e.Kind) {
+			return e.At
+		}
+	}
+	for _, stamp := range []string{t.EndedAt, t.StartedAt, t.AssignedAt} {
+		if stamp != "" {
+			return stamp
+		}
+	}
+	return t.CreatedAt
+}
+
+// askWords are what a task asks of an agent; "" when that is nothing.
+func askWords(t *wire.Task) string {
+	if !task.AsksByName(t) && !task.Requires(t) {
+		return ""
+	}
+	return task.Requirements(t)
+}
+
+// holdups finds what a task waits for, and behind that what all of it waits for
+// in the end: the tasks that could move.
+func (c *taskCauses) holdups(tasks map[string]*task.TaskSeen) {
+	been := map[string]bool{c.task.ID: true}
+	open := c.task.WaitsFor
+	for first := true; len(open) > 0; first = false {
+		var deeper []string
+		for _, id := range open {
+			t := tasks[id]
+			if been[id] || t == nil {
+				continue
+			}
+			been[id] = true
+			if first {
+				c.WaitsFor = append(c.WaitsFor, inStory(t))
+			}
+			if len(t.WaitsFor) == 0 {
+				c.HeldUpBy = append(c.HeldUpBy, inStory(t))
+			}
+			deeper = append(deeper, t.WaitsFor...)
+		}
+		open = deeper
+	}
+}
+
+// weighAgents says agent by agent who could have the task.
+func weighAgents(ctx context.Context, a *cli.App, d *cli.Client, c *taskCauses) error {
+	fits, err := task.Fits(ctx, a, d, c.task)
+	if err != nil {
+		return err
+	}
+	for i := range fits {
+		c.Agents = append(c.Agents, c.inStory(&fits[i]))
+	}
+	return nil
+}
+
+// inStory says how an agent fits, and what it is doing if that matters.
+func (c *taskCauses) inStory(f *task.Fit) whyFit {
+	doing, idle := f.Status, f.Status == "idle"
+	up := idle || f.Status == "busy"
+	for i := range c.status.Agents {
+		if v := &c.status.Agents[i]; v.Name == f.Agent {
+			doing, idle = standing(v), v.State == wire.StateRunning && len(v.Tasks) == 0
+		}
+	}
+	w := whyFit{Agent: f.Agent, Fits: f.Good() || f.Full, Idle: idle && f.Good(), Score: f.Score, up: up}
+	switch {
+	case f.Full:
+		w.Words = "fits, " + strings.Join(f.Lacks, ", ") + ", " + doing
+	case f.Good():
+		w.Words = "fits, " + doing
+	default:
+		w.Words = f.Words()
+	}
+	return w
+}

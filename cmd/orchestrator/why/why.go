@@ -1,0 +1,202 @@
+// Package why holds the command why, which explains what a task or an agent waits for.
+package why
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+func Command(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "why TASK|AGENT",
+		Short: "Explain the state of a task or an agent",
+		Long: `Says why a task does not move, or an agent does not work: the causes in their
+order, and what comes next or can be done.
+
+Of a task: since when it is in its state, what it waits for and what holds that
+up, what it asks of an agent and how each agent fits, and what was tried. Of an
+agent: its state and its reason, how its runs ended, its last words, and what it
+has.`,
+		Example:           "  orchestrator why 5be1\n  orchestrator why coder-1\n  orchestrator why 5be1 --json",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: cli.Bind(a, completeAnything),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.Speak(func(ctx context.Context, d *cli.Client) error { return why(ctx, a, d, args[0]) })
+		},
+	}
+}
+
+// completeAnything offers agents and tasks.
+func completeAnything(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(already) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	agents, _ := a.CompleteAgents(verb, nil, begun)
+	tasks, directive := task.CompleteTasks(a, true)(verb, nil, begun)
+	return append(agents, tasks...), directive
+}
+
+// why answers about an agent that is called so, or else about a task.
+func why(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+	status, _, err := a.Status(ctx, d)
+	if err != nil {
+		return err
+	}
+	for i := range status.Agents {
+		if status.Agents[i].Name == word {
+			return whyAgent(ctx, a, d, &status, &status.Agents[i])
+		}
+	}
+	find := task.NewFinder(a, d)
+	id, err := find.ID(ctx, word)
+	if err != nil {
+		return neither(err, word, &status)
+	}
+	return explainTask(ctx, a, d, find, &status, id)
+}
+
+// neither adds to why there is no such task that no agent is called so, or that
+// several are.
+func neither(err error, word string, status *wire.Status) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if !ok || f.Details["fits"] != nil || f.Code != wire.CodeNotFound {
+		return err
+	}
+	var names, replicas []string
+	for i := range status.Agents {
+		names = append(names, status.Agents[i].Name)
+		if status.Agents[i].Block == word {
+			replicas = append(replicas, status.Agents[i].Name)
+		}
+	}
+	if n := len(replicas); n > 0 {
+		f.Message = fmt.Sprintf("%q is %s, %s to %s", word, plain.Count(n, "agent"), replicas[0], replicas[n-1])
+		f.Hint = "Say which: orchestrator why " + plain.OneLine(replicas[0])
+		return f
+	}
+	f.Message = fmt.Sprintf("no agent is called %q, and no task has an id that begins so%s", word, cli.DidYouMean(word, names))
+	f.Hint = "See which there are: orchestrator ps     orchestrator task ls"
+	return f
+}
+
+// tried is something that was tried, and what came of it.
+type tried struct {
+	Seq   int64  `json:"seq"` // of the event that says so
+	Agent string `json:"agent,omitzero"`
+	At    string `json:"at"`
+	Kind  string `json:"kind"`
+	Text  string `json:"text"`
+}
+
+// happenedTo asks for events, and keeps those that are wanted.
+func happenedTo(ctx context.Context, a *cli.App, d *cli.Client, query url.Values, wanted func(*wire.Event) bool) ([]wire.Event, error) {
+	body, err := d.Get(ctx, "events", query)
+	if err != nil {
+		return nil, err
+	}
+	var events []wire.Event
+	for line, err := range d.Lines(ctx, body) {
+		if err != nil {
+			return nil, err
+		}
+		event, err := cli.Decode[wire.Event](line)
+		if err != nil {
+			return nil, err
+		}
+		if wanted(&event) {
+			events = append(events, event)
+		}
+	}
+	return events, nil
+}
+
+// mostTried is how many tries are told, the latest.
+const mostTried = 5
+
+func triedOf(events []wire.Event, kinds ...string) []tried {
+	var all []tried
+	for i := range events {
+		if e := &events[i]; slices.Contains(kinds, e.Kind) {
+			all = append(all, tried{Seq: e.Seq, Agent: e.Agent, At: e.At, Kind: e.Kind, Text: e.Text})
+		}
+	}
+	return all
+}
+
+// tried shows tries in a card, the latest few.
+func addTried(c *term.Card, label string, all []tried, now time.Time) {
+	var lines []string
+	for _, t := range all[max(0, len(all)-mostTried):] {
+		line := plain.Clock(t.At, now, time.TimeOnly) + " " + plain.OneLine(t.Text)
+		if t.Kind == wire.EventTaskRequeued && t.Agent != "" {
+			line += " (" + plain.OneLine(t.Agent) + " had it)"
+		}
+		lines = append(lines, line)
+	}
+	if older := len(all) - len(lines); older > 0 {
+		lines = append([]string{isEarlier(older)}, lines...)
+	}
+	c.Rows(label, lines)
+}
+
+func isEarlier(n int) string { return fmt.Sprintf("%d earlier", n) }
+
+// since says since when something is so, and how long that is.
+func since(stamp string, now time.Time) string {
+	if stamp == "" {
+		return ""
+	}
+	words := " since " + plain.Clock(stamp, now, time.TimeOnly)
+	if passed, ok := term.Between(stamp, wire.Timestamp(now)); ok {
+		words += " (" + plain.Duration(max(0, passed)) + ")"
+	}
+	return words
+}
+
+// standing says in words what an agent is doing.
+func standing(v *wire.AgentView) string {
+	switch {
+	case v.State == wire.StateRunning && len(v.Tasks) == 0:
+		return "idle"
+	case v.State == wire.StateRunning:
+		return "busy with " + heldLabels(v.Tasks)
+	case v.State == wire.StateWaiting && len(v.DependsOn) > 0:
+		return "waits for " + plain.OneLine(strings.Join(v.DependsOn, ", "))
+	}
+	words := wire.Visible(string(v.State))
+	if v.State == wire.StateBackoff {
+		words = "in backoff"
+	}
+	return words + term.Colon(term.Note(*v))
+}
+
+// heldLabels names the tasks that an agent has, a few of them.
+func heldLabels(tasks []wire.TaskLabel) string {
+	const few = 2
+	var labels []string
+	for _, t := range tasks[:min(few, len(tasks))] {
+		label := term.TaskLabel(t.ID, t.Name)
+		if progress := plain.Percent(t.Progress); progress != "" {
+			label += " (" + progress + ")"
+		}
+		labels = append(labels, label)
+	}
+	words := strings.Join(labels, ", ")
+	if len(tasks) > few {
+		words += fmt.Sprintf(" and %d more", len(tasks)-few)
+	}
+	return words
+}

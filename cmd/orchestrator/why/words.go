@@ -1,0 +1,77 @@
+package why
+
+import (
+	"fmt"
+	"time"
+
+	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// text is the story of a task, cause by cause.
+func (c *taskCauses) text(p term.Paint, now time.Time) string {
+	t := &c.Task
+	head := fmt.Sprintf("%s is %s%s\n", p.Strong(term.TaskLabel(t.ID, t.Name)), p.Task(t.State, task.HeldWords(&c.task.Task)), since(t.Since, now))
+	card := term.Card{}
+	card.Rows("waits for", storyLines(c.WaitsFor))
+	if behind := c.behind(); len(behind) > 0 {
+		card.Rows("held up by", storyLines(behind))
+	}
+	card.Row("asks for", c.Asks)
+	c.agentRows(&card)
+	if c.Attempts > 1 {
+		card.Row("attempts", fmt.Sprint(c.Attempts))
+	}
+	card.Rows("reviews", c.reviewLines(now))
+	addTried(&card, "tried", c.Tried, now)
+	card.Rows("next", c.Next)
+	return head + term.Table(card.Lines)
+}
+
+// behind are those that hold the task up and that it does not wait for itself.
+func (c *taskCauses) behind() []whyTask {
+	var behind []whyTask
+	for _, t := range c.HeldUpBy {
+		direct := false
+		for _, w := range c.WaitsFor {
+			direct = direct || w.ID == t.ID
+		}
+		if !direct {
+			behind = append(behind, t)
+		}
+	}
+	return behind
+}
+
+// mostTold is how many tasks or agents are told one by one.
+const mostTold = 12
+
+func storyLines(tasks []whyTask) []string {
+	var lines []string
+	for _, t := range tasks[:min(mostTold, len(tasks))] {
+		lines = append(lines, term.TaskLabel(t.ID, t.Name)+" ("+t.far()+")")
+	}
+	if len(tasks) > mostTold {
+		lines = append(lines, fmt.Sprintf("and %d more", len(tasks)-mostTold))
+	}
+	return lines
+}
+
+// far is the state of a task and its progress.
+func (t *whyTask) far() string {
+	return task.FarWords(&wire.Task{State: t.State, AssignedTo: t.AssignedTo, Progress: t.Progress})
+}
+
+func (c *taskCauses) agentRows(card *term.Card) {
+	if c.Asks == "" {
+		return // any would do, so none is worth telling of
+	}
+	for _, f := range c.Agents[:min(mostTold, len(c.Agents))] {
+		card.Row(plain.OneLine(f.Agent), f.Words)
+	}
+	if len(c.Agents) > mostTold {
+		card.Row("…", fmt.Sprintf("and %s more: orchestrator task match %s", plain.Count(len(c.Agents)-mostTold, "agent"), plain.ID(c.Task.ID)))
+	}
+}
