@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
 )
 
 // TestAllRepeats: whatever an agent asks for that changes something, asked again
@@ -68,7 +70,7 @@ func TestAllRepeats(t *testing.T) {
 		}
 	}
 	for _, o := range operations {
-		if o.Writes && o.Who <= Agents {
+		if o.Writes && o.Audience <= wire.ForAgents {
 			require.True(t, known[o.Name], "%s is repeated nowhere", o.Name)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // register adds an operation to the table for one test.
 func register(t *testing.T, name string, do func(*decision) (any, *wire.Error)) {
-	byName[name] = &Operation{Name: name, Writes: true, do: func(t *decision, _ any) (any, *wire.Error) { return do(t) }}
+	byName[name] = &Operation{Operation: &wire.Operation{Name: name, Writes: true}, do: func(t *decision, _ any) (any, *wire.Error) { return do(t) }}
 	t.Cleanup(func() { delete(byName, name) })
 }
 

@@ -10,9 +10,9 @@ type IssueKey struct {
 	Overlap int64  `json:"overlap,omitzero"` // of rotate-key: milliseconds for which the old keys still hold
 }
 
-// readIssueKey reads an IssueKey.
-func readIssueKey(o *Object) *IssueKey {
-	return &IssueKey{Agent: o.NeedText("agent"), Overlap: o.milliseconds("overlap", 0)}
+func (k *IssueKey) fields(f *Fields) {
+	f.Need(&k.Agent, "agent", "The name of the agent.")
+	f.Milliseconds(&k.Overlap, "overlap", "For rotate-key: how long the old keys stay valid, in milliseconds; 0 when it is missing. issue-key ignores it.", 0)
 }
 
 // IssuedKey answers issue-key and rotate-key. It is the only time that the key
@@ -28,8 +28,9 @@ type Revoke struct {
 	ID string `json:"id"`
 }
 
-// readRevoke reads a Revoke.
-func readRevoke(o *Object) *Revoke { return &Revoke{ID: o.NeedText("id")} }
+func (r *Revoke) fields(f *Fields) {
+	f.Need(&r.ID, "id", "The id of the key or the token, as list-keys and list-tokens show it.")
+}
 
 // Credential is a key, a registration token or an operator's token, without what
 // is secret about it.
@@ -54,9 +55,9 @@ type IssueRegistration struct {
 	TTL  int64  `json:"ttl,omitzero"`  // milliseconds; a day when it is missing
 }
 
-// readIssueRegistration reads an IssueRegistration.
-func readIssueRegistration(o *Object) *IssueRegistration {
-	return &IssueRegistration{Name: o.Text("name"), TTL: o.milliseconds("ttl", 1)}
+func (i *IssueRegistration) fields(f *Fields) {
+	f.Text(&i.Name, "name", "The only server that may use the token; any server when it is missing.")
+	f.Milliseconds(&i.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year; a day when it is missing.", 1)
 }
 
 // IssuedRegistration answers issue-registration. It is the only time that the
@@ -88,16 +89,25 @@ type IssueToken struct {
 	Overlap int64  `json:"overlap,omitzero"` // of an actor: milliseconds for which those that it has still hold
 }
 
-// ReadIssueToken reads an IssueToken.
-func ReadIssueToken(o *Object) *IssueToken {
-	t := &IssueToken{Role: o.OneOf("role", PersonRoles...), TTL: o.milliseconds("ttl", 1)}
+func (t *IssueToken) fields(f *Fields) {
+	f.OneOf(&t.Role, "role", "What the person may do: everything (admin and operator; operator when it is missing), or only look (viewer).", PersonRoles...)
+	f.Milliseconds(&t.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year. The default is eight hours for a person, and no limit for an actor.", 1)
+	const person = `"pattern": "^[^\u0000-\u001f\u007f-\u009f]*[^ \u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"`
+	if f.describe("sub", "The person that the token is for.", schemaText+", "+person, false) {
+		f.actor(&t.Actor, "actor", "The actor that the token is for, instead of a person: GO, HO:host, PO:project, IO:person, W:id or S:kind:id.", false)
+		f.Milliseconds(&t.Overlap, "overlap", "How long the other tokens of the actor stay valid, in milliseconds; 0 when it is missing.", 0)
+		f.rule(`"anyOf": [{"required": ["sub"], "properties": {"sub": {"type": "string"}, "actor": {"type": "null"}, "overlap": {"type": "null"}}}, ` +
+			`{"required": ["actor"], "properties": {"actor": {"type": "string"}, "sub": {"type": "null"}, "role": {"type": "null"}}}]`)
+		return
+	}
+	o := f.in
 	if o.find("actor") == nil {
 		t.Subject = o.NeedText("sub")
 		o.needPlain("sub", t.Subject)
 		if o.find("overlap") != nil {
 			o.Refuse("overlap", "is of an actor, and does not go with sub")
 		}
-		return t
+		return
 	}
 	t.Actor, t.Overlap = o.actor("actor", CheckActor), o.milliseconds("overlap", 0)
 	for _, key := range []string{"sub", "role"} {
@@ -105,7 +115,6 @@ func ReadIssueToken(o *Object) *IssueToken {
 			o.Refuse(key, "is of a person, and does not go with actor")
 		}
 	}
-	return t
 }
 
 // IssuedToken answers issue-token. A person's is signed where the key is; an
@@ -118,4 +127,57 @@ type IssuedToken struct {
 	IssuedAt  string `json:"issuedAt"`
 	ExpiresAt string `json:"expiresAt,omitzero"`
 	Token     string `json:"token,omitzero"`
+}
+
+// accessOperations are the operations on credentials.
+var accessOperations = []Operation{
+	request[IssueKey](Operation{
+		Name: "issue-key", Audience: ForOperators, Writes: true,
+		Summary:  "Create a key that authenticates a program as an agent; shown once",
+		Examples: []string{`{"agent": "coder"}`},
+	}),
+	request[IssueKey](Operation{
+		Name: "rotate-key", Audience: ForOperators, Writes: true,
+		Summary:  "Create a new key for an agent; the old ones stay valid for a while",
+		Examples: []string{`{"agent": "coder", "overlap": 60000}`, `{"agent": "coder"}`},
+	}),
+	request[Revoke](Operation{
+		Name: "revoke-key", Audience: ForOperators, Writes: true,
+		Summary:  "Revoke a key or a registration token",
+		About:    "It is no longer accepted.",
+		Examples: []string{`{"id": "k5f0c7a52"}`},
+	}),
+	request[Nothing](Operation{
+		Name: "list-keys", Audience: ForOperators,
+		Summary:  "List the keys and registration tokens without their secrets",
+		About:    "The oldest comes first.",
+		Examples: []string{`{}`, ""},
+	}),
+	request[IssueRegistration](Operation{
+		Name: "issue-registration", Audience: ForOperators, Writes: true,
+		Summary:  "Create a token with which a server can register once",
+		Examples: []string{`{"name": "attic", "ttl": 3600000}`, ""},
+	}),
+	request[IssueToken](Operation{
+		Name: "issue-token", Audience: ForActors, Writes: true,
+		Summary: "Create a token for a person or an actor on another machine; shown once. For operators; for GO, tokens of actors only",
+		About:   "Give sub for a person, or actor for an actor.",
+		Examples: []string{
+			`{"sub": "ann", "role": "viewer", "ttl": 3600000}`,
+			`{"sub": "ann"}`,
+			`{"actor": "HO:attic", "ttl": 86400000, "overlap": 60000}`,
+		},
+	}),
+	request[Revoke](Operation{
+		Name: "revoke-token", Audience: ForOperators, Writes: true,
+		Summary:  "Revoke the token of a person or of an actor",
+		About:    "It is no longer accepted.",
+		Examples: []string{`{"id": "t5f0c7a52-6c1b-4d0e"}`},
+	}),
+	request[Nothing](Operation{
+		Name: "list-tokens", Audience: ForOperators,
+		Summary:  "List the tokens of people and of actors",
+		About:    "The oldest comes first.",
+		Examples: []string{`{}`, ""},
+	}),
 }

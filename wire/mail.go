@@ -94,12 +94,16 @@ type SendMessage struct {
 	Lookup `json:"-"` // whether there is one with the key already; Sum is of no use here
 }
 
-// ReadSendMessage reads a SendMessage.
-func ReadSendMessage(o *Object) *SendMessage {
-	m := &SendMessage{
-		From: o.Text("from_actor"), To: o.NeedText("to_actor"), Topic: o.topic("topic"),
-		ReplyTo: o.replyTo("reply_to"), Key: o.Text("idempotency_key"),
+func (m *SendMessage) fields(f *Fields) {
+	f.Text(&m.From, "from_actor", "You, as an actor; optional. A message in the name of another actor is refused.")
+	if f.describe("to_actor", "The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; or broadcast, which only GO may use. "+
+		"It need not exist yet. At most 200 bytes, without invisible characters.", `"type": "string", `+actorSchema(true), true) {
+		m.describe(f)
+		return
 	}
+	o := f.in
+	m.To, m.Topic = o.NeedText("to_actor"), o.topic("topic")
+	m.ReplyTo, m.Key = o.replyTo("reply_to"), o.Text("idempotency_key")
 	if why := CheckAddressee(m.To); m.To != "" && why != "" {
 		o.Refuse("to_actor", why)
 	}
@@ -121,7 +125,40 @@ func ReadSendMessage(o *Object) *SendMessage {
 	default:
 		o.needPlain("idempotency_key", m.Key)
 	}
-	return m
+}
+
+// describe is the part of fields that is only for schemas.
+func (*SendMessage) describe(f *Fields) {
+	const word = `[^.*\u0000- \u007f-\u00a0\u2000-\u200f\u2028-\u202f\u3000\ufeff]+`
+	f.describe("topic", "The topic: words with dots between them, such as task.completed, at most 200 bytes. A topic that is not registered causes a warning.",
+		`"type": "string", "maxLength": 200, "pattern": "^`+word+`(\\.`+word+`)*$"`, true)
+	f.describe("payload", "The content, at most 1 MiB. It is delivered unchanged, digit for digit.", `"type": "object"`, true)
+	f.describe("reply_to", "The number of the message that this one answers; it may be a text.",
+		wholeSchema(`["integer", "string", "null"]`, 1, mostWhole)+`, "pattern": "^[1-9][0-9]{0,14}$"`, false)
+	f.describe("idempotency_key", "A text that differs for each of your messages, such as a UUID, at most 200 bytes. "+
+		"A message that is sent again with the same key is not sent twice.",
+		schemaText+`, "maxLength": 200, "pattern": "^[^\u0000-\u001f\u007f-\u009f]+$"`, false)
+}
+
+// actorSchema is the schema of the text of an actor's id, or of any recipient.
+func actorSchema(recipient bool) string {
+	const word = `[^:\u0000- \u007f-\u00a0\u2000-\u200f\u2028-\u202f\u3000\ufeff]+`
+	others := ""
+	if recipient {
+		others = "broadcast|Bus|Governor|"
+	}
+	return `"maxLength": 200, "pattern": "^(` + others + `GO|(HO|PO|IO|W):` + word + `|S:` + word + `:` + word + `)$"`
+}
+
+// actor declares an optional id of an actor, or of any recipient.
+func (f *Fields) actor(p *string, key, about string, recipient bool) {
+	switch {
+	case f.describe(key, about, schemaText+", "+actorSchema(recipient), false):
+	case recipient:
+		*p = f.in.actor(key, CheckAddressee)
+	default:
+		*p = f.in.actor(key, CheckActor)
+	}
 }
 
 // actor is an optional id of an actor.
@@ -193,17 +230,14 @@ type PollMessages struct {
 // MailPage is how many messages a poll gets at most when it does not say.
 const MailPage = 1000
 
-// ReadPollMessages reads a PollMessages.
-func ReadPollMessages(o *Object) *PollMessages {
-	p := &PollMessages{Actor: o.actor("actor", CheckAddressee), Limit: o.Whole("limit", 1)}
-	if o.find("cursor") != nil {
-		cursor := o.Whole("cursor", 0)
-		p.Cursor = &cursor
+func (p *PollMessages) fields(f *Fields) {
+	f.actor(&p.Actor, "actor", "You, as an actor; optional. Only operators may name another.", true)
+	const cursor = "Only messages with a higher number; 0 for all. The default is the last acknowledged one."
+	if !f.describe("cursor", cursor, wholeSchema(`["integer", "null"]`, 0, mostWhole), false) && f.in.find("cursor") != nil {
+		after := f.in.Whole("cursor", 0)
+		p.Cursor = &after
 	}
-	if p.Limit > MostMailPage {
-		o.Refuse("limit", fmt.Sprintf("must not be more than %d", MostMailPage))
-	}
-	return p
+	f.Whole(&p.Limit, "limit", "The maximum number of messages; 1000 when it is missing.", 1, MostMailPage)
 }
 
 // MailList answers poll-messages.
@@ -220,13 +254,14 @@ type AckMessages struct {
 	Seq   int64  `json:"seq"`            // the last message that has been dealt with
 }
 
-// ReadAckMessages reads an AckMessages.
-func ReadAckMessages(o *Object) *AckMessages {
-	a := &AckMessages{Actor: o.actor("actor", CheckAddressee), Seq: o.Whole("seq", 0)}
-	if o.find("seq") == nil {
-		o.Refuse("seq", "is missing")
+func (a *AckMessages) fields(f *Fields) {
+	f.actor(&a.Actor, "actor", "You, as an actor; optional.", true)
+	if f.describe("seq", "The number of the last message that you have handled.", wholeSchema(`"integer"`, 0, mostWhole), true) {
+		return
 	}
-	return a
+	if a.Seq = f.in.Whole("seq", 0); f.in.find("seq") == nil {
+		f.in.Refuse("seq", "is missing")
+	}
 }
 
 // Acked answers ack-messages.
@@ -240,8 +275,9 @@ type Heartbeat struct {
 	Actor string `json:"actor,omitzero"` // "": the caller
 }
 
-// ReadHeartbeat reads a Heartbeat.
-func ReadHeartbeat(o *Object) *Heartbeat { return &Heartbeat{Actor: o.actor("actor", CheckActor)} }
+func (h *Heartbeat) fields(f *Fields) {
+	f.actor(&h.Actor, "actor", "You, as an actor; optional.", false)
+}
 
 // Beat answers heartbeat.
 type Beat struct {
@@ -286,4 +322,45 @@ type TopicView struct {
 // TopicList answers list-topics.
 type TopicList struct {
 	Topics []TopicView `json:"topics"`
+}
+
+// mailOperations are the operations on messages between actors.
+var mailOperations = []Operation{
+	request[SendMessage](Operation{
+		Name: "send-message", Audience: ForActors, Writes: true,
+		Summary: "Send a message to an actor, or as GO to all",
+		About:   "The message is kept unchanged until the recipient reads it. The payload can also be printed as a line of its own with a from_actor; that is answered with the message only.",
+		Examples: []string{
+			`{"from_actor": "W:7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100", "to_actor": "GO", "topic": "task.completed", "payload": {"task_id": "task-123"}, "reply_to": 42, "idempotency_key": "5f0c7a52-6c1b-4d0e-9a4f-8b1d2c3e4f50"}`,
+			`{"to_actor": "HO:attic", "topic": "message.direct", "payload": {"text": "The disk is full."}}`,
+		},
+	}),
+	request[PollMessages](Operation{
+		Name: "poll-messages", Audience: ForActors,
+		Summary:  "Read your messages after your cursor, or after any number, in order",
+		About:    "Reading removes nothing: a message that is not acknowledged is returned again.",
+		Examples: []string{`{"actor": "HO:attic", "cursor": 41, "limit": 100}`, `{}`, ""},
+	}),
+	request[AckMessages](Operation{
+		Name: "ack-messages", Audience: ForActors, Writes: true,
+		Summary:  "Acknowledge your messages up to a number and move your cursor there",
+		About:    "poll-messages continues after that number. A lower number than before changes nothing.",
+		Examples: []string{`{"actor": "HO:attic", "seq": 45}`, `{"seq": 45}`},
+	}),
+	request[Heartbeat](Operation{
+		Name: "heartbeat", Audience: ForActors, Writes: true,
+		Summary:  "Announce that you are present for the next minute",
+		About:    "An agent that has sent one heartbeat must send one each minute. GO is alerted when none comes for three minutes.",
+		Examples: []string{`{"actor": "HO:attic"}`, `{}`, ""},
+	}),
+	request[Nothing](Operation{
+		Name: "list-actors", Audience: ForActors,
+		Summary:  "List the actors with their presence and cursors",
+		Examples: []string{`{}`, ""},
+	}),
+	request[Nothing](Operation{
+		Name: "list-topics", Audience: ForActors,
+		Summary:  "List the registered topics",
+		Examples: []string{`{}`, ""},
+	}),
 }

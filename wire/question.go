@@ -23,9 +23,17 @@ func Options(values ...string) []Option {
 }
 
 // readAskUser reads an AskUser.
-func readAskUser(o *Object) *AskUser {
-	return &AskUser{Question: o.NeedText("question"), Timeout: o.milliseconds("timeout", 1), Options: o.readOptions("options")}
+func (a *AskUser) fields(f *Fields) {
+	f.Need(&a.Question, "question", "The question.")
+	f.Milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds, up to a year; 30000 when it is missing, as for every request.", 1)
+	if !f.describe("options", "The answers that are allowed, each with its own value. Without options every text is allowed.", schemaOptions, false) {
+		a.Options = f.in.readOptions("options")
+	}
 }
+
+const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "properties": {` +
+	`"label": {"type": ["string", "null"], "description": "The text that the person sees; the value when it is missing."}, ` +
+	`"value": {"type": "string", "pattern": "[^ \\t\\n\\r\\f]", "description": "The answer that you get when the person chooses this option."}}, "required": ["value"]}`
 
 // readOptions is an optional list of options, no two with the same value.
 func (o *Object) readOptions(key string) []Option {
@@ -81,12 +89,14 @@ type AnswerQuestion struct {
 }
 
 // readAnswerQuestion reads an AnswerQuestion.
-func readAnswerQuestion(o *Object) *AnswerQuestion {
-	a := &AnswerQuestion{QuestionID: o.NeedText("questionId"), Answer: o.Text("answer")}
-	if o.find("answer") == nil {
-		o.Refuse("answer", "is missing")
+func (a *AnswerQuestion) fields(f *Fields) {
+	f.Need(&a.QuestionID, "questionId", "The id of the question.")
+	if f.describe("answer", "The answer: one of the values that the question allows, or any text if it has no options.", `"type": "string"`, true) {
+		return
 	}
-	return a
+	if a.Answer = f.in.Text("answer"); f.in.find("answer") == nil {
+		f.in.Refuse("answer", "is missing")
+	}
 }
 
 // QuestionReply answers answer-question. Told reports whether the agent heard the
@@ -95,4 +105,19 @@ type QuestionReply struct {
 	Question Question `json:"question"`
 	Answer   string   `json:"answer"`
 	Told     bool     `json:"told"`
+}
+
+// questionOperations are the operations on questions to people.
+var questionOperations = []Operation{
+	request[Nothing](Operation{
+		Name: "list-questions", Audience: ForOperators,
+		Summary:  "List the open questions",
+		About:    "The oldest question comes first.",
+		Examples: []string{`{}`, ""},
+	}),
+	request[AnswerQuestion](Operation{
+		Name: "answer-question", Audience: ForOperators, Writes: true,
+		Summary:  "Answer a question",
+		Examples: []string{`{"questionId": "q5", "answer": "postgres"}`},
+	}),
 }

@@ -11,13 +11,16 @@ type QueryAgents struct {
 	Capabilities []string `json:"capabilities,omitzero"` // those that have all of them
 }
 
-// readQueryAgents reads a QueryAgents.
-func readQueryAgents(o *Object) *QueryAgents {
-	q := &QueryAgents{Role: o.Text("role"), Status: o.Text("status"), Capabilities: o.Texts("capabilities")}
-	if o.find("role") != nil && q.Role == "" && o.err == nil {
+func (q *QueryAgents) fields(f *Fields) {
+	const role = "Only agents with this role: worker, planner, reviewer, or one that the file gives an agent. Any other is refused."
+	if !f.describe("role", role, schemaText+`, "minLength": 1`, false) {
+		q.Role = f.in.Text("role")
+	}
+	f.Text(&q.Status, "status", "Only agents with this status: "+list(AgentStatuses)+". A status that no agent has finds none.")
+	f.Texts(&q.Capabilities, "capabilities", "Only agents that have all of these.")
+	if o := f.in; o != nil && o.find("role") != nil && q.Role == "" && o.err == nil {
 		o.err = UnknownRole("", o.pointer+"/role", Roles)
 	}
-	return q
 }
 
 // UnknownRole refuses to find agents of a role that no agent can have. The roles are those

@@ -13,9 +13,11 @@ type UpdateCapabilities struct {
 	System       Raw           `json:"system,omitzero"`       // what else there is to say, of the machine it runs on
 }
 
-// readUpdateCapabilities reads an UpdateCapabilities.
-func readUpdateCapabilities(o *Object) *UpdateCapabilities {
-	return &UpdateCapabilities{Capabilities: o.Capabilities("capabilities"), System: o.Document("system")}
+func (u *UpdateCapabilities) fields(f *Fields) {
+	if !f.describe("capabilities", "What you can do: a capabilities document.", ref("capabilities"), false) {
+		u.Capabilities = f.in.Capabilities("capabilities")
+	}
+	f.Document(&u.System, "system", "Information about the machine that you run on, such as its load. It is shown to people.")
 }
 
 // Server is an agent as those see it who call agents servers.
@@ -58,11 +60,15 @@ type Register struct {
 	Capabilities *Capabilities `json:"capabilities,omitzero"`
 }
 
-// ReadRegister reads a Register.
-func ReadRegister(o *Object) *Register {
-	return &Register{
-		Name: o.NeedText("name"), Hostname: o.Text("hostname"), IP: o.Text("ip"), OS: o.Text("os"),
-		Token: o.NeedText("registration_token"), Repos: o.Document("repos"), Capabilities: o.Capabilities("capabilities"),
+func (r *Register) fields(f *Fields) {
+	f.Need(&r.Name, "name", "The name of the new agent: one word of at most 128 characters. A server that has registered before and comes with a new token takes its place again.")
+	f.Text(&r.Hostname, "hostname", "The name of its machine.")
+	f.Text(&r.IP, "ip", "Its address.")
+	f.Text(&r.OS, "os", "Its operating system, such as linux.")
+	f.Need(&r.Token, "registration_token", "The token that an operator made for it. It works once.")
+	f.Document(&r.Repos, "repos", "Its repositories, in the form from before there were capabilities. They are shown; no task is matched by them.")
+	if !f.describe("capabilities", "What it can do: a capabilities document.", ref("capabilities"), false) {
+		r.Capabilities = f.in.Capabilities("capabilities")
 	}
 }
 
@@ -103,4 +109,32 @@ func CheckName(name string) string {
 		return "must not begin with - or ."
 	}
 	return ""
+}
+
+// serverOperations are the operations on agents as servers.
+var serverOperations = []Operation{
+	request[UpdateCapabilities](Operation{
+		Name: "update-capabilities", Audience: ForAgents, Writes: true,
+		Summary: "Replace your advertised capabilities and refresh your presence",
+		About:   "Members that are missing keep their values. Without any member, the request only refreshes your presence.",
+		Examples: []string{
+			`{"capabilities": {"$schema": "orchestratia/capabilities/v1", "languages": ["go"], "max_concurrent_tasks": 2}, "system": {"load": 0.5}}`,
+			"",
+		},
+	}),
+	request[Nothing](Operation{
+		Name:     "query-servers",
+		Summary:  "List all agents with their capabilities and presence",
+		About:    "The list is in the terms of the hub, where agents are servers.",
+		Examples: []string{`{}`, ""},
+	}),
+	request[Register](Operation{
+		Name: "register-agent", Audience: ForNewcomers, Writes: true,
+		Summary: "Register a server as an agent with a registration token",
+		About:   "The answer has the key that the server authenticates with from then on.",
+		Examples: []string{
+			`{"name": "attic", "hostname": "attic.example.com", "ip": "192.0.2.7", "os": "linux", "registration_token": "orcreg_Zm9yIGFuIGV4YW1wbGU", "repos": {"shop": "/srv/shop"}, "capabilities": {"repos": {"shop": {"path": "/srv/shop"}}, "languages": ["go"]}}`,
+			`{"name": "attic", "registration_token": "orcreg_Zm9yIGFuIGV4YW1wbGU"}`,
+		},
+	}),
 }

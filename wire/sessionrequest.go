@@ -1,26 +1,30 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// readSaySession reads a SaySession. What is wrong with the message belongs in the
-// log of its session, so it refuses nothing here.
-func readSaySession(o *Object) *SaySession {
+// What is wrong with the message belongs in the log of its session, so fields refuses
+// nothing that is in it.
+func (s *SaySession) fields(f *Fields) {
 	const key = "message"
-	s := &SaySession{SessionID: o.Text("session_id")}
+	f.Text(&s.SessionID, "session_id", "The session; optional where both members have only one session in common.")
+	if f.describe(key, "The message: see session-message. It is delivered unchanged, digit for digit.", `"type": "object"`, true) {
+		return
+	}
+	o := f.in
 	document := o.Document(key)
 	if document == nil {
 		o.Refuse(key, "is missing: it must be an object")
-		return s
+		return
 	}
 	members, _, _ := scan(document, scannedBefore, nil)
 	s.Session = *named(members)
 	s.Document = document
 	s.Message, s.Err = readSession(document, members, o.below(key))
-	return s
 }
 
 // MarshalJSONTo implements the encoder's interface, for those who say a message.
@@ -33,45 +37,50 @@ func (s SaySession) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteValue(append(b, '}'))
 }
 
-// readGetSession reads a GetSession.
-func readGetSession(o *Object) *GetSession {
-	g := &GetSession{
-		SessionID: o.Text("session_id"), After: o.Whole("after", 0), Limit: o.Whole("limit", 0),
-		CorrelationID: o.Text("correlation_id"), TaskID: o.Text("task_id"), To: o.Text("to"),
-	}
-	if g.Limit > MostSessionPage {
-		o.Refuse("limit", fmt.Sprintf("must not be more than %d", MostSessionPage))
-	}
-	return g
+func (g *GetSession) fields(f *Fields) {
+	f.Text(&g.SessionID, "session_id", "The session; optional for a member of only one.")
+	f.Whole(&g.After, "after", "Only messages after this number of the record: the next of the previous page.", 0, mostWhole)
+	f.Whole(&g.Limit, "limit", "The maximum number of messages; 100 when it is missing or 0.", 0, MostSessionPage)
+	f.Text(&g.CorrelationID, "correlation_id", "Only messages with this correlation_id.")
+	f.Text(&g.TaskID, "task_id", "Only messages about this task.")
+	f.Text(&g.To, "to", "Only messages for this member.")
 }
 
-// readListReviews reads a ListReviews.
-func readListReviews(o *Object) *ListReviews {
-	return &ListReviews{SessionID: o.Text("session_id"), TaskID: o.Text("task_id"), ReviewID: o.Text("review_id")}
+func (l *ListReviews) fields(f *Fields) {
+	f.Text(&l.SessionID, "session_id", "Only reviews in this session.")
+	f.Text(&l.TaskID, "task_id", "Only reviews of this task.")
+	f.Text(&l.ReviewID, "review_id", "Only this review.")
 }
 
-// readSessionSpec reads a SessionSpec, with what holds by default.
-func readSessionSpec(o *Object) *SessionSpec {
-	s := &SessionSpec{ID: o.NeedText("session_id")}
-	if s.ID != "" && !IsSessionID(s.ID) {
-		o.Refuse("session_id", fmt.Sprintf("must be 1 to %d letters, digits, dots, dashes and underscores, the first of them a letter or digit, not %.80q", longestSession, s.ID))
+func (s *SessionSpec) fields(f *Fields) {
+	if !f.describe("session_id", "The name of the session: at most 64 letters, digits, dots, dashes and underscores, the first of them a letter or digit.",
+		`"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"`, true) {
+		s.ID = f.in.NeedText("session_id")
+		if s.ID != "" && !IsSessionID(s.ID) {
+			f.in.Refuse("session_id", fmt.Sprintf("must be 1 to %d letters, digits, dots, dashes and underscores, the first of them a letter or digit, not %.80q", longestSession, s.ID))
+		}
 	}
-	s.Members = o.sessionMembers("members")
-	if s.Validation = o.OneOf("validation", ValidationStandard, ValidationStrict); s.Validation == "" {
-		s.Validation = ValidationStandard
+	if !f.describe("members", "The members.", schemaMembers, true) {
+		s.Members = f.in.sessionMembers("members")
 	}
-	if s.MaxIterations = o.Whole("max_iterations", 1); s.MaxIterations == 0 {
-		s.MaxIterations = SessionIterations
-	}
-	if s.OnMax = o.OneOf("on_max", Escalations...); s.OnMax == "" {
-		s.OnMax = EscalateHumanReview
-	}
-	s.RequireReview, _ = o.Truth("require_review")
-	s.TaskTimeout = o.millisecondsOr("task_timeout_ms", 0)
-	s.ProgressAfter = o.millisecondsOr("progress_after_ms", SessionProgressAfter)
-	s.ProgressEvery = o.millisecondsOr("progress_every_ms", SessionProgressEvery)
-	return s
+	f.OneOf(&s.Validation, "validation", "standard, the default, forgives what is often left out. strict holds every message to the letter of the protocol.",
+		ValidationStandard, ValidationStrict)
+	f.Whole(&s.MaxIterations, "max_iterations", "The maximum number of reviews of a task that does not set its own; 3 when it is missing.", 1, mostWhole)
+	f.OneOf(&s.OnMax, "on_max", "What happens to a task that still needs changes after its last review: abort gives it up, force_approve approves it, "+
+		"and human_review, the default, asks a person.", Escalations...)
+	f.Truth(&s.RequireReview, "require_review", "Whether a task is done only when it is approved, and not when its developer has completed it.")
+	f.MillisecondsOr(&s.TaskTimeout, "task_timeout_ms", "How long a task may take, in milliseconds; no limit when it is missing or 0.", 0)
+	f.MillisecondsOr(&s.ProgressAfter, "progress_after_ms", "The time after which a task must report progress, in milliseconds; 120000 when it is missing.", SessionProgressAfter)
+	f.MillisecondsOr(&s.ProgressEvery, "progress_every_ms", "The time between such reports, in milliseconds; 30000 when it is missing.", SessionProgressEvery)
+	s.Validation, s.OnMax = cmp.Or(s.Validation, ValidationStandard), cmp.Or(s.OnMax, EscalateHumanReview)
+	s.MaxIterations = cmp.Or(s.MaxIterations, SessionIterations)
 }
+
+const schemaMembers = `"type": "array", "items": {"type": "object", "properties": {` +
+	`"agent_id": {"type": "string", "maxLength": 200, "pattern": "^[^\u0000-\u001f\u007f-\u009f]*[^\u0000- \u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$", ` +
+	`"description": "The name of an agent, at most 200 bytes. Each member has another name."}, ` +
+	`"agent_type": {"enum": ["architect", "developer", "reviewer"], "description": "What the agent does: it plans and assigns, works, or reviews."}}, ` +
+	`"required": ["agent_id", "agent_type"]}`
 
 // longestSession is how long the id of a session may be, in characters.
 const longestSession = 64
@@ -111,4 +120,45 @@ func (o *Object) millisecondsOr(key string, otherwise int64) int64 {
 		return otherwise
 	}
 	return o.milliseconds(key, 0)
+}
+
+// sessionOperations are the operations on sessions.
+var sessionOperations = []Operation{
+	request[SaySession](Operation{
+		Name: "send-session-message", Writes: true,
+		Summary: "Send a message to a member of a session; an agent may also print it itself",
+		About:   "A line that is the message itself does the same and is answered only when it is refused. A message with the same message_id is not delivered twice. A refusal lists every error with its place, and the log of the session keeps it.",
+		Examples: []string{
+			`{"session_id": "kitchen", "message": {"message_id": "0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d0b", "timestamp": "2026-11-20T09:15:00Z", "sequence_number": 11, "from_agent": {"agent_id": "coder", "agent_type": "developer"}, "to_agent": {"agent_id": "lead", "agent_type": "architect"}, "message_type": "status_query", "payload": {"task_id": "kettle-1"}}}`,
+			`{"message": {"message_id": "msg-12", "timestamp": "2026-11-20T09:16:00Z", "from_agent": {"agent_id": "coder", "agent_type": "developer"}, "to_agent": {"agent_id": "lead", "agent_type": "architect"}, "message_type": "acknowledgment", "payload": {}}}`,
+		},
+	}),
+	request[GetSession](Operation{
+		Name:    "get-session",
+		Summary: "Show a session with its members, tasks, reviews and a page of its log",
+		Examples: []string{
+			`{"session_id": "kitchen", "after": 41, "limit": 20, "correlation_id": "kettle", "task_id": "kettle-1", "to": "coder"}`,
+			`{}`,
+			"",
+		},
+	}),
+	request[Nothing](Operation{
+		Name:     "list-sessions",
+		Summary:  "List your sessions; people see all",
+		Examples: []string{`{}`, ""},
+	}),
+	request[SessionSpec](Operation{
+		Name: "create-session", Audience: ForOperators, Writes: true,
+		Summary: "Create a session of agents that work together",
+		About:   "An architect, developers and reviewers work together in it.",
+		Examples: []string{
+			`{"session_id": "kitchen", "members": [{"agent_id": "lead", "agent_type": "architect"}, {"agent_id": "coder", "agent_type": "developer"}, {"agent_id": "critic", "agent_type": "reviewer"}], "validation": "strict", "max_iterations": 2, "on_max": "abort", "require_review": true, "task_timeout_ms": 3600000, "progress_after_ms": 60000, "progress_every_ms": 10000}`,
+			`{"session_id": "attic", "members": []}`,
+		},
+	}),
+	request[ListReviews](Operation{
+		Name:     "list-reviews",
+		Summary:  "List the reviews of your sessions",
+		Examples: []string{`{"session_id": "kitchen", "task_id": "kettle-1", "review_id": "kettle-1-a"}`, `{}`, ""},
+	}),
 }

@@ -160,25 +160,41 @@ type SubmitTask struct {
 	Patient              bool          `json:"-"` // what depends on it waits when it comes to nothing, unless the file says otherwise
 }
 
-// readSubmitTask reads a SubmitTask.
-func readSubmitTask(o *Object) *SubmitTask {
-	s := &SubmitTask{
-		Type:                 o.NeedText("type"),
-		Name:                 o.NeedText("name"),
-		Description:          o.Text("description"),
-		Payload:              o.Document("payload"),
-		RequiredRole:         o.Text("requiredRole"),
-		RequiredCapabilities: o.Texts("requiredCapabilities"),
-		Dependencies:         o.Dependencies("dependencies"),
-		Priority:             o.Priority("priority"),
-		Observability:        o.trace("observability"),
+func (s *SubmitTask) fields(f *Fields) {
+	f.Need(&s.Type, "type", "The kind of task, in words of the submitter.")
+	f.Need(&s.Name, "name", "The name of the task.")
+	f.Text(&s.Description, "description", "What is to be done.")
+	f.Document(&s.Payload, "payload", "What the agent needs to know. It is passed on unread, digit for digit.")
+	f.Text(&s.RequiredRole, "requiredRole",
+		"The role that the agent must have: worker, planner, reviewer, or one that the file gives an agent. Any other is refused.")
+	f.Texts(&s.RequiredCapabilities, "requiredCapabilities", "The capabilities that the agent must have.")
+	if !f.describe("dependencies", "What the task depends on: ids of tasks that must be done first, or objects that say more.",
+		`"type": ["array", "null"], "items": {"$ref": "urn:orchestrator:dependency"}`, false) {
+		s.Dependencies = f.in.Dependencies("dependencies")
 	}
-	s.Details.TargetRepo = o.Text("targetRepo")
-	s.Details.AcceptanceCriteria = o.Texts("acceptanceCriteria")
-	s.Details.ProjectID = o.Text("projectId")
-	s.Details.SessionID = o.Text("sessionId")
-	s.documents(o)
-	return s
+	f.priority(&s.Priority)
+	if !f.describe("observability", "The trace that the task belongs to.", schemaTrace, false) {
+		s.Observability = f.in.trace("observability")
+	}
+	d := &s.Details
+	f.Text(&d.TargetRepo, "targetRepo", "The repository that the task is about.")
+	f.Texts(&d.AcceptanceCriteria, "acceptanceCriteria", "The conditions under which the task counts as done.")
+	f.Text(&d.ProjectID, "projectId", "The project that the task belongs to.")
+	f.Text(&d.SessionID, "sessionId", "The session that the task came from.")
+	spec := f.describe("structured_spec", "The specification in a form for programs: a task-spec document.", ref("task-spec"), false)
+	requirements := f.describe("requirements", "What the task requires of an agent: a requirements document.", ref("requirements"), false)
+	if !spec && !requirements {
+		s.documents(f.in)
+	}
+}
+
+// priority declares the priority of a task.
+func (f *Fields) priority(p *Raw) {
+	const kinds = `"type": ["number", "string", "null"], "minimum": -1.7976931348623157e+308, "maximum": 1.7976931348623157e+308, ` + wordsPattern
+	if !f.describe("priority", "A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. "+
+		"The words are critical, high, normal and low; any other counts as normal.", kinds, false) {
+		*p = f.in.Priority("priority")
+	}
 }
 
 // documents reads the documents that a new task may bring.
@@ -203,16 +219,14 @@ type QueryTasks struct {
 	ConversationID string `json:"conversationId,omitzero"`
 }
 
-// readQueryTasks reads a QueryTasks.
-func readQueryTasks(o *Object) *QueryTasks {
-	return &QueryTasks{
-		Status:         o.OneOf("status", statusWords...),
-		RequiredRole:   o.Text("requiredRole"),
-		Limit:          o.Whole("limit", 1),
-		Cursor:         o.Text("cursor"),
-		ProjectID:      o.Text("projectId"),
-		ConversationID: o.Text("conversationId"),
-	}
+func (q *QueryTasks) fields(f *Fields) {
+	f.OneOf(&q.Status, "status", "Only tasks with this status or in this state. queued is pending or assigned, completed is done, "+
+		"and running is everything between.", statusWords...)
+	f.Text(&q.RequiredRole, "requiredRole", "Only tasks that require this role.")
+	f.Whole(&q.Limit, "limit", "The maximum number of tasks; 100 when it is missing. The response says how many more there are.", 1, mostWhole)
+	f.Text(&q.Cursor, "cursor", "Only tasks that were created after this one: the cursor of the previous response.")
+	f.Text(&q.ProjectID, "projectId", "Only tasks of this project.")
+	f.Text(&q.ConversationID, "conversationId", "Only tasks of this conversation: see task-request.")
 }
 
 // statusWords are what tasks can be chosen by.
@@ -233,8 +247,9 @@ type TaskID struct {
 	TaskID string `json:"taskId"`
 }
 
-// readTaskID reads a TaskID.
-func readTaskID(o *Object) *TaskID { return &TaskID{TaskID: o.NeedText("taskId")} }
+const theTask = "The id of the task."
+
+func (t *TaskID) fields(f *Fields) { f.Need(&t.TaskID, "taskId", theTask) }
 
 // CompleteTask is the payload of complete-task.
 type CompleteTask struct {
@@ -242,9 +257,13 @@ type CompleteTask struct {
 	Result *Result `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
 }
 
-// readCompleteTask reads a CompleteTask.
-func readCompleteTask(o *Object) *CompleteTask {
-	return &CompleteTask{TaskID: o.NeedText("taskId"), Result: o.Result("result")}
+func (c *CompleteTask) fields(f *Fields) {
+	f.Need(&c.TaskID, "taskId", theTask)
+	if !f.describe("result", "The result for the submitter: an object or a text; {\"success\":true} when it is missing. "+
+		"An object with a $schema must be a task-result document: its contracts go to the tasks that need them.",
+		`"type": ["object", "string", "null"]`, false) {
+		c.Result = f.in.Result("result")
+	}
 }
 
 // FailTask is the payload of fail-task.
@@ -253,9 +272,9 @@ type FailTask struct {
 	Error  string `json:"error"`
 }
 
-// readFailTask reads a FailTask.
-func readFailTask(o *Object) *FailTask {
-	return &FailTask{TaskID: o.NeedText("taskId"), Error: o.NeedText("error")}
+func (t *FailTask) fields(f *Fields) {
+	f.Need(&t.TaskID, "taskId", theTask)
+	f.Need(&t.Error, "error", "The reason.")
 }
 
 // CancelTask is the payload of cancel-task.
@@ -264,9 +283,9 @@ type CancelTask struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-// readCancelTask reads a CancelTask.
-func readCancelTask(o *Object) *CancelTask {
-	return &CancelTask{TaskID: o.NeedText("taskId"), Reason: o.Text("reason")}
+func (c *CancelTask) fields(f *Fields) {
+	f.Need(&c.TaskID, "taskId", theTask)
+	f.Text(&c.Reason, "reason", "The reason, for the agent of the task.")
 }
 
 // TaskReply answers with one task.
@@ -308,3 +327,75 @@ const PlanFirstMessage = "Task assigned. Submit a plan for it first, with submit
 // DependencyFailed is why a task is cancelled when one that it needs comes to
 // nothing.
 const DependencyFailed = "Dependency failed"
+
+// taskOperations are the operations on tasks and agents that the protocol publishes, and the steps of a task.
+var taskOperations = []Operation{
+	request[QueryAgents](Operation{
+		Name: "query-agents", Published: true,
+		Summary:  "List agents, by role, status or capabilities",
+		About:    "You are one of them. Without a payload the answer lists all agents.",
+		Examples: []string{`{"role": "worker", "status": "idle", "capabilities": ["typescript"]}`, ""},
+	}),
+	request[QueryTasks](Operation{
+		Name: "query-tasks", Published: true,
+		Summary: "List the tasks that you submitted or that are assigned to you",
+		About:   "The list is sorted by age and leaves out what can be large: description, payload and result; get-task has them.",
+		Examples: []string{
+			`{"status": "queued", "requiredRole": "worker", "limit": 10, "projectId": "spring", "conversationId": "breakfast-12"}`,
+			"",
+		},
+	}),
+	request[SubmitTask](Operation{
+		Name: "submit-task", Published: true, Writes: true, OfTask: true,
+		Summary: "Submit a task for an idle agent with the role and the capabilities that it requires",
+		About:   "The task waits until every task that it depends on is done, and until an agent that fits is idle.",
+		Examples: []string{
+			`{"type": "implementation", "name": "Fix the login form", "description": "It forgets the name after a wrong password.", "payload": {"file": "src/login.ts"}, "requiredRole": "worker", "requiredCapabilities": ["typescript"], "dependencies": ["task-7"], "priority": 2}`,
+			`{"type": "review", "name": "Read the changes"}`,
+			`{"type": "implementation", "name": "Show the fields", "priority": "high", "dependencies": ["task-7", {"depends_on_task_id": "task-8", "dependency_type": "input", "contract_key": "form_fields"}], "structured_spec": {"$schema": "orchestratia/task-spec/v1", "requirements": [{"description": "All fields are shown", "priority": "must"}]}, "requirements": {"repo": "shop", "languages": ["typescript"]}, "targetRepo": "shop", "acceptanceCriteria": ["The tests pass"], "projectId": "spring", "sessionId": "s-1", "observability": {"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13", "baggage": {"house": "12"}}}`,
+		},
+	}),
+	request[TaskID](Operation{
+		Name: "get-task", Published: true, OfTask: true,
+		Summary:  "Show a task in full",
+		About:    "The answer has the description, the payload, the progress and, when the task is done, the result.",
+		Examples: []string{`{"taskId": "task-123"}`},
+	}),
+	request[AskUser](Operation{
+		Name: "ask-user", Published: true, Audience: ForAgents, Writes: true,
+		Summary: "Ask a person a question and wait for the answer",
+		About:   "The response arrives when the person answers, or with TIMEOUT. Other requests are answered meanwhile.",
+		Examples: []string{
+			`{"question": "Which database shall I write for?", "options": [{"label": "PostgreSQL", "value": "postgres"}, {"label": "SQLite", "value": "sqlite"}], "timeout": 300000}`,
+			`{"question": "What shall the branch be called?"}`,
+		},
+	}),
+	request[TaskID](Operation{
+		Name: "start-task", Writes: true, OfTask: true,
+		Summary:  "Start a task that is assigned to you, or take one of yours that has no agent",
+		About:    "The request is optional: a task starts by itself when its agent has been notified.",
+		Examples: []string{`{"taskId": "task-123"}`},
+	}),
+	request[CompleteTask](Operation{
+		Name: "complete-task", Writes: true, OfTask: true,
+		Summary: "Complete a task with its result",
+		Examples: []string{
+			`{"taskId": "task-123", "result": {"success": true, "files": ["src/login.ts"]}}`,
+			`{"taskId": "task-123", "result": {"$schema": "orchestratia/task-result/v1", "summary": "The form keeps the name", "contracts": {"form_fields": {"status": "fulfilled", "data": {"fields": ["name"]}}}}}`,
+			`{"taskId": "task-123", "result": "All tests pass."}`,
+			`{"taskId": "task-123"}`,
+		},
+	}),
+	request[FailTask](Operation{
+		Name: "fail-task", Writes: true, OfTask: true,
+		Summary:  "Fail a task with the reason",
+		About:    "Tasks that depend on it are cancelled, unless the configuration keeps them.",
+		Examples: []string{`{"taskId": "task-123", "error": "The repository is empty."}`},
+	}),
+	request[CancelTask](Operation{
+		Name: "cancel-task", Writes: true, OfTask: true,
+		Summary:  "Cancel a task that you submitted and tell its agent",
+		About:    "The task must not have ended.",
+		Examples: []string{`{"taskId": "task-123", "reason": "It is not needed any more."}`, `{"taskId": "task-123"}`},
+	}),
+}

@@ -32,10 +32,9 @@ type GetTaskResponse struct {
 	Check  bool   `json:"-"` // it was said as an act: the answer is a line of its own
 }
 
-// readGetTaskResponse reads a GetTaskResponse.
-func readGetTaskResponse(o *Object) *GetTaskResponse {
-	return &GetTaskResponse{TaskID: o.NeedText("taskId")}
-}
+const theRequested = "The id of the task, as in its task request."
+
+func (g *GetTaskResponse) fields(f *Fields) { f.Need(&g.TaskID, "taskId", theRequested) }
 
 // UpdateTaskRequest is the payload of update-task-request.
 type UpdateTaskRequest struct {
@@ -45,20 +44,25 @@ type UpdateTaskRequest struct {
 	Payload Raw `json:"-"` // all that a line says, if it says more
 }
 
-// readUpdateTaskRequest reads an UpdateTaskRequest. The input may be null, but must
-// be there.
-func readUpdateTaskRequest(o *Object) *UpdateTaskRequest {
+func (u *UpdateTaskRequest) fields(f *Fields) {
 	const key = "input"
-	u := &UpdateTaskRequest{TaskID: o.NeedText("taskId"), Input: o.Value(key)}
-	switch {
+	f.Need(&u.TaskID, "taskId", theRequested)
+	if f.describe(key, "The input that the task needs: any value, also null. Answers of people are texts.", "", true) {
+		return
+	}
+	switch u.Input = f.in.Value(key); {
 	case u.Input != nil:
-	case isNull(once(o.members, key)):
+	case isNull(once(f.in.members, key)):
 		u.Input = Raw("null")
 	default:
-		o.Refuse(key, "is missing")
+		f.in.Refuse(key, "is missing")
 	}
-	return u
 }
+
+const schemaTrace = schemaObject + `, "properties": {` +
+	`"traceId": {"type": ["string", "null"], "maxLength": 4096, "pattern": "^[^\u0000-\u001f\u007f-\u009f]*$", "description": "The id of the trace. A W3C trace has 32 lower-case hexadecimal digits; any text is accepted."}, ` +
+	`"spanId": {"type": ["string", "null"], "maxLength": 4096, "pattern": "^[^\u0000-\u001f\u007f-\u009f]*$", "description": "The span that the work is part of."}, ` +
+	`"baggage": {"type": ["object", "null"], "description": "Values that travel with the trace, at most 16 KiB."}}`
 
 // TaskAnswer answers the operations of delegated work: with the task response, as
 // it is.
@@ -115,4 +119,34 @@ func (o *Object) trace(key string) *TaskTrace {
 	p.enter(o.below(key), value, func(in *decoder) { *t = in.taskTrace() })
 	o.take(refusing(p.all.problems))
 	return t
+}
+
+// delegationOperations are the operations on delegated tasks.
+var delegationOperations = []Operation{
+	{
+		Name: "submit-task-request", Writes: true, OfTask: true,
+		Summary: "Delegate a task with a task request; an agent may also print the request itself",
+		About:   "The answer is a task response with the state of the task. A line that is the task request itself does the same and is answered with task responses on lines of their own.",
+		Examples: []string{
+			`{"id": "tea-7", "type": "weigh_tea", "payload": {"tea": "assam", "cups": 3}, "context": {"conversationId": "breakfast-12", "timestamp": "2026-11-20T09:15:00Z", "priority": "high"}, "routing": {"target": "scale", "delegationChain": ["kitchen"]}, "observability": {"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "baggage": {"house": "12"}}}`,
+			`{"id": "tea-8", "type": "weigh_tea", "payload": {}}`,
+		},
+		ref: "task-request",
+	},
+	request[GetTaskResponse](Operation{
+		Name:     "get-task-response",
+		Summary:  "Show a delegated task as a task response with its result and artifacts",
+		About:    "A task act of the type task.status does the same.",
+		Examples: []string{`{"taskId": "tea-7"}`},
+	}),
+	request[UpdateTaskRequest](Operation{
+		Name: "update-task-request", Writes: true, OfTask: true,
+		Summary: "Give a delegated task the input that its agent waits for",
+		About:   "The answer is a task response. A task act of the type task.update does the same.",
+		Examples: []string{
+			`{"taskId": "tea-7", "input": "with milk"}`,
+			`{"taskId": "tea-7", "input": {"milk": true, "sugar": [0, 1.5]}}`,
+			`{"taskId": "tea-7", "input": null}`,
+		},
+	}),
 }

@@ -7,10 +7,11 @@ type AssignTask struct {
 	RequirePlan bool   `json:"requirePlan,omitzero"` // it is to say first how it will go about it
 }
 
-// readAssignTask reads an AssignTask.
-func readAssignTask(o *Object) *AssignTask {
-	plan, _ := o.Truth("requirePlan")
-	return &AssignTask{TaskID: o.NeedText("taskId"), Agent: o.NeedText("agent"), RequirePlan: plan}
+func (a *AssignTask) fields(f *Fields) {
+	f.Need(&a.TaskID, "taskId", theTask)
+	f.Need(&a.Agent, "agent", "The agent: its name, its server_id, or the id of its run.")
+	f.Truth(&a.RequirePlan, "requirePlan", "Whether the agent must submit a plan first, with submit-plan. "+
+		"It can also be set for the agent that has the task and has not started.")
 }
 
 // Assignment answers auto-assign.
@@ -59,14 +60,25 @@ type UpdateTask struct {
 	Without      []string      `json:"-"` // documents that are taken away: structured_spec, requirements
 }
 
-// readUpdateTask reads an UpdateTask.
-func readUpdateTask(o *Object) *UpdateTask {
-	u := &UpdateTask{TaskID: o.NeedText("taskId"), Payload: o.Document("payload")}
-	u.Name, u.Description = o.someText("name"), o.anyText("description")
-	u.TargetRepo, u.ProjectID = o.anyText("targetRepo"), o.anyText("projectId")
-	u.common(o, "acceptanceCriteria")
-	o.never("state", "result", "assignedTo")
-	return u
+func (u *UpdateTask) fields(f *Fields) {
+	f.Need(&u.TaskID, "taskId", theTask)
+	f.Document(&u.Payload, "payload", "The new payload.")
+	f.WordsOrNil(&u.Name, "name", "The new name.")
+	f.TextOrNil(&u.Description, "description", "The new description; an empty text removes it.")
+	f.TextOrNil(&u.TargetRepo, "targetRepo", "The repository that the task is about.")
+	f.TextOrNil(&u.ProjectID, "projectId", "The project that the task belongs to.")
+	if f.in != nil {
+		u.common(f.in, "acceptanceCriteria")
+		f.in.never("state", "result", "assignedTo")
+		return
+	}
+	f.WordsOrNil(&u.Type, "type", "The new type.")
+	f.priority(&u.Priority)
+	f.Texts(nil, "acceptanceCriteria", "The new conditions under which the task counts as done.")
+	f.describe("structured_spec", "The new specification: a task-spec document. null removes it.", ref("task-spec"), false)
+	f.describe("requirements", "The new requirements: a requirements document. null removes them.", ref("requirements"), false)
+	f.rule(`"description": "Members that are missing keep their values. id, status, state, result and assignedTo cannot be set: other operations change them."`)
+	f.rule(`"allOf": [{"properties": {"id": {"type": "null"}, "status": {"type": "null"}, "state": {"type": "null"}, "result": {"type": "null"}, "assignedTo": {"type": "null"}}}]`)
 }
 
 // common reads what both spellings of an update have.
@@ -138,11 +150,18 @@ type AddDependency struct {
 	Dependency Dependency `json:"-"`
 }
 
-// readAddDependency reads an AddDependency.
-func readAddDependency(o *Object) *AddDependency {
-	a := &AddDependency{TaskID: o.NeedText("taskId")}
-	a.Dependency = o.oneDependency("dependsOnTaskId", "dependencyType", "contractKey")
-	return a
+func (a *AddDependency) fields(f *Fields) {
+	f.Need(&a.TaskID, "taskId", "The id of the task that is to wait.")
+	if f.in != nil {
+		a.Dependency = f.in.oneDependency("dependsOnTaskId", "dependencyType", "contractKey")
+		return
+	}
+	f.Need(nil, "dependsOnTaskId", "The id of the other task.")
+	f.OneOf(nil, "dependencyType", "blocks: the other task must be done first; the default. input: a part of its result is needed too. "+
+		"related: for information only.", DependsBlocks, DependsInput, DependsRelated)
+	f.Text(nil, "contractKey", "The part of the result that an input needs. With another type it has no meaning and causes a warning.")
+	f.rule(`"if": {"properties": {"dependencyType": {"const": "input"}}, "required": ["dependencyType"]}`)
+	f.rule(`"then": {"properties": {"contractKey": {"type": "string", "pattern": "^[A-Za-z0-9_]+$"}}, "required": ["contractKey"]}`)
 }
 
 // RemoveDependency is the payload of remove-dependency.
@@ -151,9 +170,9 @@ type RemoveDependency struct {
 	DependencyID string `json:"dependencyId"` // its id, or that of the task that is depended on
 }
 
-// readRemoveDependency reads a RemoveDependency.
-func readRemoveDependency(o *Object) *RemoveDependency {
-	return &RemoveDependency{TaskID: o.NeedText("taskId"), DependencyID: o.NeedText("dependencyId")}
+func (r *RemoveDependency) fields(f *Fields) {
+	f.Need(&r.TaskID, "taskId", "The id of the task that depends on another one.")
+	f.Need(&r.DependencyID, "dependencyId", "The id of the dependency, or of the task that is depended on.")
 }
 
 // AddNote is the payload of add-note.
@@ -163,10 +182,10 @@ type AddNote struct {
 	Urgent  bool   `json:"urgent,omitzero"` // the agent of the task is told at once
 }
 
-// readAddNote reads an AddNote.
-func readAddNote(o *Object) *AddNote {
-	urgent, _ := o.Truth("urgent")
-	return &AddNote{TaskID: o.NeedText("taskId"), Content: o.NeedText("content"), Urgent: urgent}
+func (n *AddNote) fields(f *Fields) {
+	f.Need(&n.TaskID, "taskId", theTask)
+	f.Need(&n.Content, "content", "The text of the note.")
+	f.Truth(&n.Urgent, "urgent", "Whether the agent of the task is notified at once, with notify:task-updated.")
 }
 
 // Note is a note on a task.
@@ -195,9 +214,11 @@ type SubmitPlan struct {
 	Plan   Raw    `json:"plan"` // an object or a text
 }
 
-// readSubmitPlan reads a SubmitPlan.
-func readSubmitPlan(o *Object) *SubmitPlan {
-	return &SubmitPlan{TaskID: o.NeedText("taskId"), Plan: o.plan()}
+func (s *SubmitPlan) fields(f *Fields) {
+	f.Need(&s.TaskID, "taskId", theTask)
+	if !f.describe("plan", "The plan: an object or a text.", `"type": ["object", "string"], `+wordsPattern, true) {
+		s.Plan = f.in.plan()
+	}
 }
 
 func (o *Object) plan() Raw {
@@ -219,9 +240,9 @@ type RevisePlan struct {
 	Feedback string `json:"feedback"`
 }
 
-// readRevisePlan reads a RevisePlan.
-func readRevisePlan(o *Object) *RevisePlan {
-	return &RevisePlan{TaskID: o.NeedText("taskId"), Feedback: o.NeedText("feedback")}
+func (r *RevisePlan) fields(f *Fields) {
+	f.Need(&r.TaskID, "taskId", theTask)
+	f.Need(&r.Feedback, "feedback", "What is wrong with the plan.")
 }
 
 // RequestHelp is the payload of request-help.
@@ -231,9 +252,12 @@ type RequestHelp struct {
 	Context  Raw    `json:"context,omitzero"`
 }
 
-// readRequestHelp reads a RequestHelp.
-func readRequestHelp(o *Object) *RequestHelp {
-	return &RequestHelp{TaskID: o.NeedText("taskId"), Question: o.NeedText("question"), Context: o.Value("context")}
+func (r *RequestHelp) fields(f *Fields) {
+	f.Need(&r.TaskID, "taskId", theTask)
+	f.Need(&r.Question, "question", "The question.")
+	if !f.describe("context", "What belongs to the question: any value.", "", false) {
+		r.Context = f.in.Value("context")
+	}
 }
 
 // CheckTasks is the payload of check-tasks.
@@ -241,5 +265,111 @@ type CheckTasks struct {
 	SessionID string `json:"sessionId,omitzero"` // an agent's name, its server id or the id of its run; your own when it is missing
 }
 
-// readCheckTasks reads a CheckTasks.
-func readCheckTasks(o *Object) *CheckTasks { return &CheckTasks{SessionID: o.Text("sessionId")} }
+func (c *CheckTasks) fields(f *Fields) {
+	f.Text(&c.SessionID, "sessionId", "The session: the name of an agent, its server_id, or the id of its run. The default is your own.")
+}
+
+// workOperations are the other operations on tasks.
+var workOperations = []Operation{
+	request[UpdateTask](Operation{
+		Name: "update-task", Writes: true, OfTask: true,
+		Summary: "Change the text, the documents or the priority of a task",
+		About:   "The task must not have ended. Allowed for the submitter and for planners.",
+		Examples: []string{
+			`{"taskId": "task-123", "name": "Fix the login form", "description": "It forgets the name.", "type": "bug", "priority": "high", "payload": {"file": "src/login.ts"}, "targetRepo": "shop", "projectId": "spring", "acceptanceCriteria": ["The name stays"], "structured_spec": {"$schema": "orchestratia/task-spec/v1", "requirements": [{"description": "The form keeps the name", "priority": "must"}]}, "requirements": {"repo": "shop", "languages": ["typescript"]}}`,
+			`{"taskId": "task-123", "priority": 1.5, "requirements": null}`,
+		},
+	}),
+	request[AssignTask](Operation{
+		Name: "assign-task", Writes: true, OfTask: true,
+		Summary: "Assign a task to an agent, which may have to submit a plan first",
+		About:   "The agent need not fit the requirements. It is notified and starts the task itself. Allowed for the submitter and for planners.",
+		Examples: []string{
+			`{"taskId": "task-123", "agent": "coder", "requirePlan": true}`,
+			`{"taskId": "task-123", "agent": "coder"}`,
+		},
+	}),
+	request[TaskID](Operation{
+		Name: "auto-assign", Writes: true,
+		Summary:  "Assign a task to the agent that fits its requirements best",
+		About:    "The agent starts the task itself.",
+		Examples: []string{`{"taskId": "task-123"}`},
+	}),
+	request[TaskID](Operation{
+		Name:     "match-agents",
+		Summary:  "Show how each agent fits the requirements of a task",
+		About:    "The answer gives the reasons. Nothing is assigned.",
+		Examples: []string{`{"taskId": "task-123"}`},
+	}),
+	request[Nothing](Operation{
+		Name: "poll-tasks", Audience: ForAgents,
+		Summary:  "List the tasks that are assigned to you and not started",
+		About:    "The answer has the tasks in full.",
+		Examples: []string{`{}`, ""},
+	}),
+	request[CheckTasks](Operation{
+		Name:     "check-tasks",
+		Summary:  "List the tasks that are assigned to a session and not started",
+		About:    "Only planners may ask for the sessions of others.",
+		Examples: []string{`{"sessionId": "coder"}`, ""},
+	}),
+	request[RequestHelp](Operation{
+		Name: "request-help", Writes: true, OfTask: true,
+		Summary: "Ask a person for help with a task",
+		About:   "The task waits. When a person has answered, notify:task-updated says so, and the answer is in the task.",
+		Examples: []string{
+			`{"taskId": "task-123", "question": "Which database shall I write for?", "context": {"file": "src/db.ts"}}`,
+			`{"taskId": "task-123", "question": "May I drop the column?"}`,
+		},
+	}),
+	request[SubmitPlan](Operation{
+		Name: "submit-plan", Writes: true, OfTask: true,
+		Summary: "Submit the plan that a task requires",
+		About:   "The task is in the state planning. Its agent may start when the plan is approved.",
+		Examples: []string{
+			`{"taskId": "task-123", "plan": {"steps": ["Read the form", "Keep the name"]}}`,
+			`{"taskId": "task-123", "plan": "I keep the name in the session."}`,
+		},
+	}),
+	request[TaskID](Operation{
+		Name: "approve-plan", Writes: true, OfTask: true,
+		Summary:  "Approve the plan of a task",
+		About:    "Its agent may start. An agent cannot approve its own plan.",
+		Examples: []string{`{"taskId": "task-123"}`},
+	}),
+	request[RevisePlan](Operation{
+		Name: "revise-plan", Writes: true, OfTask: true,
+		Summary:  "Reject the plan of a task with feedback",
+		About:    "The agent must submit another plan. An agent cannot reject its own plan.",
+		Examples: []string{`{"taskId": "task-123", "feedback": "Write the test first."}`},
+	}),
+	request[AddDependency](Operation{
+		Name: "add-dependency", Writes: true,
+		Summary: "Add a dependency to a task",
+		About:   "The task must not have started. A dependency that closes a cycle is refused.",
+		Examples: []string{
+			`{"taskId": "task-123", "dependsOnTaskId": "task-7", "dependencyType": "input", "contractKey": "form_fields"}`,
+			`{"taskId": "task-123", "dependsOnTaskId": "task-8"}`,
+		},
+	}),
+	request[RemoveDependency](Operation{
+		Name: "remove-dependency", Writes: true,
+		Summary:  "Remove a dependency from a task",
+		About:    "A task that waits for nothing else may start.",
+		Examples: []string{`{"taskId": "task-123", "dependencyId": "d5"}`},
+	}),
+	request[AddNote](Operation{
+		Name: "add-note", Writes: true,
+		Summary: "Add a note to a task",
+		About:   "The note can be read by all who may see the task.",
+		Examples: []string{
+			`{"taskId": "task-123", "content": "The designer is back on Monday.", "urgent": true}`,
+			`{"taskId": "task-123", "content": "See also the other form."}`,
+		},
+	}),
+	request[TaskID](Operation{
+		Name:     "list-notes",
+		Summary:  "List the notes of a task, oldest first",
+		Examples: []string{`{"taskId": "task-123"}`},
+	}),
+}

@@ -71,10 +71,10 @@ func operationsPart(t *testing.T) string {
 	b.WriteString("| Operation | Who | From | What it does |\n|---|---|---|---|\n")
 	for _, o := range handlers.Operations() {
 		from := "extension"
-		if o.Standard {
+		if o.Published {
 			from = "published"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Name, o.Who, from, o.Summary)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Name, o.Audience, from, o.Summary)
 		s := schemaNamed(t, "request:"+o.Name)
 		fmt.Fprintf(&details, "\n### request:%s\n\n%s\n\n", o.Name, s.meaning())
 		if fields := s.at("properties", "payload").fields(t, ""); fields == "" {

@@ -11,8 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/cmd/orchestrator/serve"
-	"orchestrator/handlers"
 	"orchestrator/wire"
 )
 
@@ -191,14 +189,7 @@ func TestWordsIgnoredAndRefused(t *testing.T) {
 	actors[1].say(`{"from_actor":"HO:x","to_actor":"GO","topic":"message.direct","payload":7,"idempotency_key":"key-7"}` + "\n")
 	require.Contains(t, h.waitForEvents(1, wire.EventRefused, "b")[0].Text, `with the idempotency_key "key-7"`)
 
-	ordinary := make(map[string]bool)
-	for _, o := range handlers.Operations() {
-		ordinary[o.Name] = true
-	}
-	for n, o := range serve.Catalog() {
-		if ordinary[o.Name] {
-			continue
-		}
+	for n, o := range wire.ControlOperations {
 		id := fmt.Sprint("op", n)
 		actors[2].say(asking(id, o.Name, "{}") + "\n")
 		require.Equal(t, "UNAUTHORIZED", actors[2].answer(id).Error.Code, o.Name)

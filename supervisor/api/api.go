@@ -123,8 +123,7 @@ type API struct {
 	// Metrics writes figures in the text form of Prometheus; nil: there are none.
 	Metrics func(ctx context.Context, to io.Writer) error
 
-	Catalog []Described // what there is to say of Operations and Streams
-	Version string      // of what is described
+	Version string // of what is described
 
 	limits  limits
 	readers readers

@@ -35,21 +35,18 @@ const busVersion = "1.0"
 
 // busRoutes are all routes of the bus.
 var busRoutes = []route{
-	{pattern: "POST /api/bus/send", access: Actors, operation: "send-message", read: readMessage, write: writeSent,
-		summary: "Send a message; it is kept when this is answered"},
+	{pattern: "POST /api/bus/send", access: Actors, operation: "send-message", read: readMessage, write: writeSent},
 	{pattern: "GET /api/bus/poll", access: Actors, operation: "poll-messages", read: readPoll, write: writeMail, answer: (*API).mailbox,
-		query: []parameter{ofActor, byCursor, byLimit}, summary: "The messages to an actor behind a number, oldest first; nothing changes"},
-	{pattern: "POST /api/bus/ack", access: Actors, operation: "ack-messages", read: readAck, write: writeAcked,
-		summary: "Say up to which message an actor has dealt with its mail"},
-	{pattern: "POST /api/bus/heartbeat", access: Actors, operation: "heartbeat", read: readBeat, write: writeBeat,
-		summary: "Say that an actor is there"},
+		query: []parameter{ofActor, byCursor, byLimit}},
+	{pattern: "POST /api/bus/ack", access: Actors, operation: "ack-messages", read: readAck, write: writeAcked},
+	{pattern: "POST /api/bus/heartbeat", access: Actors, operation: "heartbeat", read: readBeat, write: writeBeat},
 	{pattern: "POST /api/agents/tokens", access: Actors, operation: "issue-token", read: readNewToken, write: writeToken,
-		summary: "Make a token for an actor; those that it has are void, now or after a while"},
+		summary: "Create a token for an actor; its other tokens become invalid, at once or after the overlap"},
 	{pattern: "GET /api/sse/events", access: Actors, operation: "follow-messages", read: readFollower, write: writeEvents, answer: (*API).mail,
-		query: []parameter{ofActor, byCursor, byLastEvent}, summary: "The messages to an actor, each as soon as it is there",
+		query: []parameter{ofActor, byCursor, byLastEvent}, summary: "Stream the messages to an actor as they arrive",
 		words: "It is a hint: what is missed here is in the poll. Nothing counts as dealt with because it was told here."},
 	{pattern: "GET /health", access: Public, operation: "health", read: readNothing, write: writeHealth, answer: (*API).health,
-		summary: "Which version of the bus is spoken", words: "It needs no credential."},
+		summary: "Show the version of the bus", words: "It needs no credential."},
 }
 
 // mostSeq is the largest number of a message that every reader of JSON can read.
@@ -76,18 +73,18 @@ func (a *params) actor() string {
 var (
 	readMessage = bodyOf("bus.new-message", true, func(o *wire.Object, _ string) *wire.SendMessage {
 		o.NeedText("from_actor") // a line of an agent may leave it out, and these are the words of others
-		return wire.ReadSendMessage(o)
+		return wire.ReadPayload[wire.SendMessage](o)
 	})
 	readPoll = &reading{read: func(a *params) any {
 		p := &wire.PollMessages{Actor: a.actor(), Cursor: a.whole(byCursor)}
 		p.Limit = a.limit()
 		return p
 	}}
-	readAck      = bodyOf("bus.ack", true, func(o *wire.Object, _ string) *wire.AckMessages { return wire.ReadAckMessages(o) })
-	readBeat     = bodyOf("bus.sign-of-life", false, func(o *wire.Object, _ string) *wire.Heartbeat { return wire.ReadHeartbeat(o) })
+	readAck      = bodyOf("bus.ack", true, func(o *wire.Object, _ string) *wire.AckMessages { return wire.ReadPayload[wire.AckMessages](o) })
+	readBeat     = bodyOf("bus.sign-of-life", false, func(o *wire.Object, _ string) *wire.Heartbeat { return wire.ReadPayload[wire.Heartbeat](o) })
 	readNewToken = bodyOf("bus.new-token", true, func(o *wire.Object, _ string) *wire.IssueToken {
 		o.NeedText("actor") // tokens of people are made elsewhere
-		return wire.ReadIssueToken(o)
+		return wire.ReadPayload[wire.IssueToken](o)
 	})
 	readFollower = &reading{read: func(a *params) any {
 		f := &follower{actor: a.actor(), cursor: a.whole(byCursor)}

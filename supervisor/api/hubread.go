@@ -18,7 +18,7 @@ var (
 	readFeedback   = bodyOf("hub.feedback", true, wire.ReadHubRevise)
 	readAssignee   = bodyOf("hub.assignee", true, wire.ReadHubAssign)
 	readLink       = bodyOf("hub.new-dependency", true, wire.ReadHubDependency)
-	readNewcomer   = bodyOf("hub.registration", true, func(o *wire.Object, _ string) *wire.Register { return wire.ReadRegister(o) })
+	readNewcomer   = bodyOf("hub.registration", true, func(o *wire.Object, _ string) *wire.Register { return wire.ReadPayload[wire.Register](o) })
 	readHeartbeat  = &reading{schema: "hub.heartbeat", read: func(a *params) any { return wire.ReadHubHeartbeat(&a.body, a.text) }}
 )
 

@@ -13,16 +13,6 @@ import (
 	"orchestrator/wire"
 )
 
-// Described is what there is to say of an operation of the door.
-type Described struct {
-	Name     string
-	Summary  string
-	Writes   bool   // it can change something
-	Who      string // may ask for it: all, agents, operators or strangers
-	Standard bool   // it is part of the published protocol of agents
-	Task     bool   // it is answered with one task, or with what became of it
-}
-
 // What is here is described for programs, in an OpenAPI document that is made
 // of the routes themselves: none can be there without the other.
 const openAPIPath = "/openapi.json"

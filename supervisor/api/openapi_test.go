@@ -35,16 +35,6 @@ func everything() *API {
 		},
 		Metrics: func(context.Context, io.Writer) error { return nil },
 		Do:      new(hearsay).do, OpenMail: newPost().open, WithActor: func(name string) bool { return name == "status" || name == "poll-tasks" },
-		Catalog: []Described{
-			{Name: "get-task", Summary: "Show a task in full", Who: "anybody", Standard: true, Task: true},
-			{Name: "submit-task", Summary: "Submit a task", Who: "anybody", Standard: true, Writes: true, Task: true},
-			{Name: "submit-task-request", Summary: "Hand a task on", Who: "anybody", Writes: true, Task: true},
-			{Name: "poll-tasks", Summary: "List what you have", Who: "agents"},
-			{Name: "register-agent", Summary: "Become an agent", Who: "strangers", Writes: true},
-			{Name: "status", Summary: "How it is", Who: "operators"},
-			{Name: "down", Summary: "Stop", Who: "operators", Writes: true},
-			{Name: "not-there", Summary: "What is not here is not described"},
-		},
 	}
 }
 

@@ -27,15 +27,11 @@ func (d *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	found := map[string]*endpoint{"GET " + openAPIPath: {
 		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: d.responses(inSchema("This document.", anyObject)),
 	}}
-	catalog := make(map[string]Described)
-	for _, o := range d.Catalog {
-		catalog[o.Name] = o
-	}
 	for name := range d.Operations {
-		found["POST "+operationsPath+name] = d.operationEndpoint(name, catalog[name], schemas)
+		found["POST "+operationsPath+name] = d.operationEndpoint(declared(name), schemas)
 	}
 	for name := range d.Streams {
-		e := d.operationEndpoint(name, catalog[name], schemas)
+		e := d.operationEndpoint(declared(name), schemas)
 		e.Responses["200"] = asLines("event")
 		found["POST "+operationsPath+name] = e
 	}
@@ -57,19 +53,34 @@ func (d *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	return found
 }
 
+// declared finds the declaration of an operation. One that is declared nowhere has only its
+// name.
+func declared(name string) *wire.Operation {
+	if o := wire.OperationNamed(name); o != nil {
+		return o
+	}
+	for _, o := range wire.ControlOperations {
+		if o.Name == name {
+			return o
+		}
+	}
+	return &wire.Operation{Name: name}
+}
+
 // operationEndpoint describes an operation.
-func (d *API) operationEndpoint(name string, o Described, schemas map[string]wire.Raw) *endpoint {
+func (d *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) *endpoint {
+	name := o.Name
 	payload, answer := anyObject, anyObject
 	if message := component("request:" + name); schemas[message] != nil {
 		payload, answer = refer(message+"/properties/payload"), refer("response.success/properties/payload")
 	}
 	done := inSchema("What came of it.", answer)
-	if o.Task {
+	if o.OfTask {
 		done.Headers = described(placeHeading)
 	}
 	e := &endpoint{
-		ID: name, Summary: orElse(o.Summary, "The operation "+name), Description: d.operationWords(o), Tags: []string{tagOperations},
-		Security:  d.operationSecurity(name, o.Who),
+		ID: name, Summary: orElse(o.Summary, "The operation "+name), Description: operationWords(o), Tags: []string{tagOperations},
+		Security:  d.operationSecurity(o),
 		Body:      &openBody{Content: map[string]openContent{inJSON: {Schema: payload}}},
 		Responses: d.responses(done, 400, 401, 403, 404, 409, 413, 415),
 	}
@@ -80,32 +91,32 @@ func (d *API) operationEndpoint(name string, o Described, schemas map[string]wir
 }
 
 // operationWords are what a summary does not say.
-func (d *API) operationWords(o Described) string {
+func operationWords(o *wire.Operation) string {
 	var words []string
-	switch o.Who {
-	case "agents":
-		words = append(words, "For agents alone.")
-	case "strangers":
-		words = append(words, "For callers that are not known yet, by the route that is for it, and for operators.")
+	switch o.Audience {
+	case wire.ForAgents:
+		words = append(words, "Only for agents.")
+	case wire.ForNewcomers:
+		words = append(words, "For callers that are not registered, by the route for it, and for operators.")
 	}
-	if o.Name != "" && !o.Writes {
+	if o.Summary != "" && !o.Writes {
 		words = append(words, "It changes nothing.")
 	}
-	if o.Standard {
-		words = append(words, "Agents have it on their standard output too, in the same words.")
+	if o.Published {
+		words = append(words, "Agents can print the same request on their standard output.")
 	}
 	return strings.Join(words, " ")
 }
 
-func (d *API) operationSecurity(name, who string) []map[string][]string {
+func (d *API) operationSecurity(o *wire.Operation) []map[string][]string {
 	var schemes []string
-	if who != "agents" {
+	if o.Audience != wire.ForAgents {
 		schemes = append(schemes, byToken)
 	}
-	if who == "agents" || d.WithKey != nil && d.WithKey(name) {
+	if o.Audience == wire.ForAgents || d.WithKey != nil && d.WithKey(o.Name) {
 		schemes = append(schemes, byKey)
 	}
-	if d.WithActor != nil && d.WithActor(name) {
+	if d.WithActor != nil && d.WithActor(o.Name) {
 		schemes = append(schemes, byActor)
 	}
 	return security(schemes...)
@@ -278,7 +289,7 @@ func refused(schema wire.Raw, statuses []int) map[string]openResponse {
 func passageEndpoint(t *route) *endpoint {
 	e := &endpoint{
 		ID:      strings.ReplaceAll(t.operation, "-", "_") + "_by" + strings.NewReplacer("/api/v1/", "_", "/", "_", "{", "", "}", "", "-", "_").Replace(t.path()),
-		Summary: t.summary, Description: orElse(t.words, "The operation "+t.operation+"."), Tags: []string{tagHub}, Security: t.access.security(),
+		Summary: orElse(t.summary, declared(t.operation).Summary), Description: orElse(t.words, "The operation "+t.operation+"."), Tags: []string{tagHub}, Security: t.access.security(),
 		Parameters: append(inPath(t.path()), inQuery(t.query)...),
 		Responses:  refused(refer("hub.refusal"), refusals(t)),
 	}

@@ -24,7 +24,7 @@ type route struct {
 	// answer answers in place of Do what is more, or less, than an operation. An
 	// error that it returns is answered for it; it has written nothing then.
 	answer  func(d *API, w http.ResponseWriter, r *http.Request, body any) error
-	summary string
+	summary string // "": that of the operation
 	words   string // and what it does not say; "": which operation it is
 }
 

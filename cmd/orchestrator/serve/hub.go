@@ -42,32 +42,6 @@ func (t *Instance) refused(from api.Caller, operation string, err *wire.Error) {
 	_ = t.Super.Refuse(speaker(from), operation, err) // it is answered with that already
 }
 
-// Catalog is what there is to say of the operations of the API.
-func Catalog() []api.Described {
-	operators := handlers.Operators.String()
-	all := []api.Described{
-		{Name: "status", Who: operators, Summary: "How the orchestrator and its agents are"},
-		{Name: "start-agent", Who: operators, Writes: true, Summary: "Start agents, and those that they depend on"},
-		{Name: "stop-agent", Who: operators, Writes: true, Summary: "Stop agents"},
-		{Name: "restart-agent", Who: operators, Writes: true, Summary: "Stop agents, and start them again"},
-		{Name: "reload", Who: operators, Writes: true, Summary: "Read the configuration again, and do what has changed in it"},
-		{Name: "down", Who: operators, Writes: true, Summary: "Stop everything, and tell of it until the end"},
-	}
-	for _, o := range handlers.Operations() {
-		all = append(all, api.Described{Name: o.Name, Summary: o.Summary, Writes: o.Writes, Who: o.Who.String(), Standard: o.Standard, Task: ofTask(o.Answer)})
-	}
-	return all
-}
-
-// ofTask reports whether an answer is one task, or what became of one.
-func ofTask(answer any) bool {
-	switch answer.(type) {
-	case *wire.TaskReply, *wire.TaskAnswer:
-		return true
-	}
-	return false
-}
-
 // openMail opens the mail of an actor for the caller that was let in.
 func (t *Instance) openMail(ctx context.Context, from api.Caller, actor string, cursor *int64) (api.MailReader, error) {
 	reader, err := t.Super.OpenMail(ctx, speaker(from), actor, cursor)

@@ -189,7 +189,7 @@ func (t *Instance) pastDoor() *api.API {
 		}
 	}
 	return &api.API{
-		MaxBody: t.http.MaxBody, Log: t.log, Runs: t.runs, Writes: writes, Depth: t.depth, Catalog: Catalog(), Version: cli.Version,
+		MaxBody: t.http.MaxBody, Log: t.log, Runs: t.runs, Writes: writes, Depth: t.depth, Version: cli.Version,
 		Agent:      t.keyHolder,
 		Actor:      t.Super.ActorOf,
 		Operations: operations,

@@ -278,7 +278,6 @@ func (t *Instance) door() *api.API {
 		Refused:    t.refused,
 		Depth:      t.depth,
 		Metrics:    t.watch.Metrics,
-		Catalog:    Catalog(),
 		Version:    cli.Version,
 	}
 }

@@ -1,0 +1,193 @@
+package wire
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Fields declares the members of a payload: what each is called, what it may be and what it
+// is for. One declaration serves two ends. While a payload is read, each method reads its
+// member into a variable. While a payload is described, it adds the member to a JSON Schema
+// and reads nothing.
+type Fields struct {
+	in     *Object // the payload that is read; nil while it is described
+	schema payloadSchema
+}
+
+// payload is a payload that declares its members.
+type payload interface {
+	fields(f *Fields)
+}
+
+// ReadPayload reads a payload of the type T. What is wrong with it is in o.Err.
+func ReadPayload[T any, P interface {
+	*T
+	payload
+}](o *Object) *T {
+	p := new(T)
+	P(p).fields(&Fields{in: o})
+	return p
+}
+
+// describe adds a member to the schema and reports whether the payload is only described.
+// The schema is the inside of a JSON object. A member that is needed must be there.
+func (f *Fields) describe(key, about, schema string, needed bool) bool {
+	if f.in != nil {
+		return false
+	}
+	f.schema.add(key, about, schema, needed)
+	return true
+}
+
+// rule adds what holds of several members to the schema: the inside of a JSON object.
+func (f *Fields) rule(schema string) {
+	if f.in == nil {
+		f.schema.rules = append(f.schema.rules, schema)
+	}
+}
+
+// Fragments of schemas.
+const (
+	wordsPattern    = `"pattern": "[^ \\t\\n\\r\\f]"`
+	schemaWords     = `"type": "string", ` + wordsPattern
+	schemaText      = `"type": ["string", "null"]`
+	schemaObject    = `"type": ["object", "null"]`
+	schemaTexts     = `"type": ["array", "null"], "items": {` + schemaWords + `}`
+	schemaTruth     = `"type": ["boolean", "null"]`
+	schemaSomeWords = schemaText + `, ` + wordsPattern
+)
+
+func wholeSchema(kind string, least, most int64) string {
+	return fmt.Sprintf(`"type": %s, "minimum": %d, "maximum": %d`, kind, least, most)
+}
+
+// Need declares a text that must be there and is not blank.
+func (f *Fields) Need(p *string, key, about string) {
+	if !f.describe(key, about, schemaWords, true) {
+		*p = f.in.NeedText(key)
+	}
+}
+
+// Text declares an optional text.
+func (f *Fields) Text(p *string, key, about string) {
+	if !f.describe(key, about, schemaText, false) {
+		*p = f.in.Text(key)
+	}
+}
+
+// TextOrNil declares an optional text. It stays nil when it is missing.
+func (f *Fields) TextOrNil(p **string, key, about string) {
+	if !f.describe(key, about, schemaText, false) {
+		*p = f.in.anyText(key)
+	}
+}
+
+// WordsOrNil is TextOrNil for a text that is not blank.
+func (f *Fields) WordsOrNil(p **string, key, about string) {
+	if !f.describe(key, about, schemaSomeWords, false) {
+		*p = f.in.someText(key)
+	}
+}
+
+// Texts declares an optional list of texts, none of them blank.
+func (f *Fields) Texts(p *[]string, key, about string) {
+	if !f.describe(key, about, schemaTexts, false) {
+		*p = f.in.Texts(key)
+	}
+}
+
+// OneOf declares an optional text out of a few.
+func (f *Fields) OneOf(p *string, key, about string, of ...string) {
+	if f.in != nil {
+		*p = f.in.OneOf(key, of...)
+		return
+	}
+	var words strings.Builder
+	for _, word := range of {
+		words.WriteString(strconv.Quote(word) + ", ")
+	}
+	f.schema.add(key, about, `"enum": [`+words.String()+`null]`, false)
+}
+
+// Truth declares an optional true or false.
+func (f *Fields) Truth(p *bool, key, about string) {
+	if !f.describe(key, about, schemaTruth, false) {
+		*p, _ = f.in.Truth(key)
+	}
+}
+
+// Whole declares an optional whole number from least to most.
+func (f *Fields) Whole(p *int64, key, about string, least, most int64) {
+	if f.describe(key, about, wholeSchema(`["integer", "null"]`, least, most), false) {
+		return
+	}
+	if *p = f.in.Whole(key, least); *p > most {
+		f.in.Refuse(key, fmt.Sprintf("must not be more than %d", most))
+	}
+}
+
+// Milliseconds declares an optional duration of at most a year.
+func (f *Fields) Milliseconds(p *int64, key, about string, least int64) {
+	if !f.describe(key, about, wholeSchema(`["integer", "null"]`, least, longestTime), false) {
+		*p = f.in.milliseconds(key, least)
+	}
+}
+
+// MillisecondsOr is Milliseconds with a default.
+func (f *Fields) MillisecondsOr(p *int64, key, about string, otherwise int64) {
+	if !f.describe(key, about, wholeSchema(`["integer", "null"]`, 0, longestTime), false) {
+		*p = f.in.millisecondsOr(key, otherwise)
+	}
+}
+
+// Document declares an optional object that is kept as it is.
+func (f *Fields) Document(p *Raw, key, about string) {
+	if !f.describe(key, about, schemaObject, false) {
+		*p = f.in.Document(key)
+	}
+}
+
+// ref is the schema of an optional document that has a schema of its own.
+func ref(document string) string {
+	return schemaObject + `, "anyOf": [{"$ref": "urn:orchestrator:` + document + `"}, {"type": "null"}]`
+}
+
+// payloadSchema is the schema of a payload while its members are declared.
+type payloadSchema struct {
+	members []string
+	needed  []string
+	rules   []string
+}
+
+func (s *payloadSchema) add(key, about, schema string, needed bool) {
+	if schema != "" {
+		schema += ", "
+	}
+	s.members = append(s.members, strconv.Quote(key)+`: {`+schema+`"description": `+quoted(about)+`}`)
+	if needed {
+		s.needed = append(s.needed, strconv.Quote(key))
+	}
+}
+
+// text spells the schema of the payload, indented by so many spaces.
+func (s *payloadSchema) text(indent int) string {
+	in := strings.Repeat(" ", indent)
+	var b strings.Builder
+	b.WriteString("{\n" + in + `  "type": "object"`)
+	if len(s.members) == 0 {
+		b.WriteString(",\n" + in + `  "description": "No member is read."`)
+	} else {
+		b.WriteString(",\n" + in + `  "properties": {` + "\n" + in + "    " + strings.Join(s.members, ",\n"+in+"    ") + "\n" + in + "  }")
+	}
+	if len(s.needed) > 0 {
+		b.WriteString(",\n" + in + `  "required": [` + strings.Join(s.needed, ", ") + `]`)
+	}
+	for _, rule := range s.rules {
+		b.WriteString(",\n" + in + "  " + rule)
+	}
+	b.WriteString("\n" + in + "}")
+	return b.String()
+}
+
+func quoted(text string) string { return string(appendText(nil, text)) }

@@ -1,0 +1,159 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Operation is one request that can be made of an orchestrator, in whatever way it comes:
+// as a line of an agent, as a tool call, or over HTTP. From this declaration come the reader of
+// its payload, its JSON Schema, and its rows in the manual and in the description of the
+// HTTP API. The package handlers has the function that decides about it.
+type Operation struct {
+	Name      string
+	Summary   string // verb and object, no full stop
+	About     string // what its schema says of it beyond the summary
+	Audience  Audience
+	Published bool     // part of the published stdio protocol; else an extension
+	Writes    bool     // it can change something, so its repeats are recognized
+	OfTask    bool     // it is answered with one task, or with its task response
+	Examples  []string // payloads; "" for a request without one
+
+	payload func() payload // nil: the payload is a document
+	ref     string         // the schema of that document
+}
+
+// Audience is who may make a request.
+type Audience uint8
+
+// The audiences.
+const (
+	ForAll       Audience = iota
+	ForAgents             // only agents: the answer concerns the one that asks
+	ForOperators          // only people
+	ForNewcomers          // programs that are not registered yet, and people
+	ForActors             // all that have mail: agents, people, and actors that have nothing else here
+)
+
+// String returns the audience as the manual shows it.
+func (a Audience) String() string {
+	return [...]string{"all", "agents", "operators", "strangers", "actors"}[a]
+}
+
+// request completes the declaration of an operation whose payload is a T.
+func request[T any, P interface {
+	*T
+	payload
+}](o Operation) Operation {
+	o.payload = func() payload { return P(new(T)) }
+	return o
+}
+
+// Operations are all operations, in the order of the manual.
+var Operations = func() (all []*Operation) {
+	for _, topic := range [][]Operation{
+		taskOperations, workOperations, serverOperations, questionOperations, accessOperations, mailOperations, delegationOperations, sessionOperations,
+	} {
+		for i := range topic {
+			all = append(all, &topic[i])
+		}
+	}
+	return all
+}()
+
+// ControlOperations start and stop what runs. They are asked for over HTTP, and the
+// supervisor does them.
+var ControlOperations = []*Operation{
+	{Name: "status", Audience: ForOperators, Summary: "Show the orchestrator and its agents"},
+	{Name: "start-agent", Audience: ForOperators, Writes: true, Summary: "Start agents, and the agents that they depend on"},
+	{Name: "stop-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents"},
+	{Name: "restart-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents and start them again"},
+	{Name: "reload", Audience: ForOperators, Writes: true, Summary: "Read the configuration again and apply what has changed"},
+	{Name: "down", Audience: ForOperators, Writes: true, Summary: "Stop everything and report until the end"},
+}
+
+var operationsByName = func() map[string]*Operation {
+	found := make(map[string]*Operation, len(Operations))
+	for _, o := range Operations {
+		found[o.Name] = o
+	}
+	return found
+}()
+
+// OperationNamed finds an operation; nil if there is none of that name.
+func OperationNamed(name string) *Operation { return operationsByName[name] }
+
+// Schema spells the JSON Schema of the request.
+func (o *Operation) Schema() []byte {
+	var f Fields
+	body, needed := `{"$ref": "urn:orchestrator:`+o.ref+`"}`, true
+	if o.payload != nil {
+		o.payload().fields(&f)
+		body, needed = f.schema.text(4), f.schema.needed != nil || f.schema.rules != nil
+	}
+	required := `"type", "id", "timestamp"`
+	if needed {
+		required += `, "payload"`
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "$id": "urn:orchestrator:request:%[1]s",
+  "title": %[2]s,
+  "description": %[3]s,
+  "type": "object",
+  "properties": {
+    "type": {"const": "request:%[1]s"},
+%[4]s
+    "payload": %[5]s
+  },
+  "required": [%[6]s],
+  "examples": [`, o.Name, quoted(o.Summary), quoted(o.words()), envelopeMembers, body, required)
+	for i, example := range o.Examples {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, "\n"+`    {"type": "request:%s", "id": "req-7b1c90de-52f4-4c1e-9a60-3d5e8f0a21%02d", "timestamp": "2026-11-20T09:15:00Z"`, o.Name, i)
+		if example != "" {
+			b.WriteString(`, "payload": ` + example)
+		}
+		b.WriteString("}")
+	}
+	b.WriteString("\n  ]\n}\n")
+	return []byte(b.String())
+}
+
+// words are the description of the request.
+func (o *Operation) words() string {
+	words := o.Summary + ". "
+	if o.About != "" {
+		words += o.About + " "
+	}
+	switch o.Audience {
+	case ForOperators:
+		words += "Only for people; an agent gets UNAUTHORIZED. "
+	case ForNewcomers:
+		words += "Only for programs that are not registered; an agent gets UNAUTHORIZED. "
+	}
+	if !o.Published {
+		words += "An extension of the published protocol. "
+	}
+	return words + "One JSON object on one line of stdout. Keys are case-sensitive and unique. Unknown keys are ignored. " +
+		"Where null is allowed, it counts as missing."
+}
+
+// envelopeMembers are the members that all requests share.
+const envelopeMembers = `    "id": {
+      "type": "string",
+      "minLength": 1,
+      "description": "An id that differs for every request. The response repeats it, letter for letter, as correlationId. The same request with the same id gets the same response and has no second effect."
+    },
+    "timestamp": {
+      "type": "string",
+      "pattern": "^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(T([01][0-9]|2[0-3]):[0-5][0-9]((:[0-5][0-9]([.,][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?)|(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])))?|[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]([.,][0-9]+)?(Z|[+-]([01][0-9]|2[0-3])[0-5][0-9]))$",
+      "description": "When the request was sent: an ISO 8601 time, such as 2026-11-20T09:15:00Z. Without a zone it is UTC. The day must exist in the calendar, which the pattern cannot express."
+    },
+    "agentId": {
+      "type": "string",
+      "description": "The name of the sender; optional. A message with the name of another agent is refused."
+    },`
