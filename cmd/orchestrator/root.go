@@ -13,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/cmd/orchestrator/session"
 	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/watch"
 	"orchestrator/cmd/orchestrator/why"
 )
 
@@ -45,7 +46,7 @@ func rootCommand(a *cli.App) *cobra.Command {
 	root.AddCommand(
 		project.InitCommand(a), project.ValidateCommand(a), project.FmtCommand(a), project.SchemaCommand(a),
 		serve.UpCommand(a), serve.RunCommand(a), serve.PipeCommand(a), serve.ReloadCommand(a), serve.DownCommand(a),
-		agent.StatusCommand(a), watchCommand(a), agent.LogsCommand(a), agent.EventsCommand(a), why.Command(a), task.GraphCommand(a, "orchestrator graph"),
+		agent.StatusCommand(a), watch.Command(a), agent.LogsCommand(a), agent.EventsCommand(a), why.Command(a), task.GraphCommand(a, "orchestrator graph"),
 		task.Command(a), inbox.Command(a), bus.Command(a), session.Command(a), session.ReviewCommand(a),
 		agent.Command(a), agent.PsCommand(a), check.Command(a), access.KeyCommand(a), access.TokenCommand(a), serve.BackupCommand(a), serve.StoreCommand(a),
 		a.VersionCommand(), a.CompletionCommand(),

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/fixtures/screen"
 )
 
@@ -89,7 +89,7 @@ func framed(text string, columns, rows int) bool {
 		return false
 	}
 	for _, line := range lines[2 : rows-2] {
-		if !strings.HasSuffix(line, "│") && !strings.HasSuffix(line, "┐") && !strings.HasSuffix(line, "┘") || plain.Width(line) != columns {
+		if !strings.HasSuffix(line, "│") && !strings.HasSuffix(line, "┐") && !strings.HasSuffix(line, "┘") || term.Width(line) != columns {
 			return false
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -57,11 +56,11 @@ func showCredentials(a *cli.App, operation, none string) error {
 func credentialRow(c *wire.Credential, p term.Paint, now time.Time) []term.Cell {
 	expires := "never"
 	if c.ExpiresAt != "" {
-		expires = plain.Clock(c.ExpiresAt, now, time.TimeOnly)
+		expires = term.Clock(c.ExpiresAt, now, time.TimeOnly)
 	}
 	return []term.Cell{
-		{Text: wire.Visible(c.ID), Ink: p.Strong}, term.Text(plain.OneLine(c.Kind)), term.Text(cmp.Or(plain.OneLine(c.For), plain.OneLine(c.Name), "-")),
-		term.Text(cmp.Or(plain.OneLine(c.Role), "-")), term.Text(plain.Clock(c.IssuedAt, now, time.TimeOnly)), term.Text(expires),
+		{Text: wire.Visible(c.ID), Ink: p.Strong}, term.Text(term.OneLine(c.Kind)), term.Text(cmp.Or(term.OneLine(c.For), term.OneLine(c.Name), "-")),
+		term.Text(cmp.Or(term.OneLine(c.Role), "-")), term.Text(term.Clock(c.IssuedAt, now, time.TimeOnly)), term.Text(expires),
 	}
 }
 
@@ -70,7 +69,7 @@ func kindWord(c *wire.Credential) string {
 	if c.Kind == "actor" {
 		return "token"
 	}
-	return plain.OneLine(c.Kind)
+	return term.OneLine(c.Kind)
 }
 
 // revoke takes one away, which its id or a unique prefix of that names.
@@ -85,7 +84,7 @@ func revoke(a *cli.App, word string, of credentials, ask bool) error {
 			return err
 		}
 		if ask {
-			if err := a.Confirm(fmt.Sprintf("Take %s %s of %s away?", kindWord(c), wire.Visible(c.ID), cmp.Or(plain.OneLine(c.For), "no actor yet"))); err != nil {
+			if err := a.Confirm(fmt.Sprintf("Take %s %s of %s away?", kindWord(c), wire.Visible(c.ID), cmp.Or(term.OneLine(c.For), "no actor yet"))); err != nil {
 				return err
 			}
 		}
@@ -122,7 +121,7 @@ func (of *credentials) named(list []wire.Credential, word string) (*wire.Credent
 		Hint: "See which there are: " + of.where, Details: map[string]any{"id": word},
 	}
 	if len(fits) > 1 {
-		f.Message = fmt.Sprintf("%q fits %s: %s", word, plain.Count(len(fits), of.noun), strings.Join(fits[:min(5, len(fits))], ", "))
+		f.Message = fmt.Sprintf("%q fits %s: %s", word, term.Count(len(fits), of.noun), strings.Join(fits[:min(5, len(fits))], ", "))
 		f.Hint = "Write more of the id"
 	}
 	return nil, f
@@ -141,7 +140,7 @@ func completeCredentials(a *cli.App, operation string) cobra.CompletionFunc {
 		list, _, _ := listCredentials(ctx, a, door, operation)
 		var offered []cobra.Completion
 		for _, c := range list {
-			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(plain.OneLine(c.For), "no actor yet")))
+			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(term.OneLine(c.For), "no actor yet")))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}

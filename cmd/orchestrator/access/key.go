@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -62,7 +62,7 @@ func newKey(a *cli.App, operation string, request wire.IssueKey, more string) er
 		if err := a.Print("%s\n", issued.Key); err != nil {
 			return err
 		}
-		a.Note("This is key %s of %s. It is shown once: keep it in a safe place.", plain.OneLine(issued.ID), plain.OneLine(issued.Agent))
+		a.Note("This is key %s of %s. It is shown once: keep it in a safe place.", term.OneLine(issued.ID), term.OneLine(issued.Agent))
 		if more != "" {
 			a.Note("%s", more)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -40,7 +40,7 @@ one. The key alone is printed to stdout, this once.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			old := "Older keys hold no more."
 			if overlap.Duration > 0 {
-				old = "Older keys hold until " + plain.Clock(wire.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
+				old = "Older keys hold until " + term.Clock(wire.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
 			}
 			return newKey(a, "rotate-key", wire.IssueKey{Agent: args[0], Overlap: overlap.Milliseconds()}, old)
 		},
@@ -111,10 +111,10 @@ func issueRegistration(a *cli.App, request wire.IssueRegistration) error {
 		}
 		whose := "one server"
 		if request.Name != "" {
-			whose = plain.OneLine(request.Name)
+			whose = term.OneLine(request.Name)
 		}
 		a.Note("This is registration token %s for %s, until %s. It is shown once, and can be used once.",
-			plain.OneLine(issued.ID), whose, plain.Clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
+			term.OneLine(issued.ID), whose, term.Clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
 		return nil
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/bus"
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -131,17 +131,17 @@ func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string
 	const safe = " It is shown once: keep it in a safe place."
 	until := ""
 	if issued.ExpiresAt != "" {
-		until = ", until " + plain.Clock(issued.ExpiresAt, now, time.TimeOnly)
+		until = ", until " + term.Clock(issued.ExpiresAt, now, time.TimeOnly)
 	}
 	if issued.Actor == "" {
-		return []string{fmt.Sprintf("This is token %s of %s, %s%s.", plain.OneLine(issued.ID), plain.OneLine(issued.Subject), plain.OneLine(issued.Role), until) + safe}
+		return []string{fmt.Sprintf("This is token %s of %s, %s%s.", term.OneLine(issued.ID), term.OneLine(issued.Subject), term.OneLine(issued.Role), until) + safe}
 	}
-	older := "Older tokens of " + plain.OneLine(issued.Actor) + " hold no more."
+	older := "Older tokens of " + term.OneLine(issued.Actor) + " hold no more."
 	if overlap > 0 {
 		end := wire.Timestamp(now.Add(time.Duration(overlap) * time.Millisecond))
-		older = "Older tokens of " + plain.OneLine(issued.Actor) + " hold until " + plain.Clock(end, now, time.TimeOnly) + "."
+		older = "Older tokens of " + term.OneLine(issued.Actor) + " hold until " + term.Clock(end, now, time.TimeOnly) + "."
 	}
-	return []string{fmt.Sprintf("This is token %s of %s%s.", plain.OneLine(issued.ID), plain.OneLine(issued.Actor), until) + safe, older}
+	return []string{fmt.Sprintf("This is token %s of %s%s.", term.OneLine(issued.ID), term.OneLine(issued.Actor), until) + safe, older}
 }
 
 func tokenListCommand(a *cli.App) *cobra.Command {

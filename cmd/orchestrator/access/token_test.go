@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -19,14 +19,14 @@ func TestTokenWords(t *testing.T) {
 		want    []string
 	}{
 		{wire.IssuedToken{ID: "t1", Subject: "ann", Role: "viewer", ExpiresAt: wire.Timestamp(later)}, 0, []string{
-			"This is token t1 of ann, viewer, until " + plain.Clock(wire.Timestamp(later), now, time.TimeOnly) + ". It is shown once: keep it in a safe place.",
+			"This is token t1 of ann, viewer, until " + term.Clock(wire.Timestamp(later), now, time.TimeOnly) + ". It is shown once: keep it in a safe place.",
 		}},
 		{wire.IssuedToken{ID: "a1", Actor: "HO:attic"}, 0, []string{
 			"This is token a1 of HO:attic. It is shown once: keep it in a safe place.", "Older tokens of HO:attic hold no more.",
 		}},
 		{wire.IssuedToken{ID: "a1", Actor: "HO:attic"}, 60_000, []string{
 			"This is token a1 of HO:attic. It is shown once: keep it in a safe place.",
-			"Older tokens of HO:attic hold until " + plain.Clock(wire.Timestamp(later), now, time.TimeOnly) + ".",
+			"Older tokens of HO:attic hold until " + term.Clock(wire.Timestamp(later), now, time.TimeOnly) + ".",
 		}},
 	} {
 		require.Equal(t, c.want, tokenWords(&c.issued, c.overlap, now))

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -163,18 +162,18 @@ func agentCard(v wire.AgentView, p term.Paint) string {
 	row("role", v.Role)
 	var held []string
 	for _, t := range v.Tasks {
-		held = append(held, strings.TrimSpace(fmt.Sprintf("%s, %s %s", term.TaskLabel(t.ID, t.Name), t.State, plain.Percent(t.Progress))))
+		held = append(held, strings.TrimSpace(fmt.Sprintf("%s, %s %s", term.TaskLabel(t.ID, t.Name), t.State, term.Percent(t.Progress))))
 	}
 	row("tasks", strings.Join(held, "; "))
 	row("depends on", strings.Join(v.DependsOn, ", "))
 	if v.PID != 0 {
-		row("process", fmt.Sprintf("pid %d, up %s, %s of CPU, %s of memory", v.PID, plain.MS(v.UpMS), plain.MS(v.CPUMS), plain.Bytes(v.RSSBytes)))
+		row("process", fmt.Sprintf("pid %d, up %s, %s of CPU, %s of memory", v.PID, term.MS(v.UpMS), term.MS(v.CPUMS), term.Bytes(v.RSSBytes)))
 	}
 	if v.PID == 0 && v.StartedAt != "" {
-		row("pipe", "up "+plain.MS(v.UpMS))
+		row("pipe", "up "+term.MS(v.UpMS))
 	}
 	row("run", v.Run)
-	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, plain.Count(v.Restarts, "restart")))
+	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, term.Count(v.Restarts, "restart")))
 	row("last exit", v.LastExit)
 	row("output", outputNote(v.Output))
 	row("kept in", v.Output.File)
@@ -183,7 +182,7 @@ func agentCard(v wire.AgentView, p term.Paint) string {
 }
 
 func outputNote(o wire.OutputView) string {
-	said := fmt.Sprintf("%s, %s", plain.Count(int(o.Lines), "line"), plain.Bytes(o.Bytes))
+	said := fmt.Sprintf("%s, %s", term.Count(int(o.Lines), "line"), term.Bytes(o.Bytes))
 	if o.Cut > 0 {
 		said += fmt.Sprintf(", %d too long and cut", o.Cut)
 	}
@@ -198,5 +197,5 @@ func mailboxNote(m wire.MailboxView) string {
 		return "empty"
 	}
 	return fmt.Sprintf("%s (%s) waiting, %d refused, %s unread in its stdin",
-		plain.Count(m.Messages, "message"), plain.Bytes(m.Bytes), m.Refused, plain.Bytes(m.Unread))
+		term.Count(m.Messages, "message"), term.Bytes(m.Bytes), m.Refused, term.Bytes(m.Unread))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -80,7 +80,7 @@ func showOutcomes(a *cli.App, agents []wire.AgentOutcome) error {
 	p := a.Paint(a.Stdout)
 	wide := 0
 	for _, agent := range agents {
-		wide = max(wide, plain.Width(wire.Visible(agent.Name)))
+		wide = max(wide, term.Width(wire.Visible(agent.Name)))
 	}
 	for _, agent := range agents {
 		name := wire.Visible(agent.Name)
@@ -94,7 +94,7 @@ func showOutcomes(a *cli.App, agents []wire.AgentOutcome) error {
 		if !agent.OK {
 			said = p.Bad("Error:") + " " + said
 		}
-		if err := a.Print("%s  %s\n", plain.Pad(name, wide), said); err != nil {
+		if err := a.Print("%s  %s\n", term.Pad(name, wide), said); err != nil {
 			return err
 		}
 		if err := showLastWords(a, agent); err != nil {

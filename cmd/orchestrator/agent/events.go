@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -116,7 +115,7 @@ func (e *eventPrinter) line(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	at := plain.Clock(event.At, e.now, "15:04:05.000")
+	at := term.Clock(event.At, e.now, "15:04:05.000")
 	e.at = max(e.at, len(at))
 	if !e.headed && !e.app.Flags.Quiet {
 		e.headed = true
@@ -134,11 +133,11 @@ func (e *eventPrinter) line(raw []byte) error {
 
 func (e *eventPrinter) row(seq, at, agent, who, kind, what string) error {
 	e.at = max(e.at, len(at))
-	e.who, e.kind = max(e.who, plain.Width(who)), max(e.kind, plain.Width(kind))
-	whose := plain.Pad(who, e.who)
+	e.who, e.kind = max(e.who, term.Width(who)), max(e.kind, term.Width(kind))
+	whose := term.Pad(who, e.who)
 	if agent != "" {
 		whose = e.paint.Agent(agent, whose)
 	}
-	line := strings.Repeat(" ", max(0, 6-len(seq))) + seq + "  " + e.paint.Dim(plain.Pad(at, e.at)) + "  " + whose + "  " + plain.Pad(kind, e.kind) + "  " + what
+	line := strings.Repeat(" ", max(0, 6-len(seq))) + seq + "  " + e.paint.Dim(term.Pad(at, e.at)) + "  " + whose + "  " + term.Pad(kind, e.kind) + "  " + what
 	return e.app.Print("%s\n", strings.TrimRight(line, " "))
 }

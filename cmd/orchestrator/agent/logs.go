@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -148,7 +147,7 @@ func (l *logPrinter) line(raw []byte) error {
 		return err
 	}
 	if line.Missed > 0 && !l.app.Flags.JSON {
-		l.app.Note("%s of %s were missed here: this reader is too slow", plain.Count(int(line.Missed), "line"), wire.Visible(line.Agent))
+		l.app.Note("%s of %s were missed here: this reader is too slow", term.Count(int(line.Missed), "line"), wire.Visible(line.Agent))
 	}
 	switch {
 	case !l.match.MatchString(line.Text), l.level > levelOf(line.Level):
@@ -157,14 +156,14 @@ func (l *logPrinter) line(raw []byte) error {
 		return l.app.Print("%s\n", raw)
 	case l.raw:
 		return l.app.Print("%s\n", line.Text)
-	case plain.Echo(&line):
+	case term.Echo(&line):
 		return nil
 	}
 	name := wire.Visible(line.Agent)
-	l.wide = max(l.wide, plain.Width(name))
+	l.wide = max(l.wide, term.Width(name))
 	return l.app.Print("%s %s %s %s\n",
-		l.paint.Dim(plain.Clock(line.At, l.now, time.TimeOnly)),
-		l.paint.Agent(name, plain.Pad(name, l.wide)),
+		l.paint.Dim(term.Clock(line.At, l.now, time.TimeOnly)),
+		l.paint.Agent(name, term.Pad(name, l.wide)),
 		l.mark(&line), EntryText(line.Level, line.Text, line.Context, l.paint))
 }
 
@@ -191,9 +190,9 @@ func (l *logPrinter) mark(line *wire.LogLine) string {
 		return l.paint.Warn(":")
 	case wire.StreamOwn:
 		if line.Trouble {
-			return l.paint.Bad(plain.OwnMark(line))
+			return l.paint.Bad(term.OwnMark(line))
 		}
-		return l.paint.Dim(plain.OwnMark(line))
+		return l.paint.Dim(term.OwnMark(line))
 	}
 	return l.paint.Dim("|")
 }

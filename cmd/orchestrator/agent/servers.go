@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -66,7 +65,7 @@ func showServers(a *cli.App, far *wire.ServerList) error {
 	rows := [][]term.Cell{{term.Text("NAME"), term.Text("STATUS"), term.Text("HOST"), term.Figure("RUNNING"), term.Text("LAST SEEN")}}
 	for _, s := range far.Servers {
 		rows = append(rows, []term.Cell{
-			term.Text(plain.OneLine(s.Name)), term.Text(s.Status), term.Text(cmp.Or(plain.OneLine(s.Hostname), "-")), term.Figure(strconv.Itoa(s.Running)), term.Text(plain.Clock(s.LastSeen, time.Now(), time.TimeOnly)),
+			term.Text(term.OneLine(s.Name)), term.Text(s.Status), term.Text(cmp.Or(term.OneLine(s.Hostname), "-")), term.Figure(strconv.Itoa(s.Running)), term.Text(term.Clock(s.LastSeen, time.Now(), time.TimeOnly)),
 		})
 	}
 	return a.Print("%s", term.Table(rows))

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -100,7 +99,7 @@ func showStatus(a *cli.App, text []byte, all bool) error {
 		doing = "  " + p.Warn(wire.Visible(status.State))
 	}
 	err = a.Print("%s%s  up %s  pid %d  %s%s\n", p.Strong(wire.Visible(status.Name)), doing,
-		plain.MS(status.UpMS), status.PID, plain.Count(len(status.Agents), "agent"), tasksTally(status.Tasks, p))
+		term.MS(status.UpMS), status.PID, term.Count(len(status.Agents), "agent"), tasksTally(status.Tasks, p))
 	if err == nil && len(status.Agents) > 0 {
 		err = showAgents(a, status.Agents, all)
 	}
@@ -114,10 +113,10 @@ func showStatus(a *cli.App, text []byte, all bool) error {
 func callsOf(status *wire.Status) string {
 	var calls []string
 	if n := status.Questions; n > 0 {
-		calls = append(calls, plain.Count(n, "question")+" (orchestrator inbox)")
+		calls = append(calls, term.Count(n, "question")+" (orchestrator inbox)")
 	}
 	if n := status.Tasks.PlanReview; n > 0 {
-		calls = append(calls, plain.Count(n, "plan")+" to approve (orchestrator task ls --state plan_review)")
+		calls = append(calls, term.Count(n, "plan")+" to approve (orchestrator task ls --state plan_review)")
 	}
 	return strings.Join(calls, ", ")
 }
@@ -185,11 +184,11 @@ func agentRow(v wire.AgentView, p term.Paint) []term.Cell {
 		pid = fmt.Sprint(v.PID)
 	}
 	if v.PID != 0 || v.StartedAt != "" { // one that has joined by a pipe is up without a process
-		up = plain.MS(v.UpMS)
+		up = term.MS(v.UpMS)
 	}
 	row = append(row, term.Figure(pid), term.Figure(up), term.Figure(fmt.Sprint(v.Restarts)))
 	if v.PID != 0 {
-		row = append(row, term.Figure(plain.MS(v.CPUMS)), term.Figure(plain.Bytes(v.RSSBytes)))
+		row = append(row, term.Figure(term.MS(v.CPUMS)), term.Figure(term.Bytes(v.RSSBytes)))
 	} else {
 		row = append(row, term.Figure("-"), term.Figure("-"))
 	}
@@ -212,8 +211,8 @@ func TaskCell(tasks []wire.TaskLabel) string {
 		return "-"
 	}
 	first := slices.MaxFunc(tasks, func(a, b wire.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
-	said := plain.ID(first.ID) + " " + plain.Clip(plain.OneLine(first.Name), 24)
-	if progress := plain.Percent(first.Progress); progress != "" {
+	said := term.ID(first.ID) + " " + term.Clip(term.OneLine(first.Name), 24)
+	if progress := term.Percent(first.Progress); progress != "" {
 		said += " " + progress
 	}
 	if len(tasks) > 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -83,17 +83,17 @@ func likelyActor(a *cli.App, flag, word string) string {
 	var ids []string
 	for _, actor := range actorsForShell(a) {
 		if actor.Agent == word {
-			return fmt.Sprintf("The agent %q is %s: --%s %s", word, plain.OneLine(actor.Actor), flag, plain.OneLine(actor.Actor))
+			return fmt.Sprintf("The agent %q is %s: --%s %s", word, term.OneLine(actor.Actor), flag, term.OneLine(actor.Actor))
 		}
 		ids = append(ids, actor.Actor)
 	}
 	for _, id := range ids { // "po:shop", and "shop" alone
 		if _, name, _ := strings.Cut(id, ":"); strings.EqualFold(id, word) || strings.EqualFold(name, word) {
-			return "Did you mean " + plain.OneLine(id) + "?  " + who
+			return "Did you mean " + term.OneLine(id) + "?  " + who
 		}
 	}
 	if likely := cli.Nearest(word, ids); likely != "" {
-		return "Did you mean " + plain.OneLine(likely) + "?  " + who
+		return "Did you mean " + term.OneLine(likely) + "?  " + who
 	}
 	return who
 }
@@ -107,9 +107,9 @@ func CompleteActors(a *cli.App, more ...cobra.Completion) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var offered []cobra.Completion
 		for _, actor := range actorsForShell(a) {
-			is := plain.OneLine(actor.Status)
+			is := term.OneLine(actor.Status)
 			if actor.Agent != "" {
-				is = plain.OneLine(actor.Agent) + ", " + is
+				is = term.OneLine(actor.Agent) + ", " + is
 			}
 			offered = append(offered, cobra.CompletionWithDesc(actor.Actor, is))
 		}
@@ -136,7 +136,7 @@ func completeMail(a *cli.App, flag string) cobra.CompletionFunc {
 		actor, _ := verb.Flags().GetString(flag)
 		var offered []cobra.Completion
 		for _, m := range cli.ForShell[wire.MailList](a, "poll-messages", wire.PollMessages{Actor: actor, Limit: offeredMail}).Messages {
-			offered = append(offered, cobra.CompletionWithDesc(strconv.FormatInt(m.Seq, 10), plain.OneLine(m.From)+"  "+plain.OneLine(m.Topic)))
+			offered = append(offered, cobra.CompletionWithDesc(strconv.FormatInt(m.Seq, 10), term.OneLine(m.From)+"  "+term.OneLine(m.Topic)))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}

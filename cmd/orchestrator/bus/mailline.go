@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -48,35 +47,35 @@ func (p *mailPrinter) line(raw []byte) error {
 
 // measure makes the columns as wide as a message needs.
 func (p *mailPrinter) measure(m *wire.Mail) {
-	p.at = max(p.at, len(plain.Clock(m.CreatedAt, p.now, "15:04:05.000")))
-	p.parties = max(p.parties, plain.Width(partiesCell(m)))
-	p.topic = max(p.topic, plain.Width(plain.OneLine(m.Topic)))
+	p.at = max(p.at, len(term.Clock(m.CreatedAt, p.now, "15:04:05.000")))
+	p.parties = max(p.parties, term.Width(partiesCell(m)))
+	p.topic = max(p.topic, term.Width(term.OneLine(m.Topic)))
 }
 
 func (p *mailPrinter) mail(m *wire.Mail) error {
 	p.measure(m)
 	if !p.headed {
 		p.headed = true
-		if err := p.row("SEQ", "TIME", "FROM -> TO", plain.Pad("TOPIC", p.topic), "PAYLOAD"); err != nil {
+		if err := p.row("SEQ", "TIME", "FROM -> TO", term.Pad("TOPIC", p.topic), "PAYLOAD"); err != nil {
 			return err
 		}
 	}
-	topic := plain.Pad(plain.OneLine(m.Topic), p.topic)
+	topic := term.Pad(term.OneLine(m.Topic), p.topic)
 	switch m.Topic {
 	case wire.TopicAlertFired:
 		topic = p.paint.Warn(topic)
 	case wire.TopicAlertResolved:
 		topic = p.paint.Good(topic)
 	}
-	return p.row(strconv.FormatInt(m.Seq, 10), plain.Clock(m.CreatedAt, p.now, "15:04:05.000"), partiesCell(m), topic, p.said(m))
+	return p.row(strconv.FormatInt(m.Seq, 10), term.Clock(m.CreatedAt, p.now, "15:04:05.000"), partiesCell(m), topic, p.said(m))
 }
 
 // said is what a message says, and what it says it to.
 func (p *mailPrinter) said(m *wire.Mail) string {
 	var parts []string
-	if payload := plain.OneLine(string(m.Payload)); payload != "{}" {
+	if payload := term.OneLine(string(m.Payload)); payload != "{}" {
 		if !p.app.Flags.Verbose {
-			payload = plain.Clip(payload, ShownPayload)
+			payload = term.Clip(payload, ShownPayload)
 		}
 		parts = append(parts, payload)
 	}
@@ -86,9 +85,9 @@ func (p *mailPrinter) said(m *wire.Mail) string {
 	return strings.Join(parts, "  ")
 }
 
-func partiesCell(m *wire.Mail) string { return plain.OneLine(m.From) + " -> " + plain.OneLine(m.To) }
+func partiesCell(m *wire.Mail) string { return term.OneLine(m.From) + " -> " + term.OneLine(m.To) }
 
 func (p *mailPrinter) row(seq, at, whom, topic, said string) error {
-	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.Dim(plain.Pad(at, p.at)), plain.Pad(whom, p.parties), topic, said)
+	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.Dim(term.Pad(at, p.at)), term.Pad(whom, p.parties), topic, said)
 	return p.app.Print("%s\n", strings.TrimRight(line, " "))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -88,9 +88,9 @@ func showMail(a *cli.App, f *pollFlags, list *wire.MailList) error {
 	case a.Flags.Quiet:
 		return cli.PrintNames(a, list.Messages, func(m *wire.Mail) string { return strconv.FormatInt(m.Seq, 10) })
 	case len(list.Messages) == 0 && behind == 0:
-		return a.Print("No messages for %s.\n", plain.OneLine(list.Actor))
+		return a.Print("No messages for %s.\n", term.OneLine(list.Actor))
 	case len(list.Messages) == 0:
-		return a.Print("No messages for %s behind %d.\n", plain.OneLine(list.Actor), behind)
+		return a.Print("No messages for %s behind %d.\n", term.OneLine(list.Actor), behind)
 	}
 	show := newMailPrinter(a, time.Now())
 	for i := range list.Messages {
@@ -111,7 +111,7 @@ func saidOfMail(a *cli.App, f *pollFlags, list *wire.MailList) {
 	last := list.Messages[len(list.Messages)-1].Seq
 	whose := ""
 	if f.actor != "" {
-		whose = " --actor " + plain.OneLine(f.actor)
+		whose = " --actor " + term.OneLine(f.actor)
 	}
 	if list.More {
 		a.Note("There are more: orchestrator bus poll%s --cursor %d", whose, last)
@@ -171,8 +171,8 @@ func ack(a *cli.App, word, actor string, once bool) error {
 		case a.Flags.Quiet:
 			return a.Print("%d\n", acked.Cursor)
 		case acked.Cursor > seq.value:
-			return a.Print("%s had dealt with its messages up to %d already.\n", plain.OneLine(acked.Actor), acked.Cursor)
+			return a.Print("%s had dealt with its messages up to %d already.\n", term.OneLine(acked.Actor), acked.Cursor)
 		}
-		return a.Print("%s has dealt with its messages up to %d.\n", plain.OneLine(acked.Actor), acked.Cursor)
+		return a.Print("%s has dealt with its messages up to %d.\n", term.OneLine(acked.Actor), acked.Cursor)
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -66,7 +65,7 @@ func actorRow(v *wire.ActorView, p term.Paint, now time.Time) []term.Cell {
 	}
 	ink := func(s string) string { return actor(p, v.Status, s) }
 	return []term.Cell{
-		term.Text(plain.OneLine(v.Actor)), term.Text(cmp.Or(plain.OneLine(v.Agent), "-")), {Text: plain.OneLine(v.Status), Ink: ink},
+		term.Text(term.OneLine(v.Actor)), term.Text(cmp.Or(term.OneLine(v.Agent), "-")), {Text: term.OneLine(v.Status), Ink: ink},
 		term.Text(term.Ago(v.LastSeen, now)), term.Text(term.Ago(v.LastBeat, now)), term.Figure(strconv.FormatInt(v.Cursor, 10)), unread,
 	}
 }
@@ -123,7 +122,7 @@ func topicRows(topics []wire.TopicView, p term.Paint) [][]term.Cell {
 	for i := range topics {
 		v := &topics[i]
 		rows = append(rows, []term.Cell{
-			{Text: plain.OneLine(v.Topic), Ink: p.Strong}, term.Text(cmp.Or(plain.OneLine(v.From), "any")), term.Text(cmp.Or(plain.OneLine(v.To), "any")), term.Text(topicWords(v)),
+			{Text: term.OneLine(v.Topic), Ink: p.Strong}, term.Text(cmp.Or(term.OneLine(v.From), "any")), term.Text(cmp.Or(term.OneLine(v.To), "any")), term.Text(topicWords(v)),
 		})
 	}
 	return rows
@@ -132,7 +131,7 @@ func topicRows(topics []wire.TopicView, p term.Paint) [][]term.Cell {
 // topicWords say what a topic is about.
 func topicWords(v *wire.TopicView) string {
 	if !v.Standard {
-		return cmp.Or(plain.OneLine(v.Summary), "of the configuration")
+		return cmp.Or(term.OneLine(v.Summary), "of the configuration")
 	}
-	return plain.OneLine(v.Summary)
+	return term.OneLine(v.Summary)
 }

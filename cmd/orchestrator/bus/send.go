@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -120,14 +120,14 @@ func showSent(ctx context.Context, a *cli.App, d *cli.Client, sent *wire.Sent) e
 	if sent.Duplicate {
 		said = "Already sent as "
 	}
-	if err := a.Print("%s%s to %s  %s\n", said, a.Paint(a.Stdout).Strong(number), plain.OneLine(sent.To), plain.OneLine(sent.Topic)); err != nil {
+	if err := a.Print("%s%s to %s  %s\n", said, a.Paint(a.Stdout).Strong(number), term.OneLine(sent.To), term.OneLine(sent.Topic)); err != nil {
 		return err
 	}
 	for _, warning := range sent.Warnings {
-		a.Note("%s %s", a.Paint(a.Stderr).Warn("Warning:"), plain.OneLine(warning))
+		a.Note("%s %s", a.Paint(a.Stderr).Warn("Warning:"), term.OneLine(warning))
 	}
 	if !sent.Duplicate && nobodyYet(ctx, a, d, sent.To) {
-		a.Note("No actor here is called %s yet: the message waits. Who there is: orchestrator bus presence", plain.OneLine(sent.To))
+		a.Note("No actor here is called %s yet: the message waits. Who there is: orchestrator bus presence", term.OneLine(sent.To))
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"orchestrator/cmd/orchestrator/checkup"
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
@@ -187,7 +186,7 @@ func (c *checking) likely() string {
 	word, rest := c.command[0], c.command[1:]
 	switch {
 	case len(rest) == 0 && strings.ContainsAny(word, "|&;<>$`()"):
-		return "sh -c " + plain.Word(word)
+		return "sh -c " + term.Word(word)
 	case len(rest) == 0 && strings.ContainsAny(word, " \t"):
 		return word
 	case strings.Contains(word, "/") || strings.HasPrefix(word, "-"):
@@ -227,7 +226,7 @@ func commandOf(a *cli.App, name string) []string {
 func quotedLine(command []string) string {
 	words := make([]string, len(command))
 	for i, word := range command {
-		words[i] = plain.Word(word)
+		words[i] = term.Word(word)
 	}
 	return strings.Join(words, " ")
 }
@@ -264,7 +263,7 @@ func (c *checking) print() error {
 		}
 	}
 	if !a.Flags.Quiet {
-		fmt.Fprintf(&b, "%d ok, %d failed, %s\n", counts.OK, counts.Failed, plain.Count(counts.Warnings, "warning"))
+		fmt.Fprintf(&b, "%d ok, %d failed, %s\n", counts.OK, counts.Failed, term.Count(counts.Warnings, "warning"))
 	}
 	return a.Print("%s", b.String())
 }

@@ -3,7 +3,7 @@ package checkup
 import (
 	"strings"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -17,18 +17,18 @@ func (f *Findings) refused(refusals []Refusal) {
 			verdict, what = Warn, "not heeded" // the program is not told
 		}
 		if check == "rate" {
-			f.add(Fail, check, cure, "floods: %s over the limit of messages a second, %s the first", plain.Count(r.Count, "message"), r.Type)
+			f.add(Fail, check, cure, "floods: %s over the limit of messages a second, %s the first", term.Count(r.Count, "message"), r.Type)
 			continue
 		}
 		times := ""
 		if r.Count > 1 {
-			times = ", " + plain.Count(r.Count, "time")
+			times = ", " + term.Count(r.Count, "time")
 		}
 		id := ""
 		if r.ID != "" && r.ID != "null" {
 			id = ", id " + r.ID
 		}
-		f.add(verdict, check, cure, "%s: %s%s: %s%s", what, wire.Visible(r.Type), id, plain.OneLine(r.Why), times)
+		f.add(verdict, check, cure, "%s: %s%s: %s%s", what, wire.Visible(r.Type), id, term.OneLine(r.Why), times)
 	}
 }
 
@@ -107,6 +107,6 @@ func (f *Findings) lines(list []oddity) {
 		if one.why != "" {
 			why = " (" + wire.Visible(one.why) + ")"
 		}
-		f.add(r.verdict, one.check, r.cure, "%s%s (%s): %s", r.text, why, plain.Count(one.count, "line"), one.first)
+		f.add(r.verdict, one.check, r.cure, "%s%s (%s): %s", r.text, why, term.Count(one.count, "line"), one.first)
 	}
 }

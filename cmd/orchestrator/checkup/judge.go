@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -36,13 +36,13 @@ func (f *Findings) starts(r *Run, task string) {
 	x, gone := r.exit()
 	first := ""
 	if len(r.said) > 0 {
-		first = ", says its first words after " + plain.Duration(r.firstWord().Sub(r.Started))
+		first = ", says its first words after " + term.Duration(r.firstWord().Sub(r.Started))
 	}
 	switch {
 	case !gone || !r.ByItself():
 		f.ok("starts", "starts%s", first)
 	case x.Code != nil && *x.Code == 0:
-		f.add(Note, "starts", "An agent that is there for tasks reads stdin until it ends", "ends by itself, with exit 0 after %s", plain.Duration(x.Up))
+		f.add(Note, "starts", "An agent that is there for tasks reads stdin until it ends", "ends by itself, with exit 0 after %s", term.Duration(x.Up))
 	case r.Done(task):
 		f.ok("starts", "starts%s", first)
 		*f = append(*f, After(Again, Died, r, true))
@@ -84,7 +84,7 @@ func (f *Findings) prints(r *Run, task string) {
 		f.add(Warn, "prints", "If it does print something: "+lower(buffering), "prints nothing at all")
 	case late, before == 0 && after > 1:
 		f.add(Fail, "buffering", buffering+". And read stdin line by line, not to its end (mawk: -W interactive)",
-			"stdout is block-buffered: what it said (%s) came in one piece after the end of its stdin", plain.Count(after, "line"))
+			"stdout is block-buffered: what it said (%s) came in one piece after the end of its stdin", term.Count(after, "line"))
 	}
 }
 
@@ -121,18 +121,18 @@ func (f *Findings) works(r *Run, task string, terms Terms) {
 	case t.ByExit && t.State == wire.EventTaskDone:
 		f.add(Note, "task", "", "its task ended with it: exit 0 counts as done")
 	case t.ByExit:
-		f.add(missing, "task", how, "its task ended with it: %s", plain.OneLine(t.Text))
+		f.add(missing, "task", how, "its task ended with it: %s", term.OneLine(t.Text))
 	case t.State == wire.EventTaskDone:
 		f.ok("task", "does a task that it is given")
 	case t.State == wire.EventTaskFailed:
 		_, why, _ := strings.Cut(t.Text, " failed: ")
-		f.ok("task", "answers a task that it is given: it fails it (%s)", plain.OneLine(why))
+		f.ok("task", "answers a task that it is given: it fails it (%s)", term.OneLine(why))
 	case t.State == wire.EventTaskHelp:
 		f.ok("task", "answers a task that it is given: it wants a person")
 	case r.Working:
-		f.add(Fail, "task", how+". Or give it longer: --wait", "begins a task, and does not say within %s how it ended", plain.Duration(terms.Wait))
+		f.add(Fail, "task", how+". Or give it longer: --wait", "begins a task, and does not say within %s how it ended", term.Duration(terms.Wait))
 	default:
-		f.add(missing, "task", how, "does nothing about a task that it is given (notify:task-assigned, as a %s) within %s", terms.Role, plain.Duration(terms.Wait))
+		f.add(missing, "task", how, "does nothing about a task that it is given (notify:task-assigned, as a %s) within %s", terms.Role, term.Duration(terms.Wait))
 	}
 	f.stamped(t)
 }
@@ -145,7 +145,7 @@ func (f *Findings) stamped(t *Task) {
 	}
 	if off := t.At.Sub(said).Abs(); off > time.Minute {
 		f.add(Warn, "timestamps", "Say the time in UTC, such as "+wire.Timestamp(t.At)+": date -u +%FT%TZ, new Date().toISOString()",
-			"its timestamps are wrong by %s: it said %s", plain.Duration(off.Round(time.Second)), wire.Visible(t.Stamp))
+			"its timestamps are wrong by %s: it said %s", term.Duration(off.Round(time.Second)), wire.Visible(t.Stamp))
 	}
 }
 
@@ -164,13 +164,13 @@ func (f *Findings) says(r *Run) {
 		}
 	}
 	if r.trail.granted > 0 {
-		f.ok("messages", "its messages are understood (%s)", plain.Count(r.trail.granted, "request"))
+		f.ok("messages", "its messages are understood (%s)", term.Count(r.trail.granted, "request"))
 	}
 }
 
 func (f *Findings) cut(lines []string) {
 	if len(lines) > 0 {
-		f.add(Fail, "long-lines", "Write large things to a file and say where it is; or raise protocol.max_line", "%s", plain.OneLine(lines[0]))
+		f.add(Fail, "long-lines", "Write large things to a file and say where it is; or raise protocol.max_line", "%s", term.OneLine(lines[0]))
 	}
 }
 
@@ -182,7 +182,7 @@ func (f *Findings) stops(r *Run, terms Terms) {
 	}
 	const loop = "End when stdin ends: leave the loop that reads it at end of file, and wait for no other thread"
 	took := time.Duration(r.Stopped.Figures.TookMS) * time.Millisecond
-	grace := plain.Duration(terms.Grace)
+	grace := term.Duration(terms.Grace)
 	killed := x.Signal == "SIGKILL"
 	// What it left behind may have had to be killed after it: that is told elsewhere.
 	ignored := took >= terms.Grace && !strings.Contains(r.Stopped.Text, "had to be killed")
@@ -201,7 +201,7 @@ func (f *Findings) stops(r *Run, terms Terms) {
 	case *x.Code != 0:
 		f.add(Fail, "exit-code", "Exit with 0 when stdin ends: another code means that something went wrong", "ends with exit %d when it is asked to%s", *x.Code, r.lastWords())
 	default:
-		f.ok("stop", "ends with its stdin, exit 0 after %s", plain.Duration(took))
+		f.ok("stop", "ends with its stdin, exit 0 after %s", term.Duration(took))
 	}
 }
 
@@ -227,7 +227,7 @@ func (f *Findings) leaves(r *Run) {
 		verdict = Note
 	}
 	f.add(verdict, "left-overs", "End what it starts, and wait for it, before it exits; they were ended here, with whatever they did",
-		"leaves %s behind: %s", plain.Count(len(names), "process"), strings.Join(names[:min(len(names), 4)], "; "))
+		"leaves %s behind: %s", term.Count(len(names), "process"), strings.Join(names[:min(len(names), 4)], "; "))
 }
 
 func lower(text string) string { return strings.ToLower(text[:1]) + text[1:] }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -109,5 +109,5 @@ const most = 100 // columns of a line that is shown
 
 // clip is a line as it can be shown.
 func clip(text []byte) string {
-	return plain.Clip(wire.Visible(string(text[:min(len(text), 4*most)])), most)
+	return term.Clip(wire.Visible(string(text[:min(len(text), 4*most)])), most)
 }

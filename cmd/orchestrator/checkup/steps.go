@@ -3,7 +3,7 @@ package checkup
 import (
 	"strings"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 )
 
 // Step is something that is done to a program that works, to see whether it goes on.
@@ -117,7 +117,7 @@ func Unsteady(first, second Findings) Finding {
 		f.ok("repeats", "does the same when it is run again")
 	} else {
 		f.add(Warn, "repeats", "Look for what it keeps between its runs, and for what it leaves to chance",
-			"does not do the same when it is run again: %s", plain.OneLine(strings.Join(differ, "; ")))
+			"does not do the same when it is run again: %s", term.OneLine(strings.Join(differ, "; ")))
 	}
 	return f[0]
 }

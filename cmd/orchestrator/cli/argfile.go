@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -76,7 +76,7 @@ func (a *App) GivenDocument(flag, value string) (wire.Raw, error) {
 	}
 	document := wire.Raw(text)
 	if !document.IsValid() || document.Kind() != '{' {
-		return nil, UsageError("--"+flag+" is no JSON object: "+plain.Clip(plain.OneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
+		return nil, UsageError("--"+flag+" is no JSON object: "+term.Clip(term.OneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
 	}
 	return document, nil
 }
@@ -104,7 +104,7 @@ func (a *App) GivenResult(flag, value string) (wire.Raw, error) {
 func Quoted(words []string) []string {
 	shown := make([]string, len(words))
 	for i, word := range words {
-		shown[i] = plain.Word(word)
+		shown[i] = term.Word(word)
 	}
 	return shown
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 )
@@ -126,7 +126,7 @@ func (d *Client) refused(response *http.Response) *Failure {
 		f.wantsAgent(e.Details)
 	case e.Code == wire.CodeConflict && e.Hint == "" && e.Details["reason"] == "wrong_state":
 		if id, ok := e.Details["taskId"].(string); ok {
-			f.Hint = "Why it is so, and what can be done: orchestrator why " + plain.ID(id)
+			f.Hint = "Why it is so, and what can be done: orchestrator why " + term.ID(id)
 		}
 	}
 	return f

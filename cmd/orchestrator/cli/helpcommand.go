@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/help"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -94,7 +93,7 @@ func (a *App) showContents() error {
 	b.WriteString("The manual.\n\n")
 	for _, chapter := range help.Chapters {
 		answer.Topics = append(answer.Topics, contentLine{Topic: chapter.Topic, About: chapter.About})
-		b.WriteString("  " + plain.Pad(chapter.Topic, 17) + chapter.About + "\n")
+		b.WriteString("  " + term.Pad(chapter.Topic, 17) + chapter.About + "\n")
 	}
 	b.WriteString(`
   orchestrator help TOPIC     one of these pages

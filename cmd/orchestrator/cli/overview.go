@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 )
 
@@ -35,7 +34,7 @@ func Overview(root *cobra.Command, p term.Paint) string {
 			if err != nil || verb == root {
 				continue
 			}
-			fmt.Fprintf(&b, "%s %s%s\n", p.Strong(plain.Pad(title, 9)), plain.Pad(name, 13), verb.Short)
+			fmt.Fprintf(&b, "%s %s%s\n", p.Strong(term.Pad(title, 9)), term.Pad(name, 13), verb.Short)
 			title = ""
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
@@ -35,10 +35,10 @@ func (a *App) target() (Target, error) {
 	case f.StateDir != "":
 		named := ""
 		if f.Config != "" {
-			named = " -c " + plain.Word(f.Config)
+			named = " -c " + term.Word(f.Config)
 		}
 		return Target{
-			Socket: a.SocketPath(a.Path(f.StateDir)), Subject: f.StateDir, Named: named + " --state-dir " + plain.Word(f.StateDir),
+			Socket: a.SocketPath(a.Path(f.StateDir)), Subject: f.StateDir, Named: named + " --state-dir " + term.Word(f.StateDir),
 		}, nil
 	case f.Config != "":
 	case a.Env("ORC_HOST") != "":
@@ -54,7 +54,7 @@ func (a *App) target() (Target, error) {
 	}
 	t := Target{Socket: a.SocketPath(a.stateDir(file)), Subject: file}
 	if f.Config != "" {
-		t.Named = " -c " + plain.Word(f.Config)
+		t.Named = " -c " + term.Word(f.Config)
 	}
 	return t, nil
 }
@@ -106,7 +106,7 @@ func (a *App) FindConfig() (string, error) {
 	if untrusted, ok := errors.AsType[*config.UntrustedError](err); ok {
 		return "", &Failure{
 			Exit: ExitDenied, Code: wire.CodeDenied, Message: "the configuration that was found is not used: " + untrusted.Why,
-			Hint:    "If you trust it, name it: -c " + plain.Word(untrusted.File),
+			Hint:    "If you trust it, name it: -c " + term.Word(untrusted.File),
 			Details: map[string]any{"file": untrusted.File},
 		}
 	}

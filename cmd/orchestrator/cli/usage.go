@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"orchestrator/cmd/orchestrator/help"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 )
 
@@ -43,7 +42,7 @@ func verbHelp(verb *cobra.Command, p term.Paint, width int) string {
 	}
 	for _, sub := range verb.Commands() {
 		if !sub.Hidden {
-			fmt.Fprintf(&below, "  %s%s\n", plain.Pad(sub.Name(), wide), sub.Short)
+			fmt.Fprintf(&below, "  %s%s\n", term.Pad(sub.Name(), wide), sub.Short)
 		}
 	}
 	section("Commands", below.String())
@@ -126,7 +125,7 @@ func ArgCount(least, most int) cobra.PositionalArgs {
 		hint := "Write: " + strings.TrimSuffix(verb.UseLine(), " [flags]") + whichThereAre(verb)
 		switch {
 		case len(args) < least:
-			return UsageError(fmt.Sprintf("%q wants %s", verb.CommandPath(), plain.Count(least, "argument")), hint)
+			return UsageError(fmt.Sprintf("%q wants %s", verb.CommandPath(), term.Count(least, "argument")), hint)
 		case most >= 0 && len(args) > most:
 			return UsageError(fmt.Sprintf("%q has no use for %q", verb.CommandPath(), args[most]), hint)
 		}

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -82,7 +81,7 @@ func (a *App) Ended(ctx context.Context) error {
 func (a *App) TimedOut() *Failure {
 	return &Failure{
 		Exit: ExitTimeout, Code: wire.CodeTimeout,
-		Message: fmt.Sprintf("not done within %s", plain.Duration(a.Flags.Timeout.Duration)),
+		Message: fmt.Sprintf("not done within %s", term.Duration(a.Flags.Timeout.Duration)),
 		Hint:    "Wait longer with --timeout, or without it for as long as it takes",
 	}
 }
@@ -147,7 +146,7 @@ func (a *App) tellWaiting(what string, quit <-chan struct{}) {
 			_, _ = fmt.Fprintln(a.Stderr, line)
 			continue
 		}
-		shown = plain.Width(line)
+		shown = term.Width(line)
 		_, _ = fmt.Fprint(a.Stderr, "\r"+line)
 	}
 }

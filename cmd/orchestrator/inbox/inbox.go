@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -87,7 +86,7 @@ func showInbox(a *cli.App, raw []byte) error {
 		q := &list.Questions[i]
 		row := questionRow(q, p, now)
 		if about {
-			row = slices.Insert(row, 2, term.Text(cmp.Or(plain.ID(q.Task), "-")))
+			row = slices.Insert(row, 2, term.Text(cmp.Or(term.ID(q.Task), "-")))
 		}
 		rows = append(rows, row)
 	}
@@ -98,16 +97,16 @@ func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
 	stamp := wire.Timestamp(now)
 	age, left := "-", "-"
 	if passed, ok := term.Between(q.AskedAt, stamp); ok {
-		age = plain.Duration(max(0, passed))
+		age = term.Duration(max(0, passed))
 	}
 	if rest, ok := term.Between(stamp, q.Deadline); ok {
-		left = plain.Duration(max(0, rest))
+		left = term.Duration(max(0, rest))
 	}
-	asked := plain.OneLine(q.Question)
+	asked := term.OneLine(q.Question)
 	if len(q.Options) > 0 {
 		asked += "   " + optionWords(q.Options)
 	}
-	return []term.Cell{{Text: wire.Visible(q.ID), Ink: p.Strong}, term.Text(plain.OneLine(q.Agent)), term.Figure(age), term.Figure(left), term.Text(asked)}
+	return []term.Cell{{Text: wire.Visible(q.ID), Ink: p.Strong}, term.Text(term.OneLine(q.Agent)), term.Figure(age), term.Figure(left), term.Text(asked)}
 }
 
 // optionWords are the answers that a question allows, as they are typed, and
@@ -115,9 +114,9 @@ func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
 func optionWords(options []wire.Option) string {
 	var words []string
 	for _, o := range options {
-		word := plain.OneLine(o.Value)
+		word := term.OneLine(o.Value)
 		if o.Label != "" && o.Label != o.Value {
-			word += ": " + plain.OneLine(o.Label)
+			word += ": " + term.OneLine(o.Label)
 		}
 		words = append(words, "["+word+"]")
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -54,11 +54,11 @@ func answerQuestion(a *cli.App, id, value string) error {
 }
 
 func AnsweredWords(r *wire.QuestionReply) string {
-	agent := plain.OneLine(r.Question.Agent)
-	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(plain.Clip(plain.OneLine(r.Answer), 100), "."))
+	agent := term.OneLine(r.Question.Agent)
+	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(term.Clip(term.OneLine(r.Answer), 100), "."))
 	switch {
 	case r.Question.Task != "":
-		return said + " Task " + plain.ID(r.Question.Task) + " goes on."
+		return said + " Task " + term.ID(r.Question.Task) + " goes on."
 	case r.Told:
 		return said
 	case r.Question.Blocking:
@@ -72,7 +72,7 @@ func completeAnswer(a *cli.App, _ *cobra.Command, already []string, _ string) ([
 	var offered []cobra.Completion
 	for _, q := range questionsForShell(a, len(already)) {
 		if len(already) == 0 {
-			offered = append(offered, cobra.CompletionWithDesc(q.ID, plain.OneLine(q.Agent)+": "+plain.Clip(plain.OneLine(q.Question), 60)))
+			offered = append(offered, cobra.CompletionWithDesc(q.ID, term.OneLine(q.Agent)+": "+term.Clip(term.OneLine(q.Question), 60)))
 			continue
 		}
 		for _, o := range q.Options {
@@ -81,7 +81,7 @@ func completeAnswer(a *cli.App, _ *cobra.Command, already []string, _ string) ([
 			case o.Label == o.Value:
 				offered = append(offered, o.Value)
 			default:
-				offered = append(offered, cobra.CompletionWithDesc(o.Value, plain.OneLine(o.Label)))
+				offered = append(offered, cobra.CompletionWithDesc(o.Value, term.OneLine(o.Label)))
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 )
 
 // longest is how many bytes of a line are taken; what is typed beyond is not.
@@ -94,7 +94,7 @@ func (e *editor) shown(size int) string {
 	first := len(e.line)
 	for first > 0 {
 		sign, n := utf8.DecodeLastRune(e.line[:first])
-		if size -= plain.Width(string(sign)); size < 0 {
+		if size -= term.Width(string(sign)); size < 0 {
 			break
 		}
 		first -= n

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 )
 
 const (
@@ -169,7 +169,7 @@ func (r *Region) compose() frame {
 	if r.over {
 		return f
 	}
-	columns, rows, err := term.GetSize(int(r.out.Fd()))
+	columns, rows, err := xterm.GetSize(int(r.out.Fd()))
 	if err != nil || rows < 2 || columns < 2 {
 		return f
 	}
@@ -192,13 +192,13 @@ func (r *Region) compose() frame {
 
 // input adds the row in which a person types.
 func (r *Region) input(rows []string, columns int, hint string) ([]string, int) {
-	room := max(0, columns-plain.Width(prompt)-1)
+	room := max(0, columns-term.Width(prompt)-1)
 	text := r.edit.shown(room)
-	caret := min(columns, plain.Width(prompt)+plain.Width(text))
+	caret := min(columns, term.Width(prompt)+term.Width(text))
 	if text == "" {
-		text = plain.Clip(hint, room)
+		text = term.Clip(hint, room)
 	}
-	return append(rows, plain.Clip(prompt+text, columns)), caret
+	return append(rows, term.Clip(prompt+text, columns)), caret
 }
 
 // Close takes the rows away, and gives the terminal back as it was. It does not wait

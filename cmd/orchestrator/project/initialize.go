@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -155,7 +154,7 @@ func overwriting(dir string, p project) string {
 // nextSteps are commands for a folder.
 func nextSteps(dir string, commands ...string) []string {
 	if dir != "" && filepath.Clean(dir) != "." {
-		return append([]string{"cd " + plain.Word(dir)}, commands...)
+		return append([]string{"cd " + term.Word(dir)}, commands...)
 	}
 	return commands
 }
@@ -222,7 +221,7 @@ func showCreated(a *cli.App, dir string, p project, files []createdFile) error {
 	}
 	rows := make([][]term.Cell, 0, len(files))
 	for _, file := range files {
-		rows = append(rows, []term.Cell{term.Text("  created " + filepath.Join(dir, file.File)), term.Figure(plain.Count(file.Lines, "line"))})
+		rows = append(rows, []term.Cell{term.Text("  created " + filepath.Join(dir, file.File)), term.Figure(term.Count(file.Lines, "line"))})
 	}
 	if err := a.Print("%s", term.Table(rows)); err != nil || a.Flags.Quiet {
 		return err

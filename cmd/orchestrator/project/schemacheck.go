@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -111,7 +111,7 @@ func (c *messageCheck) see(line wire.Line) error {
 	c.line++
 	r := &c.result
 	if line.Cut {
-		return c.doubt(fmt.Sprintf("it is longer than %s", plain.Bytes(checkedLine)))
+		return c.doubt(fmt.Sprintf("it is longer than %s", term.Bytes(checkedLine)))
 	}
 	switch m := c.reader.Check(line.Text).(type) {
 	case wire.Log:
@@ -201,7 +201,7 @@ func (c *messageCheck) conclude() error {
 
 // sizes counts what was seen.
 func (r *checked) sizes() string {
-	said := plain.Count(int(r.Messages), "message") + ", " + plain.Count(int(r.LogLines), "log line")
+	said := term.Count(int(r.Messages), "message") + ", " + term.Count(int(r.LogLines), "log line")
 	switch {
 	case r.DoubtfulCount == 1:
 		said += " (one looks like a message: see it with -v)"

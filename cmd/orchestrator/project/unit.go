@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 )
 
 // unit is a service of systemd. What it says is what up does: it tells when it is
@@ -60,7 +60,7 @@ func dirWord(dir string) string {
 	if dir == "" {
 		return ""
 	}
-	return plain.Word(dir)
+	return term.Word(dir)
 }
 
 // UnitName is what a service may be called.

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
@@ -92,9 +92,9 @@ func showVerdict(a *cli.App, file string, c *config.Config, problems config.Prob
 		return nil
 	}
 	agents, processes := teamSize(c)
-	size := plain.Count(agents, "agent")
+	size := term.Count(agents, "agent")
 	if processes != agents {
-		size += " (" + plain.Count(processes, "process") + ")"
+		size += " (" + term.Count(processes, "process") + ")"
 	}
 	return a.Print("%s is valid: %s.\n", file, size)
 }

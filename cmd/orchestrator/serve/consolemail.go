@@ -6,7 +6,6 @@ import (
 
 	"orchestrator/cmd/orchestrator/bus"
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
@@ -55,9 +54,9 @@ func (c *console) alert(l supervisor.Line, mark string) {
 func alertWords(m *wire.Mail) (agent, text string) {
 	var said wire.Alert
 	if m.From != wire.ActorBus || wire.DecodeOwn(m.Payload, &said) != nil {
-		return "", fmt.Sprintf("%s: %s (%s)", plain.OneLine(m.From), plain.Clip(plain.OneLine(string(m.Payload)), bus.ShownPayload), m.Topic)
+		return "", fmt.Sprintf("%s: %s (%s)", term.OneLine(m.From), term.Clip(term.OneLine(string(m.Payload)), bus.ShownPayload), m.Topic)
 	}
-	actor, fired := plain.OneLine(said.Actor), m.Topic == wire.TopicAlertFired
+	actor, fired := term.OneLine(said.Actor), m.Topic == wire.TopicAlertFired
 	switch {
 	case said.Alert == wire.AlertCrashed:
 		return "", ""
@@ -73,7 +72,7 @@ func alertWords(m *wire.Mail) (agent, text string) {
 	default:
 		text = actor + term.Colon(said.Text)
 	}
-	return plain.OneLine(said.Agent), text + " (" + plain.OneLine(said.Alert) + ")"
+	return term.OneLine(said.Agent), text + " (" + term.OneLine(said.Alert) + ")"
 }
 
 // unknownTopic says that an actor uses a topic that is not registered: once for
@@ -84,5 +83,5 @@ func (c *console) unknownTopic(l supervisor.Line) {
 		return
 	}
 	c.unknown = said.Topic
-	c.put(l.At, "", c.paint.Dim("."), c.paint.Dim(fmt.Sprintf("%s uses the topic %s, which is not registered (bus.topics)", plain.OneLine(said.From), plain.OneLine(said.Topic))))
+	c.put(l.At, "", c.paint.Dim("."), c.paint.Dim(fmt.Sprintf("%s uses the topic %s, which is not registered (bus.topics)", term.OneLine(said.From), term.OneLine(said.Topic))))
 }

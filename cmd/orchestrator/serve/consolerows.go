@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/agent"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
@@ -72,8 +71,8 @@ func (v *rowsData) rule(columns int) string {
 	}
 	said, used := v.paint.Dim("──"), 2
 	add := func(text, painted string) {
-		if used+1+plain.Width(text) <= columns {
-			said, used = said+" "+painted, used+1+plain.Width(text)
+		if used+1+term.Width(text) <= columns {
+			said, used = said+" "+painted, used+1+term.Width(text)
 		}
 	}
 	for _, c := range counts {
@@ -83,11 +82,11 @@ func (v *rowsData) rule(columns int) string {
 		}
 	}
 	if used == 2 {
-		text := plain.Count(len(v.Status.Agents), "agent")
+		text := term.Count(len(v.Status.Agents), "agent")
 		add(text, text)
 	}
 	if more := len(v.Questions) - 1; more > 0 {
-		text := plain.Count(v.Status.Questions, "question")
+		text := term.Count(v.Status.Questions, "question")
 		add(text, v.paint.Warn(text))
 	}
 	if rest := columns - used - 1; rest > 0 {
@@ -101,28 +100,28 @@ func (v *rowsData) rule(columns int) string {
 func (v *rowsData) question(q *wire.Question, columns, spare int, now time.Time) []string {
 	left := ""
 	if rest, ok := term.Between(wire.Timestamp(now), q.Deadline); ok {
-		left = "  " + plain.Duration(max(0, rest).Round(time.Second)) + " left"
+		left = "  " + term.Duration(max(0, rest).Round(time.Second)) + " left"
 	}
-	if plain.Width(left) > columns/2 {
+	if term.Width(left) > columns/2 {
 		left = ""
 	}
-	head := "?  " + wire.Visible(q.ID) + " " + plain.OneLine(q.Agent) + ": "
-	text := plain.OneLine(q.Question)
+	head := "?  " + wire.Visible(q.ID) + " " + term.OneLine(q.Agent) + ": "
+	text := term.OneLine(q.Question)
 	var options strings.Builder
 	var below []string
 	for i, o := range q.Options {
-		option := fmt.Sprintf("%d %s", i+1, plain.OneLine(cmp.Or(o.Label, o.Value)))
+		option := fmt.Sprintf("%d %s", i+1, term.OneLine(cmp.Or(o.Label, o.Value)))
 		options.WriteString("  " + option)
-		below = append(below, plain.Clip("   "+option, columns))
+		below = append(below, term.Clip("   "+option, columns))
 	}
-	room := columns - plain.Width(left)
-	if fits := plain.Width(head+text+options.String()) <= room; !fits && len(below) <= spare {
+	room := columns - term.Width(left)
+	if fits := term.Width(head+text+options.String()) <= room; !fits && len(below) <= spare {
 		options.Reset()
 	} else {
 		below = nil
 	}
-	whole := plain.Clip(head+text, max(room/2, room-plain.Width(options.String())))
-	whole = plain.Pad(plain.Clip(whole+options.String(), room), room)
+	whole := term.Clip(head+text, max(room/2, room-term.Width(options.String())))
+	whole = term.Pad(term.Clip(whole+options.String(), room), room)
 	return append([]string{v.paint.Warn(whole[:1]) + v.paint.Strong(whole[1:]) + v.paint.Dim(left)}, below...)
 }
 
@@ -149,8 +148,8 @@ func (v *rowsData) tasks(n, columns int) []string {
 	shown := v.Tasks[:min(n, len(v.Tasks))]
 	label, who := 0, 0
 	for i := range shown {
-		label = max(label, plain.Width(labelCell(&shown[i])))
-		who = min(columns/4, max(who, plain.Width(whoCell(&shown[i]))))
+		label = max(label, term.Width(labelCell(&shown[i])))
+		who = min(columns/4, max(who, term.Width(whoCell(&shown[i]))))
 	}
 	label = min(label, columns-stateWidth-who-progressSize(columns)-7)
 	var rows []string
@@ -168,30 +167,30 @@ func (v *rowsData) andMore(rows []string, hidden int, noun string, columns int) 
 	if hidden == 1 {
 		more = ""
 	}
-	return append(rows, v.paint.Dim(plain.Clip(fmt.Sprintf("   … %d more %s%s", hidden, noun, more), columns)))
+	return append(rows, v.paint.Dim(term.Clip(fmt.Sprintf("   … %d more %s%s", hidden, noun, more), columns)))
 }
 
 // task is the row of a task, with so many columns for its name and for who has it.
 func (v *rowsData) task(t *wire.Task, label, who, columns int) string {
-	mark, state := plain.Pad(plain.Mark(t.State), 3), plain.Pad(wire.Visible(string(t.State)), stateWidth+2)
-	if label < plain.Width(plain.ID(t.ID)) { // there is no room for columns
-		return plain.Clip(mark+state+labelCell(t), columns)
+	mark, state := term.Pad(term.Mark(t.State), 3), term.Pad(wire.Visible(string(t.State)), stateWidth+2)
+	if label < term.Width(term.ID(t.ID)) { // there is no room for columns
+		return term.Clip(mark+state+labelCell(t), columns)
 	}
-	return mark + plain.Pad(plain.Clip(labelCell(t), label), label+2) + v.paint.Task(t.State, state) +
-		v.paint.Good(progress(t, columns)) + plain.Clip(whoCell(t), who)
+	return mark + term.Pad(term.Clip(labelCell(t), label), label+2) + v.paint.Task(t.State, state) +
+		v.paint.Good(progress(t, columns)) + term.Clip(whoCell(t), who)
 }
 
-func labelCell(t *wire.Task) string { return plain.ID(t.ID) + " " + plain.OneLine(t.Name) }
+func labelCell(t *wire.Task) string { return term.ID(t.ID) + " " + term.OneLine(t.Name) }
 
 // whoCell is who has a task, or what it waits for.
 func whoCell(t *wire.Task) string {
 	switch {
 	case t.AssignedTo != "":
-		return plain.OneLine(t.AssignedTo)
+		return term.OneLine(t.AssignedTo)
 	case len(t.WaitsFor) > 0:
 		return "waits for " + task.NeedsCell(t.WaitsFor)
 	}
-	return "waits for " + articled(cmp.Or(plain.OneLine(t.RequiredRole), "agent"))
+	return "waits for " + articled(cmp.Or(term.OneLine(t.RequiredRole), "agent"))
 }
 
 // progressSize is how many columns progress takes.
@@ -208,10 +207,10 @@ func progress(t *wire.Task, columns int) string {
 	if t.State == wire.TaskRunning {
 		far = fmt.Sprintf("%3.0f%%", t.Progress*100)
 		if columns >= roomForBars {
-			far = "[" + plain.Bar(t.Progress, barSize) + "] " + far
+			far = "[" + term.Bar(t.Progress, barSize) + "] " + far
 		}
 	}
-	return plain.Pad(far, size)
+	return term.Pad(far, size)
 }
 
 func articled(noun string) string {
@@ -237,7 +236,7 @@ func (v *rowsData) agents(n, columns int, now time.Time) []string {
 	slices.Sort(order)
 	name := 0
 	for _, i := range order {
-		name = min(widest, columns/4, max(name, plain.Width(plain.OneLine(all[i].Name))))
+		name = min(widest, columns/4, max(name, term.Width(term.OneLine(all[i].Name))))
 	}
 	var rows []string
 	for _, i := range order {
@@ -274,10 +273,10 @@ func (v *rowsData) agent(a *wire.AgentView, name, columns int, now time.Time) st
 	if why := term.Note(seen); why != "" {
 		does = strings.TrimPrefix(does+", "+why, ", ")
 	}
-	called := "   " + plain.Pad(plain.Clip(plain.OneLine(a.Name), name), name) + "  "
-	state := plain.Pad(wire.Visible(string(a.State)), len("stopping")) + "  "
-	if room := columns - plain.Width(called+state); room > 0 {
-		return v.paint.Agent(a.Name, called) + v.paint.State(a.State, state) + plain.Clip(does, room)
+	called := "   " + term.Pad(term.Clip(term.OneLine(a.Name), name), name) + "  "
+	state := term.Pad(wire.Visible(string(a.State)), len("stopping")) + "  "
+	if room := columns - term.Width(called+state); room > 0 {
+		return v.paint.Agent(a.Name, called) + v.paint.State(a.State, state) + term.Clip(does, room)
 	}
-	return plain.Clip(called+state, columns)
+	return term.Clip(called+state, columns)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
 )
@@ -75,7 +75,7 @@ func TestVistaFits(t *testing.T) {
 			rows := workshop().rows(columns, most, lookedAt)
 			require.LessOrEqual(t, len(rows), most)
 			for _, row := range rows {
-				require.LessOrEqual(t, plain.Width(row), columns, "%q", row)
+				require.LessOrEqual(t, term.Width(row), columns, "%q", row)
 				require.NotContains(t, row, "\x1b")
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
 )
@@ -42,7 +42,7 @@ func (c *console) work(l supervisor.Line, text string) bool {
 		c.put(l.At, e.Agent, p.Warn("?"), p.Dim(how))
 	case wire.EventTaskPlanned:
 		c.put(l.At, e.Agent, p.Warn("?"), p.Strong(text))
-		c.put(l.At, e.Agent, p.Warn("?"), p.Dim("orchestrator task approve-plan "+plain.ID(e.Task)+"     or: revise-plan "+plain.ID(e.Task)+" -m TEXT"))
+		c.put(l.At, e.Agent, p.Warn("?"), p.Dim("orchestrator task approve-plan "+term.ID(e.Task)+"     or: revise-plan "+term.ID(e.Task)+" -m TEXT"))
 	case wire.EventQuestionRejoined:
 		c.put(l.At, e.Agent, p.Warn("?"), text)
 	default:
@@ -95,5 +95,5 @@ func took(d time.Duration) string {
 	if d < 0 {
 		return ""
 	}
-	return " in " + plain.Duration(d)
+	return " in " + term.Duration(d)
 }

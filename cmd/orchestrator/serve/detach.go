@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
@@ -224,7 +224,7 @@ func detached(a *cli.App, status wire.Status, logName string) error {
 		if err := a.Document(status); err != nil {
 			return err
 		}
-	} else if err := a.Print("%s is up, pid %d, %s. What happens is in %s\n", status.Name, status.PID, plain.Count(len(status.Agents), "agent"), a.Short(logName)); err != nil {
+	} else if err := a.Print("%s is up, pid %d, %s. What happens is in %s\n", status.Name, status.PID, term.Count(len(status.Agents), "agent"), a.Short(logName)); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -261,7 +261,7 @@ func endedEarly(a *cli.App, state *os.ProcessState, logName string, start int64)
 	} else if errors.Is(err, os.ErrNotExist) {
 		words = "Its log is gone."
 	} else if eventlog.NoRoom(filepath.Dir(logName)) {
-		words = "The disk is full, so it could not say why: df -h " + plain.Word(filepath.Dir(logName))
+		words = "The disk is full, so it could not say why: df -h " + term.Word(filepath.Dir(logName))
 	}
 	return &cli.Failure{Exit: code, Code: cli.CodeFailed, Message: "the orchestrator ended before it was up", Because: []string{words}}
 }

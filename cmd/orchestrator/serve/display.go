@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -66,7 +65,7 @@ func (d *display) show(line wire.Line) error {
 		shown = wire.AppendVisible(shown, line.Text)
 	}
 	if line.Cut {
-		shown = fmt.Appendf(shown, "… (%s in all)", plain.Bytes(line.Size))
+		shown = fmt.Appendf(shown, "… (%s in all)", term.Bytes(line.Size))
 	}
 	_, err := d.to.Write(append(shown, '\n'))
 	return err

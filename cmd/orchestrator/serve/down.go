@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -137,6 +136,6 @@ func (s *stopPrinter) line(raw []byte) error {
 		return s.app.Print("%s\n", term.Sentence(wire.Visible(event.Text)))
 	}
 	name := wire.Visible(event.Agent)
-	s.wide = max(s.wide, plain.Width(name))
-	return s.app.Print("  %s  %s\n", plain.Pad(name, s.wide), wire.Visible(event.Text))
+	s.wide = max(s.wide, term.Width(name))
+	return s.app.Print("  %s  %s\n", term.Pad(name, s.wide), wire.Visible(event.Text))
 }

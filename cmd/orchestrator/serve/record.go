@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/handlers"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -62,7 +62,7 @@ func cannotRecord(err error, store config.Store) error {
 	}
 	chain, isDamaged := errors.AsType[*eventlog.ChainError](err)
 	empty, isEmpty := errors.AsType[*eventlog.EmptyError](err)
-	aside := "move " + plain.Word(store.Path) + "* away"
+	aside := "move " + term.Word(store.Path) + "* away"
 	switch {
 	case isDamaged:
 		f.Details["seq"] = chain.Seq
@@ -79,7 +79,7 @@ func cannotRecord(err error, store config.Store) error {
 	case errors.Is(err, eventlog.ErrFull):
 		f.Message = "there is no space left for the record " + store.Path
 		f.Because = append(f.Because, "Nothing that was confirmed is lost.", err.Error())
-		f.Hint = "Make room there: df -h " + plain.Word(filepath.Dir(store.Path))
+		f.Hint = "Make room there: df -h " + term.Word(filepath.Dir(store.Path))
 	case errors.Is(err, syscall.ENOMEM):
 		f.Message = "there is too little address space for the record " + store.Path
 		f.Hint = "Raise the limit: ulimit -v unlimited"
@@ -102,7 +102,7 @@ func (t *Instance) cannotGoOn(err error) error {
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the disk is full: " + err.Error(),
 			Because: []string{"Everything was stopped in order, and nothing that was confirmed is lost."},
-			Hint:    "Make room there, and start again: df -h " + plain.Word(t.Home.Dir),
+			Hint:    "Make room there, and start again: df -h " + term.Word(t.Home.Dir),
 		}
 	}
 	return err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -51,7 +51,7 @@ type reported struct {
 // fitReport refuses a file that no report could be written to.
 func fitReport(file string) error {
 	if reportForms[formOf(file)] == nil {
-		return cli.UsageError(fmt.Sprintf("--report does not know the form of %s", plain.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
+		return cli.UsageError(fmt.Sprintf("--report does not know the form of %s", term.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
 	}
 	info, err := os.Stat(filepath.Dir(file))
 	if err == nil && !info.IsDir() {
@@ -194,14 +194,14 @@ type junitWords struct {
 
 func (r *report) junit() ([]byte, error) {
 	suite := junitSuite{
-		Name: plain.OneLine(r.Name), Tests: len(r.Tasks), Failures: r.Counts["failed"], Errors: r.Counts["not_done"], Skipped: r.Counts["cancelled"],
+		Name: term.OneLine(r.Name), Tests: len(r.Tasks), Failures: r.Counts["failed"], Errors: r.Counts["not_done"], Skipped: r.Counts["cancelled"],
 		Time: decimal(r.Seconds), At: r.StartedAt,
 	}
 	for i := range r.Tasks {
 		x := &r.Tasks[i]
 		words := &junitWords{Message: cli.VisibleLines(x.Why)}
 		c := junitCase{
-			Name: plain.OneLine(x.Name) + " (" + plain.ID(x.ID) + ")", Class: suite.Name + "." + plain.OneLine(x.Type), Time: decimal(x.Seconds),
+			Name: term.OneLine(x.Name) + " (" + term.ID(x.ID) + ")", Class: suite.Name + "." + term.OneLine(x.Type), Time: decimal(x.Seconds),
 		}
 		switch x.outcome() {
 		case "failed":
@@ -254,8 +254,8 @@ func (x reported) Outcome() string { return x.outcome() }
 
 func (r *report) html() ([]byte, error) {
 	words := template.FuncMap{
-		"line": plain.OneLine, "text": cli.VisibleLines, "id": plain.ID,
-		"took":  func(s float64) string { return plain.Duration(time.Duration(s * float64(time.Second))) },
+		"line": term.OneLine, "text": cli.VisibleLines, "id": term.ID,
+		"took":  func(s float64) string { return term.Duration(time.Duration(s * float64(time.Second))) },
 		"count": func(r *report, what string) int { return r.Counts[what] },
 		"words": func(outcome string) string { return strings.ReplaceAll(outcome, "_", " ") },
 	}

@@ -8,7 +8,6 @@ import (
 
 	"orchestrator/cmd/orchestrator/agent"
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
@@ -133,9 +132,9 @@ func (s *singleView) howToAnswer(e *wire.Event) string {
 		Deadline string `json:"deadline"`
 	}
 	_ = wire.Decode(e.Payload, &asked)
-	how := fmt.Sprintf("answer it: orchestrator inbox answer %s ANSWER --state-dir %s", wire.Visible(asked.ID), plain.Word(s.stateDir))
+	how := fmt.Sprintf("answer it: orchestrator inbox answer %s ANSWER --state-dir %s", wire.Visible(asked.ID), term.Word(s.stateDir))
 	if rest, ok := term.Between(e.At, asked.Deadline); ok {
-		how += "     It waits " + plain.Duration(rest)
+		how += "     It waits " + term.Duration(rest)
 	}
 	return how
 }
@@ -145,7 +144,7 @@ func (s *singleView) missed(lines int64) {
 	s.flush(&s.out)
 	s.flush(&s.err)
 	if !s.unread {
-		s.say("nothing was read for too long, so this is missing here: %s", plain.Count(int(lines), "line"))
+		s.say("nothing was read for too long, so this is missing here: %s", term.Count(int(lines), "line"))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -50,7 +49,7 @@ func standbyWords(tasks []wire.Task, questions []wire.Question, agents []wire.Ag
 	case len(tasks) == 0:
 		for i := range agents {
 			if a := &agents[i]; a.Awaited != "" {
-				return "Waiting for " + plain.OneLine(a.Name) + " to end: it " + a.Awaited
+				return "Waiting for " + term.OneLine(a.Name) + " to end: it " + a.Awaited
 			}
 		}
 		return ""
@@ -59,5 +58,5 @@ func standbyWords(tasks []wire.Task, questions []wire.Question, agents []wire.Ag
 	}
 	first := &tasks[0]
 	return "Waiting for " + term.TaskLabel(first.ID, first.Name) + ", " + wire.Visible(string(first.State)) +
-		": orchestrator why " + plain.ID(first.ID)
+		": orchestrator why " + term.ID(first.ID)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
@@ -91,10 +91,10 @@ func checkStore(a *cli.App, path string) error {
 	if a.Flags.JSON {
 		err = a.Document(storeReport{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Damage: damageOf(broken)})
 	} else if broken == nil {
-		err = a.Print("%s in %s, all in order\n", plain.Count(int(last), "fact"), a.Short(path))
+		err = a.Print("%s in %s, all in order\n", term.Count(int(last), "fact"), a.Short(path))
 	} else {
 		err = a.Print("%s in %s are in order. Then: %v\nCopy what is in order to a new file: orchestrator store salvage NEW.db\n",
-			plain.Count(int(last), "fact"), a.Short(path), broken)
+			term.Count(int(last), "fact"), a.Short(path), broken)
 	}
 	if err == nil && broken != nil {
 		err = cli.ExitWith(cli.ExitNo)
@@ -163,19 +163,19 @@ func salvage(a *cli.App, path, stateDir, to string) error {
 	case last == 0:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "no fact can be read from " + path, Because: []string{fmt.Sprint(lost), "No file was made."},
-			Hint: "Put the record back from a backup, or begin anew: move " + plain.Word(path) + "* away",
+			Hint: "Put the record back from a backup, or begin anew: move " + term.Word(path) + "* away",
 		}
 	}
 	if a.Flags.JSON {
 		return a.Document(storeReport{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Damage: damageOf(lost), Copy: to})
 	}
-	if err := a.Print("%s copied to %s\n", plain.Count(int(last), "fact"), a.Short(to)); err != nil {
+	if err := a.Print("%s copied to %s\n", term.Count(int(last), "fact"), a.Short(to)); err != nil {
 		return err
 	}
 	if lost != nil {
 		a.Note("Lost: %v", lost)
 	}
-	a.Note("Put it in place: mkdir old; mv %s* old; mv %s %s", plain.Word(a.Short(path)), plain.Word(a.Short(to)), plain.Word(a.Short(path)))
+	a.Note("Put it in place: mkdir old; mv %s* old; mv %s %s", term.Word(a.Short(path)), term.Word(a.Short(to)), term.Word(a.Short(path)))
 	return nil
 }
 
@@ -238,7 +238,7 @@ func backup(a *cli.App, path, stateDir, to string) error {
 	case errors.Is(err, eventlog.ErrFull), errors.Is(err, syscall.ENOSPC):
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "there is no space left for " + to, Because: []string{"The record is as it was."},
-			Hint: "Make room there: df -h " + plain.Word(filepath.Dir(to)),
+			Hint: "Make room there: df -h " + term.Word(filepath.Dir(to)),
 		}
 	case err != nil:
 		return cannotReadRecord(err, path)
@@ -250,9 +250,9 @@ func backup(a *cli.App, path, stateDir, to string) error {
 	if a.Flags.JSON {
 		return a.Document(backupReport{FormatVersion: wire.FormatVersion, Path: to, Facts: last, Artifacts: made})
 	}
-	text := fmt.Sprintf("%s in %s", plain.Count(int(last), "fact"), a.Short(to))
+	text := fmt.Sprintf("%s in %s", term.Count(int(last), "fact"), a.Short(to))
 	if made > 0 {
-		text += fmt.Sprintf(", %s in %s-artifacts", plain.Count(made, "artifact"), a.Short(to))
+		text += fmt.Sprintf(", %s in %s-artifacts", term.Count(made, "artifact"), a.Short(to))
 	}
 	return a.Print("%s\n", text)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -29,12 +28,12 @@ func (y *runSummary) text(p term.Paint) string {
 func (y *runSummary) outcome(p term.Paint) string {
 	_, open := y.team.Super.Left(0)
 	all := y.before + y.created
-	took := plain.Duration(time.Since(y.began))
+	took := term.Duration(time.Since(y.began))
 	switch {
 	case all == 0:
 		return ""
 	case y.done == all:
-		return p.Good("Done in "+took) + fmt.Sprintf(": %d of %s\n", y.done, plain.Count(all, "task"))
+		return p.Good("Done in "+took) + fmt.Sprintf(": %d of %s\n", y.done, term.Count(all, "task"))
 	}
 	var parts []string
 	add := func(n int, word string) {
@@ -46,7 +45,7 @@ func (y *runSummary) outcome(p term.Paint) string {
 	add(y.failed, "failed")
 	add(y.cancelled, "cancelled")
 	add(open, "not done")
-	head := fmt.Sprintf("%s in %s: ", plain.Count(all, "task"), took)
+	head := fmt.Sprintf("%s in %s: ", term.Count(all, "task"), took)
 	if y.failed+y.cancelled > 0 {
 		head = p.Bad(head)
 	}
@@ -61,13 +60,13 @@ func (y *runSummary) byWhom() string {
 		d := y.deeds[name]
 		worked := ""
 		if d.worked >= 100*time.Millisecond {
-			worked = plain.Duration(d.worked) + " at work"
+			worked = term.Duration(d.worked) + " at work"
 		}
-		rows = append(rows, []term.Cell{term.Text("  " + plain.OneLine(name)), term.Text(d.count()), term.Figure(worked), term.Text(strings.Join(d.remarks(), ", "))})
+		rows = append(rows, []term.Cell{term.Text("  " + term.OneLine(name)), term.Text(d.count()), term.Figure(worked), term.Text(strings.Join(d.remarks(), ", "))})
 	}
 	said := term.Table(rows)
 	if more := len(names) - mostNamed; more > 0 {
-		said += fmt.Sprintf("  … %s\n", plain.Count(more, "more agent"))
+		said += fmt.Sprintf("  … %s\n", term.Count(more, "more agent"))
 	}
 	return said
 }
@@ -76,10 +75,10 @@ func (y *runSummary) byWhom() string {
 func (d *agentStats) count() string {
 	var parts []string
 	if n := d.done + d.failed; n > 0 {
-		parts = append(parts, plain.Count(n, "task"))
+		parts = append(parts, term.Count(n, "task"))
 	}
 	if n := d.approved + d.changes + d.rejected; n > 0 {
-		parts = append(parts, plain.Count(n, "review"))
+		parts = append(parts, term.Count(n, "review"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -107,7 +106,7 @@ func (d *agentStats) remarks() (said []string) {
 	case d.returned == 1 && d.crashes == 1:
 		said = append(said, "its task came back")
 	case d.returned > 0:
-		said = append(said, plain.Count(d.returned, "task")+" came back")
+		said = append(said, term.Count(d.returned, "task")+" came back")
 	}
 	if d.gaveUp {
 		said = append(said, "gave up")
@@ -119,14 +118,14 @@ func (d *agentStats) remarks() (said []string) {
 func (y *runSummary) unfinished(p term.Paint) string {
 	var b strings.Builder
 	for _, text := range y.wrong {
-		fmt.Fprintf(&b, "  %s %s\n", p.Bad("x"), plain.Clip(plain.OneLine(text), 120))
+		fmt.Fprintf(&b, "  %s %s\n", p.Bad("x"), term.Clip(term.OneLine(text), 120))
 	}
 	if more := y.failed + y.cancelled - len(y.wrong); more > 0 {
 		fmt.Fprintf(&b, "    … %d more\n", more)
 	}
 	left, open := y.team.Super.Left(wrongNamed)
 	for i := range left {
-		fmt.Fprintf(&b, "  %s %s\n", plain.Mark(left[i].State), plain.Clip(labelCell(&left[i])+", "+openWords(&left[i]), 120))
+		fmt.Fprintf(&b, "  %s %s\n", term.Mark(left[i].State), term.Clip(labelCell(&left[i])+", "+openWords(&left[i]), 120))
 	}
 	if more := open - len(left); more > 0 {
 		fmt.Fprintf(&b, "    … %d more\n", more)
@@ -134,7 +133,7 @@ func (y *runSummary) unfinished(p term.Paint) string {
 	var about string
 	switch {
 	case len(left) > 0:
-		about = plain.ID(left[0].ID)
+		about = term.ID(left[0].ID)
 	case y.task != "" && len(y.wrong) > 0:
 		about, _, _ = strings.Cut(y.wrong[0], " ")
 	}
@@ -163,7 +162,7 @@ func (y *runSummary) talk() string {
 	if heard == 0 && len(losses) == 0 {
 		return strings.Join(append(parts, ""), ".\n")
 	}
-	said := plain.Count(int(heard), "message")
+	said := term.Count(int(heard), "message")
 	if refused > 0 {
 		said += fmt.Sprintf(", %d refused", refused)
 	} else {
@@ -191,14 +190,14 @@ func (y *runSummary) questions() string {
 			text = fmt.Sprintf("%d without an answer", y.vain)
 		}
 		if y.waited > 0 {
-			text += " within " + plain.Duration(y.waited.Round(100*time.Millisecond))
+			text += " within " + term.Duration(y.waited.Round(100*time.Millisecond))
 		}
 		parts = append(parts, text)
 	}
 	if open := len(y.asked); open > 0 {
 		parts = append(parts, fmt.Sprintf("%d still open", open))
 	}
-	asked := plain.Count(max(y.asks, y.said+y.vain), "question")
+	asked := term.Count(max(y.asks, y.said+y.vain), "question")
 	return asked + ": " + cmp.Or(strings.Join(parts, ", "), "not needed any more")
 }
 
@@ -207,7 +206,7 @@ func (y *runSummary) losses() (said []string) {
 	l := y.team.Super.Losses()
 	add := func(n int64, noun, what string) {
 		if n > 0 {
-			said = append(said, plain.Count(int(n), noun)+" "+what)
+			said = append(said, term.Count(int(n), noun)+" "+what)
 		}
 	}
 	add(max(l.Refused, y.undelivered), "message", "not delivered")

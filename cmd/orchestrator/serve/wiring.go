@@ -24,7 +24,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/handlers"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -369,7 +369,7 @@ func CannotHold(err error, stateDir string) error {
 		Because: []string{"Nothing was started."}, Hint: "Keep the state elsewhere: --state-dir DIR     or in the file: orchestrator { state_dir = … }",
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		f.Hint = "Make room there: df -h " + plain.Word(stateDir) + "     Or keep the state elsewhere: --state-dir DIR"
+		f.Hint = "Make room there: df -h " + term.Word(stateDir) + "     Or keep the state elsewhere: --state-dir DIR"
 	}
 	return f
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -29,12 +28,12 @@ func sessionCard(v *wire.SessionView, p term.Paint) string {
 	}
 	c.Row("reviews", fmt.Sprintf("%s; %d at most, then %s", needs, v.MaxIterations, v.OnMax))
 	if v.TaskTimeout > 0 {
-		c.Row("time", "a task may take "+plain.MS(v.TaskTimeout))
+		c.Row("time", "a task may take "+term.MS(v.TaskTimeout))
 	}
 	if v.ProgressAfter > 0 {
 		c.Row("progress", fmt.Sprintf("of a task that takes longer than %s, every %s", plainDuration(v.ProgressAfter), plainDuration(v.ProgressEvery)))
 	}
-	return fmt.Sprintf("%s  %s\n", p.Strong(plain.OneLine(v.ID)), session(p, v.State, plain.OneLine(v.State))) + term.Table(c.Lines)
+	return fmt.Sprintf("%s  %s\n", p.Strong(term.OneLine(v.ID)), session(p, v.State, term.OneLine(v.State))) + term.Table(c.Lines)
 }
 
 // plainDuration is a time of milliseconds as the file would say it.
@@ -60,7 +59,7 @@ func membersTable(v *wire.SessionView, p term.Paint) string {
 			waiting.Ink = p.Warn
 		}
 		rows = append(rows, []term.Cell{
-			term.Text(plain.OneLine(m.AgentID)), term.Text(plain.OneLine(m.AgentType)), term.Text(cmp.Or(plain.OneLine(m.Status), "-")), waiting, term.Text(atWords(v, m)),
+			term.Text(term.OneLine(m.AgentID)), term.Text(term.OneLine(m.AgentType)), term.Text(cmp.Or(term.OneLine(m.Status), "-")), waiting, term.Text(atWords(v, m)),
 		})
 	}
 	return term.Table(rows)
@@ -80,7 +79,7 @@ func atWords(v *wire.SessionView, m *wire.MemberView) string {
 	default:
 		for i := range v.Tasks {
 			if t := &v.Tasks[i]; concerns(t, m) {
-				at = append(at, strings.TrimSpace(fmt.Sprintf("%s %s %s", sessionID(t.TaskID), plain.OneLine(t.Phase), plain.Percent(t.Progress))))
+				at = append(at, strings.TrimSpace(fmt.Sprintf("%s %s %s", sessionID(t.TaskID), term.OneLine(t.Phase), term.Percent(t.Progress))))
 			}
 		}
 	}
@@ -110,19 +109,19 @@ func concerns(t *wire.SessionTask, m *wire.MemberView) bool {
 // orchestrator are told by their beginning.
 func sessionID(id string) string {
 	if term.WholeID(id) {
-		return plain.ID(id)
+		return term.ID(id)
 	}
-	return plain.Clip(plain.OneLine(id), 40)
+	return term.Clip(term.OneLine(id), 40)
 }
 
 // taskHead is the line above what was said of a task.
 func taskHead(t *wire.SessionTask, p term.Paint) string {
 	said := []string{
-		p.Strong(sessionID(t.TaskID)), plain.Clip(plain.OneLine(t.Name), 60), phaseWords(t, p),
-		fmt.Sprintf("iteration %d of %d", t.Iteration, t.MaxIterations), "by " + plain.OneLine(t.Developer),
+		p.Strong(sessionID(t.TaskID)), term.Clip(term.OneLine(t.Name), 60), phaseWords(t, p),
+		fmt.Sprintf("iteration %d of %d", t.Iteration, t.MaxIterations), "by " + term.OneLine(t.Developer),
 	}
 	if t.Phase == wire.PhaseWorking || t.Phase == wire.PhaseAssigned {
-		said = append(said, strings.TrimSpace(plain.Percent(t.Progress)+" "+plain.Clip(plain.OneLine(t.Step), 40)))
+		said = append(said, strings.TrimSpace(term.Percent(t.Progress)+" "+term.Clip(term.OneLine(t.Step), 40)))
 	}
 	if t.Tries > 1 {
 		said = append(said, fmt.Sprintf("try %d", t.Tries))
@@ -131,7 +130,7 @@ func taskHead(t *wire.SessionTask, p term.Paint) string {
 		said = append(said, p.Warn("overdue: no progress was heard of"))
 	}
 	if t.Escalated != "" {
-		said = append(said, p.Warn("escalated: "+plain.OneLine(t.Escalated)))
+		said = append(said, p.Warn("escalated: "+term.OneLine(t.Escalated)))
 	}
 	if t.Revises != "" {
 		said = append(said, "revises "+sessionID(t.Revises))
@@ -141,14 +140,14 @@ func taskHead(t *wire.SessionTask, p term.Paint) string {
 
 // phaseWords are where a task stands in its session, and what became of it.
 func phaseWords(t *wire.SessionTask, p term.Paint) string {
-	state := p.Task(t.State, plain.OneLine(string(t.State)))
+	state := p.Task(t.State, term.OneLine(string(t.State)))
 	switch {
 	case t.Phase == wire.PhaseOver:
 		return state
 	case t.State.Final(): // it is done, and its reviews go on
-		return phase(p, t.Phase, plain.OneLine(t.Phase)) + ", " + state
+		return phase(p, t.Phase, term.OneLine(t.Phase)) + ", " + state
 	}
-	return phase(p, t.Phase, plain.OneLine(t.Phase))
+	return phase(p, t.Phase, term.OneLine(t.Phase))
 }
 
 // taskFoot is what stands below what was said of a task: what went wrong, and the
@@ -156,7 +155,7 @@ func phaseWords(t *wire.SessionTask, p term.Paint) string {
 func taskFoot(t *wire.SessionTask, p term.Paint) string {
 	foot := ""
 	if e := t.Error; e != nil {
-		foot = fmt.Sprintf("  %s %s: %s (%s)\n", p.Bad("error"), plain.OneLine(e.ErrorType), plain.OneLine(e.ErrorMessage), plain.OneLine(e.SuggestedAction))
+		foot = fmt.Sprintf("  %s %s: %s (%s)\n", p.Bad("error"), term.OneLine(e.ErrorType), term.OneLine(e.ErrorMessage), term.OneLine(e.SuggestedAction))
 	}
 	var rows [][]term.Cell
 	fixed := 0
@@ -167,8 +166,8 @@ func taskFoot(t *wire.SessionTask, p term.Paint) string {
 			continue
 		}
 		rows = append(rows, []term.Cell{
-			{Text: "    " + plain.OneLine(f.Severity), Ink: func(s string) string { return severity(p, f.Severity, s) }},
-			term.Text(sessionID(f.ID)), term.Text(cmp.Or(plain.OneLine(f.File), "-")), term.Text(fmt.Sprintf("since iteration %d", f.Found)), term.Text(plain.Clip(plain.OneLine(f.Text), 60)),
+			{Text: "    " + term.OneLine(f.Severity), Ink: func(s string) string { return severity(p, f.Severity, s) }},
+			term.Text(sessionID(f.ID)), term.Text(cmp.Or(term.OneLine(f.File), "-")), term.Text(fmt.Sprintf("since iteration %d", f.Found)), term.Text(term.Clip(term.OneLine(f.Text), 60)),
 		})
 	}
 	if len(rows) > 0 {
@@ -182,9 +181,9 @@ func taskFoot(t *wire.SessionTask, p term.Paint) string {
 
 func isOrAre(n int, noun string) string {
 	if n == 1 {
-		return plain.Count(n, noun) + " is"
+		return term.Count(n, noun) + " is"
 	}
-	return plain.Count(n, noun) + " are"
+	return term.Count(n, noun) + " are"
 }
 
 // phase is the colour of where a task is in its session.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -167,13 +166,13 @@ func narrow(rows [][]term.Cell, wide int) {
 	for col := range 3 {
 		widest := 0
 		for _, row := range rows {
-			widest = max(widest, plain.Width(row[col].Text))
+			widest = max(widest, term.Width(row[col].Text))
 		}
 		before += widest + 2
 	}
 	for _, row := range rows {
 		last := &row[len(row)-1]
-		last.Text = plain.Clip(last.Text, max(wide-before, 30))
+		last.Text = term.Clip(last.Text, max(wide-before, 30))
 	}
 }
 
@@ -188,7 +187,7 @@ func (th *thread) head(p term.Paint) string {
 	case th.key == "" || strings.HasPrefix(th.key, "task "):
 		return head
 	}
-	return head + p.Dim("chain "+plain.OneLine(th.key)) + "\n"
+	return head + p.Dim("chain "+term.OneLine(th.key)) + "\n"
 }
 
 // foot is what stands below a chain. What was found in a task that was revised under
@@ -216,7 +215,7 @@ func (s *said) rows(deep int, several bool, p term.Paint, now time.Time) [][]ter
 		indent = strings.Repeat("   ", deep-1) + "└─ "
 	}
 	lines := s.lines
-	kind := term.Cell{Text: cmp.Or(plain.OneLine(s.kind), "?")}
+	kind := term.Cell{Text: cmp.Or(term.OneLine(s.kind), "?")}
 	if s.refused != "" {
 		kind.Ink = p.Bad
 		lines = s.wrong()
@@ -232,8 +231,8 @@ func (s *said) rows(deep int, several bool, p term.Paint, now time.Time) [][]ter
 		first = strings.TrimSpace(first + "  (said by " + s.by + ")")
 	}
 	rows := [][]term.Cell{{
-		{Text: "  " + plain.Clock(s.at, now, time.TimeOnly), Ink: p.Dim},
-		term.Text(indent + cmp.Or(plain.OneLine(s.from), "?") + " -> " + cmp.Or(plain.OneLine(s.to), "?")), kind, term.Text(first),
+		{Text: "  " + term.Clock(s.at, now, time.TimeOnly), Ink: p.Dim},
+		term.Text(indent + cmp.Or(term.OneLine(s.from), "?") + " -> " + cmp.Or(term.OneLine(s.to), "?")), kind, term.Text(first),
 	}}
 	for _, line := range lines {
 		rows = append(rows, []term.Cell{term.Text(""), term.Text(""), term.Text(""), term.Text(line)})
@@ -244,14 +243,14 @@ func (s *said) rows(deep int, several bool, p term.Paint, now time.Time) [][]ter
 // wrong is why a message was refused, and all that is wrong with it, a few of each.
 // The first of what is wrong with one that makes no sense is why, with its place.
 func (s *said) wrong() []string {
-	lines := []string{"refused: " + plain.OneLine(s.refused)}
+	lines := []string{"refused: " + term.OneLine(s.refused)}
 	for i, c := range s.complaint {
 		c = cli.InMessage(c)
 		switch {
 		case i == 0 && (c == s.refused || strings.HasSuffix(c, ": "+s.refused)):
-			lines[0] = "refused: " + plain.OneLine(c)
+			lines[0] = "refused: " + term.OneLine(c)
 		default:
-			lines = append(lines, plain.OneLine(c))
+			lines = append(lines, term.OneLine(c))
 		}
 	}
 	if more := len(lines) - mostWrong; more > 1 {

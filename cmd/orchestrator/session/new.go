@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -63,10 +63,10 @@ func newSession(a *cli.App, name string, f *newSessionFlags) error {
 		case a.Flags.Quiet:
 			return a.Print("%s\n", wire.Visible(name))
 		}
-		if err := a.Print("Session %s is open: %s\n", a.Paint(a.Stdout).Strong(plain.OneLine(name)), memberWords(spec.Members)); err != nil {
+		if err := a.Print("Session %s is open: %s\n", a.Paint(a.Stdout).Strong(term.OneLine(name)), memberWords(spec.Members)); err != nil {
 			return err
 		}
-		a.Note("What they say to each other: orchestrator session show %s", plain.OneLine(name))
+		a.Note("What they say to each other: orchestrator session show %s", term.OneLine(name))
 		return nil
 	})
 }
@@ -105,7 +105,7 @@ func memberOf(word string) (wire.SessionMember, error) {
 	}
 	if !slices.Contains(wire.AgentTypes, kind) {
 		return wire.SessionMember{}, cli.UsageError(
-			fmt.Sprintf("--member %s cannot be %q%s", plain.OneLine(agent), kind, cli.DidYouMean(kind, wire.AgentTypes)),
+			fmt.Sprintf("--member %s cannot be %q%s", term.OneLine(agent), kind, cli.DidYouMean(kind, wire.AgentTypes)),
 			"It is one of "+strings.Join(wire.AgentTypes, ", "),
 		)
 	}

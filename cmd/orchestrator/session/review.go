@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -141,7 +140,7 @@ func reviewRows(reviews []reviewSeen, p term.Paint, now time.Time) [][]term.Cell
 			findings = strconv.Itoa(len(r.Findings))
 		}
 		rows = append(rows, []term.Cell{
-			term.Text(sessionID(r.ReviewID)), term.Text(plain.OneLine(r.SessionID)), term.Text(sessionID(r.TaskID)), term.Text(plain.OneLine(r.Reviewer)),
+			term.Text(sessionID(r.ReviewID)), term.Text(term.OneLine(r.SessionID)), term.Text(sessionID(r.TaskID)), term.Text(term.OneLine(r.Reviewer)),
 			term.Figure(strconv.Itoa(r.Iteration)), {Text: term.VerdictWord(&r.ReviewView), Ink: func(s string) string { return verdict(p, r.Verdict, s) }},
 			term.Figure(findings), term.Text(term.Ago(r.RequestedAt, now)),
 		})

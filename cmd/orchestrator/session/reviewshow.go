@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -102,7 +101,7 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 	const few = 5
 	var shown []string
 	for _, r := range fits[:min(few, len(fits))] {
-		shown = append(shown, fmt.Sprintf("%s of %s", wire.Visible(r.ReviewID), plain.OneLine(r.SessionID)))
+		shown = append(shown, fmt.Sprintf("%s of %s", wire.Visible(r.ReviewID), term.OneLine(r.SessionID)))
 	}
 	if len(fits) > few {
 		shown = append(shown, fmt.Sprintf("and %d more", len(fits)-few))
@@ -172,11 +171,11 @@ func findingOf(id string, iteration int, said []findingSaid) wire.FindingView {
 
 // reviewCard is a review in full.
 func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []wire.FindingView, p term.Paint, now time.Time) string {
-	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
+	at := func(stamp string) string { return term.Clock(stamp, now, time.TimeOnly) }
 	c := term.Card{}
-	c.Row("session", plain.OneLine(r.SessionID))
-	c.Row("task", strings.TrimSpace(sessionID(t.TaskID)+"  "+plain.Clip(plain.OneLine(t.Name), 60)+"  "+plain.OneLine(t.Phase)))
-	c.Row("reviewer", plain.OneLine(r.Reviewer))
+	c.Row("session", term.OneLine(r.SessionID))
+	c.Row("task", strings.TrimSpace(sessionID(t.TaskID)+"  "+term.Clip(term.OneLine(t.Name), 60)+"  "+term.OneLine(t.Phase)))
+	c.Row("reviewer", term.OneLine(r.Reviewer))
 	iteration := fmt.Sprint(r.Iteration)
 	if t.MaxIterations > 0 {
 		iteration += fmt.Sprintf(" of %d", t.MaxIterations)
@@ -186,12 +185,12 @@ func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []w
 	if r.DecidedAt != "" {
 		decided := at(r.DecidedAt)
 		if took, ok := term.Between(r.RequestedAt, r.DecidedAt); ok {
-			decided += " after " + plain.Duration(took)
+			decided += " after " + term.Duration(took)
 		}
 		c.Row("decided", decided)
 	}
 	c.Text("summary", summary)
-	shown := fmt.Sprintf("%s  %s\n", p.Strong(plain.OneLine(r.ReviewID)), verdict(p, r.Verdict, term.VerdictWord(&r.ReviewView))) + term.Table(c.Lines)
+	shown := fmt.Sprintf("%s  %s\n", p.Strong(term.OneLine(r.ReviewID)), verdict(p, r.Verdict, term.VerdictWord(&r.ReviewView))) + term.Table(c.Lines)
 	if len(findings) == 0 {
 		return shown
 	}
@@ -210,8 +209,8 @@ func findingRows(findings []wire.FindingView, p term.Paint) [][]term.Cell {
 			state = term.Text(fmt.Sprintf("open since iteration %d", f.Found))
 		}
 		rows = append(rows, []term.Cell{
-			term.Text(sessionID(f.ID)), {Text: cmp.Or(plain.OneLine(f.Severity), "-"), Ink: func(s string) string { return severity(p, f.Severity, s) }},
-			term.Text(cmp.Or(plain.OneLine(f.Category), "-")), term.Text(cmp.Or(plain.OneLine(f.File), "-")), state, term.Text(plain.Clip(plain.OneLine(f.Text), 80)),
+			term.Text(sessionID(f.ID)), {Text: cmp.Or(term.OneLine(f.Severity), "-"), Ink: func(s string) string { return severity(p, f.Severity, s) }},
+			term.Text(cmp.Or(term.OneLine(f.Category), "-")), term.Text(cmp.Or(term.OneLine(f.File), "-")), state, term.Text(term.Clip(term.OneLine(f.Text), 80)),
 		})
 	}
 	return rows

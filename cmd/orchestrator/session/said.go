@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -21,8 +21,8 @@ func readSaid(raw wire.Raw) (said, error) {
 	}
 	members := bodyOf[map[string]wire.Raw](raw)
 	s := said{
-		id: e.MessageID, kind: plain.Clip(plain.OneLine(e.Type), widestWord), from: plain.Clip(plain.OneLine(e.From), widestWord), to: bodyOf[speakerSaid](members["to_agent"]).AgentID,
-		chain: e.Chain, replyTo: bodyOf[string](members["reply_to"]), at: e.LoggedAt, refused: e.Refused, complaint: e.Errors, by: plain.OneLine(e.By),
+		id: e.MessageID, kind: term.Clip(term.OneLine(e.Type), widestWord), from: term.Clip(term.OneLine(e.From), widestWord), to: bodyOf[speakerSaid](members["to_agent"]).AgentID,
+		chain: e.Chain, replyTo: bodyOf[string](members["reply_to"]), at: e.LoggedAt, refused: e.Refused, complaint: e.Errors, by: term.OneLine(e.By),
 		payload: members["payload"],
 	}
 	s.task, s.lines = sessionWords(s.kind, s.payload)
@@ -86,7 +86,7 @@ func sessionWords(kind string, payload wire.Raw) (task string, lines []string) {
 	}
 	b := bodyOf[aboutSaid](payload)
 	if text := strings.TrimSpace(string(payload)); text != "" && text != "{}" {
-		lines = []string{plain.OneLine(text)}
+		lines = []string{term.OneLine(text)}
 	}
 	return b.TaskID, lines
 }
@@ -95,7 +95,7 @@ func sessionWords(kind string, payload wire.Raw) (task string, lines []string) {
 func spaced(words ...string) string {
 	var shown []string
 	for _, word := range words {
-		if word = plain.OneLine(word); word != "" {
+		if word = term.OneLine(word); word != "" {
 			shown = append(shown, word)
 		}
 	}
@@ -199,7 +199,7 @@ func fewFiles(paths []string) string {
 	if len(paths) == 0 {
 		return "no files"
 	}
-	said := plain.Count(len(paths), "file") + ": " + strings.Join(paths[:min(few, len(paths))], ", ")
+	said := term.Count(len(paths), "file") + ": " + strings.Join(paths[:min(few, len(paths))], ", ")
 	if len(paths) > few {
 		said += ", …"
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -43,7 +43,7 @@ func say(a *cli.App, session, file string) error {
 	}
 	message := wire.Raw(text)
 	if !message.IsValid() || message.Kind() != '{' {
-		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, plain.Clip(plain.OneLine(text), 60)), "What a message looks like: orchestrator help session")
+		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
 	}
 	return a.Speak(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, "send-session-message", wire.SaySession{SessionID: session, Session: wire.Session{Document: message}})
@@ -62,7 +62,7 @@ func say(a *cli.App, session, file string) error {
 }
 
 func showSaid(a *cli.App, said *wire.SessionSaid) error {
-	id := plain.OneLine(said.MessageID)
+	id := term.OneLine(said.MessageID)
 	if a.Flags.Quiet {
 		return a.Print("%s\n", id)
 	}
@@ -75,16 +75,16 @@ func showSaid(a *cli.App, said *wire.SessionSaid) error {
 		more += fmt.Sprintf("  sequence %d", said.SequenceNumber)
 	}
 	if said.CorrelationID != "" {
-		more += "  chain " + plain.OneLine(said.CorrelationID)
+		more += "  chain " + term.OneLine(said.CorrelationID)
 	}
-	if err := a.Print("%s%s in %s%s\n", verb, a.Paint(a.Stdout).Strong(id), plain.OneLine(said.SessionID), more); err != nil {
+	if err := a.Print("%s%s in %s%s\n", verb, a.Paint(a.Stdout).Strong(id), term.OneLine(said.SessionID), more); err != nil {
 		return err
 	}
 	if said.Held {
 		a.Note("It waits: it is delivered when the tasks are done that it depends on")
 	}
 	for _, note := range said.Notes {
-		a.Note("%s %s", a.Paint(a.Stderr).Warn("Note:"), plain.OneLine(note))
+		a.Note("%s %s", a.Paint(a.Stderr).Warn("Note:"), term.OneLine(note))
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -80,7 +79,7 @@ func sessionRows(sessions []wire.SessionBrief, p term.Paint) [][]term.Cell {
 			refused.Ink = p.Warn
 		}
 		rows = append(rows, []term.Cell{
-			term.Text(plain.OneLine(s.ID)), {Text: plain.OneLine(s.State), Ink: func(t string) string { return session(p, s.State, t) }},
+			term.Text(term.OneLine(s.ID)), {Text: term.OneLine(s.State), Ink: func(t string) string { return session(p, s.State, t) }},
 			term.Text(memberWords(s.Members)), term.Figure(fmt.Sprintf("%d/%d", s.Open, s.Tasks)), term.Figure(strconv.Itoa(s.Reviews)),
 			term.Figure(strconv.FormatInt(s.Messages, 10)), refused,
 		})
@@ -108,7 +107,7 @@ func memberWords(members []wire.SessionMember) string {
 			}
 		}
 		if n > 0 {
-			said = append(said, plain.Count(n, kind))
+			said = append(said, term.Count(n, kind))
 		}
 	}
 	return cmp.Or(strings.Join(said, ", "), "no member")
@@ -150,7 +149,7 @@ func sessionNames(ctx context.Context, a *cli.App, d *cli.Client) []string {
 func completeSessions(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	for _, s := range cli.ForShell[wire.SessionList](a, "list-sessions", struct{}{}).Sessions {
-		offered = append(offered, cobra.CompletionWithDesc(s.ID, plain.OneLine(s.State)+", "+memberWords(s.Members)))
+		offered = append(offered, cobra.CompletionWithDesc(s.ID, term.OneLine(s.State)+", "+memberWords(s.Members)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }

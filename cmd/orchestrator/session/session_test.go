@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -148,7 +147,7 @@ chain c-3
 func TestSessionLogIsCut(t *testing.T) {
 	for line := range strings.Lines(logOf(t, kettle()).draw(false, evening, 90)) {
 		if strings.HasPrefix(line, "  09:") {
-			require.LessOrEqual(t, plain.Width(strings.TrimSuffix(line, "\n")), 90, line)
+			require.LessOrEqual(t, term.Width(strings.TrimSuffix(line, "\n")), 90, line)
 		}
 	}
 	narrow := logOf(t, kettle()).draw(false, evening, 20)
@@ -209,7 +208,7 @@ func TestSessionLogOfOddAnswers(t *testing.T) {
 	lines := strings.Split(logOf(t, seen).draw(false, evening, 0), "\n")
 	require.Len(t, lines, 1+50+1)
 	for _, line := range lines {
-		require.LessOrEqual(t, plain.Width(line), 60)
+		require.LessOrEqual(t, term.Width(line), 60)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -128,13 +127,13 @@ func showLog(a *cli.App, f *sessionFlags, seen *sessionSeen, log *sessionLog) er
 	case text != "":
 		text += "\nNothing was said yet. How that is done: orchestrator help session\n"
 	default:
-		text = "No message is like that. All of them: orchestrator session show " + plain.OneLine(seen.ID) + "\n"
+		text = "No message is like that. All of them: orchestrator session show " + term.OneLine(seen.ID) + "\n"
 	}
 	if err := a.Print("%s", text); err != nil {
 		return err
 	}
 	if seen.before > 0 {
-		a.Note("%s not shown here: orchestrator session show %s --all", earlierMessages(seen.before), plain.OneLine(seen.ID))
+		a.Note("%s not shown here: orchestrator session show %s --all", earlierMessages(seen.before), term.OneLine(seen.ID))
 	}
 	return nil
 }
@@ -143,7 +142,7 @@ func earlierMessages(n int) string {
 	if n == 1 {
 		return "1 earlier message is"
 	}
-	return plain.Count(n, "earlier message") + " are"
+	return term.Count(n, "earlier message") + " are"
 }
 
 // completeOfSession offers what a session has, which the line names.
@@ -160,7 +159,7 @@ func completeOfSession(a *cli.App, have func(*wire.SessionView) []cobra.Completi
 func sessionTasks(v *wire.SessionView) (offered []cobra.Completion) {
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
-		offered = append(offered, cobra.CompletionWithDesc(t.TaskID, plain.Clip(plain.OneLine(t.Name), 40)+", "+plain.OneLine(t.Phase)))
+		offered = append(offered, cobra.CompletionWithDesc(t.TaskID, term.Clip(term.OneLine(t.Name), 40)+", "+term.OneLine(t.Phase)))
 	}
 	return offered
 }
@@ -171,7 +170,7 @@ func sessionChains(v *wire.SessionView) (offered []cobra.Completion) {
 		t := &v.Tasks[i]
 		if t.CorrelationID != "" && !known[t.CorrelationID] {
 			known[t.CorrelationID] = true
-			offered = append(offered, cobra.CompletionWithDesc(t.CorrelationID, plain.Clip(plain.OneLine(t.Name), 40)))
+			offered = append(offered, cobra.CompletionWithDesc(t.CorrelationID, term.Clip(term.OneLine(t.Name), 40)))
 		}
 	}
 	return offered

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -187,9 +187,9 @@ func created(ctx context.Context, a *cli.App, d *cli.Client, t TaskSeen) (words 
 		t = now
 	}
 	words = stateOf(ctx, a, d, &t)
-	err = a.Print("%s created, %s\n", a.Paint(a.Stdout).Strong(plain.ID(t.ID)), words)
+	err = a.Print("%s created, %s\n", a.Paint(a.Stdout).Strong(term.ID(t.ID)), words)
 	if IsMatched(&t.Task) && len(t.WaitsFor) == 0 {
-		a.Note("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", plain.ID(t.ID))
+		a.Note("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", term.ID(t.ID))
 	}
 	return words, err
 }

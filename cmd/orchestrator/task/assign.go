@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -84,7 +83,7 @@ func autoAssign(ctx context.Context, a *cli.App, d *cli.Client, word string) err
 	case a.Flags.Quiet:
 		return a.Print("%s\n", wire.Visible(reply.ServerName))
 	}
-	return a.Print("%s assigned to %s, score %d\n", a.Paint(a.Stdout).Strong(plain.ID(id)), plain.OneLine(reply.ServerName), reply.MatchScore)
+	return a.Print("%s assigned to %s, score %d\n", a.Paint(a.Stdout).Strong(term.ID(id)), term.OneLine(reply.ServerName), reply.MatchScore)
 }
 
 // notMatched adds to a refusal what can be done for a task that has no
@@ -93,7 +92,7 @@ func notMatched(err error, id string) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if ok && f.Details["reason"] == "no_requirements" {
 		f.Exit = cli.ExitConflict // the command line was right
-		f.Hint = fmt.Sprintf("Name the agent: orchestrator task assign %s AGENT     Who could have it: orchestrator task match %[1]s", plain.ID(id))
+		f.Hint = fmt.Sprintf("Name the agent: orchestrator task assign %s AGENT     Who could have it: orchestrator task match %[1]s", term.ID(id))
 	}
 	return err
 }
@@ -117,14 +116,14 @@ func nobodyFits(ctx context.Context, a *cli.App, d *cli.Client, id string, text 
 	}
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "no agent fits " + term.TaskLabel(id, t.Name),
-		Hint: fmt.Sprintf("It waits for one that does. Or give it to an agent all the same: orchestrator task assign %s AGENT", plain.ID(id)),
+		Hint: fmt.Sprintf("It waits for one that does. Or give it to an agent all the same: orchestrator task assign %s AGENT", term.ID(id)),
 	}
 	const few = 10
 	for _, fit := range fits[:min(few, len(fits))] {
-		f.Because = append(f.Because, plain.OneLine(fit.Agent)+" "+fit.Words())
+		f.Because = append(f.Because, term.OneLine(fit.Agent)+" "+fit.Words())
 	}
 	if len(fits) > few {
-		f.Because = append(f.Because, fmt.Sprintf("%d more do not: orchestrator task match %s", len(fits)-few, plain.ID(id)))
+		f.Because = append(f.Because, fmt.Sprintf("%d more do not: orchestrator task match %s", len(fits)-few, term.ID(id)))
 	}
 	return f
 }
@@ -165,7 +164,7 @@ func butMade(err error, t *TaskSeen) error {
 	f.Details["taskId"] = t.ID
 	f.Because = append(f.Because, "The task is there: "+term.TaskLabel(t.ID, t.Name)+".")
 	if f.Hint == "" {
-		f.Hint = "See what became of it: orchestrator task show " + plain.ID(t.ID)
+		f.Hint = "See what became of it: orchestrator task show " + term.ID(t.ID)
 	}
 	return f
 }

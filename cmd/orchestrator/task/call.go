@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -139,11 +138,11 @@ func needs(ctx context.Context, a *cli.App, d *cli.Client, ids []string, far boo
 func need(ctx context.Context, a *cli.App, d *cli.Client, id string, far bool) string {
 	text, err := a.Ask(ctx, d, "get-task", wire.TaskID{TaskID: id})
 	if err != nil {
-		return plain.ID(id)
+		return term.ID(id)
 	}
 	reply, err := cli.Decode[wire.TaskReply](text)
 	if err != nil {
-		return plain.ID(id)
+		return term.ID(id)
 	}
 	label := term.TaskLabel(id, reply.Task.Name)
 	if far {
@@ -155,7 +154,7 @@ func need(ctx context.Context, a *cli.App, d *cli.Client, id string, far bool) s
 // FarWords are the state of a task and its progress.
 func FarWords(t *wire.Task) string {
 	words := HeldWords(t)
-	if progress := plain.Percent(t.Progress); progress != "" && !t.State.Final() {
+	if progress := term.Percent(t.Progress); progress != "" && !t.State.Final() {
 		words += ", " + progress
 	}
 	return words

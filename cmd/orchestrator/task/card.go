@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -55,7 +54,7 @@ func dependencies(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) 
 		lines = append(lines, line)
 	}
 	if len(links) > enough {
-		lines = append(lines, fmt.Sprintf("and %d more: orchestrator task deps %s", len(links)-enough, plain.ID(t.ID)))
+		lines = append(lines, fmt.Sprintf("and %d more: orchestrator task deps %s", len(links)-enough, term.ID(t.ID)))
 	}
 	return lines
 }
@@ -85,7 +84,7 @@ func rounds(c *term.Card, t *wire.Task, s *taskContext) {
 		}
 	}
 	if s.notes > 0 {
-		c.Row("notes", fmt.Sprintf("%d: orchestrator task notes %s", s.notes, plain.ID(t.ID)))
+		c.Row("notes", fmt.Sprintf("%d: orchestrator task notes %s", s.notes, term.ID(t.ID)))
 	}
 }
 
@@ -109,7 +108,7 @@ func specWords(document wire.Raw) string {
 	if err != nil {
 		return sizeWords(len(document))
 	}
-	words := plain.Count(len(spec.Requirements), "requirement")
+	words := term.Count(len(spec.Requirements), "requirement")
 	read := wire.ReadSpec(document)
 	if read == nil {
 		return words

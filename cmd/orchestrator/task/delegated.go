@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -41,8 +40,8 @@ func delegation(c *term.Card, t *wire.Task) {
 func artifacts(c *term.Card, r *wire.TaskResponse) {
 	names, types := 0, 0
 	for i := range r.Artifacts {
-		names = max(names, plain.Width(plain.OneLine(r.Artifacts[i].Name)))
-		types = max(types, plain.Width(plain.OneLine(r.Artifacts[i].Type)))
+		names = max(names, term.Width(term.OneLine(r.Artifacts[i].Name)))
+		types = max(types, term.Width(term.OneLine(r.Artifacts[i].Type)))
 	}
 	var lines []string
 	for i := range r.Artifacts {
@@ -51,11 +50,11 @@ func artifacts(c *term.Card, r *wire.TaskResponse) {
 		switch {
 		case made.Content != "" || made.Ref == "":
 		case wire.IsArtifactRef(made.Ref): // else its content would be here
-			where = "lost: " + plain.OneLine(made.Ref)
+			where = "lost: " + term.OneLine(made.Ref)
 		default:
-			where = "at " + plain.OneLine(made.Ref)
+			where = "at " + term.OneLine(made.Ref)
 		}
-		lines = append(lines, plain.Pad(plain.OneLine(made.Name), names)+"  "+plain.Pad(plain.OneLine(made.Type), types)+"  "+where)
+		lines = append(lines, term.Pad(term.OneLine(made.Name), names)+"  "+term.Pad(term.OneLine(made.Type), types)+"  "+where)
 	}
 	c.Rows("artifacts", lines)
 }
@@ -64,12 +63,12 @@ func artifacts(c *term.Card, r *wire.TaskResponse) {
 func responseCard(r *wire.TaskResponse, p term.Paint, now time.Time) string {
 	c := term.Card{}
 	m := r.Metadata
-	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
+	at := func(stamp string) string { return term.Clock(stamp, now, time.TimeOnly) }
 	c.Row("agent", m.Agent)
 	c.Row("started", at(m.StartedAt))
 	c.Row("ended", at(m.CompletedAt))
 	if m.DurationMS != nil {
-		c.Row("took", plain.Duration(time.Duration(*m.DurationMS)*time.Millisecond))
+		c.Row("took", term.Duration(time.Duration(*m.DurationMS)*time.Millisecond))
 	}
 	if m.RetryCount != nil && *m.RetryCount > 0 {
 		c.Row("tried again", timesWords(*m.RetryCount))
@@ -117,7 +116,7 @@ func inkResponse(p term.Paint, status, text string) string {
 func responseWords(r *wire.TaskResponse, p term.Paint, t *wire.Task) string {
 	with := "with no agent yet"
 	if t != nil && t.AssignedTo != "" {
-		with = "with " + plain.OneLine(t.AssignedTo)
+		with = "with " + term.OneLine(t.AssignedTo)
 	}
 	words := inkResponse(p, r.Status, wire.Visible(r.Status)) + ", " + with
 	switch {

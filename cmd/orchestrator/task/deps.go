@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -127,7 +126,7 @@ func removed(ctx context.Context, a *cli.App, d *cli.Client, id, which string) e
 }
 
 func hintedDeps(err error, id string) error {
-	return cli.Hinted(err, wire.CodeNotFound, "See which there are: orchestrator task deps "+plain.ID(id))
+	return cli.Hinted(err, wire.CodeNotFound, "See which there are: orchestrator task deps "+term.ID(id))
 }
 
 // linksDocument answers programs with what a task depends on.

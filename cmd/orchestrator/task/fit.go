@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -108,12 +108,12 @@ func (f *Fit) rank() int {
 func byName(t *wire.Task, agent *wire.Agent) Fit {
 	f := Fit{Agent: agent.ID, Status: agent.Status}
 	if t.RequiredRole != "" && agent.Role != t.RequiredRole {
-		f.Lacks = append(f.Lacks, "is a "+plain.OneLine(agent.Role)+" and no "+plain.OneLine(t.RequiredRole))
+		f.Lacks = append(f.Lacks, "is a "+term.OneLine(agent.Role)+" and no "+term.OneLine(t.RequiredRole))
 	}
 	var missing []string
 	for _, c := range t.RequiredCapabilities {
 		if !slices.Contains(agent.Capabilities, c) {
-			missing = append(missing, plain.OneLine(c))
+			missing = append(missing, term.OneLine(c))
 		}
 	}
 	if len(missing) > 0 {
@@ -149,7 +149,7 @@ const fullReason = "at capacity: "
 func PointWords(reason string) string {
 	text, points, ok := strings.Cut(strings.TrimSuffix(reason, ")"), " (+")
 	if !ok {
-		return plain.OneLine(reason)
+		return term.OneLine(reason)
 	}
 	what, _, _ := strings.Cut(text, ":")
 	short := map[string]string{
@@ -159,7 +159,7 @@ func PointWords(reason string) string {
 	if words := short[what]; words != "" {
 		what = words
 	}
-	return plain.OneLine(what) + " +" + points
+	return term.OneLine(what) + " +" + points
 }
 
 // LackWords are a reason against an agent as a sentence has it.
@@ -172,11 +172,11 @@ func LackWords(reason string) string {
 		{fullReason, "has no room: "},
 	} {
 		if rest, ok := strings.CutPrefix(reason, known.begin); ok {
-			return known.words + plain.OneLine(rest)
+			return known.words + term.OneLine(rest)
 		}
 	}
 	if reason == "no capabilities defined" {
 		return "says nothing of what it can do"
 	}
-	return plain.OneLine(reason)
+	return term.OneLine(reason)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -136,7 +135,7 @@ func isLeftOut(n int) string {
 	if n == 1 {
 		return "1 task is left out"
 	}
-	return plain.Count(n, "task") + " are left out"
+	return term.Count(n, "task") + " are left out"
 }
 
 func showTree(a *cli.App, g *graph, most int) (left int, err error) {

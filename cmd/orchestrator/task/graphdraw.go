@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -29,10 +29,10 @@ func fill(s wire.TaskState) string {
 // labelLines are what a drawing says in the box of a task.
 func labelLines(t *TaskSeen) (name, state string) {
 	state = HeldWords(&t.Task)
-	if progress := plain.Percent(t.Progress); progress != "" && !t.State.Final() {
+	if progress := term.Percent(t.Progress); progress != "" && !t.State.Final() {
 		state += ", " + progress
 	}
-	return plain.ID(t.ID) + " " + plain.Clip(plain.OneLine(t.Name), 60), state
+	return term.ID(t.ID) + " " + term.Clip(term.OneLine(t.Name), 60), state
 }
 
 // dot is the graph for Graphviz. Arrows go from what is done first to what waits
@@ -52,7 +52,7 @@ func (g *graph) dot() string {
 			look := ""
 			switch e.link.Type {
 			case wire.DependsInput:
-				look = " [label=" + dotText(plain.OneLine(e.link.Contract)) + "]"
+				look = " [label=" + dotText(term.OneLine(e.link.Contract)) + "]"
 			case wire.DependsRelated:
 				look = " [style=dashed, arrowhead=none]"
 			}
@@ -93,7 +93,7 @@ func (g *graph) mermaid() string {
 			arrow := "-->"
 			switch e.link.Type {
 			case wire.DependsInput:
-				arrow = fmt.Sprintf("-->|\"%s\"|", mermaidText(plain.OneLine(e.link.Contract)))
+				arrow = fmt.Sprintf("-->|\"%s\"|", mermaidText(term.OneLine(e.link.Contract)))
 			case wire.DependsRelated:
 				arrow = "-.-"
 			}

@@ -3,7 +3,6 @@ package task
 import (
 	"strings"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -78,7 +77,7 @@ func (t *tree) draw(n int, by *edge, lead, below string, depth int) {
 	t.Rows = append(t.Rows, []term.Cell{
 		term.Text(t.name(n, lead)),
 		{Text: wire.Visible(string(task.State)), Ink: func(s string) string { return t.paint.Task(task.State, s) }},
-		term.Text(plain.OneLine(task.AssignedTo)), term.Text(t.notes(n, by)),
+		term.Text(term.OneLine(task.AssignedTo)), term.Text(t.notes(n, by)),
 	})
 	if depth == Deepest {
 		return
@@ -95,7 +94,7 @@ func (t *tree) draw(n int, by *edge, lead, below string, depth int) {
 
 func (t *tree) name(n int, lead string) string {
 	task := &t.graph.Tasks[n]
-	return lead + plain.ID(task.ID) + " " + plain.Clip(plain.OneLine(task.Name), 40)
+	return lead + term.ID(task.ID) + " " + term.Clip(term.OneLine(task.Name), 40)
 }
 
 // notes are what else there is to know: how far it is, what it gets of the task
@@ -103,7 +102,7 @@ func (t *tree) name(n int, lead string) string {
 func (t *tree) notes(n int, by *edge) string {
 	task := &t.graph.Tasks[n]
 	var notes []string
-	if progress := plain.Percent(task.Progress); progress != "" && !task.State.Final() {
+	if progress := term.Percent(task.Progress); progress != "" && !task.State.Final() {
 		notes = append(notes, progress)
 	}
 	if words := edgeWords(by); words != "" {
@@ -111,7 +110,7 @@ func (t *tree) notes(n int, by *edge) string {
 	}
 	for _, e := range t.graph.needs[n] {
 		if !e.gates() {
-			notes = append(notes, "related to "+plain.ID(e.link.On))
+			notes = append(notes, "related to "+term.ID(e.link.On))
 		}
 	}
 	return strings.Join(notes, ", ")
@@ -122,5 +121,5 @@ func edgeWords(e *edge) string {
 	if e == nil || e.link.Type != wire.DependsInput {
 		return ""
 	}
-	return "gets " + plain.OneLine(e.link.Contract)
+	return "gets " + term.OneLine(e.link.Contract)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -95,11 +94,11 @@ func ambiguous(prefix string, fits []TaskSeen) *cli.Failure {
 	var ids, shown []string
 	for i := range fits {
 		ids = append(ids, fits[i].ID)
-		id := plain.ID(fits[i].ID)
+		id := term.ID(fits[i].ID)
 		if len(prefix) >= len(id) { // then the difference comes later
 			id = wire.Visible(fits[i].ID)
 		}
-		shown = append(shown, id+" "+plain.Clip(plain.OneLine(fits[i].Name), 40))
+		shown = append(shown, id+" "+term.Clip(term.OneLine(fits[i].Name), 40))
 	}
 	if len(shown) > few {
 		shown = append(shown[:few], fmt.Sprintf("and %d more", len(fits)-few))

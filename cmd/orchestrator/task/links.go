@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -36,11 +35,11 @@ func linkRows(t *TaskSeen, links []wire.Link, tasks map[string]*TaskSeen, p term
 		l := &links[i]
 		name, state := term.Text("-"), term.Text("-")
 		if on := tasks[l.On]; on != nil {
-			name = term.Text(plain.Clip(plain.OneLine(on.Name), 40))
+			name = term.Text(term.Clip(term.OneLine(on.Name), 40))
 			state = term.Cell{Text: wire.Visible(string(on.State)), Ink: func(s string) string { return p.Task(on.State, s) }}
 		}
 		rows = append(rows, []term.Cell{
-			term.Text(wire.Visible(l.ID)), term.Text(plain.ID(l.On)), name, state, term.Text(kindWords(l)), term.Text(resolvedWords(t, l, now)),
+			term.Text(wire.Visible(l.ID)), term.Text(term.ID(l.On)), name, state, term.Text(kindWords(l)), term.Text(resolvedWords(t, l, now)),
 		})
 	}
 	return rows
@@ -50,11 +49,11 @@ func linkRows(t *TaskSeen, links []wire.Link, tasks map[string]*TaskSeen, p term
 func kindWords(l *wire.Link) string {
 	switch {
 	case l.Type == wire.DependsInput:
-		return "input " + plain.OneLine(l.Contract)
+		return "input " + term.OneLine(l.Contract)
 	case l.Soft:
 		return "related, its end"
 	}
-	return plain.OneLine(l.Type)
+	return term.OneLine(l.Type)
 }
 
 // resolvedWords say since when a dependency holds nothing up, and what came of
@@ -64,9 +63,9 @@ func resolvedWords(t *TaskSeen, l *wire.Link, now time.Time) string {
 	case !l.Resolved:
 		return "-"
 	case l.Type != wire.DependsInput:
-		return plain.Clock(l.ResolvedAt, now, time.TimeOnly)
+		return term.Clock(l.ResolvedAt, now, time.TimeOnly)
 	}
-	return plain.Clock(l.ResolvedAt, now, time.TimeOnly) + ", " + inputWords(t.ResolvedInputs, l.Contract)
+	return term.Clock(l.ResolvedAt, now, time.TimeOnly) + ", " + inputWords(t.ResolvedInputs, l.Contract)
 }
 
 // inputWords say how much was delivered under a contract.
@@ -82,7 +81,7 @@ func inputWords(inputs wire.Inputs, contract string) string {
 // sizeWords are a number of bytes.
 func sizeWords(n int) string {
 	if n < 1000 {
-		return plain.Count(n, "byte")
+		return term.Count(n, "byte")
 	}
-	return plain.Bytes(int64(n))
+	return term.Bytes(int64(n))
 }

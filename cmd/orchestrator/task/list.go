@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -86,7 +85,7 @@ func isMore(n int) string {
 	if n == 1 {
 		return "1 older task is"
 	}
-	return plain.Count(n, "older task") + " are"
+	return term.Count(n, "older task") + " are"
 }
 
 // mostOf reads how many are to be listed.
@@ -152,16 +151,16 @@ func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {
 	}
 	age := "-"
 	if passed, ok := term.Between(t.CreatedAt, wire.Timestamp(now)); ok {
-		age = plain.Duration(max(0, passed))
+		age = term.Duration(max(0, passed))
 	}
-	progress := plain.Percent(t.Progress)
+	progress := term.Percent(t.Progress)
 	if t.State.Final() { // how far it was said to be last is of no use then
 		progress = ""
 	}
 	return []term.Cell{
-		term.Text(plain.ID(t.ID)), term.Text(plain.Clip(plain.OneLine(t.Name), 40)),
+		term.Text(term.ID(t.ID)), term.Text(term.Clip(term.OneLine(t.Name), 40)),
 		{Text: wire.Visible(string(t.State)), Ink: func(s string) string { return p.Task(t.State, s) }},
-		term.Text(dash(plain.OneLine(t.AssignedTo))), term.Figure(dash(progress)), term.Figure(age), term.Text(NeedsCell(t.WaitsFor)),
+		term.Text(dash(term.OneLine(t.AssignedTo))), term.Figure(dash(progress)), term.Figure(age), term.Text(NeedsCell(t.WaitsFor)),
 	}
 }
 
@@ -170,7 +169,7 @@ func NeedsCell(ids []string) string {
 	const few = 3
 	var shown []string
 	for _, id := range ids[:min(few, len(ids))] {
-		shown = append(shown, plain.ID(id))
+		shown = append(shown, term.ID(id))
 	}
 	if len(ids) > few {
 		shown = append(shown, fmt.Sprintf("+%d", len(ids)-few))

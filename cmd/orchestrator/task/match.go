@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -105,14 +104,14 @@ func fitRows(fits []Fit, scored bool, p term.Paint) [][]term.Cell {
 		case f.Good():
 			mark = term.Cell{Text: "yes", Right: true, Ink: p.Good}
 		}
-		rows = append(rows, []term.Cell{term.Text(plain.OneLine(f.Agent)), mark, term.Text(f.Words())})
+		rows = append(rows, []term.Cell{term.Text(term.OneLine(f.Agent)), mark, term.Text(f.Words())})
 	}
 	return rows
 }
 
 // matchVerdict returns what follows from how the agents fit, and what to do.
 func matchVerdict(t *TaskSeen, fits []Fit) string {
-	label, id := term.TaskLabel(t.ID, t.Name), plain.ID(t.ID)
+	label, id := term.TaskLabel(t.ID, t.Name), term.ID(t.ID)
 	some := len(fits) > 0 && fits[0].Good()
 	switch {
 	case t.State != wire.TaskPending:
@@ -120,7 +119,7 @@ func matchVerdict(t *TaskSeen, fits []Fit) string {
 	case !some:
 		return fmt.Sprintf("No agent fits %s.     What it requires: orchestrator task show %s", label, id)
 	case IsMatched(&t.Task):
-		return fmt.Sprintf("%s would go to %s: orchestrator task assign --auto %s", label, plain.OneLine(fits[0].Agent), id)
+		return fmt.Sprintf("%s would go to %s: orchestrator task assign --auto %s", label, term.OneLine(fits[0].Agent), id)
 	case AsksByName(&t.Task):
 		return label + " goes by role and capabilities, without scores: to the first that fits and is idle."
 	}

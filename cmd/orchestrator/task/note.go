@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -61,7 +60,7 @@ func noteTask(ctx context.Context, a *cli.App, d *cli.Client, word, content stri
 	case a.Flags.Quiet:
 		return a.Print("%s\n", wire.Visible(reply.Note.ID))
 	}
-	return a.Print("%s has note %s\n", a.Paint(a.Stdout).Strong(plain.ID(id)), wire.Visible(reply.Note.ID))
+	return a.Print("%s has note %s\n", a.Paint(a.Stdout).Strong(term.ID(id)), wire.Visible(reply.Note.ID))
 }
 
 func taskNotesCommand(a *cli.App) *cobra.Command {
@@ -97,7 +96,7 @@ func showNotes(ctx context.Context, a *cli.App, d *cli.Client, word string) erro
 	case a.Flags.Quiet:
 		return cli.PrintNames(a, list.Notes, func(n *wire.Note) string { return n.ID })
 	case len(list.Notes) == 0:
-		return a.Print("No notes yet. orchestrator task note %s TEXT\n", plain.ID(id))
+		return a.Print("No notes yet. orchestrator task note %s TEXT\n", term.ID(id))
 	}
 	return a.Print("%s", term.Table(noteRows(list.Notes, a.Paint(a.Stdout), time.Now())))
 }
@@ -108,7 +107,7 @@ func noteRows(notes []wire.Note, p term.Paint, now time.Time) [][]term.Cell {
 	for i := range notes {
 		n := &notes[i]
 		author := strings.TrimPrefix(n.Author, "agent:")
-		head := []term.Cell{{Text: wire.Visible(n.ID), Ink: p.Strong}, term.Text(plain.Clock(n.CreatedAt, now, time.TimeOnly)), term.Text(plain.OneLine(author))}
+		head := []term.Cell{{Text: wire.Visible(n.ID), Ink: p.Strong}, term.Text(term.Clock(n.CreatedAt, now, time.TimeOnly)), term.Text(term.OneLine(author))}
 		for at, line := range strings.Split(strings.TrimRight(n.Content, "\n"), "\n") {
 			said := term.Text(wire.Visible(line))
 			if at == 0 && n.Urgent {

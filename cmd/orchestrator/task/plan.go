@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -46,7 +46,7 @@ func givenWords(a *cli.App, what, value string) (wire.Raw, error) {
 	}
 	document := wire.Raw(strings.TrimSpace(text))
 	if !document.IsValid() {
-		return nil, cli.UsageError(what+" begins as a JSON object does, and is none: "+plain.Clip(plain.OneLine(text), 60), "Begin a text with a word")
+		return nil, cli.UsageError(what+" begins as a JSON object does, and is none: "+term.Clip(term.OneLine(text), 60), "Begin a text with a word")
 	}
 	return document, nil
 }
@@ -92,11 +92,11 @@ func completePlans(a *cli.App, _ *cobra.Command, already []string, begun string)
 	if len(already) == 0 {
 		for _, t := range tasksForShell(a) {
 			if t.State == wire.TaskPlanReview && strings.HasPrefix(t.ID, begun) {
-				id := plain.ID(t.ID)
+				id := term.ID(t.ID)
 				if len(begun) > len(id) {
 					id = t.ID
 				}
-				offered = append(offered, cobra.CompletionWithDesc(id, plain.Clip(plain.OneLine(t.Name), 40)+", "+HeldWords(&t.Task)))
+				offered = append(offered, cobra.CompletionWithDesc(id, term.Clip(term.OneLine(t.Name), 40)+", "+HeldWords(&t.Task)))
 			}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -99,7 +98,7 @@ func showResponse(ctx context.Context, a *cli.App, d *cli.Client, r *wire.TaskRe
 		known, told = &t.Task, stateOf(ctx, a, d, &t)
 	}
 	p := a.Paint(a.Stdout)
-	return told, a.Print("%s %s\n", p.Strong(plain.ID(r.ID)), responseWords(r, p, known))
+	return told, a.Print("%s %s\n", p.Strong(term.ID(r.ID)), responseWords(r, p, known))
 }
 
 // printArtifact prints what is in an artifact: the last of its name.
@@ -111,7 +110,7 @@ func printArtifact(ctx context.Context, a *cli.App, d *cli.Client, word, name st
 	var names []string
 	var made *wire.Artifact
 	for i := range r.Artifacts {
-		names = append(names, plain.OneLine(r.Artifacts[i].Name))
+		names = append(names, term.OneLine(r.Artifacts[i].Name))
 		if r.Artifacts[i].Name == name {
 			made = &r.Artifacts[i]
 		}
@@ -131,14 +130,14 @@ func elsewhere(made *wire.Artifact) *cli.Failure {
 	if wire.IsArtifactRef(made.Ref) { // else the content would be in its place
 		f.Message = fmt.Sprintf("the content of %q is lost", made.Name)
 		f.Because = []string{
-			"It was kept in <state_dir>/artifacts as " + plain.OneLine(made.Ref) + ", and is gone, or was changed",
+			"It was kept in <state_dir>/artifacts as " + term.OneLine(made.Ref) + ", and is gone, or was changed",
 			"The log of the orchestrator says why",
 		}
 		f.Hint = "Put it back from a backup, or ask for the work again, with a new id: orchestrator task submit FILE"
 		return f
 	}
 	f.Message = fmt.Sprintf("%q is not here", made.Name)
-	f.Because = []string{"It is at " + plain.OneLine(made.Ref)}
+	f.Because = []string{"It is at " + term.OneLine(made.Ref)}
 	f.Hint = "Get it from there: its agent has said where it is, and nothing more"
 	return f
 }
@@ -146,8 +145,8 @@ func elsewhere(made *wire.Artifact) *cli.Failure {
 func noArtifact(id, name string, names []string) *cli.Failure {
 	f := &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
-		Message: fmt.Sprintf("task %s has no artifact %q%s", plain.ID(id), name, cli.DidYouMean(name, names)),
-		Hint:    "See what became of it: orchestrator task response " + plain.ID(id),
+		Message: fmt.Sprintf("task %s has no artifact %q%s", term.ID(id), name, cli.DidYouMean(name, names)),
+		Hint:    "See what became of it: orchestrator task response " + term.ID(id),
 	}
 	if len(names) > 0 {
 		f.Because = []string{"It has " + strings.Join(names, ", ")}
@@ -199,7 +198,7 @@ func readInput(a *cli.App, text []string, isJSON bool, document string) (wire.Ra
 	}
 	input := wire.Raw(strings.TrimSpace(said))
 	if !input.IsValid() {
-		return nil, cli.UsageError("--json-input is no JSON: "+plain.Clip(plain.OneLine(said), 60), `A text without --json-input needs no quotes`)
+		return nil, cli.UsageError("--json-input is no JSON: "+term.Clip(term.OneLine(said), 60), `A text without --json-input needs no quotes`)
 	}
 	return input, nil
 }

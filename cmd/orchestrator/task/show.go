@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -50,7 +49,7 @@ func showTask(ctx context.Context, a *cli.App, d *cli.Client, word string) error
 
 // taskCard is a task in full.
 func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string {
-	at := func(stamp string) string { return plain.Clock(stamp, now, time.TimeOnly) }
+	at := func(stamp string) string { return term.Clock(stamp, now, time.TimeOnly) }
 	c := term.Card{}
 	c.Row("type", t.Type)
 	c.Row("created", at(t.CreatedAt)+" by "+strings.TrimPrefix(t.SubmittedBy, "agent:"))
@@ -69,7 +68,7 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 		c.Row(string(t.State), at(t.EndedAt)+tookWords(" after ", t))
 	}
 	if !t.State.Final() {
-		c.Row("progress", strings.TrimSpace(plain.Percent(t.Progress)+"  "+t.Message))
+		c.Row("progress", strings.TrimSpace(term.Percent(t.Progress)+"  "+t.Message))
 	}
 	c.Rows("needs", s.needs)
 	inputs(&c, t)
@@ -82,7 +81,7 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 	if s.response != nil {
 		artifacts(&c, s.response)
 	}
-	head := fmt.Sprintf("%s  %s  %s\n", p.Strong(wire.Visible(t.ID)), plain.OneLine(t.Name), p.Task(t.State, wire.Visible(string(t.State))))
+	head := fmt.Sprintf("%s  %s  %s\n", p.Strong(wire.Visible(t.ID)), term.OneLine(t.Name), p.Task(t.State, wire.Visible(string(t.State))))
 	return head + term.Table(c.Lines)
 }
 

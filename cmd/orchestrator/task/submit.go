@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -59,7 +59,7 @@ func submitTask(a *cli.App, file string, wait bool) error {
 			return notHandedOn(ctx, a, d, request, err)
 		}
 		for _, note := range request.Notes {
-			a.Note("%s %s", a.Paint(a.Stderr).Warn("Note:"), plain.OneLine(note))
+			a.Note("%s %s", a.Paint(a.Stderr).Warn("Note:"), term.OneLine(note))
 		}
 		told := ""
 		if !a.Flags.JSON {

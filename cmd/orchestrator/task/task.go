@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -42,18 +42,18 @@ func CompleteTasks(a *cli.App, ended bool) cobra.CompletionFunc {
 		tasks := tasksForShell(a)
 		number := map[string]int{}
 		for i := range tasks {
-			number[plain.ID(tasks[i].ID)]++
+			number[term.ID(tasks[i].ID)]++
 		}
 		for i := range tasks {
 			t := &tasks[i]
-			id := plain.ID(t.ID)
+			id := term.ID(t.ID)
 			if number[id] > 1 || len(begun) > len(id) {
 				id = t.ID
 			}
 			if !strings.HasPrefix(t.ID, begun) || t.State.Final() && !ended || startsOne(t.ID, already) {
 				continue
 			}
-			offered = append(offered, cobra.CompletionWithDesc(id, plain.Clip(plain.OneLine(t.Name), 40)+", "+HeldWords(&t.Task)))
+			offered = append(offered, cobra.CompletionWithDesc(id, term.Clip(term.OneLine(t.Name), 40)+", "+HeldWords(&t.Task)))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -99,7 +99,7 @@ func showMoved(a *cli.App, t *TaskSeen) error {
 		return a.Print("%s\n", wire.Visible(t.ID))
 	}
 	p := a.Paint(a.Stdout)
-	return a.Print("%s %s\n", p.Strong(plain.ID(t.ID)), p.Task(t.State, HeldWords(&t.Task)))
+	return a.Print("%s %s\n", p.Strong(term.ID(t.ID)), p.Task(t.State, HeldWords(&t.Task)))
 }
 
 func taskCancelCommand(a *cli.App) *cobra.Command {
@@ -178,6 +178,6 @@ func stoppedAt(err error, cancelled []TaskSeen) error {
 		f.Details = map[string]any{}
 	}
 	f.Details["cancelled"] = ids
-	f.Because = append(f.Because, plain.Count(len(ids), "task")+" before it had been cancelled. Those after it were left as they are.")
+	f.Because = append(f.Because, term.Count(len(ids), "task")+" before it had been cancelled. Those after it were left as they are.")
 	return f
 }

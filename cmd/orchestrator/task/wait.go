@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -189,7 +188,7 @@ func (v *waiter) look(ctx context.Context, i int) error {
 	}
 	v.told[i] = words
 	p := a.Paint(a.Stdout)
-	return a.Print("%s %s\n", p.Strong(plain.ID(t.ID)), p.Task(t.State, words))
+	return a.Print("%s %s\n", p.Strong(term.ID(t.ID)), p.Task(t.State, words))
 }
 
 // over reports whether there is nothing more to wait for.
@@ -228,7 +227,7 @@ func (v *waiter) await() {
 	labels := v.labels()
 	what := labels[0]
 	if len(labels) > 1 {
-		what = plain.Count(len(labels), "task")
+		what = term.Count(len(labels), "task")
 	}
 	v.hush = v.app.Patience(what)
 }
@@ -245,7 +244,7 @@ func (v *waiter) labels() []string {
 		switch t := &v.tasks[i].Task; {
 		case t.State.Final():
 		case t.State == "": // not looked at yet
-			labels = append(labels, plain.ID(t.ID))
+			labels = append(labels, term.ID(t.ID))
 		default:
 			labels = append(labels, term.TaskLabel(t.ID, t.Name)+" ("+HeldWords(t)+")")
 		}

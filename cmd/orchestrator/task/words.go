@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -13,7 +12,7 @@ import (
 func ShortIDs(ids []string) string {
 	short := make([]string, len(ids))
 	for i, id := range ids {
-		short[i] = plain.ID(id)
+		short[i] = term.ID(id)
 	}
 	return strings.Join(short, " ")
 }
@@ -49,7 +48,7 @@ func HeldWords(t *wire.Task) string {
 	if t.State == wire.TaskAssigned {
 		on = " to "
 	}
-	return wire.Visible(string(t.State)) + on + plain.OneLine(t.AssignedTo)
+	return wire.Visible(string(t.State)) + on + term.OneLine(t.AssignedTo)
 }
 
 func joined(parts ...string) string { return strings.Join(parts, "") }
@@ -60,7 +59,7 @@ func tookWords(before string, t *wire.Task) string {
 	if !ok {
 		return ""
 	}
-	return before + plain.Duration(took)
+	return before + term.Duration(took)
 }
 
 // resultWords are a result at the end of a line, if it says anything: its
@@ -73,7 +72,7 @@ func resultWords(result wire.Raw) string {
 	if said == "" || said == `{"success":true}` {
 		return ""
 	}
-	return "   result: " + plain.Clip(plain.OneLine(said), 100)
+	return "   result: " + term.Clip(term.OneLine(said), 100)
 }
 
 // summarized is the part of a result that sums it up.

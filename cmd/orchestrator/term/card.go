@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -42,6 +41,6 @@ func (c *Card) Text(label, value string) {
 	}
 	c.Rows(label, strings.Split(value, "\n"))
 	if over > 0 {
-		c.Rows("", []string{fmt.Sprintf("… %s more, all of it: --json", plain.Bytes(int64(over)))})
+		c.Rows("", []string{fmt.Sprintf("… %s more, all of it: --json", Bytes(int64(over)))})
 	}
 }

@@ -1,5 +1,8 @@
 // Package term lays text out for a terminal: colors, tables, cards of labels and values,
-// pages of the manual, and output that may have lost its reader.
+// widths, durations, sizes, pages of the manual, and output that may have lost its reader.
+//
+// ID, OneLine and Clock make a text of an agent inert: a terminal obeys nothing in it.
+// Clip, Pad and Width take text that is inert already.
 package term
 
 import (

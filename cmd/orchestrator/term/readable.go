@@ -2,8 +2,6 @@ package term
 
 import (
 	"strings"
-
-	"orchestrator/cmd/orchestrator/plain"
 )
 
 // Readable lays a page of Markdown out for a screen: headings stand out, text
@@ -93,7 +91,7 @@ func readableTable(lines []string, p Paint, width int) string {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], plain.Width(row[i]))
+			widths[i] = max(widths[i], Width(row[i]))
 		}
 		rows = append(rows, row)
 	}
@@ -108,9 +106,9 @@ func readableTable(lines []string, p Paint, width int) string {
 	for n, row := range rows {
 		head := "  "
 		for i, field := range row[:len(row)-1] {
-			head += plain.Pad(field, widths[i]) + "  "
+			head += Pad(field, widths[i]) + "  "
 		}
-		line := wrapped(row[len(row)-1], head, strings.Repeat(" ", plain.Width(head)), width)
+		line := wrapped(row[len(row)-1], head, strings.Repeat(" ", Width(head)), width)
 		if n == 0 {
 			line = p.Dim(strings.TrimRight(line, "\n")) + "\n"
 		}
@@ -150,7 +148,7 @@ func wrapped(text, head, indent string, width int) string {
 	var b strings.Builder
 	line, empty := head, true
 	for _, word := range strings.Fields(unmarked(text)) {
-		if !empty && plain.Width(line)+1+plain.Width(word) > width {
+		if !empty && Width(line)+1+Width(word) > width {
 			b.WriteString(line + "\n")
 			line, empty = indent, true
 		}

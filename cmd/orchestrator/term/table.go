@@ -2,8 +2,6 @@ package term
 
 import (
 	"strings"
-
-	"orchestrator/cmd/orchestrator/plain"
 )
 
 // Cell is one field of a table: its text, and how it is painted once it has
@@ -26,7 +24,7 @@ func Table(rows [][]Cell) string {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], plain.Width(c.Text))
+			widths[i] = max(widths[i], Width(c.Text))
 		}
 	}
 	var b strings.Builder
@@ -45,7 +43,7 @@ func Table(rows [][]Cell) string {
 }
 
 func (c Cell) render(size int, last bool) string {
-	gap := strings.Repeat(" ", max(0, size-plain.Width(c.Text)))
+	gap := strings.Repeat(" ", max(0, size-Width(c.Text)))
 	shown := c.Text
 	if c.Ink != nil {
 		shown = c.Ink(shown)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/wire"
 )
 
@@ -15,10 +14,10 @@ func Ago(stamp string, now time.Time) string {
 	if !ok {
 		return "-"
 	}
-	return plain.Duration(max(0, passed)) + " ago"
+	return Duration(max(0, passed)) + " ago"
 }
 
-func VerdictWord(r *wire.ReviewView) string { return cmp.Or(plain.OneLine(r.Verdict), "open") }
+func VerdictWord(r *wire.ReviewView) string { return cmp.Or(OneLine(r.Verdict), "open") }
 
 // Note is what is worth saying about an agent in the table.
 func Note(v wire.AgentView) string {
@@ -27,7 +26,7 @@ func Note(v wire.AgentView) string {
 		if said != "" {
 			said += ", "
 		}
-		said += "starts in " + plain.MS(v.NextStartMS)
+		said += "starts in " + MS(v.NextStartMS)
 	}
 	if v.Awaited != "" {
 		if said != "" {
@@ -58,14 +57,14 @@ func WholeID(word string) bool {
 
 // TaskLabel is how a sentence speaks of a task.
 func TaskLabel(id, name string) string {
-	return fmt.Sprintf("%s \"%s\"", plain.ID(id), plain.Clip(plain.OneLine(name), 40))
+	return fmt.Sprintf("%s \"%s\"", ID(id), Clip(OneLine(name), 40))
 }
 
 func Colon(why string) string {
 	if why == "" {
 		return ""
 	}
-	return ": " + plain.OneLine(why)
+	return ": " + OneLine(why)
 }
 
 // Between is the time from one moment to another, if both are known.

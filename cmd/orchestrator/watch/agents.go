@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -31,8 +31,8 @@ func taskWords(v *wire.AgentView) string {
 	if t == nil {
 		return ""
 	}
-	words := plain.ID(t.ID) + " " + oneLine(t.Name)
-	if progress := plain.Percent(t.Progress); progress != "" {
+	words := term.ID(t.ID) + " " + oneLine(t.Name)
+	if progress := term.Percent(t.Progress); progress != "" {
 		words += " " + progress
 	}
 	if len(v.Tasks) > 1 {
@@ -48,7 +48,7 @@ func doing(v *wire.AgentView) string {
 		words = append(words, oneLine(v.Reason))
 	}
 	if v.State == wire.StateBackoff && v.NextStartMS > 0 {
-		words = append(words, "starts in "+plain.MS(v.NextStartMS))
+		words = append(words, "starts in "+term.MS(v.NextStartMS))
 	}
 	words = slices.DeleteFunc(words, func(s string) bool { return s == "" })
 	return strings.Join(words, "  ")
@@ -99,7 +99,7 @@ func (m *model) figures(v *wire.AgentView, spark int) []cell {
 		}
 	}
 	if v.RSSBytes > 0 {
-		memory = plain.Bytes(v.RSSBytes)
+		memory = term.Bytes(v.RSSBytes)
 	}
 	return []cell{{text: said, size: 8, right: true}, {text: bars(past, spark), size: spark}, {text: memory, size: 5, right: true}}
 }
@@ -140,11 +140,11 @@ func (m *model) agentDetail(width, height int, focused bool) []string {
 	}
 	pid := "no process"
 	if v.PID != 0 {
-		pid = fmt.Sprintf("pid %d  up %s", v.PID, plain.MS(v.UpMS))
+		pid = fmt.Sprintf("pid %d  up %s", v.PID, term.MS(v.UpMS))
 	}
 	lines := []string{
 		fmt.Sprintf(" %s  restarts %d", pid, v.Restarts),
-		fmt.Sprintf(" unread %s  mailbox %d  cpu %s", plain.Bytes(v.Mailbox.Unread), v.Mailbox.Messages, plain.MS(v.CPUMS)),
+		fmt.Sprintf(" unread %s  mailbox %d  cpu %s", term.Bytes(v.Mailbox.Unread), v.Mailbox.Messages, term.MS(v.CPUMS)),
 	}
 	if v.LastExit != "" {
 		lines = append(lines, " last "+oneLine(v.LastExit))

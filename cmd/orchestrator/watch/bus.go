@@ -10,7 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -172,7 +172,7 @@ func (m *model) mailPane(width, height int) []string {
 			ink = inkGood
 		}
 		rows = append(rows, p.row(from+i == b.rows.at, width-2,
-			cell{text: oneLine(plain.Clock(one.CreatedAt, m.now, time.TimeOnly)), size: 8, ink: inkDim},
+			cell{text: oneLine(term.Clock(one.CreatedAt, m.now, time.TimeOnly)), size: 8, ink: inkDim},
 			cell{text: partiesText(one), size: whom},
 			cell{text: oneLine(one.Topic), size: topic, ink: ink},
 			cell{text: oneLine(string(one.Payload)), size: width},

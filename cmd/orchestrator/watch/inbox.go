@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -42,7 +42,7 @@ func (m *model) left(q *wire.Question) string {
 	if err != nil {
 		return ""
 	}
-	return plain.Duration(max(0, until.Sub(m.now)))
+	return term.Duration(max(0, until.Sub(m.now)))
 }
 
 // answerFirst goes to the question that is picked, or to the oldest, and begins to
@@ -195,7 +195,7 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 	}
 	lines = append(lines, "")
 	if q.Task != "" {
-		add("task " + plain.ID(q.Task))
+		add("task " + term.ID(q.Task))
 	}
 	if left := m.left(q); left != "" {
 		add(left + " left")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -95,7 +95,7 @@ func (m *model) followTail() {
 }
 
 func (m *model) hearLog(news logNews) {
-	news.lines = slices.DeleteFunc(news.lines, func(l wire.LogLine) bool { return plain.Echo(&l) })
+	news.lines = slices.DeleteFunc(news.lines, func(l wire.LogLine) bool { return term.Echo(&l) })
 	if news.tail {
 		if news.agent != m.tail.agent {
 			return
@@ -233,7 +233,7 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 	case wire.StreamErr:
 		mark, ink = ":", inkWarn
 	case wire.StreamOwn:
-		mark = plain.OwnMark(l)
+		mark = term.OwnMark(l)
 		if l.Trouble {
 			ink = inkBad
 		}
@@ -249,11 +249,11 @@ func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 		text += " " + p.ink(inkDim, visible(string(l.Context)))
 	}
 	if l.Missed > 0 {
-		text = p.ink(inkWarn, fmt.Sprintf("(%s missed)", plain.Count(int(l.Missed), "line"))) + " " + text
+		text = p.ink(inkWarn, fmt.Sprintf("(%s missed)", term.Count(int(l.Missed), "line"))) + " " + text
 	}
 	whose := ""
 	if name > 0 {
 		whose = p.fit(oneLine(l.Agent), name) + " "
 	}
-	return p.ink(inkDim, oneLine(plain.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
+	return p.ink(inkDim, oneLine(term.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
 }

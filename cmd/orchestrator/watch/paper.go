@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 )
 
 // paper is a text that covers the panes.
@@ -43,7 +43,7 @@ func (m *model) hearPaper(news paperNews) {
 }
 
 // plain1 is a command line in a title.
-func plain1(text string) string { return plain.Clip(oneLine(text), 200) }
+func plain1(text string) string { return term.Clip(oneLine(text), 200) }
 
 // unroll covers the panes with a text.
 func (m *model) unroll(title, text string) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -99,7 +99,7 @@ func visible(line string) string {
 }
 
 // oneLine is text that others wrote in one line, fit for a row of a screen.
-func oneLine(text string) string { return steady(plain.OneLine(text)) }
+func oneLine(text string) string { return steady(term.OneLine(text)) }
 
 // mostMarks is how many marks a sign may bear: more cover its neighbours.
 const mostMarks = 2

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -24,7 +24,7 @@ func (m *model) taskRows(width, room int) []string {
 	var rows []string
 	for i, t := range m.tasks.seen[from:to] {
 		rows = append(rows, p.row(from+i == m.tasks.at, width,
-			cell{text: plain.Mark(t.State), size: 2, ink: taskInk(t.State)},
+			cell{text: term.Mark(t.State), size: 2, ink: taskInk(t.State)},
 			cell{text: shortID(t.ID, id), size: id},
 			cell{text: oneLine(t.Name), size: width - 1 - 2 - 1 - id - 1 - 1 - state - 1 - who},
 			cell{text: wire.Visible(string(t.State)), size: state, ink: taskInk(t.State)},
@@ -36,7 +36,7 @@ func (m *model) taskRows(width, room int) []string {
 
 // shortID is the beginning of an id.
 func shortID(id string, size int) string {
-	short := []rune(plain.ID(id))
+	short := []rune(term.ID(id))
 	return steady(string(short[:min(size, len(short))]))
 }
 
@@ -50,7 +50,7 @@ func whoWords(t *wire.Task, id int) string {
 		return words
 	}
 	words := oneLine(t.AssignedTo)
-	if progress := plain.Percent(t.Progress); progress != "" && !t.State.Final() {
+	if progress := term.Percent(t.Progress); progress != "" && !t.State.Final() {
 		words += " " + progress
 	}
 	return words
@@ -81,7 +81,7 @@ func (m *model) taskDetail(width, height int, focused bool) []string {
 	if t == nil {
 		return p.draw(pane{focused: focused}, width, height, nil)
 	}
-	at := func(stamp string) string { return oneLine(plain.Clock(stamp, m.now, time.TimeOnly)) }
+	at := func(stamp string) string { return oneLine(term.Clock(stamp, m.now, time.TimeOnly)) }
 	var lines []string
 	row := func(name, text string) {
 		if text == "" {
@@ -96,7 +96,7 @@ func (m *model) taskDetail(width, height int, focused bool) []string {
 	}
 	row("name", oneLine(t.Name))
 	row("state", wire.Visible(string(t.State)))
-	row("progress", strings.TrimSpace(plain.Percent(t.Progress)+"  "+oneLine(t.Message)))
+	row("progress", strings.TrimSpace(term.Percent(t.Progress)+"  "+oneLine(t.Message)))
 	row("agent", oneLine(t.AssignedTo))
 	row("role", oneLine(t.RequiredRole))
 	row("created", at(t.CreatedAt)+" by "+oneLine(strings.TrimPrefix(t.SubmittedBy, "agent:")))
@@ -107,12 +107,12 @@ func (m *model) taskDetail(width, height int, focused bool) []string {
 	}
 	var needs []string
 	for _, id := range t.WaitsFor {
-		needs = append(needs, plain.ID(id))
+		needs = append(needs, term.ID(id))
 	}
 	row("needs", strings.Join(needs, " "))
 	row("error", oneLine(t.Error))
 	row("reason", oneLine(t.Reason))
-	return p.draw(pane{title: plain.ID(t.ID), focused: focused}, width, height, lines)
+	return p.draw(pane{title: term.ID(t.ID), focused: focused}, width, height, lines)
 }
 
 func (m *model) drawTasks(width, height int) []string {

@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -95,10 +95,10 @@ func (m *model) body(width, height int) []string {
 func (m *model) header() string {
 	p := m.pen
 	left := " orchestrator  " + oneLine(m.status.Name)
-	doing, ink := "up "+plain.MS(m.status.UpMS+max(0, m.now.Sub(m.tried).Milliseconds())), ""
+	doing, ink := "up "+term.MS(m.status.UpMS+max(0, m.now.Sub(m.tried).Milliseconds())), ""
 	switch {
 	case !m.lost.IsZero():
-		doing, ink = "reconnecting… "+plain.Duration(max(0, m.now.Sub(m.lost))), inkBad
+		doing, ink = "reconnecting… "+term.Duration(max(0, m.now.Sub(m.lost))), inkBad
 	case m.status.State != "running":
 		doing, ink = wire.Visible(m.status.State), inkWarn
 	}
@@ -197,7 +197,7 @@ func (m *model) oldest() string {
 	p := m.pen
 	if len(m.questions.all) == 0 {
 		if n := m.status.Tasks.PlanReview; n > 0 {
-			return p.ink(inkWarn, p.fit(fmt.Sprintf(" ? %s to approve  :task approve-plan ID", plain.Count(n, "plan")), m.width))
+			return p.ink(inkWarn, p.fit(fmt.Sprintf(" ? %s to approve  :task approve-plan ID", term.Count(n, "plan")), m.width))
 		}
 		return p.fit("", m.width)
 	}

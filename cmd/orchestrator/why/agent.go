@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -155,13 +154,13 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	if c.State == wire.StateBackoff {
 		state = "in " + state
 	}
-	head := fmt.Sprintf("%s is %s%s\n", p.Strong(plain.OneLine(c.Agent)), state, since(c.Since, now))
+	head := fmt.Sprintf("%s is %s%s\n", p.Strong(term.OneLine(c.Agent)), state, since(c.Since, now))
 	card := term.Card{}
 	card.Row("reason", term.Note(*c.view))
 	for _, o := range c.WaitsFor {
-		card.Row("waits for", plain.OneLine(o.Agent)+", "+o.Words)
+		card.Row("waits for", term.OneLine(o.Agent)+", "+o.Words)
 	}
-	card.Row("starts", fmt.Sprintf("%d, of these %s by itself", c.Starts, plain.Count(c.Restarts, "restart")))
+	card.Row("starts", fmt.Sprintf("%d, of these %s by itself", c.Starts, term.Count(c.Restarts, "restart")))
 	card.Row("last exit", c.LastExit)
 	addTried(&card, "before", c.Tried, now)
 	if c.Heard != nil {
@@ -171,7 +170,7 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	addTried(&card, "refused", c.Refused, now)
 	var said []string
 	for _, line := range c.LastWords {
-		said = append(said, plain.Clip(wire.Visible(line), 200))
+		said = append(said, term.Clip(wire.Visible(line), 200))
 	}
 	card.Rows("last words", said)
 	var held []string
@@ -185,12 +184,12 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 
 // next returns what will happen by itself, and what a person can do.
 func (c *agentCauses) next() []string {
-	name := plain.OneLine(c.Agent)
+	name := term.OneLine(c.Agent)
 	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name+"     Its story: orchestrator events --agent "+name
 	var next []string
 	switch c.State {
 	case wire.StateBackoff:
-		next = []string{"It starts again in " + plain.MS(c.NextStartMS) + ". At once: " + start, logs}
+		next = []string{"It starts again in " + term.MS(c.NextStartMS) + ". At once: " + start, logs}
 	case wire.StateFailed:
 		next = []string{"It is not tried again. When the cause is mended: " + start}
 		if c.Starts > 0 {

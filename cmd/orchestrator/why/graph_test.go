@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -40,7 +39,7 @@ func TestTreeOfALongChain(t *testing.T) {
 	require.Len(t, lines, 1000, "each once")
 	wide := 0
 	for _, line := range lines {
-		wide = max(wide, plain.Width(line))
+		wide = max(wide, term.Width(line))
 	}
 	require.Less(t, wide, 3*task.Deepest+40, "what lies deep begins again at the left")
 

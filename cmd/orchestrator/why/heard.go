@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -48,12 +47,12 @@ func (h *heard) words(v *wire.AgentView, now time.Time) string {
 	case h.Bytes == 0:
 		return "nothing since its start" + agoWords(v.StartedAt, now)
 	case h.Last != "":
-		return fmt.Sprintf("%s%s; %s in all", plain.Clock(h.Last, now, time.TimeOnly), agoWords(h.Last, now), plain.Bytes(h.Bytes))
+		return fmt.Sprintf("%s%s; %s in all", term.Clock(h.Last, now, time.TimeOnly), agoWords(h.Last, now), term.Bytes(h.Bytes))
 	}
 	if v.Starts > 1 {
-		return fmt.Sprintf("no text in this run; %s in all, messages too", plain.Bytes(h.Bytes))
+		return fmt.Sprintf("no text in this run; %s in all, messages too", term.Bytes(h.Bytes))
 	}
-	return fmt.Sprintf("%s of messages, and no other text", plain.Bytes(h.Bytes))
+	return fmt.Sprintf("%s of messages, and no other text", term.Bytes(h.Bytes))
 }
 
 // agoWords is how long ago something was, in parentheses.
@@ -62,7 +61,7 @@ func agoWords(stamp string, now time.Time) string {
 	if !ok {
 		return ""
 	}
-	return " (" + plain.Duration(max(0, passed)) + " ago)"
+	return " (" + term.Duration(max(0, passed)) + " ago)"
 }
 
 // patientWith is how long an agent may be silent before it is said what that may
@@ -78,7 +77,7 @@ func (c *agentCauses) whySilent() []string {
 	return []string{
 		"Nothing was heard of it, which is well if it has nothing to say yet. Unless the file says pty = true its stdout is a pipe, and",
 		"what it prints may wait in a buffer of its own: flush each line (Python: PYTHONUNBUFFERED=1; others: stdbuf -oL CMD), or pty = true.",
-		"See it alone: orchestrator check -- " + plain.OneLine(strings.Join(cli.Quoted(c.view.Command), " ")),
+		"See it alone: orchestrator check -- " + term.OneLine(strings.Join(cli.Quoted(c.view.Command), " ")),
 	}
 }
 
@@ -87,7 +86,7 @@ func stdinWords(m *wire.MailboxView) string {
 	if m.Messages == 0 && m.Unread == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s unread in its stdin, %s waiting", plain.Bytes(m.Unread), plain.Count(m.Messages, "message"))
+	return fmt.Sprintf("%s unread in its stdin, %s waiting", term.Bytes(m.Unread), term.Count(m.Messages, "message"))
 }
 
 // nextOfWaiting is for an agent that waits for others. One that has failed, or was
@@ -96,7 +95,7 @@ func (c *agentCauses) nextOfWaiting(name string) []string {
 	alone := "Without them: orchestrator agent start --no-deps " + name
 	for _, o := range c.WaitsFor {
 		if o.State == wire.StateFailed || o.State == wire.StateStopped {
-			other := plain.OneLine(o.Agent)
+			other := term.OneLine(o.Agent)
 			return []string{
 				fmt.Sprintf("It waits in vain: %s is %s and does not start by itself. Why: orchestrator why %s", other, o.State, other), alone,
 			}

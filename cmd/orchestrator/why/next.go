@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -12,7 +11,7 @@ import (
 
 // next returns what will happen by itself, and what a person can do.
 func (c *taskCauses) next() []string {
-	id, t := plain.ID(c.Task.ID), c.task
+	id, t := term.ID(c.Task.ID), c.task
 	switch {
 	case t.State.Final():
 		return []string{ended(t)}
@@ -29,7 +28,7 @@ func (c *taskCauses) next() []string {
 	case wire.TaskPlanning:
 		next := c.nextOfHeld("is to say how it will go about it", "Say it instead: orchestrator task plan "+id+" TEXT")
 		if t.Details != nil && t.PlanFeedback != "" {
-			next = append([]string{"Its plan was sent back: " + plain.Clip(plain.OneLine(t.PlanFeedback), 100)}, next...)
+			next = append([]string{"Its plan was sent back: " + term.Clip(term.OneLine(t.PlanFeedback), 100)}, next...)
 		}
 		return next
 	case wire.TaskPlanReview:
@@ -49,11 +48,11 @@ func (c *taskCauses) next() []string {
 func ended(t *task.TaskSeen) string {
 	switch t.State {
 	case wire.TaskFailed:
-		return "It has failed" + term.Colon(plain.Clip(plain.OneLine(t.Error), 200))
+		return "It has failed" + term.Colon(term.Clip(term.OneLine(t.Error), 200))
 	case wire.TaskCancelled:
-		return "It was cancelled" + term.Colon(plain.Clip(plain.OneLine(t.Reason), 200))
+		return "It was cancelled" + term.Colon(term.Clip(term.OneLine(t.Reason), 200))
 	}
-	return "It is done. What came of it: orchestrator task show " + plain.ID(t.ID)
+	return "It is done. What came of it: orchestrator task show " + term.ID(t.ID)
 }
 
 // nextOfBlocked is for a task that waits for others. What has failed never ends
@@ -70,13 +69,13 @@ func (c *taskCauses) nextOfBlocked(id string) []string {
 	if len(lost) > 0 {
 		return []string{
 			fmt.Sprintf("%s came to nothing, so it will wait for ever. Take the dependency away: orchestrator task deps %s --rm %s",
-				task.ShortIDs(lost), c.waiter(lost[0]), plain.ID(lost[0])),
+				task.ShortIDs(lost), c.waiter(lost[0]), term.ID(lost[0])),
 			"Or give it up: orchestrator task cancel " + id,
 		}
 	}
 	next := "It goes on when what it waits for is done."
 	if len(open) > 0 {
-		next += " Why " + plain.ID(open[0]) + " is not: orchestrator why " + plain.ID(open[0])
+		next += " Why " + term.ID(open[0]) + " is not: orchestrator why " + term.ID(open[0])
 	}
 	return []string{next}
 }
@@ -85,7 +84,7 @@ func (c *taskCauses) nextOfBlocked(id string) []string {
 func (c *taskCauses) waiter(id string) string {
 	for _, t := range c.WaitsFor {
 		if t.ID == id {
-			return plain.ID(c.Task.ID)
+			return term.ID(c.Task.ID)
 		}
 	}
 	return "ID"
@@ -100,13 +99,13 @@ func (c *taskCauses) nextOfPending(id string) []string {
 	var fitting, idle, up []string
 	for _, f := range c.Agents {
 		if f.Fits {
-			fitting = append(fitting, plain.OneLine(f.Agent))
+			fitting = append(fitting, term.OneLine(f.Agent))
 		}
 		if f.Fits && f.up {
-			up = append(up, plain.OneLine(f.Agent))
+			up = append(up, term.OneLine(f.Agent))
 		}
 		if f.Idle {
-			idle = append(idle, plain.OneLine(f.Agent))
+			idle = append(idle, term.OneLine(f.Agent))
 		}
 	}
 	if len(fitting) == 0 {
@@ -130,7 +129,7 @@ func (c *taskCauses) nextOfPending(id string) []string {
 // lastHolder says where to look when the task came back from an agent.
 func (c *taskCauses) lastHolder() []string {
 	if n := len(c.Tried); n > 0 && c.Tried[n-1].Kind == wire.EventTaskRequeued && c.Tried[n-1].Agent != "" {
-		name := plain.OneLine(c.Tried[n-1].Agent)
+		name := term.OneLine(c.Tried[n-1].Agent)
 		return []string{"Why " + name + " has it no more: orchestrator why " + name}
 	}
 	return nil
@@ -152,7 +151,7 @@ func goesTo(names []string, does string) string {
 
 // nextOfHeld is for a task that an agent has.
 func (c *taskCauses) nextOfHeld(does, instead string) []string {
-	name := plain.OneLine(c.task.AssignedTo)
+	name := term.OneLine(c.task.AssignedTo)
 	for i := range c.status.Agents {
 		v := &c.status.Agents[i]
 		if v.Name != c.task.AssignedTo || v.State == wire.StateRunning {
@@ -162,7 +161,7 @@ func (c *taskCauses) nextOfHeld(does, instead string) []string {
 	}
 	doing := name + " " + does
 	if c.task.Message != "" && c.task.State == wire.TaskRunning {
-		doing += ": " + plain.Clip(plain.OneLine(c.task.Message), 100)
+		doing += ": " + term.Clip(term.OneLine(c.task.Message), 100)
 	}
 	return []string{doing + ".", instead}
 }
@@ -173,7 +172,7 @@ func (c *taskCauses) nextOfQuestion(id string) []string {
 	}
 	h := c.task.Help
 	return []string{
-		fmt.Sprintf("Its agent asks: %s", plain.Clip(plain.OneLine(h.Question), 200)),
+		fmt.Sprintf("Its agent asks: %s", term.Clip(term.OneLine(h.Question), 200)),
 		fmt.Sprintf("Answer it: orchestrator inbox answer %s VALUE", wire.Visible(h.QuestionID)),
 	}
 }

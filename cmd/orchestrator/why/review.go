@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/session"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -35,11 +34,11 @@ func (c *taskCauses) reviewLines(now time.Time) []string {
 	var lines []string
 	for i := range c.Reviews[max(0, len(c.Reviews)-mostTried):] {
 		r := &c.Reviews[max(0, len(c.Reviews)-mostTried)+i]
-		line := fmt.Sprintf("round %d by %s: %s", r.Iteration, plain.OneLine(r.Reviewer), term.VerdictWord(r))
+		line := fmt.Sprintf("round %d by %s: %s", r.Iteration, term.OneLine(r.Reviewer), term.VerdictWord(r))
 		if r.Verdict == "" {
 			line += agoWords(r.RequestedAt, now)
 		} else {
-			line += ", " + plain.Count(len(r.Findings), "finding")
+			line += ", " + term.Count(len(r.Findings), "finding")
 		}
 		lines = append(lines, line)
 	}
@@ -53,9 +52,9 @@ func (c *taskCauses) nextOfReview(id string) []string {
 	}
 	last := &c.Reviews[len(c.Reviews)-1]
 	show := "What was asked, and found: orchestrator review show " + wire.Visible(last.ReviewID)
-	reviewer := plain.OneLine(last.Reviewer)
+	reviewer := term.OneLine(last.Reviewer)
 	if last.Verdict != "" {
-		return []string{"Round " + strconv.Itoa(last.Iteration) + " is decided: " + plain.OneLine(last.Verdict) + ".", show}
+		return []string{"Round " + strconv.Itoa(last.Iteration) + " is decided: " + term.OneLine(last.Verdict) + ".", show}
 	}
 	for i := range c.status.Agents {
 		if v := &c.status.Agents[i]; v.Name == last.Reviewer && v.State != wire.StateRunning {

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -83,8 +82,8 @@ func neither(err error, word string, status *wire.Status) error {
 		}
 	}
 	if n := len(replicas); n > 0 {
-		f.Message = fmt.Sprintf("%q is %s, %s to %s", word, plain.Count(n, "agent"), replicas[0], replicas[n-1])
-		f.Hint = "Say which: orchestrator why " + plain.OneLine(replicas[0])
+		f.Message = fmt.Sprintf("%q is %s, %s to %s", word, term.Count(n, "agent"), replicas[0], replicas[n-1])
+		f.Hint = "Say which: orchestrator why " + term.OneLine(replicas[0])
 		return f
 	}
 	f.Message = fmt.Sprintf("no agent is called %q, and no task has an id that begins so%s", word, cli.DidYouMean(word, names))
@@ -140,9 +139,9 @@ func triedOf(events []wire.Event, kinds ...string) []tried {
 func addTried(c *term.Card, label string, all []tried, now time.Time) {
 	var lines []string
 	for _, t := range all[max(0, len(all)-mostTried):] {
-		line := plain.Clock(t.At, now, time.TimeOnly) + " " + plain.OneLine(t.Text)
+		line := term.Clock(t.At, now, time.TimeOnly) + " " + term.OneLine(t.Text)
 		if t.Kind == wire.EventTaskRequeued && t.Agent != "" {
-			line += " (" + plain.OneLine(t.Agent) + " had it)"
+			line += " (" + term.OneLine(t.Agent) + " had it)"
 		}
 		lines = append(lines, line)
 	}
@@ -159,9 +158,9 @@ func since(stamp string, now time.Time) string {
 	if stamp == "" {
 		return ""
 	}
-	words := " since " + plain.Clock(stamp, now, time.TimeOnly)
+	words := " since " + term.Clock(stamp, now, time.TimeOnly)
 	if passed, ok := term.Between(stamp, wire.Timestamp(now)); ok {
-		words += " (" + plain.Duration(max(0, passed)) + ")"
+		words += " (" + term.Duration(max(0, passed)) + ")"
 	}
 	return words
 }
@@ -174,7 +173,7 @@ func standing(v *wire.AgentView) string {
 	case v.State == wire.StateRunning:
 		return "busy with " + heldLabels(v.Tasks)
 	case v.State == wire.StateWaiting && len(v.DependsOn) > 0:
-		return "waits for " + plain.OneLine(strings.Join(v.DependsOn, ", "))
+		return "waits for " + term.OneLine(strings.Join(v.DependsOn, ", "))
 	}
 	words := wire.Visible(string(v.State))
 	if v.State == wire.StateBackoff {
@@ -189,7 +188,7 @@ func heldLabels(tasks []wire.TaskLabel) string {
 	var labels []string
 	for _, t := range tasks[:min(few, len(tasks))] {
 		label := term.TaskLabel(t.ID, t.Name)
-		if progress := plain.Percent(t.Progress); progress != "" {
+		if progress := term.Percent(t.Progress); progress != "" {
 			label += " (" + progress + ")"
 		}
 		labels = append(labels, label)

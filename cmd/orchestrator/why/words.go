@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"orchestrator/cmd/orchestrator/plain"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -69,9 +68,9 @@ func (c *taskCauses) agentRows(card *term.Card) {
 		return // any would do, so none is worth telling of
 	}
 	for _, f := range c.Agents[:min(mostTold, len(c.Agents))] {
-		card.Row(plain.OneLine(f.Agent), f.Words)
+		card.Row(term.OneLine(f.Agent), f.Words)
 	}
 	if len(c.Agents) > mostTold {
-		card.Row("…", fmt.Sprintf("and %s more: orchestrator task match %s", plain.Count(len(c.Agents)-mostTold, "agent"), plain.ID(c.Task.ID)))
+		card.Row("…", fmt.Sprintf("and %s more: orchestrator task match %s", term.Count(len(c.Agents)-mostTold, "agent"), term.ID(c.Task.ID)))
 	}
 }

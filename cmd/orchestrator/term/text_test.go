@@ -1,12 +1,10 @@
-package plain_test
+package term
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"orchestrator/cmd/orchestrator/plain"
 )
 
 func TestDuration(t *testing.T) {
@@ -22,33 +20,33 @@ func TestDuration(t *testing.T) {
 		-time.Second:                          "-",
 		59*time.Second + 900*time.Millisecond: "59s",
 	} {
-		require.Equal(t, want, plain.Duration(d), d.String())
+		require.Equal(t, want, Duration(d), d.String())
 	}
 }
 
 func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0B", 999: "999B", 4200: "4.1K", 32505856: "31M", 1288490188: "1.2G", 1023 << 20: "1.0G"} {
-		require.Equal(t, want, plain.Bytes(n))
+		require.Equal(t, want, Bytes(n))
 	}
 }
 
 // Text is cut where a terminal would run out of room, and never within a sign.
 func TestClip(t *testing.T) {
-	require.Equal(t, "short", plain.Clip("short", 5))
-	require.Equal(t, "shor…", plain.Clip("shorter", 5))
-	require.Equal(t, "写…", plain.Clip("写手写手", 4))
-	require.Equal(t, "写手  ", plain.Pad("写手", 6))
+	require.Equal(t, "short", Clip("short", 5))
+	require.Equal(t, "shor…", Clip("shorter", 5))
+	require.Equal(t, "写…", Clip("写手写手", 4))
+	require.Equal(t, "写手  ", Pad("写手", 6))
 }
 
 // What others wrote is inert, and in one line.
 func TestOneLine(t *testing.T) {
-	require.NotContains(t, plain.OneLine("a\n\x1b[2J\u202eb"), "\x1b")
-	require.Equal(t, "a b", plain.OneLine(" a\n\tb "))
+	require.NotContains(t, OneLine("a\n\x1b[2J\u202eb"), "\x1b")
+	require.Equal(t, "a b", OneLine(" a\n\tb "))
 }
 
 // A bar is as long as it should be, whatever a progress is.
 func TestBar(t *testing.T) {
 	for progress, want := range map[float64]string{-1: "-----", 0: "-----", 0.5: "###--", 1: "#####", 7: "#####"} {
-		require.Equal(t, want, plain.Bar(progress, 5))
+		require.Equal(t, want, Bar(progress, 5))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"context"
@@ -14,11 +14,10 @@ import (
 	"orchestrator/cmd/orchestrator/inbox"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/cmd/orchestrator/watch"
 	"orchestrator/wire"
 )
 
-func watchCommand(a *cli.App) *cobra.Command {
+func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
 		Short: "Watch the team on the full screen",
@@ -51,7 +50,7 @@ func runWatch(a *cli.App) error {
 		}
 		shown, given := signal.NotifyContext(ctx, syscall.SIGHUP) // a hangup gives the terminal back, too
 		defer given()
-		err = watch.Run(shown, newWatch(a, d), &status, watch.Terminal{
+		err = Run(shown, newOrchestrator(a, d), &status, Terminal{
 			In: a.Stdin, Out: a.Stdout, Environ: a.Environ, Color: bool(a.Paint(a.Stdout)),
 		})
 		if err != nil {
@@ -62,9 +61,9 @@ func runWatch(a *cli.App) error {
 	})
 }
 
-// watched is the orchestrator behind a door, for those who watch it.
-func newWatch(a *cli.App, d *cli.Client) watch.Orchestrator {
-	return watch.Orchestrator{
+// newOrchestrator makes what the screen asks of the orchestrator behind a client.
+func newOrchestrator(a *cli.App, d *cli.Client) Orchestrator {
+	return Orchestrator{
 		Ask: d.Ask,
 		Follow: func(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error] {
 			return func(yield func([]byte, error) bool) {
@@ -92,7 +91,7 @@ func newWatch(a *cli.App, d *cli.Client) watch.Orchestrator {
 }
 
 // treeRows is the tree of graph, for a screen that puts its own colours.
-func treeRows(tasks []wire.Task, all bool) (rows []watch.Row, left int) {
+func treeRows(tasks []wire.Task, all bool) (rows []Row, left int) {
 	seen := make([]task.TaskSeen, len(tasks))
 	for i := range tasks {
 		seen[i].Task = tasks[i]
@@ -107,7 +106,7 @@ func treeRows(tasks []wire.Task, all bool) (rows []watch.Row, left int) {
 	t.Grow()
 	texts := strings.Split(term.Table(t.Rows), "\n")
 	for i, n := range t.Of {
-		rows = append(rows, watch.Row{Task: g.Tasks[n].ID, State: g.Tasks[n].State, Text: texts[i]})
+		rows = append(rows, Row{Task: g.Tasks[n].ID, State: g.Tasks[n].State, Text: texts[i]})
 	}
 	return rows, t.Left()
 }

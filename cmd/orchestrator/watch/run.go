@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/plain"
+	"orchestrator/cmd/orchestrator/term"
 )
 
 // runWithin runs a command line for a screen: in this process, at the orchestrator
@@ -118,7 +118,7 @@ func (k *keptOutput) String() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.more > 0 {
-		return k.text.String() + "\n… " + plain.Bytes(k.more) + " more"
+		return k.text.String() + "\n… " + term.Bytes(k.more) + " more"
 	}
 	return k.text.String()
 }
