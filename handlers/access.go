@@ -127,11 +127,11 @@ func (x *access) list(at time.Time, kinds ...string) *wire.CredentialList {
 }
 
 func listKeys(t *decision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
-	return t.access.list(t.at, credentialKey, credentialRegistration), nil
+	return t.state.access.list(t.at, credentialKey, credentialRegistration), nil
 }
 
 func listTokens(t *decision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
-	return t.access.list(t.at, credentialToken, credentialActor), nil
+	return t.state.access.list(t.at, credentialToken, credentialActor), nil
 }
 
 // TokenRevoked reports whether a person's token is not to be accepted, though it is
@@ -143,7 +143,7 @@ func (s *State) TokenRevoked(id string) bool {
 
 // credentialNamed finds a credential to revoke.
 func (t *decision) credentialNamed(id string, kinds ...string) (*credential, *wire.Error) {
-	if c := t.access.byID[id]; c != nil && slices.Contains(kinds, c.Kind) && !c.revoked {
+	if c := t.state.access.byID[id]; c != nil && slices.Contains(kinds, c.Kind) && !c.revoked {
 		return c, nil
 	}
 	return nil, &wire.Error{
@@ -157,7 +157,7 @@ func revokeKey(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 		return nil, err
 	}
 	t.fact("", "", &keyRevoked{ID: c.ID, Agent: c.For})
-	if a := t.agents[c.For]; a != nil && a.remote != nil && a.state == up && !t.access.letsIn(a.ID) {
+	if a := t.state.agents[c.For]; a != nil && a.remote != nil && a.state == up && !t.state.access.letsIn(a.ID) {
 		t.part(a, "its key was revoked")
 	}
 	t.trimServers()
@@ -257,8 +257,8 @@ func revokeToken(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Kind == credentialActor && !t.access.admitsBeside(c, t.at) && t.bus.remote(c.For) {
-		t.resolveStale(t.bus.actors[c.For], "its token was revoked")
+	if c.Kind == credentialActor && !t.state.access.admitsBeside(c, t.at) && t.state.bus.remote(c.For) {
+		t.resolveStale(t.state.bus.actors[c.For], "its token was revoked")
 	}
 	t.fact("", "", &tokenRevoked{ID: c.ID, Subject: c.For})
 	return &c.Credential, nil

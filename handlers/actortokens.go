@@ -22,7 +22,7 @@ func (t *decision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire
 			}
 		}
 	}
-	if c := t.bus.actors[r.Actor]; c != nil && c.agent != nil {
+	if c := t.state.bus.actors[r.Actor]; c != nil && c.agent != nil {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("%s is the agent %q, which has a token from its start", r.Actor, c.agent.ID),
 			Details: map[string]any{"actor": r.Actor, "agent": c.agent.ID, "reason": "actor_taken"},

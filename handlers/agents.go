@@ -193,7 +193,7 @@ func (a *agent) setCapabilities(c *wire.Capabilities) {
 }
 
 func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, *wire.Error) {
-	a := t.agents[t.from.Name]
+	a := t.state.agents[t.from.Name]
 	t.seen(a)
 	f := &agentCapable{Agent: a.ID, Request: t.mark()}
 	if c := r.Capabilities; c != nil && (a.said == nil || string(a.said.Document) != string(c.Document)) {
@@ -214,7 +214,7 @@ func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, 
 	if f.Capabilities != nil {
 		t.oddCapabilities(a, r.Capabilities)
 	}
-	return t.server(a), nil
+	return t.state.server(a), nil
 }
 
 // mostSystem bounds what is kept of what an agent says of its machine.
@@ -294,7 +294,7 @@ func (t *decision) syncAgents(r *wire.AgentSet) {
 	there := make(map[string]bool, len(r.Agents))
 	for _, m := range r.Agents {
 		there[m.ID] = true
-		switch a := t.agents[m.ID]; {
+		switch a := t.state.agents[m.ID]; {
 		case a != nil && a.remote != nil:
 			t.strip(a, "its server has given its name to an agent that runs here")
 		case a != nil && same(a.configured, m):
@@ -302,10 +302,10 @@ func (t *decision) syncAgents(r *wire.AgentSet) {
 		}
 		t.fact(agentPrefix+m.ID, "", &agentKnown{m})
 		if m.Deaf {
-			t.takeBack(t.agents[m.ID], m.ID+" takes no messages any more")
+			t.takeBack(t.state.agents[m.ID], m.ID+" takes no messages any more")
 		}
 	}
-	for _, a := range slices.Clone(t.order) {
+	for _, a := range slices.Clone(t.state.order) {
 		if there[a.ID] || a.remote != nil {
 			continue
 		}
@@ -358,7 +358,7 @@ func (t *decision) told(m *wire.Delivered) {
 		t.handed(m)
 		return
 	}
-	k := t.tasks[m.Task]
+	k := t.state.tasks[m.Task]
 	if k != nil && k.delegation() != nil {
 		t.carried(k.delegation(), m)
 		return
@@ -370,7 +370,7 @@ func (t *decision) told(m *wire.Delivered) {
 		t.requeue(k, &taskRequeued{Why: "its agent takes no messages", Deaf: true, Blameless: true})
 		return
 	}
-	if t.graph.Open(k.node) == 0 {
+	if t.state.graph.Open(k.node) == 0 {
 		t.start(k, nil)
 	}
 }

@@ -19,7 +19,7 @@ func (t *decision) tellAssigned(a *agent, k *task) {
 	switch {
 	case k.view.State == wire.TaskPlanning:
 		t.tell(a, k, wire.NoticeAssigned, wire.PlanFirstMessage)
-	case k.view.State == wire.TaskAssigned && t.graph.Open(k.node) == 0:
+	case k.view.State == wire.TaskAssigned && t.state.graph.Open(k.node) == 0:
 		t.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
 	}
 }
@@ -57,20 +57,20 @@ func assignTask(t *decision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) 
 	if err := assignedInSession(k); err != nil {
 		return nil, err
 	}
-	a := t.agentNamed(r.Agent)
+	a := t.state.agentNamed(r.Agent)
 	switch {
 	case a == nil:
 		return nil, noAgent(r.Agent)
 	case k.view.State == wire.TaskPending:
 	case k.view.State == wire.TaskAssigned && r.RequirePlan:
-		if before := t.agents[k.view.AssignedTo]; before != a {
+		if before := t.state.agents[k.view.AssignedTo]; before != a {
 			t.recall(k, k.view.AssignedTo, k.run, "Assigned to another agent")
 		}
 	default:
 		return nil, wrongState(k, "assigned")
 	}
 	t.assignBy(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: t.mark()})
-	return t.reply(k), nil
+	return t.state.reply(k), nil
 }
 
 // assignedInSession refuses to give a task that its architect gives out, or that its
@@ -131,12 +131,12 @@ func autoAssign(t *decision, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
 			Details: map[string]any{"taskId": k.view.ID, "reason": "no_requirements", "pointer": "/payload/requirements"},
 		}
 	}
-	name, score, ok := t.index.Best(&k.wants().Demand, match.Conditions{Online: t.rules.OnlineOnly})
+	name, score, ok := t.state.index.Best(&k.wants().Demand, match.Conditions{Online: t.state.rules.OnlineOnly})
 	if !ok {
 		return &wire.Assignment{Status: wire.NoMatch}, nil
 	}
-	answer := &wire.Assignment{Status: wire.Assigned, ServerID: t.agents[name].serverID, ServerName: name, MatchScore: score}
-	t.assignBy(k, t.agents[name], &taskAssigned{Way: matched, Score: score, Request: t.mark()})
+	answer := &wire.Assignment{Status: wire.Assigned, ServerID: t.state.agents[name].serverID, ServerName: name, MatchScore: score}
+	t.assignBy(k, t.state.agents[name], &taskAssigned{Way: matched, Score: score, Request: t.mark()})
 	return answer, nil
 }
 
@@ -163,11 +163,11 @@ func matchAgents(t *decision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
 	if k.wants() != nil {
 		demand = &k.wants().Demand
 	}
-	verdicts := t.index.Verdicts(demand)
+	verdicts := t.state.index.Verdicts(demand)
 	answer := &wire.Matches{Servers: make([]wire.Match, 0, len(verdicts)), Total: len(verdicts)}
 	for _, v := range verdicts {
 		answer.Servers = append(answer.Servers, wire.Match{
-			ServerID: t.agents[v.Name].serverID, ServerName: v.Name, Score: v.Score, Status: onlineWord(v.Online), Reasons: v.Reasons,
+			ServerID: t.state.agents[v.Name].serverID, ServerName: v.Name, Score: v.Score, Status: onlineWord(v.Online), Reasons: v.Reasons,
 		})
 	}
 	return answer, nil
@@ -181,7 +181,7 @@ func onlineWord(online bool) string {
 }
 
 func pollTasks(t *decision, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
-	return t.given(t.agents[t.from.Name]), nil
+	return t.given(t.state.agents[t.from.Name]), nil
 }
 
 // given are the tasks that an agent has been given and has not begun.
@@ -192,10 +192,10 @@ func (t *decision) given(a *agent) *wire.TaskList {
 	}
 	for _, k := range a.holds {
 		if k.view.State == wire.TaskAssigned || k.view.State == wire.TaskPlanning {
-			v := t.shown(k)
-			v.WaitsFor = t.waitsFor(k)
-			t.showInputs(k, &v)
-			t.showResults(k, &v)
+			v := t.state.shown(k)
+			v.WaitsFor = t.state.waitsFor(k)
+			t.state.showInputs(k, &v)
+			t.state.showResults(k, &v)
 			answer.Tasks = append(answer.Tasks, v)
 		}
 	}
@@ -203,9 +203,9 @@ func (t *decision) given(a *agent) *wire.TaskList {
 }
 
 func checkTasks(t *decision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
-	a := t.agents[t.from.Name]
+	a := t.state.agents[t.from.Name]
 	if r.SessionID != "" {
-		a = t.agentNamed(r.SessionID)
+		a = t.state.agentNamed(r.SessionID)
 	}
 	if r.SessionID == "" && t.from.Kind != Agent {
 		return nil, &wire.Error{
@@ -219,7 +219,7 @@ func checkTasks(t *decision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
 		}
 	}
 	if t.from.Kind == Agent && (a == nil || a.ID != t.from.Name) {
-		if me := t.agents[t.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !t.from.ActsForOthers {
+		if me := t.state.agents[t.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !t.from.ActsForOthers {
 			return nil, &wire.Error{Code: wire.CodeDenied, Message: "the session is not yours", Details: map[string]any{"sessionId": r.SessionID}}
 		}
 	}

@@ -210,7 +210,7 @@ func (t *decision) writer(claimed, where string) (string, *wire.Error) {
 			return "", &wire.Error{Code: wire.CodeDenied, Message: fmt.Sprintf("%q cannot be part of an actor's id", t.from.Name)}
 		}
 	case Agent:
-		a := t.agents[t.from.Name]
+		a := t.state.agents[t.from.Name]
 		if a == nil || a.mail == nil {
 			return "", &wire.Error{
 				Code: wire.CodeConflict, Message: fmt.Sprintf("%q has no mail now: it does not run, or another is the actor that it was", t.from.Name),

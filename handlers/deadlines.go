@@ -61,9 +61,9 @@ func (t *decision) expire(due wire.Tick) {
 	t.retryItems(due.Blocked || due.Late)
 	t.watch()
 	t.tryAgain()
-	for len(t.deadlines) > 0 && !t.deadlines[0].deadline.After(t.at) {
-		q := t.deadlines[0]
-		waited := q.waited(t.State)
+	for len(t.state.deadlines) > 0 && !t.state.deadlines[0].deadline.After(t.at) {
+		q := t.state.deadlines[0]
+		waited := q.waited(t.state)
 		t.fact(agentPrefix+q.view.Agent, "", &questionExpired{ID: q.view.ID, Agent: q.view.Agent})
 		if waited {
 			t.out.Letters = append(t.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Refusal: expired()})

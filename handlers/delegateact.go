@@ -33,14 +33,14 @@ func notForwarded(k *task) *wire.Error {
 // unbrought reports whether a task waits to be brought to its agent: until then, no agent
 // else says that it has begun. A server asks for its tasks itself.
 func (t *decision) unbrought(k *task) bool {
-	d, a := k.delegation(), t.agents[k.view.AssignedTo]
+	d, a := k.delegation(), t.state.agents[k.view.AssignedTo]
 	return d != nil && d.waits() && a != nil && a.remote == nil
 }
 
 // act says something about a task to its agent. It is recorded; what it could not be
 // brought of an input it is brought when it reads.
 func (t *decision) act(k *task, f *taskActed) {
-	a := t.agents[k.view.AssignedTo]
+	a := t.state.agents[k.view.AssignedTo]
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, a.ID
 	t.fact(a.actor, k.view.ID, f)
 	if !a.reachable() || a.run != k.delegation().out {
@@ -48,9 +48,9 @@ func (t *decision) act(k *task, f *taskActed) {
 	}
 	l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: f.line()}
 	if f.Act == wire.ActUpdate { // who asks how it stands is told what is known, and can ask again
-		l.Task, l.Said = k.view.ID, t.seq
+		l.Task, l.Said = k.view.ID, t.state.seq
 		if d := k.delegation(); len(d.returned) > 0 || !a.listens() { // not before those that wait
-			t.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: t.seq})
+			t.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: t.state.seq})
 			return
 		}
 	}
@@ -60,8 +60,8 @@ func (t *decision) act(k *task, f *taskActed) {
 // checkOn asks the agent of a task how it stands. Without an agent to ask, or
 // without an answer, its source is told what is known.
 func (t *decision) checkOn(k *task) {
-	d, a := k.delegation(), t.agents[k.view.AssignedTo]
-	if d == nil || k.view.State.Final() || a == nil || d.out == "" || d.out != a.run || !a.listens() || t.stopping {
+	d, a := k.delegation(), t.state.agents[k.view.AssignedTo]
+	if d == nil || k.view.State.Final() || a == nil || d.out == "" || d.out != a.run || !a.listens() || t.state.stopping {
 		t.repeatResponse(k)
 		return
 	}
@@ -77,7 +77,7 @@ func (t *decision) repeatResponse(k *task) {
 		m := k.metadata()
 		l.Kept, l.Metadata = d.latest, &m
 	} else {
-		l.Line = t.answerOf(k, nil).Document
+		l.Line = t.state.answerOf(k, nil).Document
 	}
 	t.out.Letters = append(t.out.Letters, l)
 }
@@ -90,7 +90,7 @@ func updateTaskRequest(t *decision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer
 	if err := t.mayManage(k, "give input to"); err != nil {
 		return nil, err
 	}
-	d, a := k.delegation(), t.agents[k.view.AssignedTo]
+	d, a := k.delegation(), t.state.agents[k.view.AssignedTo]
 	switch {
 	case d == nil:
 		return nil, errNotDelegated(k)
@@ -112,7 +112,7 @@ func updateTaskRequest(t *decision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer
 	if t.request.Form == wire.DialectTaskAct {
 		return nil, nil
 	}
-	answer := t.answerOf(k, nil) // a repeat hears the same
+	answer := t.state.answerOf(k, nil) // a repeat hears the same
 	answer.Trace = k.trace()
 	return answer, nil
 }

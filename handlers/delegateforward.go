@@ -10,20 +10,20 @@ import (
 // forward brings tasks that were handed on to agents that have room for them, the
 // most urgent first, then the oldest.
 func (t *decision) forward() {
-	for i := 0; i < len(t.delegations.look); i++ { // what is done here may add to them
-		a := t.delegations.look[i]
+	for i := 0; i < len(t.state.delegations.look); i++ { // what is done here may add to them
+		a := t.state.delegations.look[i]
 		for d := t.nextHanded(a); d != nil; d = t.nextHanded(a) {
 			t.forwardTo(d, a)
 		}
 		t.inputAgain(a)
 	}
-	clear(t.delegations.look)
-	t.delegations.look = t.delegations.look[:0]
+	clear(t.state.delegations.look)
+	t.state.delegations.look = t.state.delegations.look[:0]
 }
 
 // nextHanded is what an agent gets next; nil when nothing waits for it, or it has no room.
 func (t *decision) nextHanded(a *agent) (first *delegation) {
-	if t.stopping || a.state != up || a.stale || !a.listens() {
+	if t.state.stopping || a.state != up || a.stale || !a.listens() {
 		return nil
 	}
 	used := 0
@@ -31,7 +31,7 @@ func (t *decision) nextHanded(a *agent) (first *delegation) {
 		if k.occupies() {
 			used++
 		}
-		if d := k.delegation(); d != nil && d.waits() && t.graph.Open(k.node) == 0 && (first == nil || k.before(first.task)) {
+		if d := k.delegation(); d != nil && d.waits() && t.state.graph.Open(k.node) == 0 && (first == nil || k.before(first.task)) {
 			first = d
 		}
 	}
@@ -104,8 +104,8 @@ func (t *decision) forwardTo(d *delegation, a *agent) {
 // bringResponses brings the responses of this turn to those who have handed on their
 // tasks.
 func (t *decision) bringResponses() {
-	for _, b := range t.delegations.fresh {
-		a := t.sourceAgent(b.of)
+	for _, b := range t.state.delegations.fresh {
+		a := t.state.sourceAgent(b.of)
 		if a == nil || a.run == "" || a.run != b.of.sent {
 			continue // it is gone: its next run gets it
 		}
@@ -115,15 +115,15 @@ func (t *decision) bringResponses() {
 		}
 		t.out.Letters = append(t.out.Letters, l)
 	}
-	clear(t.delegations.fresh)
-	t.delegations.fresh = t.delegations.fresh[:0]
+	clear(t.state.delegations.fresh)
+	t.state.delegations.fresh = t.state.delegations.fresh[:0]
 }
 
 // carried notes whether a line about a task that was handed on was written. What
 // could not be is not lost: it is tried again when its agent reads.
 func (t *decision) carried(d *delegation, m *wire.Delivered) {
 	k := d.task
-	a := t.agents[m.Agent]
+	a := t.state.agents[m.Agent]
 	current := a != nil && a.runs(m.Run) && a.state == up // else the next run gets it
 	held := k.view.AssignedTo == m.Agent && !k.view.State.Final()
 	switch {

@@ -80,7 +80,7 @@ func (t *decision) takeBack(a *agent, why string) {
 // well, and it is not too often.
 func (t *decision) retries(k *task, fault *wire.TaskFault) bool {
 	d := k.delegation()
-	if d == nil || !fault.Recoverable || d.retries >= t.rules.DelegationRetries {
+	if d == nil || !fault.Recoverable || d.retries >= t.state.rules.DelegationRetries {
 		return false
 	}
 	parts := k.parts()
@@ -111,8 +111,8 @@ func (t *decision) shift(a *agent) {
 // tryAgain sees to tasks whose time has come: those that are tried again, and those
 // whose agents were asked how they stand and have not said.
 func (t *decision) tryAgain() {
-	for len(t.delegations.due) > 0 && !t.delegations.due[0].due.After(t.at) && !t.stopping {
-		d := t.delegations.due[0]
+	for len(t.state.delegations.due) > 0 && !t.state.delegations.due[0].due.After(t.at) && !t.state.stopping {
+		d := t.state.delegations.due[0]
 		if !d.asked.IsZero() && !d.asked.After(t.at) {
 			t.tellStanding(d)
 			continue
@@ -126,7 +126,7 @@ func (t *decision) tryAgain() {
 func (t *decision) tellStanding(d *delegation) {
 	k := d.task
 	if d.said != k.view.State.Response() {
-		t.speakFor(k, t.response(k, nil))
+		t.speakFor(k, t.state.response(k, nil))
 		return
 	}
 	t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: d.said, Own: true, Again: true})

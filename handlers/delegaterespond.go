@@ -11,7 +11,7 @@ import (
 // goes on to the source of the task, word for word. An agent that has a task that
 // was not handed on may say so as well: it counts like the words of other dialects.
 func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
-	k := t.tasks[r.ID]
+	k := t.state.tasks[r.ID]
 	if k == nil || k.view.AssignedTo != t.from.Name {
 		return &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("you have no task %.80q", r.ID), Details: map[string]any{"taskId": r.ID},
@@ -126,7 +126,7 @@ func (t *decision) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
 	if t.fault != nil {
 		fault, t.fault = t.fault, nil // it is not that of its parts
 	}
-	r := t.response(k, result)
+	r := t.state.response(k, result)
 	r.Fault = fault
 	t.speakFor(k, r)
 }
@@ -200,7 +200,7 @@ func (t *decision) standingAnswer(k *task) *wire.TaskAnswer {
 	case k.stub && (k.view.State == wire.TaskDone || k.view.State == wire.TaskFailed):
 		t.pages = append(t.pages, Page{Task: k.view.ID, Ended: k.ended})
 	}
-	answer := t.answerOf(k, nil)
+	answer := t.state.answerOf(k, nil)
 	answer.Trace = k.trace()
 	return answer
 }

@@ -9,8 +9,8 @@ import (
 // agent for it.
 func (t *decision) dispatch() {
 	t.rematch()
-	m := &t.market
-	if t.stopping || len(m.fresh) == 0 && len(m.freed) == 0 {
+	m := &t.state.market
+	if t.state.stopping || len(m.fresh) == 0 && len(m.freed) == 0 {
 		return
 	}
 	for {

@@ -11,7 +11,7 @@ import (
 
 // decision is the handling of one input.
 type decision struct {
-	*State
+	state     *State
 	at        time.Time
 	from      Actor
 	random    [16]byte
@@ -69,7 +69,7 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
 	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Fault = nil, false, false, nil
-	s.turn = decision{State: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, took: in.Took, out: &s.outcome}
+	s.turn = decision{state: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, took: in.Took, out: &s.outcome}
 	s.turn.handle(in.Message, in.Refusal)
 	return s.outcome
 }
@@ -133,7 +133,7 @@ func (t *decision) ask(r *wire.Request) {
 		t.refuse(err)
 		return
 	}
-	if a := t.agents[t.from.Name]; t.from.Only != "" && (a == nil || a.run != t.from.Only) {
+	if a := t.state.agents[t.from.Name]; t.from.Only != "" && (a == nil || a.run != t.from.Only) {
 		t.refuse(&wire.Error{Code: wire.CodeDenied, Message: "the run that this credential is for has ended"})
 		return
 	}
@@ -144,7 +144,7 @@ func (t *decision) ask(r *wire.Request) {
 		t.out.Again, t.settled = true, true
 		return
 	}
-	if a := t.agents[t.from.Name]; t.from.Kind == Agent && a != nil && a.remote != nil {
+	if a := t.state.agents[t.from.Name]; t.from.Kind == Agent && a != nil && a.remote != nil {
 		t.seen(a)
 	}
 	answer, err := o.do(t, r.Body)
@@ -162,7 +162,7 @@ func (t *decision) ask(r *wire.Request) {
 // unknown refuses an agent that is not known, or not any more: what it did
 // could not be remembered, and a repeat would be done twice.
 func (t *decision) unknown() bool {
-	if t.from.Kind != Agent || t.agents[t.from.Name] != nil {
+	if t.from.Kind != Agent || t.state.agents[t.from.Name] != nil {
 		return false
 	}
 	t.refuse(&wire.Error{
@@ -197,12 +197,12 @@ func (t *decision) answer(payload any) {
 
 // look notes what of a task in the answer is only in the log.
 func (t *decision) look(v *wire.Task) {
-	k := t.tasks[v.ID]
+	k := t.state.tasks[v.ID]
 	if k == nil {
 		return
 	}
 	p, missing := k.page(v.State, t.until)
-	p.Inputs, p.Results = t.inputPages(v), t.resultPages(v)
+	p.Inputs, p.Results = t.state.inputPages(v), t.state.resultPages(v)
 	if missing || p.Inputs != nil || p.Results != nil {
 		p.Task = v.ID
 		t.pages = append(t.pages, p)
@@ -228,7 +228,7 @@ func (t *decision) fact(to, correlation string, f fact) {
 func (t *decision) factOf(from, to, correlation string, f fact) {
 	topic := ""
 	if m, ok := f.(onBus); ok && (correlation == "" || correlation != t.byMail) {
-		if actor, about := m.mailTo(t.State); actor != "" {
+		if actor, about := m.mailTo(t.state); actor != "" {
 			to, topic = actor, about
 		}
 	}
@@ -236,11 +236,11 @@ func (t *decision) factOf(from, to, correlation string, f fact) {
 	if err != nil {
 		panic(fmt.Sprintf("a %s cannot be spelled: %v", f.kind(), err))
 	}
-	t.seq++
+	t.state.seq++
 	r := wire.Record{
-		Seq: t.seq, At: t.at, From: from, To: to, Topic: topic, Kind: f.kind(), Payload: payload, Correlation: correlation,
+		Seq: t.state.seq, At: t.at, From: from, To: to, Topic: topic, Kind: f.kind(), Payload: payload, Correlation: correlation,
 	}
 	t.out.Records = append(t.out.Records, r)
-	t.arrived(&r)
-	f.apply(t.State, &r)
+	t.state.arrived(&r)
+	f.apply(t.state, &r)
 }

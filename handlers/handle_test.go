@@ -63,7 +63,7 @@ func TestPanic(t *testing.T) {
 // Rows: B-21, B-75.
 func TestPanicAfterTheAnswer(t *testing.T) {
 	p := atWork(t)
-	spoil := func(t *decision) { t.market.fresh = append(t.market.fresh, nil) }
+	spoil := func(t *decision) { t.state.market.fresh = append(t.state.market.fresh, nil) }
 	mend := func() { p.state.market.fresh = nil }
 	register(t, "answer-and-stumble", func(t *decision) (any, *wire.Error) {
 		spoil(t)

@@ -184,16 +184,16 @@ func (t *decision) happen(e *wire.Event) {
 	}
 	wrecked := t.wrecked(e.Agent)
 	t.fact(to, "", &lifecycleEvent{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
-	if a := t.agents[e.Agent]; a != nil && e.Kind == wire.EventStarted {
+	if a := t.state.agents[e.Agent]; a != nil && e.Kind == wire.EventStarted {
 		t.remind(a)
 		if a.remote == nil {
 			t.spawn(a, e, wrecked)
 		}
 	}
-	if a := t.agents[e.Agent]; a != nil && a.remote == nil && (e.Kind == wire.EventGaveUp || e.Kind == wire.EventStopped) && !t.stopping {
+	if a := t.state.agents[e.Agent]; a != nil && a.remote == nil && (e.Kind == wire.EventGaveUp || e.Kind == wire.EventStopped) && !t.state.stopping {
 		t.giveBack(a)
 	}
-	if a := t.agents[e.Agent]; a != nil && a.remote == nil && e.Kind == wire.EventEnded && a.runs(e.Run) {
+	if a := t.state.agents[e.Agent]; a != nil && a.remote == nil && e.Kind == wire.EventEnded && a.runs(e.Run) {
 		code := -1
 		if e.Figures.ExitCode != nil {
 			code = *e.Figures.ExitCode
@@ -214,7 +214,7 @@ func (t *decision) happen(e *wire.Event) {
 
 // wrecked reports whether the last run of an agent has ended badly.
 func (t *decision) wrecked(name string) bool {
-	a := t.agents[name]
+	a := t.state.agents[name]
 	return a != nil && a.wrecked
 }
 
@@ -225,7 +225,7 @@ const lostWithUs = "lost when the orchestrator was killed"
 // left behind: it was killed, and they with it.
 func (t *decision) lose() {
 	t.lost = true
-	for _, a := range t.order {
+	for _, a := range t.state.order {
 		if a.remote != nil {
 			continue
 		}

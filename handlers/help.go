@@ -57,7 +57,7 @@ func requestHelp(t *decision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.questionID(),
 		Question: r.Question, Context: r.Context, Request: t.mark(),
 	})
-	return t.reply(k), nil
+	return t.state.reply(k), nil
 }
 
 // questionWithdrawn means that the answer is not needed to a question any more.
@@ -90,14 +90,14 @@ func (t *decision) cancelQuestions(k *task) {
 
 // helped lets a task go on whose agent has its answer.
 func (t *decision) helped(id, answer string) {
-	k := t.tasks[id]
+	k := t.state.tasks[id]
 	if k == nil || k.view.State != wire.TaskNeedsHuman {
 		return
 	}
 	t.start(k, nil)
-	if a := t.agents[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
+	if a := t.state.agents[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
 		t.act(k, &taskActed{Act: wire.ActUpdate, Input: wire.Quote(answer)})
 		return
 	}
-	t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)
+	t.tell(t.state.agents[k.view.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)
 }

@@ -14,7 +14,7 @@ import (
 func (t *decision) secret() string { return base64.RawURLEncoding.EncodeToString(t.random[:]) }
 
 func issueKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
-	if t.agents[r.Agent] == nil {
+	if t.state.agents[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
 	key, id, hash := t.newKey()
@@ -111,7 +111,7 @@ func (x *access) shorten(c *credential, until string) {
 }
 
 func rotateKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
-	if t.agents[r.Agent] == nil {
+	if t.state.agents[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
 	key, id, hash := t.newKey()

@@ -22,7 +22,7 @@ func (t *decision) dependencies(needs []wire.Dependency, of *wire.Details, patie
 		if err := collides(taken, *d, pointer); err != nil {
 			return nil, err
 		}
-		if t.isVain(*d) {
+		if t.state.isVain(*d) {
 			vain = append(vain, d.On)
 		}
 	}
@@ -61,10 +61,10 @@ func (t *decision) shares(up *task, d *wire.Details) bool {
 	if its.ProjectID != "" && its.ProjectID == d.ProjectID {
 		return true
 	}
-	if parent := t.tasks[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(t.from) || t.manages(parent)) {
+	if parent := t.state.tasks[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(t.from) || t.manages(parent)) {
 		return true
 	}
-	x := t.sessions.byID[d.SessionID]
+	x := t.state.sessions.byID[d.SessionID]
 	return its.SessionID == d.SessionID && x != nil && x.member(t.from.Name) != nil
 }
 
@@ -82,14 +82,14 @@ func (s *State) isVain(d wire.Dependency) bool {
 
 // mayDepend returns why a task cannot depend on another, whatever the task.
 func (t *decision) mayDepend(d *wire.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
-	on := t.tasks[d.On]
+	on := t.state.tasks[d.On]
 	if on == nil {
 		return &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q to depend on", d.On),
 			Details: map[string]any{"taskId": d.On, "pointer": pointer},
 		}
 	}
-	if t.isVain(*d) && !t.staysBlocked(patient) {
+	if t.state.isVain(*d) && !t.state.staysBlocked(patient) {
 		return &wire.Error{ // without its name: it may be another agent's
 			Code:    wire.CodeConflict,
 			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.view.State),
@@ -140,20 +140,20 @@ func addDependency(t *decision, r *wire.AddDependency) (*wire.LinkReply, *wire.E
 	if err := t.mayAdd(k, &r.Dependency); err != nil {
 		return nil, err
 	}
-	if e, there := t.graph.Find(k.node, t.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
-		if t.graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
+	if e, there := t.state.graph.Find(k.node, t.state.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
+		if t.state.graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
 			t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Shown: true, Request: t.mark()})
 		}
-		return &wire.LinkReply{Dependency: t.shownLink(e)}, nil
+		return &wire.LinkReply{Dependency: t.state.shownLink(e)}, nil
 	}
 	for _, o := range r.Dependency.Oddities {
 		t.odd(k, o)
 	}
 	t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Request: t.mark()})
-	e, _ := t.graph.Find(k.node, t.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
+	e, _ := t.state.graph.Find(k.node, t.state.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
 	t.missLate(k, []wire.Dependency{r.Dependency})
 	t.warnVain(k, r.Dependency)
-	return &wire.LinkReply{Dependency: t.shownLink(e)}, nil
+	return &wire.LinkReply{Dependency: t.state.shownLink(e)}, nil
 }
 
 // mayAdd returns why a task cannot depend on another.
@@ -162,9 +162,9 @@ func (t *decision) mayAdd(k *task, d *wire.Dependency) *wire.Error {
 		return err
 	}
 	taken := make(map[string]string)
-	for e := range t.graph.Needs(k.node) {
-		if v := t.graph.Edge(e); v.Kind == graph.Input {
-			taken[v.Key] = t.list[v.Up].view.ID
+	for e := range t.state.graph.Needs(k.node) {
+		if v := t.state.graph.Edge(e); v.Kind == graph.Input {
+			taken[v.Key] = t.state.list[v.Up].view.ID
 		}
 	}
 	if err := collides(taken, *d, "/payload/contractKey"); err != nil {
@@ -176,13 +176,13 @@ func (t *decision) mayAdd(k *task, d *wire.Dependency) *wire.Error {
 		}
 		return nil
 	}
-	nodes := t.graph.Circle(k.node, t.tasks[d.On].node)
+	nodes := t.state.graph.Circle(k.node, t.state.tasks[d.On].node)
 	if nodes == nil {
 		return nil
 	}
 	path := make([]string, 0, len(nodes))
 	for _, n := range nodes {
-		path = append(path, t.list[n].view.ID)
+		path = append(path, t.state.list[n].view.ID)
 	}
 	return circle(path)
 }
@@ -226,7 +226,7 @@ func (t *decision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 
 // warnVain says that a task waits for something that has come to nothing.
 func (t *decision) warnVain(k *task, d wire.Dependency) {
-	if t.isVain(d) {
+	if t.state.isVain(d) {
 		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
 	}
 }
@@ -243,14 +243,14 @@ func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *
 			Details: map[string]any{"taskId": k.view.ID, "dependencyId": r.DependencyID},
 		}
 	}
-	v := t.graph.Edge(e)
+	v := t.state.graph.Edge(e)
 	if err := t.mayRelink(k, v.Kind); err != nil {
 		return nil, err
 	}
-	link := t.shownLink(e)
-	waited := t.graph.Open(k.node) > 0
+	link := t.state.shownLink(e)
+	waited := t.state.graph.Open(k.node) > 0
 	t.fact("", k.view.ID, &dependencyGone{ID: k.view.ID, Name: k.view.Name, Number: v.Number, On: link.On, Request: t.mark()})
-	if waited && t.graph.Open(k.node) == 0 {
+	if waited && t.state.graph.Open(k.node) == 0 {
 		t.unblock([]*task{k})
 	}
 	return &wire.LinkReply{Dependency: link}, nil
@@ -259,12 +259,12 @@ func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *
 // findLink finds a dependency of a task by its own id, or by that of the task
 // that is depended on: then one that is still open, if there are several.
 func (t *decision) findLink(k *task, id string) (found graph.Edge, ok bool) {
-	for e := range t.graph.Needs(k.node) {
-		v := t.graph.Edge(e)
+	for e := range t.state.graph.Needs(k.node) {
+		v := t.state.graph.Edge(e)
 		if linkID(v.Number) == id {
 			return e, true
 		}
-		if t.list[v.Up].view.ID == id && (!ok || t.graph.Edge(found).Resolved && !v.Resolved) {
+		if t.state.list[v.Up].view.ID == id && (!ok || t.state.graph.Edge(found).Resolved && !v.Resolved) {
 			found, ok = e, true
 		}
 	}

@@ -57,7 +57,7 @@ func (t *decision) retry(k *task, a *agent, how string, code int, ordered bool) 
 	counts := begun && !ordered
 	death := counts && code != 0
 	switch {
-	case !begun && a.remote == nil && !(t.rules.OnlineOnly && k.wants() != nil):
+	case !begun && a.remote == nil && !(t.state.rules.OnlineOnly && k.wants() != nil):
 		return
 	case !counts:
 		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
@@ -65,7 +65,7 @@ func (t *decision) retry(k *task, a *agent, how string, code int, ordered bool) 
 		t.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
 	case death && k.deaths+1 >= poison:
 		t.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how)))
-	case k.view.Attempts >= t.rules.MaxAttempts:
+	case k.view.Attempts >= t.state.rules.MaxAttempts:
 		t.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, k.fates(a, how)))
 	default:
 		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: death})

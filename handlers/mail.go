@@ -76,7 +76,7 @@ func (b *bus) heard(c *busActor, r *wire.Record) {
 // mail makes a message true.
 func (t *decision) mail(f *mailed) {
 	r := wire.Record{
-		Seq: t.seq + 1, At: t.at, From: f.From, To: f.To, Topic: f.Topic, Kind: wire.EventMail, Payload: f.Payload, Key: f.key,
+		Seq: t.state.seq + 1, At: t.at, From: f.From, To: f.To, Topic: f.Topic, Kind: wire.EventMail, Payload: f.Payload, Key: f.key,
 	}
 	if f.ReplyTo != nil {
 		r.ReplyTo = *f.ReplyTo
@@ -88,11 +88,11 @@ func (t *decision) mail(f *mailed) {
 		}
 		r.Correlation = string(text)
 	}
-	t.seq++
+	t.state.seq++
 	f.Seq, f.CreatedAt = r.Seq, wire.Timestamp(t.at)
 	t.out.Records = append(t.out.Records, r)
-	t.arrived(&r)
-	f.apply(t.State, &r)
+	t.state.arrived(&r)
+	f.apply(t.state, &r)
 }
 
 // tellGlobal sends a message to GO.
@@ -133,7 +133,7 @@ func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 	if !ok {
 		return nil, "", ""
 	}
-	t := decision{State: s, from: in.From}
+	t := decision{state: s, from: in.From}
 	switch m := r.Body.(type) {
 	case *wire.SendMessage:
 		if from, err := t.writer(m.From, "from_actor"); m.Key != "" && err == nil {
@@ -158,7 +158,7 @@ func (t *decision) before(l *wire.Lookup, from, key string) (what keyed, sure bo
 	if l.Before != 0 {
 		return keyed{seq: l.Before, sum: l.Sum}, true
 	}
-	return t.bus.keys.find(from, key, l.Looked)
+	return t.state.bus.keys.find(from, key, l.Looked)
 }
 
 // SumOf is the sum of what a record with a key says, where the same key with other
@@ -176,7 +176,7 @@ func SumOf(r *wire.Record) uint64 {
 
 // outdated reports whether what was looked up for a request is too old to decide it.
 func (t *decision) outdated(r *wire.Request) bool {
-	l, from, key := t.IdempotencyKey(&Input{From: t.from, Message: r})
+	l, from, key := t.state.IdempotencyKey(&Input{From: t.from, Message: r})
 	if l == nil {
 		return false
 	}
@@ -198,11 +198,11 @@ func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
 		f.cause = &cause{Agent: t.from.Name, Request: t.mark(), Warnings: warnings}
 	}
 	t.mail(f)
-	if !t.rules.knows(m.Topic) {
+	if !t.state.rules.knows(m.Topic) {
 		t.tellGlobal(wire.ActorBus, wire.TopicUnknown, f.Seq, wire.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: f.Seq})
 	}
 	if m.Topic == wire.TopicHeartbeat {
-		t.resolveStale(t.bus.actors[from], "its heartbeat is back")
+		t.resolveStale(t.state.bus.actors[from], "its heartbeat is back")
 	}
 	defer func() { t.byMail = "" }()
 	switch {
@@ -211,7 +211,7 @@ func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
 		t.heed(about, f)
 	case given != nil:
 		t.byMail = given.view.ID
-		t.assignBy(given, t.bus.actors[m.To].agent, &taskAssigned{Way: byHand})
+		t.assignBy(given, t.state.bus.actors[m.To].agent, &taskAssigned{Way: byHand})
 	case m.Topic == wire.TopicTaskFailed && m.To == wire.ActorGlobal && f.ReplyTo != nil:
 		t.deadLetter(f)
 	}
@@ -223,7 +223,7 @@ func (t *decision) oddMail(from string, m *wire.SendMessage) (warnings []string)
 	if odd := misdirected(from, m); odd != "" {
 		warnings = append(warnings, odd)
 	}
-	if m.ReplyTo > t.seq {
+	if m.ReplyTo > t.state.seq {
 		warnings = append(warnings, fmt.Sprintf("it answers message %d, and there is none yet", m.ReplyTo))
 	} else if m.ReplyTo != 0 {
 		t.pages = append(t.pages, Page{Reply: true})
@@ -231,7 +231,7 @@ func (t *decision) oddMail(from string, m *wire.SendMessage) (warnings []string)
 	if m.Topic == wire.TopicTaskFailed && m.ReplyTo != 0 && wire.MemberOf(m.Payload, "error_code") == nil {
 		warnings = append(warnings, "its payload has no error_code")
 	}
-	if !t.rules.knows(m.Topic) {
+	if !t.state.rules.knows(m.Topic) {
 		warnings = append(warnings, fmt.Sprintf("the topic %s is not registered: bus.topics in the configuration is the list", m.Topic))
 	}
 	return warnings

@@ -27,10 +27,10 @@ func pollMessages(t *decision, r *wire.PollMessages) (*wire.MailList, *wire.Erro
 		return nil, err
 	}
 	answer := &wire.MailList{Actor: id, Messages: []wire.Mail{}}
-	if c := t.bus.actors[id]; c != nil {
+	if c := t.state.bus.actors[id]; c != nil {
 		answer.Cursor = c.cursor
 	}
-	page := &MailPage{Actor: id, After: answer.Cursor, Until: max(t.seq, 1), Limit: cmp.Or(r.Limit, wire.MailPage)}
+	page := &MailPage{Actor: id, After: answer.Cursor, Until: max(t.state.seq, 1), Limit: cmp.Or(r.Limit, wire.MailPage)}
 	if r.Cursor != nil {
 		page.After = *r.Cursor
 	}
@@ -104,16 +104,16 @@ func ackMessages(t *decision, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case r.Seq > t.seq:
+	case r.Seq > t.state.seq:
 		return nil, &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("there is no message %d yet: the last number is %d", r.Seq, t.seq),
-			Details: map[string]any{"pointer": "/payload/seq", "last": t.seq},
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("there is no message %d yet: the last number is %d", r.Seq, t.state.seq),
+			Details: map[string]any{"pointer": "/payload/seq", "last": t.state.seq},
 		}
 	}
-	if c := t.bus.actors[id]; c == nil || r.Seq > c.cursor {
+	if c := t.state.bus.actors[id]; c == nil || r.Seq > c.cursor {
 		t.factOf(id, "", "", &mailAcked{Actor: id, Seq: r.Seq, Agent: agentOf(t.from.String()), Request: t.mark()})
 	}
-	return &wire.Acked{Actor: id, Cursor: t.bus.actors[id].cursor}, nil
+	return &wire.Acked{Actor: id, Cursor: t.state.bus.actors[id].cursor}, nil
 }
 
 // mailAcked says that an actor has dealt with its mail up to a number.

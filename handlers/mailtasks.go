@@ -25,7 +25,7 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 		wire.TopicTaskCompleted: "completed", wire.TopicTaskFailed: "failed", wire.TopicTaskProgress: "worked on",
 	}[m.Topic]
 	var said wire.Object
-	if verb == "" || m.To != wire.ActorGlobal || said.ReadObject(m.Payload, t.rules.Depth, "") != nil {
+	if verb == "" || m.To != wire.ActorGlobal || said.ReadObject(m.Payload, t.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
 	id := firstText(&said, "ticket_id", "task_id", "taskId")
@@ -45,7 +45,7 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if result := said.Result("result"); result != nil {
 		e.result = t.wrapped(result)
 	}
-	if m.Topic == wire.TopicTaskCompleted && e.result.Breach != nil && !t.rules.LenientResults {
+	if m.Topic == wire.TopicTaskCompleted && e.result.Breach != nil && !t.state.rules.LenientResults {
 		return nil, []string{fmt.Sprintf("task %s is not completed: %s", k.label(), e.result.Breach.Message)}
 	}
 	return e, nil
@@ -89,7 +89,7 @@ func (t *decision) heed(e *mailReport, m *mailed) {
 func (t *decision) deadLetter(m *mailed) {
 	about := wire.Alert{Alert: wire.AlertDead, Actor: m.From}
 	var said wire.Object
-	if said.ReadObject(m.Payload, t.rules.Depth, "") == nil {
+	if said.ReadObject(m.Payload, t.state.rules.Depth, "") == nil {
 		about.Code, about.Text = said.Text("error_code"), said.Text("error")
 	}
 	t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, *m.ReplyTo, about)
@@ -97,15 +97,15 @@ func (t *decision) deadLetter(m *mailed) {
 
 // handsOut returns the pending task that a message of GO gives to an agent.
 func (t *decision) handsOut(from string, m *wire.SendMessage) (*task, []string) {
-	c := t.bus.actors[m.To]
+	c := t.state.bus.actors[m.To]
 	if from != wire.ActorGlobal || m.Topic != wire.TopicTaskAssigned || c == nil || c.agent == nil {
 		return nil, nil
 	}
 	var said wire.Object
-	if said.ReadObject(m.Payload, t.rules.Depth, "") != nil {
+	if said.ReadObject(m.Payload, t.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
-	k := t.tasks[wire.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
+	k := t.state.tasks[wire.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
 	if k == nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}

@@ -47,7 +47,7 @@ func addNote(t *decision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 	f := &taskNoted{ID: k.view.ID, Name: k.view.Name, Content: r.Content, Urgent: r.Urgent, Request: t.mark()}
 	t.fact("", k.view.ID, f)
 	if holder := k.view.AssignedTo; r.Urgent && !k.view.State.Final() && holder != t.from.Name {
-		t.tell(t.agents[holder], k, wire.NoticeUpdated, "Note: "+r.Content)
+		t.tell(t.state.agents[holder], k, wire.NoticeUpdated, "Note: "+r.Content)
 	}
 	records := t.out.Records
 	return &wire.NoteReply{Note: f.note(&records[len(records)-1])}, nil

@@ -241,15 +241,15 @@ func (p *outboxItem) before() int64 {
 
 // bring writes the letters of the items that this turn has sent on their way.
 func (t *decision) bring() {
-	for _, p := range t.sessions.fresh {
+	for _, p := range t.state.sessions.fresh {
 		l := Letter{To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq, After: p.before()}
 		if p.line == nil {
 			l.Kept = p.seq
 		}
 		t.out.Letters = append(t.out.Letters, l)
 	}
-	clear(t.sessions.fresh)
-	t.sessions.fresh = t.sessions.fresh[:0]
+	clear(t.state.sessions.fresh)
+	t.state.sessions.fresh = t.state.sessions.fresh[:0]
 }
 
 // meetRun is the start of a run: all that waits for its agent goes to it.

@@ -12,11 +12,11 @@ import (
 // handed notes that a session message was written to the stdin of its addressee,
 // or that it was not.
 func (t *decision) handed(m *wire.Delivered) {
-	p := t.outboxItem(m.Agent, m.Said)
+	p := t.state.outboxItem(m.Agent, m.Said)
 	if p == nil || p.out != m.Run || p.taken {
 		return // its task is over, or that run is
 	}
-	switch a := t.agents[m.Agent]; {
+	switch a := t.state.agents[m.Agent]; {
 	case !m.Lost:
 		t.fact(agentPrefix+m.Agent, p.task, &sessionDelivered{Session: p.to.of.spec.ID, Agent: m.Agent, Message: m.Said})
 	case a != nil && a.runs(m.Run) && a.state == up && !p.repeat: // else what it did not read waits for its next run
@@ -66,7 +66,7 @@ func (t *decision) noteUnread(p *outboxItem, excused bool) {
 
 // tellUndelivered tells the sender of a item how its delivery goes.
 func (t *decision) tellUndelivered(p *outboxItem, retries int, next, why string) {
-	a := t.agents[p.from]
+	a := t.state.agents[p.from]
 	if p.by != "" || a == nil || a.remote != nil || !a.reachable() {
 		return
 	}
@@ -85,10 +85,10 @@ func (t *decision) tellUndelivered(p *outboxItem, retries int, next, why string)
 
 // retryItems tries the items again whose time has come.
 func (t *decision) retryItems(excused bool) {
-	for len(t.sessions.posted) > 0 && !t.sessions.posted[0].next.After(t.at) && !t.stopping {
-		p := t.sessions.posted[0]
+	for len(t.state.sessions.posted) > 0 && !t.state.sessions.posted[0].next.After(t.at) && !t.state.stopping {
+		p := t.state.sessions.posted[0]
 		retries := p.retries + 1
-		switch a := t.agents[p.to.AgentID]; {
+		switch a := t.state.agents[p.to.AgentID]; {
 		case p.out != "":
 			t.noteUnread(p, excused)
 		case a != nil && a.reachable() && retries <= len(deliveryRetries):
@@ -122,7 +122,7 @@ func (t *decision) abandonItem(p *outboxItem, retries int, why string) {
 		Session: s.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Why: why,
 	})
 	t.tellUndelivered(p, retries, "", why)
-	w := t.workOn(s, p.task)
+	w := t.state.workOn(s, p.task)
 	switch {
 	case w == nil:
 	case p.kind == wire.TypeTaskAssignment && w.phase == wire.PhaseAssigned:
@@ -139,7 +139,7 @@ func (t *decision) abandonItem(p *outboxItem, retries int, why string) {
 
 // abandonItems gives up all that waits for an agent that does not come back.
 func (t *decision) abandonItems(name, why string) {
-	for _, m := range t.sessions.seats[name] {
+	for _, m := range t.state.sessions.seats[name] {
 		for _, p := range slices.Clone(m.outbox) {
 			if p.waits() {
 				t.abandonItem(p, p.retries, why)

@@ -63,7 +63,7 @@ func submitPlan(t *decision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) 
 		return nil, wrongState(k, "planned")
 	}
 	t.fact("", k.view.ID, &taskPlanned{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Plan: r.Plan, Request: t.mark()})
-	return t.reply(k), nil
+	return t.state.reply(k), nil
 }
 
 // review finds a task whose plan the caller may judge.
@@ -87,12 +87,12 @@ func approvePlan(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case t.graph.Open(k.node) > 0:
+	case t.state.graph.Open(k.node) > 0:
 		return nil, t.waits(k)
 	}
 	t.start(k, t.mark())
-	t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
-	return t.reply(k), nil
+	t.tell(t.state.agents[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
+	return t.state.reply(k), nil
 }
 
 func revisePlan(t *decision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
@@ -103,6 +103,6 @@ func revisePlan(t *decision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) 
 	t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskRevise{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Feedback: r.Feedback, Request: t.mark(),
 	})
-	t.tell(t.agents[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
-	return t.reply(k), nil
+	t.tell(t.state.agents[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
+	return t.state.reply(k), nil
 }

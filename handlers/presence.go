@@ -15,13 +15,13 @@ func heartbeat(t *decision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	c := t.bus.actors[id]
+	c := t.state.bus.actors[id]
 	if c == nil || !c.beats || c.stale || t.at.Sub(c.beat) >= beatsApart {
 		t.factOf(id, "", "", &actorSeen{Actor: id})
-		c = t.bus.actors[id]
+		c = t.state.bus.actors[id]
 		t.resolveStale(c, "its heartbeat is back")
 	}
-	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(c.beat), Every: t.rules.Heartbeat.Milliseconds()}, nil
+	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(c.beat), Every: t.state.rules.Heartbeat.Milliseconds()}, nil
 }
 
 // actorSeen says that an actor has sent its heartbeat.
@@ -75,8 +75,8 @@ func (s *State) staleAt() time.Time {
 
 // missBeats finds the actors whose heartbeat stays away. Of each GO is told once.
 func (t *decision) missBeats() {
-	for len(t.bus.due) > 0 && !t.staleAt().After(t.at) {
-		c := t.bus.due[0]
+	for len(t.state.bus.due) > 0 && !t.state.staleAt().After(t.at) {
+		c := t.state.bus.due[0]
 		about := alertOf(wire.AlertStale, c)
 		t.factOf(wire.ActorBus, "", "", &actorStale{Actor: c.id})
 		t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)
@@ -135,8 +135,8 @@ func (t *decision) crashed(a *agent, e *wire.Event) {
 }
 
 func listActors(t *decision, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
-	answer := &wire.ActorList{Actors: make([]wire.ActorView, 0, len(t.bus.order))}
-	for _, c := range t.bus.order {
+	answer := &wire.ActorList{Actors: make([]wire.ActorView, 0, len(t.state.bus.order))}
+	for _, c := range t.state.bus.order {
 		answer.Actors = append(answer.Actors, c.view())
 	}
 	return answer, nil

@@ -25,11 +25,11 @@ const mostQuestions = 1000
 
 // tooMany refuses a question of an agent that has asked enough.
 func (t *decision) tooMany() *wire.Error {
-	if len(t.asked) < mostQuestions {
+	if len(t.state.asked) < mostQuestions {
 		return nil
 	}
 	open := 0
-	for _, q := range t.asked {
+	for _, q := range t.state.asked {
 		if q.view.Agent == t.from.Name {
 			open++
 		}
@@ -47,7 +47,7 @@ func (t *decision) tooMany() *wire.Error {
 func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 	timeout := time.Duration(r.Timeout) * time.Millisecond
 	if timeout == 0 {
-		timeout = t.rules.RequestTimeout
+		timeout = t.state.rules.RequestTimeout
 	}
 	deadline := wire.Timestamp(t.at.Add(timeout))
 	switch q := t.askedBefore(); {
@@ -59,7 +59,7 @@ func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 			ID: t.questionID(), Agent: t.from.Name, Question: r.Question, Options: r.Options,
 			Deadline: deadline, Request: t.mark(),
 		})
-	case q.waited(t.State): // a repeat of one that was asked long ago
+	case q.waited(t.state): // a repeat of one that was asked long ago
 	default:
 		t.fact("", "", &questionRejoined{ID: q.view.ID, Agent: t.from.Name, Deadline: deadline, Request: t.mark()})
 	}
@@ -70,16 +70,16 @@ func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 // because that run of the agent has died: no person should be asked twice. It also
 // finds the very same request.
 func (t *decision) askedBefore() *question {
-	for _, q := range t.asked {
+	for _, q := range t.state.asked {
 		if q.view.Agent == t.from.Name && q.request != nil && q.request.Sum == t.request.Sum &&
-			(!q.waited(t.State) || q.run == t.from.Run && q.request.ID == t.request.ID) {
+			(!q.waited(t.state) || q.run == t.from.Run && q.request.ID == t.request.ID) {
 			return q
 		}
 	}
 	return nil
 }
 
-func (t *decision) questionID() string { return fmt.Sprintf("q%d", t.numbered+1) }
+func (t *decision) questionID() string { return fmt.Sprintf("q%d", t.state.numbered+1) }
 
 // questionAsked records a new question.
 type questionAsked struct {
@@ -139,14 +139,14 @@ func (s *State) await(q *question, mk *requestKey, deadline string) {
 
 func listQuestions(t *decision, _ *wire.Nothing) (*wire.QuestionList, *wire.Error) {
 	answer := &wire.QuestionList{}
-	for _, q := range t.asked {
+	for _, q := range t.state.asked {
 		answer.Questions = append(answer.Questions, q.view)
 	}
 	return answer, nil
 }
 
 func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire.Error) {
-	q := t.questions[r.QuestionID]
+	q := t.state.questions[r.QuestionID]
 	if q == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no question %q is waiting for an answer", r.QuestionID),
@@ -164,8 +164,8 @@ func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *
 			Details: map[string]any{"questionId": q.view.ID, "options": values, "pointer": "/payload/answer"},
 		}
 	}
-	told := q.waited(t.State)
-	if k := t.tasks[q.view.Task]; k != nil { // it hears of it with the next notice, or when it asks
+	told := q.waited(t.state)
+	if k := t.state.tasks[q.view.Task]; k != nil { // it hears of it with the next notice, or when it asks
 		told = k.view.State == wire.TaskNeedsHuman
 	}
 	t.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Told: told})

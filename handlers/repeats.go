@@ -107,7 +107,7 @@ func (s *State) settle(name string, mk *requestKey, answer any, err *wire.Error)
 //
 // A request that was refused changed nothing, and is looked at afresh.
 func (t *decision) repeated(r *wire.Request) bool {
-	a := t.agents[t.from.Name]
+	a := t.state.agents[t.from.Name]
 	if t.from.Kind != Agent || a == nil || r.Form != wire.DialectNative {
 		return false
 	}

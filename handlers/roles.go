@@ -7,20 +7,20 @@ import (
 )
 
 func queryAgents(t *decision, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
-	if roles := t.rolesWithout(q.Role); roles != nil {
+	if roles := t.state.rolesWithout(q.Role); roles != nil {
 		return nil, wire.UnknownRole(q.Role, "/payload/role", roles)
 	}
 	wanted := func(a *agent) bool {
 		return (q.Status == "" || q.Status == a.status()) && a.offers(q.Role, q.Capabilities)
 	}
 	n := 0
-	for _, a := range t.order {
+	for _, a := range t.state.order {
 		if wanted(a) {
 			n++
 		}
 	}
 	answer := &wire.AgentList{Agents: make([]wire.Agent, 0, n)}
-	for _, a := range t.order {
+	for _, a := range t.state.order {
 		if wanted(a) {
 			answer.Agents = append(answer.Agents, a.shown())
 		}

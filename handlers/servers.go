@@ -114,7 +114,7 @@ func (f *serverLost) apply(s *State, _ *wire.Record) {
 
 // seen records a sign of life of a server, if it is time for that.
 func (t *decision) seen(a *agent) {
-	if a == nil || a.remote == nil || a.state == up && t.at.Sub(a.remote.seen) < t.rules.Silence/seenEach {
+	if a == nil || a.remote == nil || a.state == up && t.at.Sub(a.remote.seen) < t.state.rules.Silence/seenEach {
 		return
 	}
 	t.fact(a.actor, "", &serverSeen{Agent: a.ID})
@@ -123,8 +123,8 @@ func (t *decision) seen(a *agent) {
 // silence ends the life of servers that are not heard of any more: what they had
 // goes to others.
 func (t *decision) silence() {
-	for len(t.servers) > 0 && !t.lostAt().After(t.at) {
-		t.part(t.servers[0], "it was not heard of for "+t.rules.Silence.String())
+	for len(t.state.servers) > 0 && !t.state.lostAt().After(t.at) {
+		t.part(t.state.servers[0], "it was not heard of for "+t.state.rules.Silence.String())
 	}
 }
 
@@ -141,22 +141,22 @@ func (t *decision) part(a *agent, why string) {
 // most KeepClosed are left.
 func (t *decision) trimServers() {
 	var keyless []*agent
-	for _, a := range t.order {
-		if a.remote != nil && a.state != up && !t.access.letsIn(a.ID) {
+	for _, a := range t.state.order {
+		if a.remote != nil && a.state != up && !t.state.access.letsIn(a.ID) {
 			keyless = append(keyless, a)
 		}
 	}
-	if len(keyless) <= t.rules.KeepClosed {
+	if len(keyless) <= t.state.rules.KeepClosed {
 		return
 	}
-	for _, a := range keyless[:len(keyless)-t.rules.KeepClosed] {
+	for _, a := range keyless[:len(keyless)-t.state.rules.KeepClosed] {
 		t.forgetAgent(a)
 	}
 	t.leaveBehind()
 }
 
 func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error) {
-	c := t.access.find(HashKey(r.Token), credentialRegistration, t.at)
+	c := t.state.access.find(HashKey(r.Token), credentialRegistration, t.at)
 	switch {
 	case c == nil:
 		return nil, &wire.Error{
@@ -169,14 +169,14 @@ func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error
 			Details: map[string]any{"pointer": "/payload/name"},
 		}
 	}
-	if a := t.agents[r.Name]; a != nil && a.remote != nil && c.Name == "" {
+	if a := t.state.agents[r.Name]; a != nil && a.remote != nil && c.Name == "" {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a server %q, and this token is not for it", r.Name),
 			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
 			Hint:    "To take its place: orchestrator key register --name " + r.Name,
 		}
 	}
-	if a := t.agents[r.Name]; a != nil && a.remote == nil {
+	if a := t.state.agents[r.Name]; a != nil && a.remote == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("%q is the name of an agent that runs here", r.Name),
 			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
@@ -196,15 +196,15 @@ func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error
 	t.from = Actor{Kind: Agent, Name: r.Name} // that is who it is now
 	t.fact(agentPrefix+r.Name, "", f)
 	if r.Capabilities != nil {
-		t.oddCapabilities(t.agents[r.Name], r.Capabilities)
+		t.oddCapabilities(t.state.agents[r.Name], r.Capabilities)
 	}
-	return &wire.Registered{ServerID: t.agents[r.Name].serverID, Name: r.Name, Key: key}, nil
+	return &wire.Registered{ServerID: t.state.agents[r.Name].serverID, Name: r.Name, Key: key}, nil
 }
 
 func queryServers(t *decision, _ *wire.Nothing) (*wire.ServerList, *wire.Error) {
-	answer := &wire.ServerList{Servers: make([]wire.Server, 0, len(t.order))}
-	for _, a := range t.order {
-		answer.Servers = append(answer.Servers, *t.server(a))
+	answer := &wire.ServerList{Servers: make([]wire.Server, 0, len(t.state.order))}
+	for _, a := range t.state.order {
+		answer.Servers = append(answer.Servers, *t.state.server(a))
 	}
 	return answer, nil
 }

@@ -85,7 +85,7 @@ func brief(text string) string {
 // completable is the work that a completion ends. One that is being reviewed may be
 // completed yet: its review was asked for early.
 func (t *decision) completable(x *messageContext, id string) (*work, *wire.Error) {
-	if w := t.workOn(x.of, id); w != nil && w.phase == wire.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
+	if w := t.state.workOn(x.of, id); w != nil && w.phase == wire.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
 		x.task, x.chain = id, w.chain
 		return w, nil
 	}
@@ -191,7 +191,7 @@ func (t *decision) drop(w *work, why string) {
 // endWork ends a work whose task has ended before, and what a person is asked about
 // it; that of others ends with it.
 func (t *decision) endWork(w *work, why string) {
-	if q := t.questions[w.question]; q != nil && w.task.more.question == "" {
+	if q := t.state.questions[w.question]; q != nil && w.task.more.question == "" {
 		t.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
 	}
 	if !w.over() && w.task.view.State.Final() {
@@ -252,14 +252,14 @@ func (t *decision) sayFor(w *work, from, to *member, spell func(wire.SessionHead
 // head is what stands around a message that the orchestrator says for a member.
 func (t *decision) head(s *session, from, to *member, chain string) wire.SessionHead {
 	var named string // where the two could not tell which session it is
-	for _, seat := range t.sessions.seats[from.AgentID] {
+	for _, seat := range t.state.sessions.seats[from.AgentID] {
 		if other := seat.of; other != s && !other.closed() && other.member(to.AgentID) != nil {
 			named = s.spec.ID
 		}
 	}
 	return wire.SessionHead{
 		SessionID: named,
-		MessageID: messageID(s.spec.ID, t.seq+1), At: t.at, SequenceNumber: s.last + 1,
+		MessageID: messageID(s.spec.ID, t.state.seq+1), At: t.at, SequenceNumber: s.last + 1,
 		From: wire.AgentIdentifier{AgentID: from.AgentID, AgentType: from.AgentType},
 		To:   wire.AgentIdentifier{AgentID: to.AgentID, AgentType: to.AgentType}, CorrelationID: chain,
 	}

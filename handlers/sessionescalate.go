@@ -45,7 +45,7 @@ func (t *decision) askPerson(w *work, why string) {
 // decided about it.
 func (t *decision) tellArchitect(w *work, message string) {
 	if m := w.lead(); m != nil {
-		t.tell(t.agents[m.AgentID], w.task, wire.NoticeUpdated, message)
+		t.tell(t.state.agents[m.AgentID], w.task, wire.NoticeUpdated, message)
 	}
 }
 
@@ -101,7 +101,7 @@ func (f *reviewEscalated) apply(s *State, r *wire.Record) {
 // judge does with a work what a person has answered; false when the question was
 // another one.
 func (t *decision) judge(id, question, answer string) bool {
-	k := t.tasks[id]
+	k := t.state.tasks[id]
 	if k == nil || k.work() == nil || k.work().question != question {
 		return false
 	}

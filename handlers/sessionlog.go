@@ -121,12 +121,12 @@ func (t *decision) sessionFact(s *session, topic, key, task string, f fact) int6
 	if err != nil {
 		panic("a " + f.kind() + " cannot be spelled: " + err.Error())
 	}
-	t.seq++
+	t.state.seq++
 	r := wire.Record{
-		Seq: t.seq, At: t.at, From: s.key(), To: s.key(), Topic: topic, Kind: f.kind(), Payload: payload, Key: key, Correlation: task,
+		Seq: t.state.seq, At: t.at, From: s.key(), To: s.key(), Topic: topic, Kind: f.kind(), Payload: payload, Key: key, Correlation: task,
 	}
 	t.out.Records = append(t.out.Records, r)
-	f.apply(t.State, &r)
+	f.apply(t.state, &r)
 	return r.Seq
 }
 

@@ -264,7 +264,7 @@ func change(in map[string]any, path []string, value string) {
 
 // session is how a session is, with its messages.
 func (p *player) session(id string) *wire.SessionView {
-	t := decision{State: p.state, from: Actor{Kind: Operator}}
+	t := decision{state: p.state, from: Actor{Kind: Operator}}
 	v, err := getSession(&t, &wire.GetSession{SessionID: id})
 	require.Nil(p.t, err)
 	whole, fault := Complete(v, t.pages, shelf(p.records))

@@ -9,7 +9,7 @@ import (
 
 // considerAck takes the word of a developer that it has its task.
 func (t *decision) considerAck(x *messageContext) {
-	for _, w := range t.worksOf(x.from.AgentID) {
+	for _, w := range t.state.worksOf(x.from.AgentID) {
 		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
 			x.task, x.chain = w.task.view.ID, w.chain
 			x.after = func() { t.beginWork(w) }
@@ -42,7 +42,7 @@ func (t *decision) beginWork(w *work) {
 
 // activeWork is the work that a message of a developer is about.
 func (t *decision) activeWork(x *messageContext, id string) (*work, *wire.Error) {
-	w := t.workOn(x.of, id)
+	w := t.state.workOn(x.of, id)
 	switch {
 	case w == nil:
 		return nil, &wire.Error{
@@ -103,9 +103,9 @@ func (t *decision) offerSoft(up, down *task) {
 		return
 	}
 	message := fmt.Sprintf("Task %s, whose result you may need, is %s", up.label(), up.view.State)
-	e, depends := t.graph.Find(down.node, up.node, graph.Soft, "")
-	if result := up.view.Result; depends && !t.graph.Edge(e).Private && len(result) > 0 && len(result) <= mostOffered && string(result) != "null" { // as a snapshot has none
+	e, depends := t.state.graph.Find(down.node, up.node, graph.Soft, "")
+	if result := up.view.Result; depends && !t.state.graph.Edge(e).Private && len(result) > 0 && len(result) <= mostOffered && string(result) != "null" { // as a snapshot has none
 		message += ": " + string(result)
 	}
-	t.tell(t.agents[w.developer], down, wire.NoticeUpdated, message)
+	t.tell(t.state.agents[w.developer], down, wire.NoticeUpdated, message)
 }

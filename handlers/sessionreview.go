@@ -15,7 +15,7 @@ func (t *decision) considerRequest(x *messageContext, r *wire.ReviewRequest) *wi
 			Details: map[string]any{"pointer": "/payload/review_id", "reason": "review_id_taken", "review_id": r.ReviewID},
 		}
 	}
-	w := t.workOn(x.of, r.TaskID)
+	w := t.state.workOn(x.of, r.TaskID)
 	if w == nil {
 		return &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", r.TaskID),
@@ -229,7 +229,7 @@ func (t *decision) recallReview(w *work, why string) {
 	if w == nil || w.open == nil {
 		return
 	}
-	if a := t.agents[w.open.view.Reviewer]; a != nil && a.reachable() {
+	if a := t.state.agents[w.open.view.Reviewer]; a != nil && a.reachable() {
 		t.recall(w.task, a.ID, a.run, why)
 	}
 }

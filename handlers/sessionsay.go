@@ -131,7 +131,7 @@ func (t *decision) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 		if id == "" {
 			continue
 		}
-		if s := t.sessions.byID[id]; s != nil {
+		if s := t.state.sessions.byID[id]; s != nil {
 			return s, nil
 		}
 		return nil, &wire.Error{
@@ -139,7 +139,7 @@ func (t *decision) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 		}
 	}
 	var both, one []*session
-	for _, seat := range t.sessions.seats[m.From.AgentID] {
+	for _, seat := range t.state.sessions.seats[m.From.AgentID] {
 		one = append(one, seat.of)
 		if seat.of.addressed(m.To) != nil {
 			both = append(both, seat.of)
@@ -173,7 +173,7 @@ func (t *decision) belongsTo(m *wire.SessionMessage, open []*session) *session {
 	payload := wire.MemberOf(m.Document, "payload")
 	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
 		id, _ := wire.TextOf(payload, key)
-		if k := t.tasks[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
+		if k := t.state.tasks[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
 			return k.work().of
 		}
 		if i := slices.IndexFunc(open, func(s *session) bool { return s.spec.ID == id }); i >= 0 {
@@ -208,13 +208,13 @@ func (t *decision) refusing(said *wire.SaySession) *session {
 			name = m.From.AgentID
 		}
 	}
-	if s := t.sessions.byID[said.SessionID]; s != nil && (t.from.Kind != Agent || s.member(t.from.Name) != nil) {
+	if s := t.state.sessions.byID[said.SessionID]; s != nil && (t.from.Kind != Agent || s.member(t.from.Name) != nil) {
 		return s
 	}
-	if t.from.Kind != Agent || len(t.sessions.seats[name]) == 0 {
+	if t.from.Kind != Agent || len(t.state.sessions.seats[name]) == 0 {
 		return nil
 	}
-	return t.sessions.seats[name][0].of
+	return t.state.sessions.seats[name][0].of
 }
 
 // consider decides what follows from a message. It changes nothing yet.
@@ -228,7 +228,7 @@ func (t *decision) consider(x *messageContext) *wire.Error {
 	if err := x.Misdirected(); err != nil {
 		return err
 	}
-	if run := x.SessionMessage.To.InstanceID; t.hasEnded(x.to.AgentID, run) {
+	if run := x.SessionMessage.To.InstanceID; t.state.hasEnded(x.to.AgentID, run) {
 		return rejected("/to_agent/instance_id", fmt.Sprintf("the run %s of %q has ended", run, x.to.AgentID))
 	}
 	if x.Sequenced && x.SequenceNumber < x.from.number {
@@ -281,7 +281,7 @@ func (t *decision) about(x *messageContext, task, key string) {
 	if task == "" {
 		return
 	}
-	if w := t.workOn(x.of, task); w != nil {
+	if w := t.state.workOn(x.of, task); w != nil {
 		x.task, x.chain = task, w.chain
 		return
 	}
@@ -293,7 +293,7 @@ func (t *decision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
 	if !x.Sequenced {
 		x.SequenceNumber = x.of.last + 1
 	}
-	if x.fate == fateDelivered && t.pulls(x.to.AgentID) {
+	if x.fate == fateDelivered && t.state.pulls(x.to.AgentID) {
 		x.fate = fatePulled
 	}
 	f := &sessionSaid{

@@ -76,12 +76,12 @@ func (t *decision) syncSessions(specs []wire.SessionSpec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {
 		there[spec.ID] = true
-		if s := t.sessions.byID[spec.ID]; s == nil || s.closed() && !s.aborted || !s.closed() && !sameSession(&s.spec, &spec) || !s.file {
+		if s := t.state.sessions.byID[spec.ID]; s == nil || s.closed() && !s.aborted || !s.closed() && !sameSession(&s.spec, &spec) || !s.file {
 			t.dismiss(s, &spec)
 			t.fact("", "", &sessionOpened{SessionSpec: spec, File: true})
 		}
 	}
-	for _, s := range slices.Clone(t.sessions.order) {
+	for _, s := range slices.Clone(t.state.sessions.order) {
 		if s.file && !s.closed() && !there[s.spec.ID] {
 			t.closeSession(s, &sessionClosed{Reason: "it is no longer in the configuration"})
 		}
@@ -92,9 +92,9 @@ func (t *decision) syncSessions(specs []wire.SessionSpec) {
 // leaveBehind sees to those members that are not known any more: what is on its way to
 // them is tried again, and what they were to do is lost.
 func (t *decision) leaveBehind() {
-	for _, s := range t.sessions.order {
+	for _, s := range t.state.sessions.order {
 		for _, m := range s.members {
-			if t.agents[m.AgentID] != nil {
+			if t.state.agents[m.AgentID] != nil {
 				continue
 			}
 			for _, p := range slices.Clone(m.outbox) {
@@ -114,7 +114,7 @@ func (t *decision) leaveBehind() {
 // reconvene opens the sessions again that were aborted before this orchestrator
 // was started.
 func (t *decision) reconvene() {
-	for _, s := range t.sessions.order {
+	for _, s := range t.state.sessions.order {
 		if s.closed() && s.aborted {
 			t.fact("", "", &sessionOpened{SessionSpec: s.spec, File: s.file})
 		}
@@ -170,12 +170,12 @@ func sameSession(a, b *wire.SessionSpec) bool {
 }
 
 func createSession(t *decision, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
-	if s := t.sessions.byID[spec.ID]; s != nil && !s.closed() {
+	if s := t.state.sessions.byID[spec.ID]; s != nil && !s.closed() {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a session %q already", spec.ID),
 			Details: map[string]any{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},
 		}
 	}
 	t.fact("", "", &sessionOpened{SessionSpec: *spec})
-	return t.sessionView(t.sessions.byID[spec.ID]), nil
+	return t.sessionView(t.state.sessions.byID[spec.ID]), nil
 }

@@ -19,7 +19,7 @@ func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 		}
 		return nil
 	}
-	w := t.workOn(x.of, a.TargetID)
+	w := t.state.workOn(x.of, a.TargetID)
 	if w != nil {
 		w = w.last() // its revision is what goes on
 	}
@@ -54,12 +54,12 @@ func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 // those that run here and are in no other that is open.
 func (t *decision) leaving(s *session) (names []string) {
 	for _, m := range s.members {
-		a := t.agents[m.AgentID]
+		a := t.state.agents[m.AgentID]
 		if a == nil || a.remote != nil {
 			continue
 		}
 		busy := false
-		for _, seat := range t.sessions.seats[m.AgentID] {
+		for _, seat := range t.state.sessions.seats[m.AgentID] {
 			busy = busy || seat.of != s && !seat.of.closed()
 		}
 		if !busy {
@@ -71,7 +71,7 @@ func (t *decision) leaving(s *session) (names []string) {
 
 // considerQuery answers a question for the state of a member that cannot answer.
 func (t *decision) considerQuery(x *messageContext, q *wire.StatusQuery) {
-	a := t.agents[x.to.AgentID]
+	a := t.state.agents[x.to.AgentID]
 	if a == nil || a.remote != nil || a.reachable() || a.state == starting {
 		return
 	}

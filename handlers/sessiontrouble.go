@@ -78,7 +78,7 @@ func (t *decision) retryWork(w *work, trouble *wire.TaskExecutionError) {
 // restartWork lets a work wait for its developer to take it up again.
 func (t *decision) restartWork(w *work, attempt int, outcome, why string) {
 	from, to := w.lead(), w.of.member(w.developer)
-	if from == nil || to == nil || t.agents[w.developer] == nil {
+	if from == nil || to == nil || t.state.agents[w.developer] == nil {
 		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
 		return
 	}
@@ -128,7 +128,7 @@ func (t *decision) breakWork(w *work, why string) {
 // run ended by itself; that it was told to end, or was lost with the orchestrator,
 // counts for nothing.
 func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
-	for _, w := range t.worksOf(a.ID) {
+	for _, w := range t.state.worksOf(a.ID) {
 		if w.phase != wire.PhaseWorking {
 			continue
 		}
@@ -149,16 +149,16 @@ func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
 
 // gone gives up what waits for an agent that does not come back by itself.
 func (t *decision) gone(name string) {
-	if a := t.agents[name]; a == nil || a.remote != nil || t.stopping {
+	if a := t.state.agents[name]; a == nil || a.remote != nil || t.state.stopping {
 		return
 	}
 	why := name + " does not run any more"
-	t.takeBack(t.agents[name], why)
+	t.takeBack(t.state.agents[name], why)
 	t.abandonItems(name, why)
-	for _, w := range t.worksOf(name) {
+	for _, w := range t.state.worksOf(name) {
 		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
 	}
-	for _, m := range t.sessions.seats[name] {
+	for _, m := range t.state.sessions.seats[name] {
 		for _, w := range slices.Clone(m.of.open) {
 			if w.architect == name && w.lead() == m && w.stands() {
 				t.askPerson(w, "its architect does not run any more")
@@ -175,8 +175,8 @@ func (w *work) stands() bool {
 
 // watch looks at the works whose developers have been silent, or have taken too long.
 func (t *decision) watch() {
-	for len(t.sessions.watched) > 0 && !t.sessions.watched[0].due.After(t.at) && !t.stopping {
-		w := t.sessions.watched[0]
+	for len(t.state.sessions.watched) > 0 && !t.state.sessions.watched[0].due.After(t.at) && !t.state.stopping {
+		w := t.state.sessions.watched[0]
 		if w.limit > 0 && !w.begun.Add(w.limit).After(t.at) {
 			t.timeOut(w)
 			continue
@@ -202,7 +202,7 @@ func (t *decision) timeOut(w *work) {
 	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
 	t.noteTrouble(w, e, w.tries+1, 2*w.limit)
 	more := fmt.Sprintf("%s: it has %s more", e.ErrorMessage, w.limit)
-	t.tell(t.agents[w.developer], w.task, wire.NoticeUpdated, more)
+	t.tell(t.state.agents[w.developer], w.task, wire.NoticeUpdated, more)
 	t.tellArchitect(w, more)
 }
 
@@ -213,7 +213,7 @@ func (t *decision) passDeadline(w *work) {
 		ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Deadline: w.wished,
 	})
 	message := fmt.Sprintf("The deadline of task %s has passed: %s", w.task.label(), w.wished)
-	t.tell(t.agents[w.developer], w.task, wire.NoticeUpdated, message)
+	t.tell(t.state.agents[w.developer], w.task, wire.NoticeUpdated, message)
 	t.tellArchitect(w, message)
 }
 

@@ -24,7 +24,7 @@ const sessionPageBytes = 4 << 20
 
 func listSessions(t *decision, _ *wire.Nothing) (*wire.SessionList, *wire.Error) {
 	answer := &wire.SessionList{Sessions: []wire.SessionBrief{}}
-	for _, s := range t.sessions.order {
+	for _, s := range t.state.sessions.order {
 		if t.from.Kind != Agent || s.member(t.from.Name) != nil {
 			answer.Sessions = append(answer.Sessions, s.brief())
 		}
@@ -67,7 +67,7 @@ func getSession(t *decision, r *wire.GetSession) (*wire.SessionView, *wire.Error
 		return nil, err
 	}
 	page := &SessionPage{
-		Session: s.spec.ID, After: r.After, Until: max(t.seq, 1), Limit: int(r.Limit), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
+		Session: s.spec.ID, After: r.After, Until: max(t.state.seq, 1), Limit: int(r.Limit), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
 	}
 	if page.Limit == 0 {
 		page.Limit = wire.SessionPage
@@ -83,11 +83,11 @@ func getSession(t *decision, r *wire.GetSession) (*wire.SessionView, *wire.Error
 
 // sessionNamed is a session that the caller may look at.
 func (t *decision) sessionNamed(id string) (*session, *wire.Error) {
-	seats := t.sessions.seats[t.from.Name]
+	seats := t.state.sessions.seats[t.from.Name]
 	if id == "" && t.from.Kind == Agent && len(seats) == 1 {
 		return seats[0].of, nil
 	}
-	s := t.sessions.byID[id]
+	s := t.state.sessions.byID[id]
 	switch {
 	case id == "":
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "session_id is missing", Details: map[string]any{"pointer": "/payload/session_id"}}
@@ -125,7 +125,7 @@ func (t *decision) sessionView(s *session) *wire.SessionView {
 				shown.Waiting++
 			}
 		}
-		if a := t.agents[m.AgentID]; a != nil {
+		if a := t.state.agents[m.AgentID]; a != nil {
 			shown.Status = a.status()
 		}
 		v.Standing = append(v.Standing, shown)
@@ -170,7 +170,7 @@ func listReviews(t *decision, r *wire.ListReviews) (*wire.ReviewList, *wire.Erro
 		}
 	}
 	answer := &wire.ReviewList{Reviews: []wire.ReviewView{}}
-	for _, s := range t.sessions.order {
+	for _, s := range t.state.sessions.order {
 		if t.from.Kind == Agent && s.member(t.from.Name) == nil {
 			continue
 		}

@@ -113,14 +113,14 @@ func (t *decision) maySteer(k *task) bool {
 
 // plans reports whether the caller is an agent that plans.
 func (t *decision) plans() bool {
-	a := t.agents[t.from.Name]
+	a := t.state.agents[t.from.Name]
 	return t.from.Kind == Agent && a != nil && a.Role == wire.RolePlanner
 }
 
 // manages reports whether an agent sees to a task as those do who submit tasks: a
 // planner to all, others to what people have submitted and no other agent holds.
 func (t *decision) manages(k *task) bool {
-	a := t.agents[t.from.Name]
+	a := t.state.agents[t.from.Name]
 	if !t.from.ActsForOthers || a == nil {
 		return false
 	}
@@ -129,9 +129,9 @@ func (t *decision) manages(k *task) bool {
 
 // manageableTask finds a task that the caller may see to.
 func (t *decision) manageableTask(id string) (*task, *wire.Error) {
-	k := t.tasks[id]
+	k := t.state.tasks[id]
 	if k == nil {
-		k = t.tasks[wire.CanonicalID(id)]
+		k = t.state.tasks[wire.CanonicalID(id)]
 	}
 	if k == nil {
 		return nil, &wire.Error{
@@ -154,13 +154,13 @@ func (t *decision) manageableTask(id string) (*task, *wire.Error) {
 
 // dependsOn reports whether a task that the caller holds shows the result of another.
 func (t *decision) dependsOn(up *task) bool {
-	a := t.agents[t.from.Name]
+	a := t.state.agents[t.from.Name]
 	if t.from.Kind != Agent || a == nil {
 		return false
 	}
 	for _, k := range a.holds {
-		for e := range t.graph.Needs(k.node) {
-			if v := t.graph.Edge(e); t.list[v.Up] == up && !v.Private && up.view.State == wire.TaskDone {
+		for e := range t.state.graph.Needs(k.node) {
+			if v := t.state.graph.Edge(e); t.state.list[v.Up] == up && !v.Private && up.view.State == wire.TaskDone {
 				return true
 			}
 		}
@@ -192,10 +192,10 @@ func getTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := t.reply(k)
-	answer.Task.WaitsFor = t.waitsFor(k)
-	t.showInputs(k, &answer.Task)
-	t.showResults(k, &answer.Task)
+	answer := t.state.reply(k)
+	answer.Task.WaitsFor = t.state.waitsFor(k)
+	t.state.showInputs(k, &answer.Task)
+	t.state.showResults(k, &answer.Task)
 	return answer, nil
 }
 
@@ -221,12 +221,12 @@ func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	if limit == 0 {
 		limit = defaultLimit
 	}
-	from := t.list
+	from := t.state.list
 	if t.from.Kind == Agent && !t.from.ActsForOthers {
-		from = t.owned[t.from.String()]
+		from = t.state.owned[t.from.String()]
 	}
 	if q.Cursor != "" {
-		last, there := t.tasks[q.Cursor]
+		last, there := t.state.tasks[q.Cursor]
 		if !there {
 			return nil, &wire.Error{
 				Code: wire.CodeInvalid, Message: fmt.Sprintf("cursor names a task that does not exist: %.80q", q.Cursor),
@@ -261,9 +261,9 @@ func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	}
 	for i, k := range found {
 		brief := &answer.Tasks[i]
-		*brief = t.shown(k)
+		*brief = t.state.shown(k)
 		brief.Description, brief.Payload, brief.Result, brief.Details = "", nil, nil, brief.Details.Brief()
-		brief.WaitsFor = t.waitsFor(k)
+		brief.WaitsFor = t.state.waitsFor(k)
 	}
 	return answer, nil
 }

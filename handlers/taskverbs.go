@@ -10,7 +10,7 @@ import (
 )
 
 func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
-	if roles := t.rolesWithout(r.RequiredRole); roles != nil {
+	if roles := t.state.rolesWithout(r.RequiredRole); roles != nil {
 		return nil, &wire.Error{
 			Code:    wire.CodeInvalid,
 			Message: fmt.Sprintf("requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole),
@@ -24,7 +24,7 @@ func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) 
 		return nil, err
 	}
 	id := t.uuid()
-	if t.tasks[id] != nil {
+	if t.state.tasks[id] != nil {
 		panic("the chance that came with the input is not fresh")
 	}
 	f := &taskCreated{
@@ -37,15 +37,15 @@ func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) 
 	}
 	t.traced(f, r.Observability)
 	t.fact("", id, f)
-	k := t.tasks[id]
+	k := t.state.tasks[id]
 	t.oddities(k, r)
 	for _, d := range vain {
 		t.fact("", id, &taskBlocked{ID: id, Name: r.Name, Upstream: d})
 	}
 	t.missLate(k, r.Dependencies)
-	answer := t.reply(k) // that it is pending: a repeat hears the same
-	if t.rules.MatchOnCreate && t.free(k) {
-		t.place(k, match.Conditions{Online: t.rules.OnlineOnly})
+	answer := t.state.reply(k) // that it is pending: a repeat hears the same
+	if t.state.rules.MatchOnCreate && t.free(k) {
+		t.place(k, match.Conditions{Online: t.state.rules.OnlineOnly})
 	}
 	return answer, nil
 }
@@ -60,7 +60,7 @@ func (t *decision) parent() string {
 }
 
 func (t *decision) parentOf(agent string) string {
-	a := t.agents[agent]
+	a := t.state.agents[agent]
 	if a == nil {
 		return ""
 	}
@@ -121,10 +121,10 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	if w := k.work(); w != nil && t.from.Kind == Agent && !w.active() {
 		return nil, inItsSession(k, "started")
 	}
-	waits := t.graph.Open(k.node) > 0
+	waits := t.state.graph.Open(k.node) > 0
 	switch state := k.view.State; {
 	case state == wire.TaskRunning && held && k.way == dispatched: // it was started when its agent was told
-		return t.reply(k), nil
+		return t.state.reply(k), nil
 	case t.unbrought(k):
 		return nil, notForwarded(k)
 	case waits && (state == wire.TaskPending || state == wire.TaskAssigned || state == wire.TaskNeedsHuman) && t.mayStart(k):
@@ -132,7 +132,7 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	case state == wire.TaskPending && k.delegation() != nil:
 		return nil, errDelegated(k)
 	case state == wire.TaskPending && t.from.Kind == Agent:
-		a := t.agents[t.from.Name]
+		a := t.state.agents[t.from.Name]
 		if len(a.holds) >= a.Capacity {
 			return nil, hasEnough(a)
 		}
@@ -149,7 +149,7 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	}
 	t.cancelQuestions(k)
 	t.start(k, t.mark())
-	return t.reply(k), nil
+	return t.state.reply(k), nil
 }
 
 // ownWay is the way of a task that an agent takes by itself: of those who want
@@ -169,7 +169,7 @@ func (t *decision) waits(k *task) *wire.Error {
 	return &wire.Error{
 		Code:    wire.CodeConflict,
 		Message: fmt.Sprintf("task %s waits for others", k.label()),
-		Details: map[string]any{"taskId": k.view.ID, "reason": "blocked", "waitsFor": t.waitsFor(k)},
+		Details: map[string]any{"taskId": k.view.ID, "reason": "blocked", "waitsFor": t.state.waitsFor(k)},
 	}
 }
 
@@ -208,7 +208,7 @@ func (t *decision) reportableTask(id, verb string) (*task, *wire.Error) {
 	case k.view.State == wire.TaskRunning:
 	case t.unbrought(k):
 		return nil, notForwarded(k)
-	case k.view.State == wire.TaskAssigned && t.graph.Open(k.node) > 0:
+	case k.view.State == wire.TaskAssigned && t.state.graph.Open(k.node) > 0:
 		return nil, t.waits(k)
 	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !t.from.ExplicitSteps):
 	case k.view.State == wire.TaskNeedsHuman && !t.from.ExplicitSteps:
@@ -269,7 +269,7 @@ func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Err
 	if r.Result != nil {
 		result = t.wrapped(r.Result)
 	}
-	if result.Breach != nil && !t.rules.LenientResults {
+	if result.Breach != nil && !t.state.rules.LenientResults {
 		return nil, result.Breach
 	}
 	t.begin(k)
@@ -278,7 +278,7 @@ func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Err
 		t.odd(k, wire.Oddity{Kind: wire.EventDocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
 	t.relieve(k, "Completed by ")
-	return t.reply(k), nil
+	return t.state.reply(k), nil
 }
 
 // wrapped is a result as it is kept: one that is a text becomes a document that
@@ -300,7 +300,7 @@ func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 	t.begin(k)
 	t.fail(k, r.Error, "", t.mark())
 	t.relieve(k, "Failed by ")
-	return t.reply(k), nil
+	return t.state.reply(k), nil
 }
 
 func (t *decision) fail(k *task, why, stack string, mk *requestKey) {

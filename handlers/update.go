@@ -113,11 +113,11 @@ func updateTask(t *decision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) 
 	for _, o := range oddities {
 		t.odd(k, o)
 	}
-	answer := t.reply(k)
+	answer := t.state.reply(k)
 	if f.Request == nil { // else a repeat hears the same, of which inputs are not remembered
-		answer.Task.WaitsFor = t.waitsFor(k)
-		t.showInputs(k, &answer.Task)
-		t.showResults(k, &answer.Task)
+		answer.Task.WaitsFor = t.state.waitsFor(k)
+		t.state.showInputs(k, &answer.Task)
+		t.state.showResults(k, &answer.Task)
 	}
 	return answer, nil
 }
