@@ -110,7 +110,7 @@ func (s *State) sweep(at time.Time) {
 	for _, c := range slices.Clone(s.access.order) {
 		if c.over(at) && !(c.revoked && c.until.Add(beyond).After(at)) {
 			s.access.drop(c)
-			s.updateStanding(s.agents[c.For])
+			s.updateStanding(s.agents.byID[c.For])
 		}
 	}
 }
@@ -157,7 +157,7 @@ func revokeKey(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 		return nil, err
 	}
 	t.fact("", "", &keyRevoked{ID: c.ID, Agent: c.For})
-	if a := t.state.agents[c.For]; a != nil && a.remote != nil && a.state == up && !t.state.access.letsIn(a.ID) {
+	if a := t.state.agents.byID[c.For]; a != nil && a.remote != nil && a.state == up && !t.state.access.letsIn(a.ID) {
 		t.part(a, "its key was revoked")
 	}
 	t.trimServers()
@@ -174,7 +174,7 @@ func (*keyRevoked) kind() string { return wire.EventKeyRevoked }
 
 func (f *keyRevoked) apply(s *State, _ *wire.Record) {
 	s.access.use(f.ID)
-	s.updateStanding(s.agents[f.Agent])
+	s.updateStanding(s.agents.byID[f.Agent])
 }
 
 // registrationLasts is how long a registration token holds by default.

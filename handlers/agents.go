@@ -107,12 +107,12 @@ type agentKnown struct{ wire.Member }
 func (*agentKnown) kind() string { return wire.EventAgentKnown }
 
 func (f *agentKnown) apply(s *State, r *wire.Record) {
-	a := s.agents[f.ID]
+	a := s.agents.byID[f.ID]
 	if a == nil {
 		a = newAgent(f.ID)
 		s.meet(a)
 	}
-	s.market.removeIdle(a)
+	s.tasks.queue.removeIdle(a)
 	if a.remote != nil { // its name is that of one that runs here now
 		s.unhear(a)
 		s.access.revokeOf(a.ID)
@@ -126,7 +126,7 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 	}
 	s.indexCapabilities(a, wire.ReadCapabilities(f.Abilities))
 	s.addIdle(a)
-	s.wishes.gain(a)
+	s.tasks.required.gain(a)
 	s.recheckCapacity(a)
 	s.sendKeptResponses(a) // it may take messages now
 }
@@ -149,7 +149,7 @@ func (s *State) indexCapabilities(a *agent, c *wire.Capabilities) {
 		under.add(underLanguage + l)
 	}
 	a.under = under.texts
-	s.index.Put(a.ID, offer, match.Standing{})
+	s.agents.index.Put(a.ID, offer, match.Standing{})
 	s.updateStanding(a)
 }
 
@@ -164,16 +164,16 @@ type agentCapable struct {
 func (*agentCapable) kind() string { return wire.EventAgentCapable }
 
 func (f *agentCapable) apply(s *State, r *wire.Record) {
-	a := s.agents[f.Agent]
+	a := s.agents.byID[f.Agent]
 	if f.System != nil {
 		a.noteSystem(f.System)
 	}
 	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
-		s.market.removeIdle(a)
+		s.tasks.queue.removeIdle(a)
 		a.setCapabilities(c)
 		s.indexCapabilities(a, a.said)
 		s.addIdle(a)
-		s.wishes.gain(a)
+		s.tasks.required.gain(a)
 		s.recheckCapacity(a)
 	}
 	s.saveReply(agentOf(r.From), f.Request, s.server(a), nil)
@@ -193,7 +193,7 @@ func (a *agent) setCapabilities(c *wire.Capabilities) {
 }
 
 func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, *wire.Error) {
-	a := t.state.agents[t.from.Name]
+	a := t.state.agents.byID[t.from.Name]
 	t.seen(a)
 	f := &agentCapable{Agent: a.ID, Request: t.mark()}
 	if c := r.Capabilities; c != nil && (a.said == nil || string(a.said.Document) != string(c.Document)) {
@@ -253,11 +253,11 @@ func newAgent(name string) *agent {
 
 // meet takes in an agent that was not known.
 func (s *State) meet(a *agent) {
-	s.met++
-	a.number = s.met
-	s.agents[a.ID] = a
-	s.order = append(s.order, a)
-	for _, k := range s.owned[a.actor] { // an agent of that name was here before
+	s.agents.met++
+	a.number = s.agents.met
+	s.agents.byID[a.ID] = a
+	s.agents.order = append(s.agents.order, a)
+	for _, k := range s.tasks.owned[a.actor] { // an agent of that name was here before
 		if k.delegation() != nil && k.view.SubmittedBy == a.actor && !k.view.State.Final() {
 			s.handsOn(k, +1)
 		}
@@ -273,19 +273,19 @@ type agentForgotten struct {
 func (*agentForgotten) kind() string { return wire.EventAgentForgotten }
 
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
-	a := s.agents[f.ID]
+	a := s.agents.byID[f.ID]
 	for _, d := range slices.Clone(a.owed) {
 		s.dropKeptResponse(d) // no agent of that name is left to hear it
 	}
-	s.market.removeIdle(a)
+	s.tasks.queue.removeIdle(a)
 	s.unhear(a)
 	s.detach(a)
 	for _, m := range s.sessions.seats[f.ID] {
 		m.outbox = slices.DeleteFunc(m.outbox, (*outboxItem).told)
 	}
-	delete(s.agents, f.ID)
-	s.index.Remove(f.ID)
-	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })
+	delete(s.agents.byID, f.ID)
+	s.agents.index.Remove(f.ID)
+	s.agents.order = slices.DeleteFunc(s.agents.order, func(o *agent) bool { return o == a })
 }
 
 // syncAgents takes on the agents of the configuration: those that are new, have
@@ -294,7 +294,7 @@ func (t *decision) syncAgents(r *wire.AgentSet) {
 	there := make(map[string]bool, len(r.Agents))
 	for _, m := range r.Agents {
 		there[m.ID] = true
-		switch a := t.state.agents[m.ID]; {
+		switch a := t.state.agents.byID[m.ID]; {
 		case a != nil && a.remote != nil:
 			t.strip(a, "its server has given its name to an agent that runs here")
 		case a != nil && same(a.configured, m):
@@ -302,10 +302,10 @@ func (t *decision) syncAgents(r *wire.AgentSet) {
 		}
 		t.fact(agentPrefix+m.ID, "", &agentKnown{m})
 		if m.Deaf {
-			t.takeBack(t.state.agents[m.ID], m.ID+" takes no messages any more")
+			t.takeBack(t.state.agents.byID[m.ID], m.ID+" takes no messages any more")
 		}
 	}
-	for _, a := range slices.Clone(t.state.order) {
+	for _, a := range slices.Clone(t.state.agents.order) {
 		if there[a.ID] || a.remote != nil {
 			continue
 		}
@@ -358,7 +358,7 @@ func (t *decision) told(m *wire.Delivered) {
 		t.handed(m)
 		return
 	}
-	k := t.state.tasks[m.Task]
+	k := t.state.tasks.byID[m.Task]
 	if k != nil && k.delegation() != nil {
 		t.carried(k.delegation(), m)
 		return
@@ -370,7 +370,7 @@ func (t *decision) told(m *wire.Delivered) {
 		t.requeue(k, &taskRequeued{Why: "its agent takes no messages", Deaf: true, Blameless: true})
 		return
 	}
-	if t.state.graph.Open(k.node) == 0 {
+	if t.state.tasks.graph.Open(k.node) == 0 {
 		t.start(k, nil)
 	}
 }

@@ -19,7 +19,7 @@ func (t *decision) tellAssigned(a *agent, k *task) {
 	switch {
 	case k.view.State == wire.TaskPlanning:
 		t.tell(a, k, wire.NoticeAssigned, wire.PlanFirstMessage)
-	case k.view.State == wire.TaskAssigned && t.state.graph.Open(k.node) == 0:
+	case k.view.State == wire.TaskAssigned && t.state.tasks.graph.Open(k.node) == 0:
 		t.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
 	}
 }
@@ -63,7 +63,7 @@ func assignTask(t *decision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) 
 		return nil, noAgent(r.Agent)
 	case k.view.State == wire.TaskPending:
 	case k.view.State == wire.TaskAssigned && r.RequirePlan:
-		if before := t.state.agents[k.view.AssignedTo]; before != a {
+		if before := t.state.agents.byID[k.view.AssignedTo]; before != a {
 			t.recall(k, k.view.AssignedTo, k.run, "Assigned to another agent")
 		}
 	default:
@@ -103,10 +103,10 @@ func (t *decision) mayManage(k *task, verb string) *wire.Error {
 
 // agentNamed finds an agent by its name, its server id or the id of its run.
 func (s *State) agentNamed(name string) *agent {
-	if a := s.agents[name]; a != nil {
+	if a := s.agents.byID[name]; a != nil {
 		return a
 	}
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		if a.serverID == name || a.run == name && name != "" {
 			return a
 		}
@@ -131,12 +131,12 @@ func autoAssign(t *decision, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
 			Details: map[string]any{"taskId": k.view.ID, "reason": "no_requirements", "pointer": "/payload/requirements"},
 		}
 	}
-	name, score, ok := t.state.index.Best(&k.wants().Demand, match.Conditions{Online: t.state.rules.OnlineOnly})
+	name, score, ok := t.state.agents.index.Best(&k.wants().Demand, match.Conditions{Online: t.state.rules.OnlineOnly})
 	if !ok {
 		return &wire.Assignment{Status: wire.NoMatch}, nil
 	}
-	answer := &wire.Assignment{Status: wire.Assigned, ServerID: t.state.agents[name].serverID, ServerName: name, MatchScore: score}
-	t.assignBy(k, t.state.agents[name], &taskAssigned{Way: matched, Score: score, Request: t.mark()})
+	answer := &wire.Assignment{Status: wire.Assigned, ServerID: t.state.agents.byID[name].serverID, ServerName: name, MatchScore: score}
+	t.assignBy(k, t.state.agents.byID[name], &taskAssigned{Way: matched, Score: score, Request: t.mark()})
 	return answer, nil
 }
 
@@ -147,7 +147,7 @@ func (s *State) rememberAssigned(r *wire.Record, f *taskAssigned, k *task) {
 	}
 	if f.Way == matched {
 		s.saveReply(agentOf(r.From), f.Request, &wire.Assignment{
-			Status: wire.Assigned, ServerID: s.agents[f.Agent].serverID, ServerName: f.Agent, MatchScore: f.Score,
+			Status: wire.Assigned, ServerID: s.agents.byID[f.Agent].serverID, ServerName: f.Agent, MatchScore: f.Score,
 		}, nil)
 		return
 	}
@@ -163,11 +163,11 @@ func matchAgents(t *decision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
 	if k.wants() != nil {
 		demand = &k.wants().Demand
 	}
-	verdicts := t.state.index.Verdicts(demand)
+	verdicts := t.state.agents.index.Verdicts(demand)
 	answer := &wire.Matches{Servers: make([]wire.Match, 0, len(verdicts)), Total: len(verdicts)}
 	for _, v := range verdicts {
 		answer.Servers = append(answer.Servers, wire.Match{
-			ServerID: t.state.agents[v.Name].serverID, ServerName: v.Name, Score: v.Score, Status: onlineWord(v.Online), Reasons: v.Reasons,
+			ServerID: t.state.agents.byID[v.Name].serverID, ServerName: v.Name, Score: v.Score, Status: onlineWord(v.Online), Reasons: v.Reasons,
 		})
 	}
 	return answer, nil
@@ -181,7 +181,7 @@ func onlineWord(online bool) string {
 }
 
 func pollTasks(t *decision, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
-	return t.given(t.state.agents[t.from.Name]), nil
+	return t.given(t.state.agents.byID[t.from.Name]), nil
 }
 
 // given are the tasks that an agent has been given and has not begun.
@@ -203,7 +203,7 @@ func (t *decision) given(a *agent) *wire.TaskList {
 }
 
 func checkTasks(t *decision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
-	a := t.state.agents[t.from.Name]
+	a := t.state.agents.byID[t.from.Name]
 	if r.SessionID != "" {
 		a = t.state.agentNamed(r.SessionID)
 	}
@@ -219,7 +219,7 @@ func checkTasks(t *decision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
 		}
 	}
 	if t.from.Kind == Agent && (a == nil || a.ID != t.from.Name) {
-		if me := t.state.agents[t.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !t.from.ActsForOthers {
+		if me := t.state.agents.byID[t.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !t.from.ActsForOthers {
 			return nil, &wire.Error{Code: wire.CodeDenied, Message: "the session is not yours", Details: map[string]any{"sessionId": r.SessionID}}
 		}
 	}

@@ -5,12 +5,12 @@ package handlers
 // is not answered in its own turn; of the latter those of earlier runs count too, for
 // it gets their responses.
 func (s *State) HasPendingReply(run string) bool {
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		if a.run == run && a.handsOn > 0 {
 			return true
 		}
 	}
-	for _, q := range s.asked {
+	for _, q := range s.questions.open {
 		if q.request != nil && q.run == run {
 			return true
 		}

@@ -66,7 +66,7 @@ func request(b testing.TB, operation, payload string) *wire.Request {
 // submit submits a task and returns its id.
 func (z *bench) submit(payload string) string {
 	z.ask(planner, request(z.b, "submit-task", payload))
-	return z.state.list[len(z.state.list)-1].view.ID
+	return z.state.tasks.list[len(z.state.tasks.list)-1].view.ID
 }
 
 const (
@@ -130,7 +130,7 @@ func BenchmarkCycle(b *testing.B) {
 
 func (z *bench) cycle(submit *wire.Request) {
 	z.ask(planner, submit)
-	k := z.state.list[len(z.state.list)-1]
+	k := z.state.tasks.list[len(z.state.tasks.list)-1]
 	worker := Actor{Kind: Agent, Name: k.view.AssignedTo, Run: "r"}
 	z.do(Actor{}, &wire.Delivered{Agent: worker.Name, Run: "r", Task: k.view.ID})
 	z.ask(worker, &wire.Request{Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
@@ -169,7 +169,7 @@ func BenchmarkProgressBesideWaiting(b *testing.B) {
 		z.submit(noOnesTask)
 	}
 	id := z.submit(workerTask)
-	worker := Actor{Kind: Agent, Name: z.state.tasks[id].view.AssignedTo, Run: "r"}
+	worker := Actor{Kind: Agent, Name: z.state.tasks.byID[id].view.AssignedTo, Run: "r"}
 	r := &wire.AgentEvent{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: 0.5}}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -185,15 +185,15 @@ func BenchmarkRequeue(b *testing.B) {
 	first := z.submit(workerTask)
 	for range 50_000 {
 		z.ask(planner, r)
-		k := z.state.list[len(z.state.list)-1]
+		k := z.state.tasks.list[len(z.state.tasks.list)-1]
 		if k.view.AssignedTo == "" { // the one agent has the first one
-			k = z.state.list[len(z.state.list)-2]
+			k = z.state.tasks.list[len(z.state.tasks.list)-2]
 		}
 		z.do(Actor{}, &wire.Delivered{Agent: k.view.AssignedTo, Run: "r", Task: k.view.ID})
 		worker := Actor{Kind: Agent, Name: k.view.AssignedTo, Run: "r"}
 		z.do(worker, &wire.Request{ID: "c", Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
 	}
-	k := z.state.tasks[first]
+	k := z.state.tasks.byID[first]
 	b.ReportAllocs()
 	for b.Loop() {
 		name := k.view.AssignedTo
@@ -220,7 +220,7 @@ func BenchmarkGraph(b *testing.B) {
 				}
 				b.StartTimer()
 				z.finish()
-				require.Equal(b, tasks, z.state.counts[wire.TaskDone])
+				require.Equal(b, tasks, z.state.tasks.counts[wire.TaskDone])
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*tasks), "ns/task")
 		})
@@ -230,7 +230,7 @@ func BenchmarkGraph(b *testing.B) {
 // finish has the workers complete what they have until there is nothing left.
 func (z *bench) finish() {
 	for z.state.Open() > 0 {
-		for _, a := range z.state.order {
+		for _, a := range z.state.agents.order {
 			if len(a.holds) > 0 {
 				z.ask(Actor{Kind: Agent, Name: a.ID, Run: "r"},
 					&wire.Request{Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: a.holds[0].view.ID}})
@@ -253,7 +253,7 @@ func BenchmarkApply(b *testing.B) {
 	for range 10_000 {
 		z.ask(planner, r)
 		keep()
-		k := z.state.list[len(z.state.list)-1]
+		k := z.state.tasks.list[len(z.state.tasks.list)-1]
 		z.do(Actor{}, &wire.Delivered{Agent: "w0", Run: "r", Task: k.view.ID})
 		keep()
 		z.do(Actor{Kind: Operator}, &wire.Request{ID: "1", Operation: "complete-task", Body: &wire.CompleteTask{TaskID: k.view.ID}})

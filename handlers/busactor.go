@@ -210,7 +210,7 @@ func (t *decision) writer(claimed, where string) (string, *wire.Error) {
 			return "", &wire.Error{Code: wire.CodeDenied, Message: fmt.Sprintf("%q cannot be part of an actor's id", t.from.Name)}
 		}
 	case Agent:
-		a := t.state.agents[t.from.Name]
+		a := t.state.agents.byID[t.from.Name]
 		if a == nil || a.mail == nil {
 			return "", &wire.Error{
 				Code: wire.CodeConflict, Message: fmt.Sprintf("%q has no mail now: it does not run, or another is the actor that it was", t.from.Name),
@@ -237,7 +237,7 @@ func wrongActor(id, claimed, where string) *wire.Error {
 // told of any: what it has not acked, but nothing that was said to all
 // before its actor was known.
 func (s *State) Reads(name string) (actor string, after int64) {
-	a := s.agents[name]
+	a := s.agents.byID[name]
 	if a == nil || a.mail == nil {
 		return "", 0
 	}

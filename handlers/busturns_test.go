@@ -62,7 +62,7 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, mail []*wi
 		}
 	}
 	if acked, ok := answer.(*wire.Acked); ok && len(out.Records) == 0 {
-		if a := w.state.agents[in.From.Name]; a != nil && a.memories.byID[r.ID] != nil && a.memories.byID[r.ID].answer == any(acked) {
+		if a := w.state.agents.byID[in.From.Name]; a != nil && a.memories.byID[r.ID] != nil && a.memories.byID[r.ID].answer == any(acked) {
 			return mail // the answer of the first time
 		}
 	}

@@ -95,8 +95,8 @@ func (t *decision) checkContracts(k *task, result *wire.Result) {
 			}
 		}
 	}
-	for e := range t.state.graph.Waiting(k.node) {
-		if v := t.state.graph.Edge(e); v.Kind == graph.Input && !v.Resolved && !delivered[v.Key] {
+	for e := range t.state.tasks.graph.Waiting(k.node) {
+		if v := t.state.tasks.graph.Edge(e); v.Kind == graph.Input && !v.Resolved && !delivered[v.Key] {
 			miss(v.Key, "", "")
 		}
 	}
@@ -106,7 +106,7 @@ func (t *decision) checkContracts(k *task, result *wire.Result) {
 // to depend on them.
 func (t *decision) missLate(k *task, needs []wire.Dependency) {
 	for _, d := range needs {
-		on := t.state.tasks[d.On]
+		on := t.state.tasks.byID[d.On]
 		if d.Type == wire.DependsInput && on.view.State == wire.TaskDone && on.delivery(d.Contract) == nil {
 			t.fact("", on.view.ID, &contractSeen{
 				what: wire.EventContractMissing, ID: on.view.ID, Name: on.view.Name, Key: d.Contract, NeededBy: k.view.ID,
@@ -130,12 +130,12 @@ func (t *decision) resolve(k *task) (count int, unblocked []*task) {
 		}
 	}
 	var held []*task // that were held back until now, each once
-	for e := range t.state.graph.Waiting(k.node) {
-		v := t.state.graph.Edge(e)
+	for e := range t.state.tasks.graph.Waiting(k.node) {
+		v := t.state.tasks.graph.Edge(e)
 		if v.Resolved || k.view.State != wire.TaskDone && v.Kind != graph.Soft {
 			continue
 		}
-		down := t.state.list[v.Down]
+		down := t.state.tasks.list[v.Down]
 		if v.Kind == graph.Soft {
 			t.offerSoft(k, down)
 		}
@@ -149,7 +149,7 @@ func (t *decision) resolve(k *task) (count int, unblocked []*task) {
 	}
 	record()
 	for _, down := range held {
-		if t.state.graph.Open(down.node) == 0 && !down.freed {
+		if t.state.tasks.graph.Open(down.node) == 0 && !down.freed {
 			down.freed = true
 			unblocked = append(unblocked, down)
 		}
@@ -178,9 +178,9 @@ func (t *decision) unblock(tasks []*task) {
 		case k.work() != nil:
 			t.release(k.work())
 		case k.delegation() != nil:
-			t.state.recheckCapacity(t.state.agents[k.view.AssignedTo])
+			t.state.recheckCapacity(t.state.agents.byID[k.view.AssignedTo])
 		case k.view.State == wire.TaskAssigned:
-			t.tellAssigned(t.state.agents[k.view.AssignedTo], k)
+			t.tellAssigned(t.state.agents.byID[k.view.AssignedTo], k)
 		case t.free(k):
 			t.place(k, match.Conditions{Online: t.state.rules.OnlineOnly})
 		}

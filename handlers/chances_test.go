@@ -123,10 +123,10 @@ func (w *world) submit(m *inhabitant) {
 
 // tidy has a person cancel the task that has been open for longest.
 func (w *world) tidy() {
-	for w.state.list[w.oldest].view.State.Final() {
+	for w.state.tasks.list[w.oldest].view.State.Final() {
 		w.oldest++
 	}
-	w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.state.list[w.oldest].view.ID))
+	w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.state.tasks.list[w.oldest].view.ID))
 }
 
 // someTask is one of the latest tasks, or none that there is.
@@ -146,7 +146,7 @@ func (w *world) work() {
 	}
 	held := holds[w.chance.IntN(len(holds))]
 	id := held.ID
-	if w.state.tasks[id].work() != nil && w.chance.IntN(12) > 0 {
+	if w.state.tasks.byID[id].work() != nil && w.chance.IntN(12) > 0 {
 		return // of this its session hears
 	}
 	if w.chance.IntN(4) > 0 && w.goOn(m, id, held.State) {
@@ -227,7 +227,7 @@ func (w *world) repeat() {
 			from = m.actor()
 		}
 	}
-	a := w.state.agents[from.Name]
+	a := w.state.agents.byID[from.Name]
 	if a == nil {
 		w.do(from, s.request)
 		return
@@ -256,7 +256,7 @@ func (w *world) repeat() {
 }
 
 func (w *world) question(m *inhabitant) {
-	if len(w.state.asked) > 30 {
+	if len(w.state.questions.open) > 30 {
 		w.answer()
 		return
 	}
@@ -272,8 +272,8 @@ func (w *world) question(m *inhabitant) {
 }
 
 func (w *world) answer() {
-	if len(w.state.asked) > 0 {
-		q := w.state.asked[w.chance.IntN(len(w.state.asked))]
+	if len(w.state.questions.open) > 0 {
+		q := w.state.questions.open[w.chance.IntN(len(w.state.questions.open))]
 		answer := "yes"
 		if len(q.view.Options) > 2 { // what is to become of a task
 			answer = q.view.Options[w.chance.IntN(3)].Value

@@ -21,7 +21,7 @@ func (f *agentKnown) check(*State) error {
 }
 
 func (f *agentForgotten) check(s *State) error {
-	if s.agents[f.ID] == nil {
+	if s.agents.byID[f.ID] == nil {
 		return fmt.Errorf("there is no agent %q", f.ID)
 	}
 	return nil
@@ -31,7 +31,7 @@ func (f *taskCreated) check(s *State) error {
 	switch {
 	case f.ID == "":
 		return errors.New("the task has no id")
-	case s.tasks[f.ID] != nil:
+	case s.tasks.byID[f.ID] != nil:
 		return fmt.Errorf("there is a task %s already", f.ID)
 	case f.Delegated != nil:
 		request, err := f.Delegated.read()
@@ -41,7 +41,7 @@ func (f *taskCreated) check(s *State) error {
 		f.request = request
 	}
 	for _, d := range f.Dependencies {
-		if s.tasks[d.On] == nil {
+		if s.tasks.byID[d.On] == nil {
 			return fmt.Errorf("there is no task %s to depend on", d.On)
 		}
 	}
@@ -49,7 +49,7 @@ func (f *taskCreated) check(s *State) error {
 }
 
 func (f *taskAssigned) check(s *State) error {
-	if s.agents[f.Agent] == nil {
+	if s.agents.byID[f.Agent] == nil {
 		return fmt.Errorf("there is no agent %q", f.Agent)
 	}
 	if f.Way == inSession {
@@ -76,7 +76,7 @@ func (f *taskDone) check(s *State) error {
 	return s.checkTask(f.ID, heldStates...)
 }
 func (f *taskFailed) check(s *State) error {
-	if k := s.tasks[f.ID]; k != nil && k.delegation() != nil { // there may be no agent for it
+	if k := s.tasks.byID[f.ID]; k != nil && k.delegation() != nil { // there may be no agent for it
 		return s.checkTask(f.ID, openStates...)
 	}
 	return s.checkTask(f.ID, heldStates...)
@@ -88,22 +88,22 @@ func (f *taskUpdated) check(s *State) error   { return s.checkTask(f.ID, openSta
 func (f *taskNoted) check(s *State) error     { return s.checkTask(f.ID, wire.TaskStates...) }
 
 func (f *taskHelp) check(s *State) error {
-	if s.questions[f.QuestionID] != nil {
+	if s.questions.byID[f.QuestionID] != nil {
 		return fmt.Errorf("there is a question %s already", f.QuestionID)
 	}
 	return s.checkTask(f.ID, wire.TaskRunning)
 }
 
 func (f *dependencyAdded) check(s *State) error {
-	k, on := s.tasks[f.ID], s.tasks[f.Dependency.On]
+	k, on := s.tasks.byID[f.ID], s.tasks.byID[f.Dependency.On]
 	switch {
 	case k == nil || on == nil:
 		return fmt.Errorf("there are no tasks %s and %s", f.ID, f.Dependency.On)
 	case f.Shown:
-		if _, there := s.graph.Find(k.node, on.node, kindOf(f.Dependency.Type), f.Dependency.Contract); !there {
+		if _, there := s.tasks.graph.Find(k.node, on.node, kindOf(f.Dependency.Type), f.Dependency.Contract); !there {
 			return fmt.Errorf("task %s does not depend on %s", f.ID, f.Dependency.On)
 		}
-	case gates(kindOf(f.Dependency.Type)) && s.graph.Circle(k.node, on.node) != nil:
+	case gates(kindOf(f.Dependency.Type)) && s.tasks.graph.Circle(k.node, on.node) != nil:
 		return fmt.Errorf("task %s would wait for itself", f.ID)
 	}
 	return nil
@@ -121,11 +121,11 @@ func (f *dependencyResolved) check(s *State) error {
 }
 
 func (s *State) checkLink(id string, number int64) error {
-	k := s.tasks[id]
+	k := s.tasks.byID[id]
 	if k == nil {
 		return fmt.Errorf("there is no task %s", id)
 	}
-	if _, there := s.graph.Numbered(k.node, number); !there {
+	if _, there := s.tasks.graph.Numbered(k.node, number); !there {
 		return fmt.Errorf("task %s has no dependency %d", id, number)
 	}
 	return nil
@@ -135,7 +135,7 @@ func (f *questionWithdrawn) check(s *State) error { return s.checkQuestion(f.ID)
 
 func (f *agentCapable) check(s *State) error { return s.checkAgent(f.Agent) }
 func (f *serverRegistered) check(s *State) error {
-	switch a := s.agents[f.Agent]; {
+	switch a := s.agents.byID[f.Agent]; {
 	case f.Agent == "":
 		return errors.New("the server has no name")
 	case a != nil && a.remote == nil:
@@ -155,14 +155,14 @@ func (f *serverSeen) check(s *State) error { return s.checkServer(f.Agent) }
 func (f *serverLost) check(s *State) error { return s.checkServer(f.Agent) }
 
 func (s *State) checkAgent(name string) error {
-	if s.agents[name] == nil {
+	if s.agents.byID[name] == nil {
 		return fmt.Errorf("there is no agent %q", name)
 	}
 	return nil
 }
 
 func (s *State) checkServer(name string) error {
-	if a := s.agents[name]; a == nil || a.remote == nil {
+	if a := s.agents.byID[name]; a == nil || a.remote == nil {
 		return fmt.Errorf("there is no server %q", name)
 	}
 	return nil
@@ -171,7 +171,7 @@ func (s *State) checkServer(name string) error {
 // checkTask returns what is wrong with a fact about a task that must be in one of a
 // few states.
 func (s *State) checkTask(id string, states ...wire.TaskState) error {
-	k := s.tasks[id]
+	k := s.tasks.byID[id]
 	switch {
 	case k == nil:
 		return fmt.Errorf("there is no task %s", id)
@@ -182,7 +182,7 @@ func (s *State) checkTask(id string, states ...wire.TaskState) error {
 }
 
 func (f *questionAsked) check(s *State) error {
-	if s.questions[f.ID] != nil {
+	if s.questions.byID[f.ID] != nil {
 		return fmt.Errorf("there is a question %s already", f.ID)
 	}
 	return nil
@@ -199,7 +199,7 @@ func (f *questionAnswered) check(s *State) error { return s.checkQuestion(f.ID) 
 func (f *questionExpired) check(s *State) error  { return s.checkQuestion(f.ID) }
 
 func (s *State) checkQuestion(id string) error {
-	if s.questions[id] == nil {
+	if s.questions.byID[id] == nil {
 		return fmt.Errorf("there is no question %s", id)
 	}
 	return nil

@@ -41,7 +41,7 @@ func (f *workRepeated) check(s *State) error {
 	if err := s.checkWork(f.ID); err != nil {
 		return err
 	}
-	if s.tasks[f.ID].work().of.latest == nil {
+	if s.tasks.byID[f.ID].work().of.latest == nil {
 		return errors.New("nothing was said in the session that could have assigned it again")
 	}
 	return nil
@@ -65,7 +65,7 @@ func (f *reviewDecided) check(s *State) error {
 }
 
 func (f *reviewEscalated) check(s *State) error {
-	if f.QuestionID != "" && s.questions[f.QuestionID] != nil {
+	if f.QuestionID != "" && s.questions.byID[f.QuestionID] != nil {
 		return fmt.Errorf("there is a question %s already", f.QuestionID)
 	}
 	return s.checkWork(f.ID)
@@ -79,7 +79,7 @@ func (s *State) checkSession(id string) error {
 }
 
 func (s *State) checkWork(id string) error {
-	if k := s.tasks[id]; k == nil || k.work() == nil {
+	if k := s.tasks.byID[id]; k == nil || k.work() == nil {
 		return fmt.Errorf("no session has a task %s", id)
 	}
 	return nil

@@ -50,7 +50,7 @@ func (c *crowded) submit(needs ...wire.Dependency) string {
 	return c.last()
 }
 
-func (c *crowded) last() string { return c.state.list[len(c.state.list)-1].view.ID }
+func (c *crowded) last() string { return c.state.tasks.list[len(c.state.tasks.list)-1].view.ID }
 
 // finish has the agent take a task and end it.
 func (c *crowded) finish(id string) Outcome {
@@ -66,8 +66,8 @@ func (c *crowded) requireReplay() {
 		require.NoError(c.t, again.Apply(r))
 	}
 	require.Equal(c.t, c.state.Counts(), again.Counts())
-	last := c.state.list[len(c.state.list)-1].snapshot()
-	require.Equal(c.t, last, again.list[len(again.list)-1].snapshot())
+	last := c.state.tasks.list[len(c.state.tasks.list)-1].snapshot()
+	require.Equal(c.t, last, again.tasks.list[len(again.tasks.list)-1].snapshot())
 }
 
 // TestFanOut: one end resolves what very many wait for, each once and in the
@@ -117,7 +117,7 @@ func TestChainComesToNothing(t *testing.T) {
 	out := c.ask("cancel-task", &wire.CancelTask{TaskID: first, Reason: "enough"})
 	require.Len(t, out.Records, multitude)
 	require.Equal(t, multitude, c.state.Counts().Cancelled)
-	require.Equal(t, wire.DependencyFailed, c.state.tasks[last].view.Reason)
+	require.Equal(t, wire.DependencyFailed, c.state.tasks.byID[last].view.Reason)
 	c.requireReplay()
 }
 
@@ -148,7 +148,7 @@ func TestFanIn(t *testing.T) {
 		}
 	}
 	require.Empty(t, show().WaitsFor)
-	require.Zero(t, c.state.graph.Open(c.state.tasks[down].node))
+	require.Zero(t, c.state.tasks.graph.Open(c.state.tasks.byID[down].node))
 }
 
 // TestManyContracts: a result with very many contracts hands each to the task
@@ -194,10 +194,10 @@ func TestManyAbilities(t *testing.T) {
 	for i := range multitude {
 		able.Languages = append(able.Languages, fmt.Sprint("l", i), fmt.Sprint("l", i/2))
 	}
-	c.state.agents["a"].setCapabilities(able)
-	require.Len(t, c.state.agents["a"].Capabilities, multitude)
-	c.state.indexCapabilities(c.state.agents["a"], able)
-	require.Len(t, c.state.agents["a"].under, multitude)
+	c.state.agents.byID["a"].setCapabilities(able)
+	require.Len(t, c.state.agents.byID["a"].Capabilities, multitude)
+	c.state.indexCapabilities(c.state.agents.byID["a"], able)
+	require.Len(t, c.state.agents.byID["a"].under, multitude)
 }
 
 // TestDistinct: each text stands once, where it came first, be they few or many.

@@ -10,10 +10,10 @@ import (
 // in a wire.Due then.
 func (s *State) Due() (time.Time, bool) {
 	due, some := time.Time{}, false
-	if len(s.deadlines) > 0 {
-		due, some = s.deadlines[0].deadline, true
+	if len(s.questions.deadlines) > 0 {
+		due, some = s.questions.deadlines[0].deadline, true
 	}
-	if len(s.servers) > 0 {
+	if len(s.agents.online) > 0 {
 		if lost := s.lostAt(); !some || lost.Before(due) {
 			due, some = lost, true
 		}
@@ -36,7 +36,7 @@ func (s *State) Due() (time.Time, bool) {
 }
 
 // lostAt is when the first server will have been silent for too long.
-func (s *State) lostAt() time.Time { return s.servers.first(s.since).Add(s.rules.Silence) }
+func (s *State) lostAt() time.Time { return s.agents.online.first(s.since).Add(s.rules.Silence) }
 
 // date implements dated: when it stops waiting.
 func (q *question) date() (time.Time, int64) { return q.deadline, q.number }
@@ -44,7 +44,7 @@ func (q *question) date() (time.Time, int64) { return q.deadline, q.number }
 // keepDeadline files a question under its deadline, if it has one.
 func (s *State) keepDeadline(q *question) {
 	if !q.deadline.IsZero() {
-		s.deadlines.add(q)
+		s.questions.deadlines.add(q)
 	}
 }
 
@@ -61,8 +61,8 @@ func (t *decision) expire(due wire.Tick) {
 	t.retryItems(due.Blocked || due.Late)
 	t.watch()
 	t.tryAgain()
-	for len(t.state.deadlines) > 0 && !t.state.deadlines[0].deadline.After(t.at) {
-		q := t.state.deadlines[0]
+	for len(t.state.questions.deadlines) > 0 && !t.state.questions.deadlines[0].deadline.After(t.at) {
+		q := t.state.questions.deadlines[0]
 		waited := q.waited(t.state)
 		t.fact(agentPrefix+q.view.Agent, "", &questionExpired{ID: q.view.ID, Agent: q.view.Agent})
 		if waited {

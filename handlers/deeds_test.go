@@ -123,7 +123,7 @@ func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
 		if w.chance.IntN(3) == 0 {
 			w.request(m.actor(), "start-task", "{"+task+"}")
 		} else {
-			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, w.state.tasks[id].more.question))
+			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, w.state.tasks.byID[id].more.question))
 		}
 	case wire.TaskRunning:
 		if w.chance.IntN(6) > 0 {
@@ -183,11 +183,11 @@ func (w *world) link(from Actor, id string) {
 
 // unlink takes away one of the dependencies of a task, by either name.
 func (w *world) unlink(from Actor, id string) {
-	k := w.state.tasks[id]
+	k := w.state.tasks.byID[id]
 	if k == nil {
 		return
 	}
-	for e := range w.state.graph.Needs(k.node) {
+	for e := range w.state.tasks.graph.Needs(k.node) {
 		l := w.state.shownLink(e)
 		w.request(from, "remove-dependency", fmt.Sprintf(`{"taskId":%q,"dependencyId":%q}`, id, w.one(l.ID, l.On)))
 		return

@@ -16,7 +16,7 @@ const orchestratorName = "orchestrator"
 // submitTaskRequest hands a task on. What is refused is no task: its id can be used
 // again.
 func submitTaskRequest(t *decision, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
-	if k := t.state.tasks[r.ID]; k != nil {
+	if k := t.state.tasks.byID[r.ID]; k != nil {
 		return t.handedOnBefore(k, r)
 	}
 	source, err := t.source(r)
@@ -37,7 +37,7 @@ func submitTaskRequest(t *decision, r *wire.TaskRequest) (*wire.TaskAnswer, *wir
 	}
 	f := t.handingOn(r, parent, source, chain)
 	t.fact("", r.ID, f)
-	k := t.state.tasks[r.ID]
+	k := t.state.tasks.byID[r.ID]
 	t.notes(k, r.Notes)
 	if parent == nil && among > 1 {
 		t.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and it is unknown of which of %d tasks in hand this is a part: it has none of their trace", among)})
@@ -80,7 +80,7 @@ func (t *decision) source(r *wire.TaskRequest) (string, *wire.Error) {
 		return "", denied(t.pointer("/routing/source"), fmt.Sprintf("source says %.80q, and you are %q", said, t.from.Name))
 	case said == "":
 		return orchestratorName, nil
-	case t.state.agents[said] != nil:
+	case t.state.agents.byID[said] != nil:
 		return "", denied(t.pointer("/routing/source"), fmt.Sprintf("%q is an agent, and does not ask for this itself", said))
 	}
 	return said, nil
@@ -102,8 +102,8 @@ func denied(pointer, message string) *wire.Error {
 // names, or that is in the same trace, or the only one that it has in hand. Among says
 // how many it could be.
 func (t *decision) partOf(r *wire.TaskRequest) (part *task, among int) {
-	named := t.state.tasks[r.Context.ParentTaskID]
-	a := t.state.agents[t.from.Name]
+	named := t.state.tasks.byID[r.Context.ParentTaskID]
+	a := t.state.agents.byID[t.from.Name]
 	switch {
 	case named != nil && named.submittedBy(t.from):
 		return named, 1
@@ -159,7 +159,7 @@ func (t *decision) chooseTarget(kind, named string, chain []string, ended string
 	if named == "" {
 		return t.bestCapable(kind, chain, ended)
 	}
-	a := t.state.agents[named]
+	a := t.state.agents.byID[named]
 	switch {
 	case a == nil:
 		return nil, delegationError(wire.CodeNotFound, wire.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
@@ -205,7 +205,7 @@ var reasons = map[string]string{
 // bestCapable returns the agent for a task that names none.
 func (t *decision) bestCapable(kind string, chain []string, ended string) (best *agent, err *wire.Error) {
 	can, had := false, false
-	for _, a := range t.state.order {
+	for _, a := range t.state.agents.order {
 		if !slices.Contains(a.Capabilities, kind) {
 			continue
 		}

@@ -33,14 +33,14 @@ func notForwarded(k *task) *wire.Error {
 // unbrought reports whether a task waits to be brought to its agent: until then, no agent
 // else says that it has begun. A server asks for its tasks itself.
 func (t *decision) unbrought(k *task) bool {
-	d, a := k.delegation(), t.state.agents[k.view.AssignedTo]
+	d, a := k.delegation(), t.state.agents.byID[k.view.AssignedTo]
 	return d != nil && d.waits() && a != nil && a.remote == nil
 }
 
 // act says something about a task to its agent. It is recorded; what it could not be
 // brought of an input it is brought when it reads.
 func (t *decision) act(k *task, f *taskActed) {
-	a := t.state.agents[k.view.AssignedTo]
+	a := t.state.agents.byID[k.view.AssignedTo]
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, a.ID
 	t.fact(a.actor, k.view.ID, f)
 	if !a.reachable() || a.run != k.delegation().out {
@@ -60,7 +60,7 @@ func (t *decision) act(k *task, f *taskActed) {
 // checkOn asks the agent of a task how it stands. Without an agent to ask, or
 // without an answer, its source is told what is known.
 func (t *decision) checkOn(k *task) {
-	d, a := k.delegation(), t.state.agents[k.view.AssignedTo]
+	d, a := k.delegation(), t.state.agents.byID[k.view.AssignedTo]
 	if d == nil || k.view.State.Final() || a == nil || d.out == "" || d.out != a.run || !a.listens() || t.state.stopping {
 		t.repeatResponse(k)
 		return
@@ -90,7 +90,7 @@ func updateTaskRequest(t *decision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer
 	if err := t.mayManage(k, "give input to"); err != nil {
 		return nil, err
 	}
-	d, a := k.delegation(), t.state.agents[k.view.AssignedTo]
+	d, a := k.delegation(), t.state.agents.byID[k.view.AssignedTo]
 	switch {
 	case d == nil:
 		return nil, errNotDelegated(k)

@@ -38,7 +38,7 @@ type taskForwarded struct {
 func (*taskForwarded) kind() string { return wire.EventTaskForwarded }
 
 func (f *taskForwarded) apply(s *State, r *wire.Record) {
-	d := s.tasks[f.ID].delegation()
+	d := s.tasks.byID[f.ID].delegation()
 	if f.Acted != 0 {
 		d.returned = slices.DeleteFunc(d.returned, func(acted int64) bool { return acted == f.Acted })
 		return
@@ -59,14 +59,14 @@ type taskReturned struct {
 func (*taskReturned) kind() string { return wire.EventTaskReturned }
 
 func (f *taskReturned) apply(s *State, _ *wire.Record) {
-	d := s.tasks[f.ID].delegation()
+	d := s.tasks.byID[f.ID].delegation()
 	if f.Acted != 0 {
 		d.returned = append(d.returned, f.Acted)
 	} else {
 		d.out = ""
 	}
-	if a := s.agents[f.Agent]; a != nil && a.runs(f.Run) {
-		s.market.removeIdle(a)
+	if a := s.agents.byID[f.Agent]; a != nil && a.runs(f.Run) {
+		s.tasks.queue.removeIdle(a)
 		a.deaf = true
 		s.addIdle(a)
 	}
@@ -90,7 +90,7 @@ func (f *taskResponded) apply(s *State, r *wire.Record) {
 	if !f.Own {
 		s.settleGiven(f.Agent, r.At)
 	}
-	d := s.tasks[f.ID].delegation()
+	d := s.tasks.byID[f.ID].delegation()
 	if !f.Again {
 		d.said, d.latest = f.Status, r.Seq
 	}
@@ -108,7 +108,7 @@ type taskAnswered struct {
 func (*taskAnswered) kind() string { return wire.EventTaskAnswered }
 
 func (f *taskAnswered) apply(s *State, r *wire.Record) {
-	d := s.tasks[f.ID].delegation()
+	d := s.tasks.byID[f.ID].delegation()
 	d.given = r.At
 	if a := s.sourceAgent(d); a != nil && len(a.owed) > mostKept {
 		var oldest *delegation // of those that were given: the others are still to come
@@ -131,7 +131,7 @@ type taskUnanswered struct {
 
 func (*taskUnanswered) kind() string { return wire.EventTaskUnanswered }
 
-func (f *taskUnanswered) apply(s *State, _ *wire.Record) { s.tasks[f.ID].delegation().sent = "" }
+func (f *taskUnanswered) apply(s *State, _ *wire.Record) { s.tasks.byID[f.ID].delegation().sent = "" }
 
 // taskActed records what was said to the agent of a task.
 type taskActed struct {
@@ -149,7 +149,7 @@ type taskActed struct {
 func (*taskActed) kind() string { return wire.EventTaskActed }
 
 func (f *taskActed) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	if until, ok := wire.ParseTime(f.Until); ok {
 		d := k.delegation()
 		s.when(d, d.next, until)
@@ -178,7 +178,7 @@ type taskRetried struct {
 func (*taskRetried) kind() string { return wire.EventTaskRetried }
 
 func (f *taskRetried) apply(s *State, _ *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	s.unassign(k, f.Agent, "it failed: "+f.Fault.Message)
 	k.delegation().retries++
 	next, _ := wire.ParseTime(f.Next)
@@ -204,7 +204,7 @@ func (s *State) checkDelegated(id string, states ...wire.TaskState) error {
 	if err := s.checkTask(id, states...); err != nil {
 		return err
 	}
-	if s.tasks[id].delegation() == nil {
+	if s.tasks.byID[id].delegation() == nil {
 		return fmt.Errorf("task %s was not handed on", id)
 	}
 	return nil

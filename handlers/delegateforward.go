@@ -31,7 +31,7 @@ func (t *decision) nextHanded(a *agent) (first *delegation) {
 		if k.occupies() {
 			used++
 		}
-		if d := k.delegation(); d != nil && d.waits() && t.state.graph.Open(k.node) == 0 && (first == nil || k.before(first.task)) {
+		if d := k.delegation(); d != nil && d.waits() && t.state.tasks.graph.Open(k.node) == 0 && (first == nil || k.before(first.task)) {
 			first = d
 		}
 	}
@@ -123,7 +123,7 @@ func (t *decision) bringResponses() {
 // could not be is not lost: it is tried again when its agent reads.
 func (t *decision) carried(d *delegation, m *wire.Delivered) {
 	k := d.task
-	a := t.state.agents[m.Agent]
+	a := t.state.agents.byID[m.Agent]
 	current := a != nil && a.runs(m.Run) && a.state == up // else the next run gets it
 	held := k.view.AssignedTo == m.Agent && !k.view.State.Final()
 	switch {
@@ -142,13 +142,13 @@ func (t *decision) carried(d *delegation, m *wire.Delivered) {
 // Given reports whether a task is in the hands of an agent, or was there when it ended:
 // what that agent says about the task is about its own work.
 func (s *State) Given(agent, id string) bool {
-	k := s.tasks[id]
+	k := s.tasks.byID[id]
 	return k != nil && k.view.AssignedTo == agent && agent != ""
 }
 
 // Does reports whether there is an agent that can do what a type says.
 func (s *State) Does(kind string) bool {
-	return slices.ContainsFunc(s.order, func(a *agent) bool { return slices.Contains(a.Capabilities, kind) })
+	return slices.ContainsFunc(s.agents.order, func(a *agent) bool { return slices.Contains(a.Capabilities, kind) })
 }
 
 // LineOf is the line that a record keeps, as it goes to its addressee.

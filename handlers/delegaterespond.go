@@ -11,7 +11,7 @@ import (
 // goes on to the source of the task, word for word. An agent that has a task that
 // was not handed on may say so as well: it counts like the words of other dialects.
 func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
-	k := t.state.tasks[r.ID]
+	k := t.state.tasks.byID[r.ID]
 	if k == nil || k.view.AssignedTo != t.from.Name {
 		return &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("you have no task %.80q", r.ID), Details: map[string]any{"taskId": r.ID},
@@ -156,7 +156,7 @@ func (s *State) response(k *task, result wire.Raw) *wire.TaskResponse {
 		if k.more == nil {
 			break
 		}
-		if q := s.questions[k.more.question]; q != nil {
+		if q := s.questions.byID[k.more.question]; q != nil {
 			r.Question, r.Options = q.view.Question, q.view.Options
 		}
 	}

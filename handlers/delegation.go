@@ -100,14 +100,14 @@ func (s *State) handOn(k *task, f *taskCreated, seq int64) {
 	}
 	k.needsMore().delegation = d
 	s.handsOn(k, +1)
-	if parent := s.tasks[q.Context.ParentTaskID]; parent != nil {
+	if parent := s.tasks.byID[q.Context.ParentTaskID]; parent != nil {
 		s.awaitEnd(d, parent)
 	}
 }
 
 // handsOn counts the tasks that an agent has handed on and that have not ended.
 func (s *State) handsOn(k *task, by int) {
-	if a := s.agents[agentOf(k.view.SubmittedBy)]; a != nil {
+	if a := s.agents.byID[agentOf(k.view.SubmittedBy)]; a != nil {
 		a.handsOn += by
 	}
 }
@@ -137,7 +137,7 @@ func (s *State) awaitEnd(d *delegation, parent *task) {
 		d.awaited = parent
 		m := parent.needsMore()
 		m.handedOn = append(m.handedOn, d)
-		s.recheckCapacity(s.agents[parent.view.AssignedTo])
+		s.recheckCapacity(s.agents.byID[parent.view.AssignedTo])
 	}
 }
 
@@ -149,7 +149,7 @@ func (s *State) closeDelegation(d *delegation) {
 	if p := d.awaited; p != nil {
 		d.awaited = nil
 		p.more.handedOn = slices.DeleteFunc(p.more.handedOn, func(o *delegation) bool { return o == d })
-		s.recheckCapacity(s.agents[p.view.AssignedTo])
+		s.recheckCapacity(s.agents.byID[p.view.AssignedTo])
 	}
 }
 
@@ -183,7 +183,7 @@ func (s *State) keepResponse(d *delegation, line wire.Raw) {
 // sourceAgent is the agent that is to hear of a task; nil when none is, which does
 // not ask for it.
 func (s *State) sourceAgent(d *delegation) *agent {
-	a := s.agents[agentOf(d.task.view.SubmittedBy)]
+	a := s.agents.byID[agentOf(d.task.view.SubmittedBy)]
 	if a == nil || a.remote != nil || a.Deaf {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (s *State) sendKeptResponses(a *agent) {
 // settleGiven notes that an agent has read the responses that were written to it a
 // while before it says something.
 func (s *State) settleGiven(agent string, at time.Time) {
-	a := s.agents[agent]
+	a := s.agents.byID[agent]
 	if a == nil {
 		return
 	}
@@ -230,7 +230,7 @@ func (s *State) dropKeptResponse(d *delegation) {
 		return
 	}
 	d.owed, d.sent, d.given = false, "", time.Time{}
-	if a := s.agents[agentOf(d.task.view.SubmittedBy)]; a != nil {
+	if a := s.agents.byID[agentOf(d.task.view.SubmittedBy)]; a != nil {
 		a.owed = slices.DeleteFunc(a.owed, func(o *delegation) bool { return o == d })
 	}
 }

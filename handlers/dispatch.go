@@ -9,7 +9,7 @@ import (
 // agent for it.
 func (t *decision) dispatch() {
 	t.rematch()
-	m := &t.state.market
+	m := &t.state.tasks.queue
 	if t.state.stopping || len(m.fresh) == 0 && len(m.freed) == 0 {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // in the order in which they were created. It is for those who look often.
 func (s *State) OpenTasks(most int) []wire.Task {
 	var found taskList
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		found = append(found, a.holds...)
 	}
 	rank := func(k *task) int {
@@ -25,7 +25,7 @@ func (s *State) OpenTasks(most int) []wire.Task {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.created, b.created))
 	})
 	if held := len(found); held < most && s.Open() > held {
-		for _, k := range s.list {
+		for _, k := range s.tasks.list {
 			if len(found) == most {
 				break
 			}
@@ -47,8 +47,8 @@ func (s *State) OpenTasks(most int) []wire.Task {
 
 // Asked are the questions that wait for a person, the oldest first, at most so many.
 func (s *State) Asked(most int) []wire.Question {
-	questions := make([]wire.Question, 0, min(most, len(s.asked)))
-	for _, q := range s.asked[:min(most, len(s.asked))] {
+	questions := make([]wire.Question, 0, min(most, len(s.questions.open)))
+	for _, q := range s.questions.open[:min(most, len(s.questions.open))] {
 		questions = append(questions, q.view)
 	}
 	return questions

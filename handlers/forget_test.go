@@ -65,7 +65,7 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 		requireSound(t, c.state)
 	}
 	var names []string
-	for _, a := range c.state.order {
+	for _, a := range c.state.agents.order {
 		names = append(names, a.ID)
 	}
 	require.Equal(t, []string{"a", "stays", "m8", "m9"}, names)

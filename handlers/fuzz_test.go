@@ -113,8 +113,8 @@ func (z *fuzzer) actor() Actor {
 
 // task is the id of a task, or something else.
 func (z *fuzzer) task() string {
-	if n := z.next(); n < len(z.state.list) {
-		return z.state.list[n].view.ID
+	if n := z.next(); n < len(z.state.tasks.list) {
+		return z.state.tasks.list[n].view.ID
 	}
 	return z.text()
 }
@@ -185,8 +185,8 @@ func (z *fuzzer) sensible(n int) {
 	case 7, 8:
 		roles := []string{`"worker"`, `"planner"`, `null`}
 		needs := ""
-		if len(z.state.list) > 0 && z.next()%2 == 0 {
-			needs = `"` + z.state.list[z.next()%len(z.state.list)].view.ID + `"`
+		if len(z.state.tasks.list) > 0 && z.next()%2 == 0 {
+			needs = `"` + z.state.tasks.list[z.next()%len(z.state.tasks.list)].view.ID + `"`
 		}
 		z.request("submit-task", fmt.Sprintf(`{"type":"t","name":"n","requiredRole":%s,"priority":%d,"dependencies":[%s],"payload":{"p":%q}}`,
 			roles[z.next()%3], z.next(), needs, fmt.Sprint(z.next())))

@@ -51,7 +51,7 @@ func (z *fuzzer) mailName() string {
 // heldTask is a task that somebody has, or any.
 func (z *fuzzer) heldTask() string {
 	if n := z.next(); n%4 > 0 {
-		if a := z.state.agents[z.name(n/4)]; a != nil && len(a.holds) > 0 {
+		if a := z.state.agents.byID[z.name(n/4)]; a != nil && len(a.holds) > 0 {
 			return a.holds[0].view.ID
 		}
 	}

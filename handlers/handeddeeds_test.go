@@ -251,7 +251,7 @@ func (w *world) lookAtStanding(e *handover, out Outcome) {
 }
 
 func (w *world) answerAbout(e *handover) {
-	k := w.state.tasks[e.id]
+	k := w.state.tasks.byID[e.id]
 	if e.state == wire.TaskNeedsHuman {
 		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"yes"}`, k.more.question))
 	}

@@ -19,13 +19,13 @@ func (w *world) settle() {
 		w.revive(m)
 	}
 	person := Actor{Kind: Operator}
-	for _, k := range slices.Clone(w.state.list) {
+	for _, k := range slices.Clone(w.state.tasks.list) {
 		if !k.view.State.Final() && w.handovers.byID[k.view.ID] == nil {
 			w.request(person, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, k.view.ID))
 		}
 	}
 	for _, e := range slices.Clone(w.handovers.open) {
-		for w.state.graph.Open(w.state.tasks[e.id].node) > 0 {
+		for w.state.tasks.graph.Open(w.state.tasks.byID[e.id].node) > 0 {
 			w.cutLoose(e)
 		}
 	}
@@ -45,7 +45,7 @@ func (w *world) settle() {
 		}
 	}
 	for _, e := range w.handovers.order {
-		w.must(e.state.Final() && e.final != 0, "%+v has not ended: %+v", e, w.state.agents[e.holder])
+		w.must(e.state.Final() && e.final != 0, "%+v has not ended: %+v", e, w.state.agents.byID[e.holder])
 		w.must(!e.owed || !e.given.IsZero() || !w.reads(agentOf(e.source)), "the source of %+v does not know", e)
 	}
 }
@@ -78,9 +78,9 @@ func (w *world) revive(m *inhabitant) {
 
 // cutLoose takes away a dependency of a handover.
 func (w *world) cutLoose(e *handover) {
-	k := w.state.tasks[e.id]
-	for edge := range w.state.graph.Needs(k.node) {
-		if v := w.state.graph.Edge(edge); !v.Resolved && gates(v.Kind) {
+	k := w.state.tasks.byID[e.id]
+	for edge := range w.state.tasks.graph.Needs(k.node) {
+		if v := w.state.tasks.graph.Edge(edge); !v.Resolved && gates(v.Kind) {
 			l := w.state.shownLink(edge)
 			out := w.request(Actor{Kind: Operator}, "remove-dependency", fmt.Sprintf(`{"taskId":%q,"dependencyId":%q}`, e.id, l.ID))
 			w.must(out.Refused == nil, "%v", out.Refused)

@@ -145,7 +145,7 @@ func (x *handovers) hear(r *wire.Record) bool {
 		x.w.must(e.owed && f.Said == e.latest && told != nil && told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is unanswered: %+v", e, told)
 		e.sent, e.failed = "", told.Run
 	case *taskActed:
-		elsewhere := x.w.state.agents[f.Agent]
+		elsewhere := x.w.state.agents.byID[f.Agent]
 		x.w.must(e.holder == f.Agent && (e.out != "" || elsewhere.remote != nil), "%+v is acted on: %+v", e, f)
 		if f.Act == wire.ActUpdate {
 			e.inputs = append(e.inputs, &input{seq: r.Seq})
@@ -184,7 +184,7 @@ func (x *handovers) hearCreated(r *wire.Record) bool {
 	x.open = append(x.open, e)
 	x.turn.created = append(x.turn.created, e)
 	x.turn.requests = append(x.turn.requests, q)
-	if k := x.w.state.tasks[e.within]; k != nil && !k.view.State.Final() && agentOf(e.source) != "" && k.view.AssignedTo == agentOf(e.source) {
+	if k := x.w.state.tasks.byID[e.within]; k != nil && !k.view.State.Final() && agentOf(e.source) != "" && k.view.AssignedTo == agentOf(e.source) {
 		x.parts[e.within] = append(x.parts[e.within], e)
 		x.w.saw["handed on: a part"]++
 	}
@@ -210,7 +210,7 @@ func (x *handovers) hearLife(r *wire.Record) {
 		if f.what == wire.EventUp {
 			x.lines = nil // they were lost with all who were to read them
 		}
-		if v := x.w.state.agents[f.Agent]; f.what == wire.EventRecovered && v != nil && v.runs(f.Run) && v.reachable() {
+		if v := x.w.state.agents.byID[f.Agent]; f.what == wire.EventRecovered && v != nil && v.runs(f.Run) && v.reachable() {
 			x.turn.reads = append(x.turn.reads, f.Agent)
 		}
 		for _, e := range x.owing {
@@ -228,7 +228,7 @@ func (x *handovers) hearLife(r *wire.Record) {
 }
 
 func (x *handovers) hearAssigned(e *handover, f *taskAssigned, r *wire.Record) {
-	a := x.w.state.agents[f.Agent]
+	a := x.w.state.agents.byID[f.Agent]
 	x.move(e, wire.TaskAssigned, r.Kind)
 	x.w.must(e.out == "" && f.Way == assignedDelegated && f.Attempt == e.tries+1, "%+v is assigned: %+v", e, f)
 	x.w.must(!slices.Contains(e.chain, f.Agent), "%+v is given to %s, who has had it in hand", e, f.Agent)
@@ -251,7 +251,7 @@ func (x *handovers) hearForwarded(e *handover, f *taskForwarded) {
 	}
 	x.w.must(e.state == wire.TaskAssigned && e.out == "", "%+v is brought to %s", e, f.Run)
 	e.out, e.brought = f.Run, false
-	a := x.w.state.agents[f.Agent]
+	a := x.w.state.agents.byID[f.Agent]
 	x.turn.forwards = append(x.turn.forwards, e)
 	x.w.must(x.used(a) <= a.Capacity, "%s has room for %d, and is brought %s", a.ID, a.Capacity, e.id)
 }
@@ -302,7 +302,7 @@ func (x *handovers) hearResponded(e *handover, f *taskResponded, r *wire.Record)
 		x.turn.finals = append(x.turn.finals, e)
 		x.w.saw["handed on: "+f.Status]++
 	}
-	v, a := x.w.bus.lives[agentOf(e.source)], x.w.state.agents[agentOf(e.source)]
+	v, a := x.w.bus.lives[agentOf(e.source)], x.w.state.agents.byID[agentOf(e.source)]
 	e.owed, e.sent, e.failed, e.given = v != nil && !v.remote && (a == nil || !a.Deaf), "", "", time.Time{}
 	if e.owed && !slices.Contains(x.owing, e) {
 		x.owing = append(x.owing, e)

@@ -29,7 +29,7 @@ func (x *handovers) hearLine(in *Input, l *Letter) {
 		}
 		return
 	}
-	v, a := x.w.bus.lives[l.To.Name], x.w.state.agents[l.To.Name]
+	v, a := x.w.bus.lives[l.To.Name], x.w.state.agents.byID[l.To.Name]
 	x.w.must(l.To.Kind == Agent && v != nil && v.runs && v.run == l.To.Run && !v.remote && !a.Deaf, "%+v is for nobody", l)
 	e := x.byID[l.Task]
 	x.w.must(e != nil, "%+v is about nothing", l)
@@ -116,7 +116,7 @@ func (x *handovers) hearStanding(in *Input, l *Letter) {
 		return
 	}
 	a, err := wire.ReadTaskResponse(l.Line, deepest)
-	x.w.must(err == nil && a.ID == r.ID && a.Status == x.w.state.tasks[r.ID].view.State.Response(), "%s is said of %+v: %v", l.Line, x.byID[r.ID], err)
+	x.w.must(err == nil && a.ID == r.ID && a.Status == x.w.state.tasks.byID[r.ID].view.State.Response(), "%s is said of %+v: %v", l.Line, x.byID[r.ID], err)
 	x.w.saw["handed on: how it stands"]++
 }
 

@@ -49,7 +49,7 @@ func (x *handovers) lookAtTurn(in *Input) {
 	}
 	x.w.must(len(x.turn.forwards) == 0, "%v are brought to nobody", x.turn.forwards)
 	for _, a := range x.turn.acts {
-		holder := x.w.state.agents[a.of.holder]
+		holder := x.w.state.agents.byID[a.of.holder]
 		x.w.must(holder == nil || !holder.reachable() || holder.run != a.of.out || a.of.state.Final(), "%+v of %+v is said to nobody", a, a.of)
 	}
 	for _, name := range x.turn.reads {
@@ -67,17 +67,17 @@ func (x *handovers) lookAtCreated(in *Input, e *handover, q *wire.TaskRequest) {
 	source := q.Routing.Source
 	x.w.must(q.ID == said.ID && q.Type == said.Type && string(q.Payload) == string(said.Payload) && q.Context.Priority == said.Context.Priority,
 		"%s is asked, and %s is kept", said.Document, q.Document)
-	x.w.must(source != "" && (in.From.Kind != Agent || source == in.From.Name) && (in.From.Kind == Agent || x.w.state.agents[source] == nil), "%v is %s", in.From, source)
+	x.w.must(source != "" && (in.From.Kind != Agent || source == in.From.Name) && (in.From.Kind == Agent || x.w.state.agents.byID[source] == nil), "%v is %s", in.From, source)
 	x.w.must(e.chain[len(e.chain)-1] == source, "%s has it last, and not %s", e.chain, source)
 	seen := make(map[string]bool)
 	for _, name := range e.chain {
-		x.w.must(!seen[name] || x.w.state.agents[name] == nil, "%s has had it in hand twice: %v of %s", name, e.chain, said.Document)
+		x.w.must(!seen[name] || x.w.state.agents.byID[name] == nil, "%s has had it in hand twice: %v of %s", name, e.chain, said.Document)
 		seen[name] = true
 	}
 	for _, name := range said.Routing.Chain {
 		x.w.must(seen[name], "%s has had it in hand, says %s, and not %v", name, said.Document, e.chain)
 	}
-	k := x.w.state.tasks[q.Context.ParentTaskID]
+	k := x.w.state.tasks.byID[q.Context.ParentTaskID]
 	may := k != nil && (in.From.Kind != Agent || k.view.AssignedTo == in.From.Name || k.view.SubmittedBy == in.From.String())
 	x.w.must(said.Context.ParentTaskID == "" && (may || q.Context.ParentTaskID == "") || said.Context.ParentTaskID == q.Context.ParentTaskID,
 		"%s is part of %s", said.Document, q.Context.ParentTaskID)
@@ -109,7 +109,7 @@ func (x *handovers) chainOf(id string) []string {
 
 // lookAtReader: whoever reads again is brought all that was lost of what was said.
 func (x *handovers) lookAtReader(name string) {
-	a := x.w.state.agents[name]
+	a := x.w.state.agents.byID[name]
 	for _, e := range x.open {
 		if e.holder != name || e.out != a.run || !a.listens() {
 			continue
@@ -127,10 +127,10 @@ func (x *handovers) lookAtProgress() {
 		return
 	}
 	for _, e := range x.open {
-		k := x.w.state.tasks[e.id]
-		a := x.w.state.agents[e.holder]
+		k := x.w.state.tasks.byID[e.id]
+		a := x.w.state.agents.byID[e.holder]
 		x.w.must(e.state != wire.TaskPending || !e.next.IsZero(), "%+v is nobody's", e)
-		if a == nil || e.out != "" || x.w.state.graph.Open(k.node) > 0 {
+		if a == nil || e.out != "" || x.w.state.tasks.graph.Open(k.node) > 0 {
 			continue
 		}
 		if e.state == wire.TaskAssigned && a.state == up && !a.stale && a.listens() {
@@ -143,18 +143,18 @@ func (x *handovers) lookAtProgress() {
 func (x *handovers) lookAtOwed() {
 	x.owing = slices.DeleteFunc(x.owing, func(e *handover) bool { return !e.owed })
 	for _, e := range x.owing {
-		a := x.w.state.agents[agentOf(e.source)]
+		a := x.w.state.agents.byID[agentOf(e.source)]
 		if a == nil || a.remote != nil || !a.reachable() || a.deaf {
 			continue
 		}
-		x.w.must(e.sent == a.run || e.failed == a.run, "%+v is not brought to %s: %+v", e, a.run, *x.w.state.tasks[e.id].delegation())
+		x.w.must(e.sent == a.run || e.failed == a.run, "%+v is not brought to %s: %+v", e, a.run, *x.w.state.tasks.byID[e.id].delegation())
 	}
 }
 
 // look compares what is known with what the State has.
 func (x *handovers) look() {
 	for _, e := range x.order {
-		k := x.w.state.tasks[e.id]
+		k := x.w.state.tasks.byID[e.id]
 		d := k.delegation()
 		x.w.must(d != nil && k.view.State == e.state && d.owed == e.owed && (e.state.Final() || d.out == e.out), "%+v is %+v", e, d)
 		x.w.must(e.state == wire.TaskPending || e.state.Final() || k.view.AssignedTo == e.holder, "%+v is %+v", e, k.view)

@@ -133,7 +133,7 @@ func (t *decision) ask(r *wire.Request) {
 		t.refuse(err)
 		return
 	}
-	if a := t.state.agents[t.from.Name]; t.from.Only != "" && (a == nil || a.run != t.from.Only) {
+	if a := t.state.agents.byID[t.from.Name]; t.from.Only != "" && (a == nil || a.run != t.from.Only) {
 		t.refuse(&wire.Error{Code: wire.CodeDenied, Message: "the run that this credential is for has ended"})
 		return
 	}
@@ -144,7 +144,7 @@ func (t *decision) ask(r *wire.Request) {
 		t.out.Again, t.settled = true, true
 		return
 	}
-	if a := t.state.agents[t.from.Name]; t.from.Kind == Agent && a != nil && a.remote != nil {
+	if a := t.state.agents.byID[t.from.Name]; t.from.Kind == Agent && a != nil && a.remote != nil {
 		t.seen(a)
 	}
 	answer, err := o.do(t, r.Body)
@@ -162,7 +162,7 @@ func (t *decision) ask(r *wire.Request) {
 // unknown refuses an agent that is not known, or not any more: what it did
 // could not be remembered, and a repeat would be done twice.
 func (t *decision) unknown() bool {
-	if t.from.Kind != Agent || t.state.agents[t.from.Name] != nil {
+	if t.from.Kind != Agent || t.state.agents.byID[t.from.Name] != nil {
 		return false
 	}
 	t.refuse(&wire.Error{
@@ -197,7 +197,7 @@ func (t *decision) answer(payload any) {
 
 // look notes what of a task in the answer is only in the log.
 func (t *decision) look(v *wire.Task) {
-	k := t.state.tasks[v.ID]
+	k := t.state.tasks.byID[v.ID]
 	if k == nil {
 		return
 	}

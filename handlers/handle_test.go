@@ -63,8 +63,8 @@ func TestPanic(t *testing.T) {
 // Rows: B-21, B-75.
 func TestPanicAfterTheAnswer(t *testing.T) {
 	p := atWork(t)
-	spoil := func(t *decision) { t.state.market.fresh = append(t.state.market.fresh, nil) }
-	mend := func() { p.state.market.fresh = nil }
+	spoil := func(t *decision) { t.state.tasks.queue.fresh = append(t.state.tasks.queue.fresh, nil) }
+	mend := func() { p.state.tasks.queue.fresh = nil }
 	register(t, "answer-and-stumble", func(t *decision) (any, *wire.Error) {
 		spoil(t)
 		return &wire.Nothing{}, nil
@@ -127,7 +127,7 @@ func TestUsedChance(t *testing.T) {
 	p.chance--
 	out := p.do(p.actor("planner"), &wire.Request{ID: "2", Operation: "submit-task", Body: &wire.SubmitTask{Type: "t", Name: "two"}})
 	require.Error(t, out.Fault)
-	require.Len(t, p.state.list, 1)
+	require.Len(t, p.state.tasks.list, 1)
 }
 
 // An agent that asks and asks does not fill the memory: beyond a thousand open

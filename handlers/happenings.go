@@ -38,15 +38,15 @@ func (f *lifecycleEvent) apply(s *State, r *wire.Record) {
 		s.stopping = true
 		return
 	}
-	if a := s.agents[f.Agent]; a != nil && a.remote == nil { // else it was one before the server took its name
-		s.market.removeIdle(a)
+	if a := s.agents.byID[f.Agent]; a != nil && a.remote == nil { // else it was one before the server took its name
+		s.tasks.queue.removeIdle(a)
 		came := a.takes()
 		f.change(a)
 		s.follow(a, f, r)
 		s.carry(a, f, r)
 		s.addIdle(a)
 		if !came && a.takes() {
-			s.wishes.gain(a)
+			s.tasks.required.gain(a)
 		}
 	}
 }
@@ -56,18 +56,18 @@ func (f *lifecycleEvent) apply(s *State, r *wire.Record) {
 func (s *State) awake(at time.Time) {
 	s.stopping, s.since = false, at
 	s.stirred(at)
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		if a.remote != nil {
 			continue // it runs elsewhere, and may not even have noticed
 		}
-		s.market.removeIdle(a)
+		s.tasks.queue.removeIdle(a)
 		a.wrecked = a.wrecked || a.alive()
 		s.endLife(a)
 		a.state, a.stale, a.deaf, a.run, a.returns = offline, false, false, "", true
 		s.waitAgain(a, at)
 		s.updateStanding(a)
 	}
-	for _, q := range s.asked {
+	for _, q := range s.questions.open {
 		q.door = false
 	}
 }
@@ -184,16 +184,16 @@ func (t *decision) happen(e *wire.Event) {
 	}
 	wrecked := t.wrecked(e.Agent)
 	t.fact(to, "", &lifecycleEvent{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
-	if a := t.state.agents[e.Agent]; a != nil && e.Kind == wire.EventStarted {
+	if a := t.state.agents.byID[e.Agent]; a != nil && e.Kind == wire.EventStarted {
 		t.remind(a)
 		if a.remote == nil {
 			t.spawn(a, e, wrecked)
 		}
 	}
-	if a := t.state.agents[e.Agent]; a != nil && a.remote == nil && (e.Kind == wire.EventGaveUp || e.Kind == wire.EventStopped) && !t.state.stopping {
+	if a := t.state.agents.byID[e.Agent]; a != nil && a.remote == nil && (e.Kind == wire.EventGaveUp || e.Kind == wire.EventStopped) && !t.state.stopping {
 		t.giveBack(a)
 	}
-	if a := t.state.agents[e.Agent]; a != nil && a.remote == nil && e.Kind == wire.EventEnded && a.runs(e.Run) {
+	if a := t.state.agents.byID[e.Agent]; a != nil && a.remote == nil && e.Kind == wire.EventEnded && a.runs(e.Run) {
 		code := -1
 		if e.Figures.ExitCode != nil {
 			code = *e.Figures.ExitCode
@@ -214,7 +214,7 @@ func (t *decision) happen(e *wire.Event) {
 
 // wrecked reports whether the last run of an agent has ended badly.
 func (t *decision) wrecked(name string) bool {
-	a := t.state.agents[name]
+	a := t.state.agents.byID[name]
 	return a != nil && a.wrecked
 }
 
@@ -225,7 +225,7 @@ const lostWithUs = "lost when the orchestrator was killed"
 // left behind: it was killed, and they with it.
 func (t *decision) lose() {
 	t.lost = true
-	for _, a := range t.state.order {
+	for _, a := range t.state.agents.order {
 		if a.remote != nil {
 			continue
 		}

@@ -23,22 +23,22 @@ func (f *taskHelp) help() *wire.Help {
 }
 
 func (f *taskHelp) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	d := k.view.Details.Copy()
 	d.Help = f.help()
 	s.rewrite(k, r, func() { k.view.Details = d })
 	k.more.question = f.QuestionID
 	s.move(k, wire.TaskNeedsHuman)
-	s.updateStanding(s.agents[f.Agent])
-	s.numbered++
+	s.updateStanding(s.agents.byID[f.Agent])
+	s.questions.numbered++
 	q := &question{
-		number: s.numbered,
+		number: s.questions.numbered,
 		view: wire.Question{
 			ID: f.QuestionID, Agent: f.Agent, Task: f.ID, Question: f.Question, Options: f.Options, Context: f.Context, AskedAt: wire.Timestamp(r.At),
 		},
 	}
-	s.questions[f.QuestionID] = q
-	s.asked = append(s.asked, q)
+	s.questions.byID[f.QuestionID] = q
+	s.questions.open = append(s.questions.open, q)
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
@@ -71,7 +71,7 @@ func (*questionWithdrawn) kind() string { return wire.EventQuestionWithdrawn }
 
 func (f *questionWithdrawn) apply(s *State, _ *wire.Record) {
 	s.close(f.ID)
-	if k := s.tasks[f.Task]; k != nil && k.more != nil {
+	if k := s.tasks.byID[f.Task]; k != nil && k.more != nil {
 		k.more.question = ""
 	}
 }
@@ -90,14 +90,14 @@ func (t *decision) cancelQuestions(k *task) {
 
 // helped lets a task go on whose agent has its answer.
 func (t *decision) helped(id, answer string) {
-	k := t.state.tasks[id]
+	k := t.state.tasks.byID[id]
 	if k == nil || k.view.State != wire.TaskNeedsHuman {
 		return
 	}
 	t.start(k, nil)
-	if a := t.state.agents[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
+	if a := t.state.agents.byID[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
 		t.act(k, &taskActed{Act: wire.ActUpdate, Input: wire.Quote(answer)})
 		return
 	}
-	t.tell(t.state.agents[k.view.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)
+	t.tell(t.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)
 }

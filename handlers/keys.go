@@ -14,7 +14,7 @@ import (
 func (t *decision) secret() string { return base64.RawURLEncoding.EncodeToString(t.random[:]) }
 
 func issueKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
-	if t.state.agents[r.Agent] == nil {
+	if t.state.agents.byID[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
 	key, id, hash := t.newKey()
@@ -52,7 +52,7 @@ func (s *State) AgentOf(hash string, at time.Time) (name string, ok bool) {
 	if c == nil {
 		return "", false
 	}
-	return c.For, s.agents[c.For] != nil
+	return c.For, s.agents.byID[c.For] != nil
 }
 
 // keyIssued says that a key speaks for an agent. The key itself is nowhere.
@@ -67,16 +67,16 @@ func (*keyIssued) kind() string { return wire.EventKeyIssued }
 func (f *keyIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
 	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
-	s.admit(s.agents[f.Agent])
+	s.admit(s.agents.byID[f.Agent])
 }
 
 // admit notes that an agent has a key. A server that had none left can be given
 // something again.
 func (s *State) admit(a *agent) {
 	if a != nil {
-		s.market.removeIdle(a)
+		s.tasks.queue.removeIdle(a)
 		s.addIdle(a)
-		s.wishes.gain(a)
+		s.tasks.required.gain(a)
 	}
 }
 
@@ -99,7 +99,7 @@ func (f *keysRotated) apply(s *State, r *wire.Record) {
 	}
 	s.sweep(r.At)
 	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
-	s.admit(s.agents[f.Agent])
+	s.admit(s.agents.byID[f.Agent])
 }
 
 // shorten lets a credential run out at a time, unless it does so before.
@@ -111,7 +111,7 @@ func (x *access) shorten(c *credential, until string) {
 }
 
 func rotateKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
-	if t.state.agents[r.Agent] == nil {
+	if t.state.agents.byID[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
 	key, id, hash := t.newKey()

@@ -16,14 +16,14 @@ type dependencyAdded struct {
 func (*dependencyAdded) kind() string { return wire.EventDependencyAdded }
 
 func (f *dependencyAdded) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	if f.Shown {
-		e, _ := s.graph.Find(k.node, s.tasks[f.Dependency.On].node, kindOf(f.Dependency.Type), f.Dependency.Contract)
-		s.graph.Show(e)
+		e, _ := s.tasks.graph.Find(k.node, s.tasks.byID[f.Dependency.On].node, kindOf(f.Dependency.Type), f.Dependency.Contract)
+		s.tasks.graph.Show(e)
 		s.rememberLink(r, f.Request, k, f.Dependency)
 		return
 	}
-	s.relink(k, func() { s.link(k, s.tasks[f.Dependency.On], f.Dependency, r.At) })
+	s.relink(k, func() { s.link(k, s.tasks.byID[f.Dependency.On], f.Dependency, r.At) })
 	s.rememberLink(r, f.Request, k, f.Dependency)
 }
 
@@ -33,7 +33,7 @@ func (s *State) relink(k *task, change func()) {
 	s.count(k, -1)
 	change()
 	s.count(k, +1)
-	if s.graph.Open(k.node) > 0 {
+	if s.tasks.graph.Open(k.node) > 0 {
 		s.unqueue(k)
 	}
 	s.enqueue(k)
@@ -43,7 +43,7 @@ func (s *State) rememberLink(r *wire.Record, mk *requestKey, k *task, d wire.Dep
 	if mk == nil {
 		return
 	}
-	if e, there := s.graph.Find(k.node, s.tasks[d.On].node, kindOf(d.Type), d.Contract); there {
+	if e, there := s.tasks.graph.Find(k.node, s.tasks.byID[d.On].node, kindOf(d.Type), d.Contract); there {
 		s.saveReply(agentOf(r.From), mk, &wire.LinkReply{Dependency: s.shownLink(e)}, nil)
 	}
 }
@@ -60,13 +60,13 @@ type dependencyGone struct {
 func (*dependencyGone) kind() string { return wire.EventDependencyGone }
 
 func (f *dependencyGone) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
-	e, there := s.graph.Numbered(k.node, f.Number)
+	k := s.tasks.byID[f.ID]
+	e, there := s.tasks.graph.Numbered(k.node, f.Number)
 	if !there {
 		return
 	}
 	link := s.shownLink(e)
-	s.relink(k, func() { s.graph.Remove(e) })
+	s.relink(k, func() { s.tasks.graph.Remove(e) })
 	s.saveReply(agentOf(r.From), f.Request, &wire.LinkReply{Dependency: link}, nil)
 }
 
@@ -88,13 +88,13 @@ func (*dependencyResolved) kind() string { return wire.EventDependencyDone }
 
 func (f *dependencyResolved) apply(s *State, r *wire.Record) {
 	for _, w := range f.Waiting {
-		k := s.tasks[w.ID]
-		e, there := s.graph.Numbered(k.node, w.Number)
+		k := s.tasks.byID[w.ID]
+		e, there := s.tasks.graph.Numbered(k.node, w.Number)
 		if !there {
 			continue
 		}
 		s.count(k, -1)
-		s.graph.Resolve(e, r.At.UnixMilli())
+		s.tasks.graph.Resolve(e, r.At.UnixMilli())
 		s.count(k, +1)
 		s.enqueue(k)
 	}

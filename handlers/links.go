@@ -30,21 +30,21 @@ func gates(kind graph.Kind) bool { return kind == graph.Blocks || kind == graph.
 // once.
 func (s *State) link(k, on *task, d wire.Dependency, at time.Time) graph.Edge {
 	kind := kindOf(d.Type)
-	e, _ := s.graph.Depend(k.node, on.node, kind, d.Contract)
+	e, _ := s.tasks.graph.Depend(k.node, on.node, kind, d.Contract)
 	if d.Private {
-		s.graph.Hide(e)
+		s.tasks.graph.Hide(e)
 	}
 	done := on.view.State == wire.TaskDone
 	if kind == graph.Related || done || kind == graph.Soft && on.view.State.Final() {
-		s.graph.Resolve(e, at.UnixMilli())
+		s.tasks.graph.Resolve(e, at.UnixMilli())
 	}
 	return e
 }
 
 // shownLink is a dependency as others see it.
 func (s *State) shownLink(e graph.Edge) wire.Link {
-	v := s.graph.Edge(e)
-	l := wire.Link{ID: linkID(v.Number), On: s.list[v.Up].view.ID, Contract: v.Key, Resolved: v.Resolved}
+	v := s.tasks.graph.Edge(e)
+	l := wire.Link{ID: linkID(v.Number), On: s.tasks.list[v.Up].view.ID, Contract: v.Key, Resolved: v.Resolved}
 	switch v.Kind {
 	case graph.Blocks:
 		l.Type = wire.DependsBlocks
@@ -64,7 +64,7 @@ func linkID(number int64) string { return "d" + strconv.FormatInt(number, 10) }
 // showLinks adds what a task depends on to what others see of it.
 func (s *State) showLinks(k *task, v *wire.Task) {
 	var needs orderedSet
-	for e := range s.graph.Needs(k.node) {
+	for e := range s.tasks.graph.Needs(k.node) {
 		l := s.shownLink(e)
 		if l.Type != wire.DependsRelated {
 			needs.add(l.On)
@@ -77,9 +77,9 @@ func (s *State) showLinks(k *task, v *wire.Task) {
 // showInputs adds what has been delivered to a task. What is no longer here is
 // named in pages.
 func (s *State) showInputs(k *task, v *wire.Task) {
-	for e := range s.graph.Needs(k.node) {
-		edge := s.graph.Edge(e)
-		up := s.list[edge.Up]
+	for e := range s.tasks.graph.Needs(k.node) {
+		edge := s.tasks.graph.Edge(e)
+		up := s.tasks.list[edge.Up]
 		if edge.Kind != graph.Input || !edge.Resolved {
 			continue
 		}
@@ -94,9 +94,9 @@ func (s *State) showInputs(k *task, v *wire.Task) {
 // in the log is named in pages.
 func (s *State) showResults(k *task, v *wire.Task) {
 	at, room := 0, wire.MaxLinkResults
-	for e := range s.graph.Needs(k.node) {
-		edge, l := s.graph.Edge(e), &v.Links[at]
-		up := s.list[edge.Up]
+	for e := range s.tasks.graph.Needs(k.node) {
+		edge, l := s.tasks.graph.Edge(e), &v.Links[at]
+		up := s.tasks.list[edge.Up]
 		at++
 		switch {
 		case edge.Private || up.view.State != wire.TaskDone || up.result == 0:
@@ -114,7 +114,7 @@ func (s *State) resultPages(v *wire.Task) []PageResult {
 	var pages []PageResult
 	room := wire.MaxLinkResults
 	for i := range v.Links {
-		l, up := &v.Links[i], s.tasks[v.Links[i].On]
+		l, up := &v.Links[i], s.tasks.byID[v.Links[i].On]
 		if l.Result == nil && !l.LeftOut || up.result > room {
 			continue
 		}
@@ -179,7 +179,7 @@ func (k *task) leaveDelivered() {
 func (s *State) inputPages(v *wire.Task) []PageInput {
 	var pages []PageInput
 	for _, in := range v.ResolvedInputs {
-		up := s.tasks[in.From]
+		up := s.tasks.byID[in.From]
 		if d := up.delivery(in.Key); d != nil && d.data == nil && d.logged {
 			pages = append(pages, PageInput{Key: in.Key, Ended: up.ended})
 		}

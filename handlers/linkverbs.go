@@ -61,7 +61,7 @@ func (t *decision) shares(up *task, d *wire.Details) bool {
 	if its.ProjectID != "" && its.ProjectID == d.ProjectID {
 		return true
 	}
-	if parent := t.state.tasks[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(t.from) || t.manages(parent)) {
+	if parent := t.state.tasks.byID[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(t.from) || t.manages(parent)) {
 		return true
 	}
 	x := t.state.sessions.byID[d.SessionID]
@@ -76,13 +76,13 @@ func (k *task) promises(key string) bool {
 // isVain reports whether a dependency would hold a task back for ever, since the
 // other has come to nothing.
 func (s *State) isVain(d wire.Dependency) bool {
-	on := s.tasks[d.On].view.State
+	on := s.tasks.byID[d.On].view.State
 	return gates(kindOf(d.Type)) && on.Final() && on != wire.TaskDone
 }
 
 // mayDepend returns why a task cannot depend on another, whatever the task.
 func (t *decision) mayDepend(d *wire.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
-	on := t.state.tasks[d.On]
+	on := t.state.tasks.byID[d.On]
 	if on == nil {
 		return &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q to depend on", d.On),
@@ -140,8 +140,8 @@ func addDependency(t *decision, r *wire.AddDependency) (*wire.LinkReply, *wire.E
 	if err := t.mayAdd(k, &r.Dependency); err != nil {
 		return nil, err
 	}
-	if e, there := t.state.graph.Find(k.node, t.state.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
-		if t.state.graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
+	if e, there := t.state.tasks.graph.Find(k.node, t.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
+		if t.state.tasks.graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
 			t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Shown: true, Request: t.mark()})
 		}
 		return &wire.LinkReply{Dependency: t.state.shownLink(e)}, nil
@@ -150,7 +150,7 @@ func addDependency(t *decision, r *wire.AddDependency) (*wire.LinkReply, *wire.E
 		t.odd(k, o)
 	}
 	t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Request: t.mark()})
-	e, _ := t.state.graph.Find(k.node, t.state.tasks[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
+	e, _ := t.state.tasks.graph.Find(k.node, t.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
 	t.missLate(k, []wire.Dependency{r.Dependency})
 	t.warnVain(k, r.Dependency)
 	return &wire.LinkReply{Dependency: t.state.shownLink(e)}, nil
@@ -162,9 +162,9 @@ func (t *decision) mayAdd(k *task, d *wire.Dependency) *wire.Error {
 		return err
 	}
 	taken := make(map[string]string)
-	for e := range t.state.graph.Needs(k.node) {
-		if v := t.state.graph.Edge(e); v.Kind == graph.Input {
-			taken[v.Key] = t.state.list[v.Up].view.ID
+	for e := range t.state.tasks.graph.Needs(k.node) {
+		if v := t.state.tasks.graph.Edge(e); v.Kind == graph.Input {
+			taken[v.Key] = t.state.tasks.list[v.Up].view.ID
 		}
 	}
 	if err := collides(taken, *d, "/payload/contractKey"); err != nil {
@@ -176,13 +176,13 @@ func (t *decision) mayAdd(k *task, d *wire.Dependency) *wire.Error {
 		}
 		return nil
 	}
-	nodes := t.state.graph.Circle(k.node, t.state.tasks[d.On].node)
+	nodes := t.state.tasks.graph.Circle(k.node, t.state.tasks.byID[d.On].node)
 	if nodes == nil {
 		return nil
 	}
 	path := make([]string, 0, len(nodes))
 	for _, n := range nodes {
-		path = append(path, t.state.list[n].view.ID)
+		path = append(path, t.state.tasks.list[n].view.ID)
 	}
 	return circle(path)
 }
@@ -243,14 +243,14 @@ func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *
 			Details: map[string]any{"taskId": k.view.ID, "dependencyId": r.DependencyID},
 		}
 	}
-	v := t.state.graph.Edge(e)
+	v := t.state.tasks.graph.Edge(e)
 	if err := t.mayRelink(k, v.Kind); err != nil {
 		return nil, err
 	}
 	link := t.state.shownLink(e)
-	waited := t.state.graph.Open(k.node) > 0
+	waited := t.state.tasks.graph.Open(k.node) > 0
 	t.fact("", k.view.ID, &dependencyGone{ID: k.view.ID, Name: k.view.Name, Number: v.Number, On: link.On, Request: t.mark()})
-	if waited && t.state.graph.Open(k.node) == 0 {
+	if waited && t.state.tasks.graph.Open(k.node) == 0 {
 		t.unblock([]*task{k})
 	}
 	return &wire.LinkReply{Dependency: link}, nil
@@ -259,12 +259,12 @@ func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *
 // findLink finds a dependency of a task by its own id, or by that of the task
 // that is depended on: then one that is still open, if there are several.
 func (t *decision) findLink(k *task, id string) (found graph.Edge, ok bool) {
-	for e := range t.state.graph.Needs(k.node) {
-		v := t.state.graph.Edge(e)
+	for e := range t.state.tasks.graph.Needs(k.node) {
+		v := t.state.tasks.graph.Edge(e)
 		if linkID(v.Number) == id {
 			return e, true
 		}
-		if t.state.list[v.Up].view.ID == id && (!ok || t.state.graph.Edge(found).Resolved && !v.Resolved) {
+		if t.state.tasks.list[v.Up].view.ID == id && (!ok || t.state.tasks.graph.Edge(found).Resolved && !v.Resolved) {
 			found, ok = e, true
 		}
 	}

@@ -105,7 +105,7 @@ func (t *decision) handsOut(from string, m *wire.SendMessage) (*task, []string) 
 	if said.ReadObject(m.Payload, t.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
-	k := t.state.tasks[wire.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
+	k := t.state.tasks.byID[wire.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
 	if k == nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}
@@ -146,7 +146,7 @@ func (f *taskHelp) mailTo(s *State) (actor, topic string) {
 
 // actorOf returns the actor id of an agent, "" if it has none.
 func (s *State) actorOf(agent string) string {
-	if a := s.agents[agent]; a != nil && a.mail != nil {
+	if a := s.agents.byID[agent]; a != nil && a.mail != nil {
 		return a.mail.id
 	}
 	return ""

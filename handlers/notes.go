@@ -22,7 +22,7 @@ type taskNoted struct {
 func (*taskNoted) kind() string { return wire.EventTaskNoted }
 
 func (f *taskNoted) apply(s *State, r *wire.Record) {
-	m := s.tasks[f.ID].needsMore()
+	m := s.tasks.byID[f.ID].needsMore()
 	m.notes = append(m.notes, r.Seq)
 	s.saveReply(agentOf(r.From), f.Request, &wire.NoteReply{Note: f.note(r)}, nil)
 }
@@ -47,7 +47,7 @@ func addNote(t *decision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 	f := &taskNoted{ID: k.view.ID, Name: k.view.Name, Content: r.Content, Urgent: r.Urgent, Request: t.mark()}
 	t.fact("", k.view.ID, f)
 	if holder := k.view.AssignedTo; r.Urgent && !k.view.State.Final() && holder != t.from.Name {
-		t.tell(t.state.agents[holder], k, wire.NoticeUpdated, "Note: "+r.Content)
+		t.tell(t.state.agents.byID[holder], k, wire.NoticeUpdated, "Note: "+r.Content)
 	}
 	records := t.out.Records
 	return &wire.NoteReply{Note: f.note(&records[len(records)-1])}, nil

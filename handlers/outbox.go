@@ -46,7 +46,7 @@ func (p *outboxItem) told() bool { return p.repeat || p.taken && !p.lasting() }
 // pulls reports whether an agent asks for its messages itself: it runs elsewhere, has
 // no stdin for messages, or is not known yet.
 func (s *State) pulls(name string) bool {
-	a := s.agents[name]
+	a := s.agents.byID[name]
 	return a == nil || a.remote != nil || a.Deaf
 }
 
@@ -64,7 +64,7 @@ func (s *State) addItem(p *outboxItem, at time.Time) {
 // post sends a item on its way, where nothing is in the way; else it waits.
 func (s *State) post(p *outboxItem, at time.Time) {
 	waits := slices.ContainsFunc(p.to.outbox, func(o *outboxItem) bool { return o != p && o.waits() })
-	switch a := s.agents[p.to.AgentID]; {
+	switch a := s.agents.byID[p.to.AgentID]; {
 	case p.held:
 	case a != nil && a.reachable() && !waits:
 		s.sendItem(p, at)
@@ -117,7 +117,7 @@ func (s *State) deferUntil(p *outboxItem, until time.Time) {
 // is written when the turn ends.
 func (s *State) sendItem(p *outboxItem, at time.Time) {
 	s.sessions.posted.drop(p)
-	p.out, p.taken = s.agents[p.to.AgentID].run, false
+	p.out, p.taken = s.agents.byID[p.to.AgentID].run, false
 	if p.unread() {
 		s.askLater(p, at.Add(p.patience()))
 	}

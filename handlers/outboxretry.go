@@ -16,7 +16,7 @@ func (t *decision) handed(m *wire.Delivered) {
 	if p == nil || p.out != m.Run || p.taken {
 		return // its task is over, or that run is
 	}
-	switch a := t.state.agents[m.Agent]; {
+	switch a := t.state.agents.byID[m.Agent]; {
 	case !m.Lost:
 		t.fact(agentPrefix+m.Agent, p.task, &sessionDelivered{Session: p.to.of.spec.ID, Agent: m.Agent, Message: m.Said})
 	case a != nil && a.runs(m.Run) && a.state == up && !p.repeat: // else what it did not read waits for its next run
@@ -66,7 +66,7 @@ func (t *decision) noteUnread(p *outboxItem, excused bool) {
 
 // tellUndelivered tells the sender of a item how its delivery goes.
 func (t *decision) tellUndelivered(p *outboxItem, retries int, next, why string) {
-	a := t.state.agents[p.from]
+	a := t.state.agents.byID[p.from]
 	if p.by != "" || a == nil || a.remote != nil || !a.reachable() {
 		return
 	}
@@ -88,7 +88,7 @@ func (t *decision) retryItems(excused bool) {
 	for len(t.state.sessions.posted) > 0 && !t.state.sessions.posted[0].next.After(t.at) && !t.state.stopping {
 		p := t.state.sessions.posted[0]
 		retries := p.retries + 1
-		switch a := t.state.agents[p.to.AgentID]; {
+		switch a := t.state.agents.byID[p.to.AgentID]; {
 		case p.out != "":
 			t.noteUnread(p, excused)
 		case a != nil && a.reachable() && retries <= len(deliveryRetries):

@@ -196,8 +196,8 @@ func (w *twins) plan() string {
 }
 
 func (w *twins) help() string {
-	if len(w.short.state.asked) > 0 && w.chance.IntN(2) == 0 {
-		return fmt.Sprintf(`> operator r%d answer-question {"questionId":%q,"answer":"a%d"}`, w.ids, w.short.state.asked[0].view.ID, w.ids)
+	if len(w.short.state.questions.open) > 0 && w.chance.IntN(2) == 0 {
+		return fmt.Sprintf(`> operator r%d answer-question {"questionId":%q,"answer":"a%d"}`, w.ids, w.short.state.questions.open[0].view.ID, w.ids)
 	}
 	return w.ask(w.pick("coder", "other"), "request-help", fmt.Sprintf(`"question":"q%d","context":{"c":"`, w.ids)+filler+`"}`)
 }

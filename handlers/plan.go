@@ -18,7 +18,7 @@ type taskPlanned struct {
 func (*taskPlanned) kind() string { return wire.EventTaskPlanned }
 
 func (f *taskPlanned) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	d := k.view.Details.Copy()
 	d.Plan, d.PlanFeedback = f.Plan, ""
 	s.rewrite(k, r, func() { k.view.Details = d })
@@ -46,7 +46,7 @@ type taskRevise struct {
 func (*taskRevise) kind() string { return wire.EventTaskRevise }
 
 func (f *taskRevise) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	d := k.view.Details.Copy()
 	d.PlanFeedback = f.Feedback
 	k.view.Details = d
@@ -87,11 +87,11 @@ func approvePlan(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case t.state.graph.Open(k.node) > 0:
+	case t.state.tasks.graph.Open(k.node) > 0:
 		return nil, t.waits(k)
 	}
 	t.start(k, t.mark())
-	t.tell(t.state.agents[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
+	t.tell(t.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
 	return t.state.reply(k), nil
 }
 
@@ -103,6 +103,6 @@ func revisePlan(t *decision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) 
 	t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskRevise{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Feedback: r.Feedback, Request: t.mark(),
 	})
-	t.tell(t.state.agents[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
+	t.tell(t.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
 	return t.state.reply(k), nil
 }

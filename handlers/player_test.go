@@ -146,7 +146,7 @@ func (p *player) do(from Actor, m wire.Message) Outcome {
 
 // task finds a task by its name.
 func (p *player) task(name string) *task {
-	for _, k := range p.state.list {
+	for _, k := range p.state.tasks.list {
 		if k.view.Name == name {
 			return k
 		}

@@ -25,11 +25,11 @@ const mostQuestions = 1000
 
 // tooMany refuses a question of an agent that has asked enough.
 func (t *decision) tooMany() *wire.Error {
-	if len(t.state.asked) < mostQuestions {
+	if len(t.state.questions.open) < mostQuestions {
 		return nil
 	}
 	open := 0
-	for _, q := range t.state.asked {
+	for _, q := range t.state.questions.open {
 		if q.view.Agent == t.from.Name {
 			open++
 		}
@@ -70,7 +70,7 @@ func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 // because that run of the agent has died: no person should be asked twice. It also
 // finds the very same request.
 func (t *decision) askedBefore() *question {
-	for _, q := range t.state.asked {
+	for _, q := range t.state.questions.open {
 		if q.view.Agent == t.from.Name && q.request != nil && q.request.Sum == t.request.Sum &&
 			(!q.waited(t.state) || q.run == t.from.Run && q.request.ID == t.request.ID) {
 			return q
@@ -79,7 +79,7 @@ func (t *decision) askedBefore() *question {
 	return nil
 }
 
-func (t *decision) questionID() string { return fmt.Sprintf("q%d", t.state.numbered+1) }
+func (t *decision) questionID() string { return fmt.Sprintf("q%d", t.state.questions.numbered+1) }
 
 // questionAsked records a new question.
 type questionAsked struct {
@@ -95,16 +95,16 @@ type questionAsked struct {
 func (*questionAsked) kind() string { return wire.EventQuestionAsked }
 
 func (f *questionAsked) apply(s *State, r *wire.Record) {
-	s.numbered++
+	s.questions.numbered++
 	q := &question{
-		number: s.numbered,
+		number: s.questions.numbered,
 		view: wire.Question{
 			ID: f.ID, Agent: f.Agent, Question: f.Question, Options: f.Options, Context: f.Context,
 			Blocking: f.Request != nil, AskedAt: wire.Timestamp(r.At),
 		},
 	}
-	s.questions[f.ID] = q
-	s.asked = append(s.asked, q)
+	s.questions.byID[f.ID] = q
+	s.questions.open = append(s.questions.open, q)
 	s.await(q, f.Request, f.Deadline)
 }
 
@@ -119,8 +119,8 @@ type questionRejoined struct {
 func (*questionRejoined) kind() string { return wire.EventQuestionRejoined }
 
 func (f *questionRejoined) apply(s *State, _ *wire.Record) {
-	q := s.questions[f.ID]
-	s.deadlines.drop(q)
+	q := s.questions.byID[f.ID]
+	s.questions.deadlines.drop(q)
 	s.await(q, f.Request, f.Deadline)
 }
 
@@ -132,21 +132,21 @@ func (s *State) await(q *question, mk *requestKey, deadline string) {
 	if mk == nil {
 		return
 	}
-	a := s.agents[q.view.Agent]
+	a := s.agents.byID[q.view.Agent]
 	q.run, q.door = mk.Run, a == nil || a.run != mk.Run
 	s.saveReply(q.view.Agent, mk, nil, nil)
 }
 
 func listQuestions(t *decision, _ *wire.Nothing) (*wire.QuestionList, *wire.Error) {
 	answer := &wire.QuestionList{}
-	for _, q := range t.state.asked {
+	for _, q := range t.state.questions.open {
 		answer.Questions = append(answer.Questions, q.view)
 	}
 	return answer, nil
 }
 
 func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire.Error) {
-	q := t.state.questions[r.QuestionID]
+	q := t.state.questions.byID[r.QuestionID]
 	if q == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no question %q is waiting for an answer", r.QuestionID),
@@ -165,7 +165,7 @@ func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *
 		}
 	}
 	told := q.waited(t.state)
-	if k := t.state.tasks[q.view.Task]; k != nil { // it hears of it with the next notice, or when it asks
+	if k := t.state.tasks.byID[q.view.Task]; k != nil { // it hears of it with the next notice, or when it asks
 		told = k.view.State == wire.TaskNeedsHuman
 	}
 	t.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Told: told})
@@ -185,7 +185,7 @@ func (q *question) waited(s *State) bool {
 	if q.request == nil || q.door {
 		return q.door
 	}
-	a := s.agents[q.view.Agent]
+	a := s.agents.byID[q.view.Agent]
 	return a != nil && a.run == q.run && a.state != offline && a.state != crashed
 }
 
@@ -193,11 +193,11 @@ func (q *question) asker() Actor { return Actor{Kind: Agent, Name: q.view.Agent,
 
 // close takes a question from those that wait.
 func (s *State) close(id string) *question {
-	q := s.questions[id]
-	delete(s.questions, id)
-	s.deadlines.drop(q)
-	at, _ := slices.BinarySearchFunc(s.asked, q.number, func(o *question, number int64) int { return cmp.Compare(o.number, number) })
-	s.asked = slices.Delete(s.asked, at, at+1)
+	q := s.questions.byID[id]
+	delete(s.questions.byID, id)
+	s.questions.deadlines.drop(q)
+	at, _ := slices.BinarySearchFunc(s.questions.open, q.number, func(o *question, number int64) int { return cmp.Compare(o.number, number) })
+	s.questions.open = slices.Delete(s.questions.open, at, at+1)
 	return q
 }
 
@@ -220,7 +220,7 @@ func (f *questionAnswered) apply(s *State, r *wire.Record) {
 
 // help notes on a task what a person answered about it.
 func (s *State) help(q *question, answer string, r *wire.Record) {
-	k := s.tasks[q.view.Task]
+	k := s.tasks.byID[q.view.Task]
 	if k == nil || k.more == nil {
 		return
 	}

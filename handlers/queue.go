@@ -48,7 +48,7 @@ type bucket struct {
 // the same: there are few different ones, however many tasks there are.
 const spareDemands = 1024
 
-func newMarket(index *match.Index) taskQueue {
+func newTaskQueue(index *match.Index) taskQueue {
 	return taskQueue{index: index, byKey: make(map[string]*bucket), under: make(map[string][]*bucket), round: 1}
 }
 
@@ -56,18 +56,18 @@ func newMarket(index *match.Index) taskQueue {
 // it back: in the queue, or, when all that it says is what it requires, among
 // the requirements.
 func (s *State) enqueue(k *task) {
-	if k.view.State != wire.TaskPending || s.graph.Open(k.node) > 0 || k.demand != nil || k.delegation() != nil {
+	if k.view.State != wire.TaskPending || s.tasks.graph.Open(k.node) > 0 || k.demand != nil || k.delegation() != nil {
 		return
 	}
 	if !k.asks() {
-		if k.wants() != nil && k.more.wish == nil {
-			s.wishes.add(k)
+		if k.wants() != nil && k.more.bucket == nil {
+			s.tasks.required.add(k)
 		}
 		return
 	}
-	d := s.market.demand(k)
+	d := s.tasks.queue.demand(k)
 	if d.size == 0 {
-		s.market.file(d)
+		s.tasks.queue.file(d)
 	}
 	d.waiting[k.urgency] = d.waiting[k.urgency].with(k)
 	d.size++
@@ -77,10 +77,10 @@ func (s *State) enqueue(k *task) {
 // unqueue takes a task from wherever it waits.
 func (s *State) unqueue(k *task) {
 	if k.demand != nil {
-		s.market.drop(k)
+		s.tasks.queue.drop(k)
 	}
-	if k.more != nil && k.more.wish != nil {
-		s.wishes.drop(k)
+	if k.more != nil && k.more.bucket != nil {
+		s.tasks.required.drop(k)
 	}
 }
 
@@ -184,13 +184,13 @@ func (s *State) addIdle(a *agent) {
 		return
 	}
 	a.offered = true
-	s.market.free = with(s.market.free, a)
-	s.market.freed = with(s.market.freed, a)
+	s.tasks.queue.free = with(s.tasks.queue.free, a)
+	s.tasks.queue.freed = with(s.tasks.queue.freed, a)
 }
 
 // updateStanding notes for the matching how an agent stands.
 func (s *State) updateStanding(a *agent) {
-	if a == nil || s.agents[a.ID] != a {
+	if a == nil || s.agents.byID[a.ID] != a {
 		return
 	}
 	running := a.running
@@ -201,7 +201,7 @@ func (s *State) updateStanding(a *agent) {
 	if a.remote != nil && !s.access.letsIn(a.ID) {
 		capacity = 0 // no agent could fetch what it is given
 	}
-	s.index.Stand(a.ID, match.Standing{Online: a.online(), Running: running, Capacity: capacity, Load: len(a.holds)})
+	s.agents.index.Stand(a.ID, match.Standing{Online: a.online(), Running: running, Capacity: capacity, Load: len(a.holds)})
 }
 
 func with(agents []*agent, a *agent) []*agent {

@@ -49,7 +49,7 @@ func crowd(p *player, chance *rand.Rand) {
 // stir has something happen that lets tasks be given out, and returns what was
 // given: task and agent, in order.
 func stir(p *player, chance *rand.Rand) (given []string) {
-	a := p.state.order[chance.IntN(len(p.state.order))]
+	a := p.state.agents.order[chance.IntN(len(p.state.agents.order))]
 	var out Outcome
 	switch {
 	case a.state != up && chance.IntN(3) == 0:
@@ -83,7 +83,7 @@ type hand struct {
 
 func handsOf(s *State) hands {
 	h := make(hands)
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		h[a.actor] = &hand{holds: len(a.holds), given: a.given}
 	}
 	return h
@@ -93,12 +93,12 @@ func handsOf(s *State) hands {
 // have now and without what they were just given.
 func (h hands) expect(now *State, given []string) (expected []string) {
 	var tasks []*task // that waited before
-	for _, k := range now.list {
+	for _, k := range now.tasks.list {
 		if k.demand != nil || slices.ContainsFunc(given, func(g string) bool { return g[:36] == k.view.ID }) {
 			tasks = append(tasks, k)
 		}
 	}
-	for _, a := range now.order {
+	for _, a := range now.agents.order {
 		h[a.actor].holds = len(a.holds)
 	}
 	for _, g := range given {
@@ -112,7 +112,7 @@ func (h hands) expect(now *State, given []string) (expected []string) {
 	})
 	for i, n := 0, int64(1<<40); i < len(tasks); i++ {
 		var best *agent
-		for _, a := range now.order {
+		for _, a := range now.agents.order {
 			fits := a.state == up && h[a.actor].holds < a.Capacity && a.actor != tasks[i].view.SubmittedBy &&
 				a.offers(tasks[i].view.RequiredRole, tasks[i].view.RequiredCapabilities)
 			if fits && (best == nil || h.morePatient(a, best)) {
@@ -147,12 +147,12 @@ func TestDemandsAreForgotten(t *testing.T) {
 	for i := range 2 * spareDemands {
 		submit(i)
 	}
-	require.Equal(t, 2*spareDemands, len(p.state.market.byKey))
+	require.Equal(t, 2*spareDemands, len(p.state.tasks.queue.byKey))
 	requireSound(t, p.state)
-	for _, k := range p.state.list {
+	for _, k := range p.state.tasks.list {
 		p.do(Actor{Kind: Operator}, &wire.Request{Operation: "cancel-task", Body: &wire.CancelTask{TaskID: k.view.ID}})
 	}
-	require.Zero(t, len(p.state.market.under))
-	require.LessOrEqual(t, len(p.state.market.byKey), spareDemands)
+	require.Zero(t, len(p.state.tasks.queue.under))
+	require.LessOrEqual(t, len(p.state.tasks.queue.byKey), spareDemands)
 	requireSound(t, p.state)
 }

@@ -77,7 +77,7 @@ func (t *decision) mark() *requestKey {
 
 // saveReply files the answer to the request that a fact came of.
 func (s *State) saveReply(name string, mk *requestKey, answer any, err *wire.Error) {
-	a := s.agents[name]
+	a := s.agents.byID[name]
 	if mk == nil || a == nil {
 		return
 	}
@@ -91,7 +91,7 @@ func (s *State) saveReply(name string, mk *requestKey, answer any, err *wire.Err
 // settle files the answer to a request that has waited. Its id may have been
 // used again since, by a later run: then that is what is remembered.
 func (s *State) settle(name string, mk *requestKey, answer any, err *wire.Error) {
-	a := s.agents[name]
+	a := s.agents.byID[name]
 	if mk == nil || a == nil {
 		return
 	}
@@ -107,7 +107,7 @@ func (s *State) settle(name string, mk *requestKey, answer any, err *wire.Error)
 //
 // A request that was refused changed nothing, and is looked at afresh.
 func (t *decision) repeated(r *wire.Request) bool {
-	a := t.state.agents[t.from.Name]
+	a := t.state.agents.byID[t.from.Name]
 	if t.from.Kind != Agent || a == nil || r.Form != wire.DialectNative {
 		return false
 	}

@@ -34,7 +34,7 @@ func (t *decision) progress(p *wire.Progress) *wire.Error {
 
 // trouble notes an error, and fails the task when the agent cannot go on.
 func (t *decision) trouble(e *wire.Trouble) *wire.Error {
-	if e.TaskID == "" || e.Recoverable && t.state.tasks[e.TaskID] == nil {
+	if e.TaskID == "" || e.Recoverable && t.state.tasks.byID[e.TaskID] == nil {
 		t.fact("", "", &taskTrouble{Agent: t.from.Name, Error: e.Error, Stack: e.Stack})
 		return nil
 	}

@@ -64,7 +64,7 @@ type requirementBucket struct {
 	at      int
 }
 
-func newWishes() requirementQueue {
+func newRequirementQueue() requirementQueue {
 	return requirementQueue{byKey: make(map[string]*requirementBucket), under: make(map[string][]*requirementBucket)}
 }
 
@@ -84,13 +84,13 @@ func (w *requirementQueue) add(k *task) {
 	}
 	h.waiting[k.urgency] = h.waiting[k.urgency].with(k)
 	h.size++
-	k.more.wish = h
+	k.more.bucket = h
 }
 
 // drop takes a task out.
 func (w *requirementQueue) drop(k *task) {
-	h := k.more.wish
-	k.more.wish = nil
+	h := k.more.bucket
+	k.more.bucket = nil
 	h.waiting[k.urgency] = h.waiting[k.urgency].without(k)
 	if h.size--; h.size > 0 {
 		return
@@ -135,7 +135,7 @@ func (w *requirementQueue) looked() {
 // the agent that it fits best. Here what an agent has not started counts as well, or one
 // agent that comes would be given all there is.
 func (t *decision) rematch() {
-	w := &t.state.wishes
+	w := &t.state.tasks.required
 	defer w.looked()
 	if t.state.stopping || t.state.rules.IgnoreArrivals || len(w.byKey) == 0 {
 		return
@@ -143,7 +143,7 @@ func (t *decision) rematch() {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
 	for i := 0; i < len(w.order); i++ { // assigning one may free another
-		for a := w.order[i]; t.state.agents[a.ID] == a; {
+		for a := w.order[i]; t.state.agents.byID[a.ID] == a; {
 			k := t.nextFor(a)
 			if k == nil || !t.place(k, match.Conditions{Online: true, Free: true}) {
 				break
@@ -159,9 +159,9 @@ func (t *decision) nextFor(a *agent) *task {
 	}
 	var first *task
 	look := func(under string) {
-		for _, h := range t.state.wishes.under[under] {
+		for _, h := range t.state.tasks.required.under[under] {
 			if k := h.head(); (first == nil || k.before(first)) &&
-				t.state.index.Fits(&h.wants.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
+				t.state.agents.index.Fits(&h.wants.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
 				first = k
 			}
 		}
@@ -180,16 +180,16 @@ func inTurn(a, b *task) int {
 
 // place gives a task to the agent that fits it best; false if none fits.
 func (t *decision) place(k *task, c match.Conditions) bool {
-	name, score, ok := t.state.index.Best(&k.wants().Demand, c)
+	name, score, ok := t.state.agents.index.Best(&k.wants().Demand, c)
 	if ok {
-		t.assignBy(k, t.state.agents[name], &taskAssigned{Way: matched, Score: score})
+		t.assignBy(k, t.state.agents.byID[name], &taskAssigned{Way: matched, Score: score})
 	}
 	return ok
 }
 
 // free reports whether a task with requirements could be given to an agent now.
 func (t *decision) free(k *task) bool {
-	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && t.state.graph.Open(k.node) == 0 && !t.state.stopping
+	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && t.state.tasks.graph.Open(k.node) == 0 && !t.state.stopping
 }
 
 // asks reports whether a task goes by its role and its capabilities.

@@ -13,7 +13,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 		return nil, false
 	}
 	s := restoring{State: New(rules)}
-	s.seq, s.stopping, s.numbered = kept.Seq, kept.Stopping, kept.Numbered
+	s.seq, s.stopping, s.questions.numbered = kept.Seq, kept.Stopping, kept.Numbered
 	s.since, _ = wire.ParseTime(kept.Since)
 	for i := range kept.Access {
 		s.access.keep(&credential{Credential: kept.Access[i].Credential, hash: kept.Access[i].Hash, revoked: kept.Access[i].Revoked})
@@ -28,7 +28,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	for i := range kept.Agents {
 		s.restoreAgent(&kept.Agents[i])
 	}
-	for _, k := range s.list {
+	for _, k := range s.tasks.list {
 		s.count(k, +1)
 		s.enqueue(k)
 		d := k.delegation()
@@ -38,16 +38,16 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 		if !k.view.State.Final() {
 			s.handsOn(k, +1)
 		}
-		if a := s.agents[agentOf(k.view.SubmittedBy)]; a != nil && d.owed {
+		if a := s.agents.byID[agentOf(k.view.SubmittedBy)]; a != nil && d.owed {
 			a.owed = append(a.owed, d)
 		}
 	}
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		s.addIdle(a)
 	}
-	s.finished = s.named(kept.Finished)
+	s.tasks.finished = s.named(kept.Finished)
 	for _, owner := range kept.Owned {
-		s.owned[owner.Actor] = s.named(owner.Tasks)
+		s.tasks.owned[owner.Actor] = s.named(owner.Tasks)
 	}
 	s.restoreBus(&kept)
 	for i := range kept.Sessions {
@@ -67,7 +67,7 @@ type restoring struct {
 
 // task finds a task that the snapshot names. One that is not there is empty.
 func (s *restoring) task(id string) *task {
-	if k := s.tasks[id]; k != nil {
+	if k := s.tasks.byID[id]; k != nil {
 		return k
 	}
 	s.broken = true
@@ -113,7 +113,7 @@ func (s *restoring) restoreTask(kept *snapshotTask) {
 	if !m.empty() {
 		k.more = &m
 	}
-	s.broken = s.broken || s.tasks[k.view.ID] != nil
+	s.broken = s.broken || s.tasks.byID[k.view.ID] != nil
 	s.include(k)
 	if d := k.delegation(); d != nil {
 		s.when(d, d.next, d.asked)
@@ -156,14 +156,14 @@ func (m *taskExtra) empty() bool {
 // restoreLinks makes the graph.
 func (s *restoring) restoreLinks(kept *snapshot) {
 	for _, l := range kept.Links {
-		n := graph.Node(len(s.list))
-		if l.Down < 0 || l.Up < 0 || l.Down >= n || l.Up >= n || l.Kind > graph.Related || l.Number <= s.graph.Last() || l.Number > kept.LastLink {
+		n := graph.Node(len(s.tasks.list))
+		if l.Down < 0 || l.Up < 0 || l.Down >= n || l.Up >= n || l.Kind > graph.Related || l.Number <= s.tasks.graph.Last() || l.Number > kept.LastLink {
 			s.broken = true
 			return
 		}
-		s.graph.Put(graph.View(l))
+		s.tasks.graph.Put(graph.View(l))
 	}
-	s.graph.Skip(kept.LastLink)
+	s.tasks.graph.Skip(kept.LastLink)
 }
 
 func (s *restoring) restoreAgent(kept *snapshotAgent) {
@@ -179,7 +179,7 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 		memory := a.memories.keep(m.requestKey)
 		memory.err, memory.answer, memory.seq = m.Err, m.reply(), m.Seq
 	}
-	s.broken = s.broken || s.agents[a.ID] != nil
+	s.broken = s.broken || s.agents.byID[a.ID] != nil
 	s.meet(a)
 	abilities := a.said
 	if abilities == nil {
@@ -211,7 +211,7 @@ func (s *restoring) restoreBus(kept *snapshot) {
 		c.seen, _ = wire.ParseTime(k.Seen)
 		c.beat, _ = wire.ParseTime(k.Beat)
 		if k.Agent != "" {
-			if c.agent = s.agents[k.Agent]; c.agent == nil || c.agent.mail != nil {
+			if c.agent = s.agents.byID[k.Agent]; c.agent == nil || c.agent.mail != nil {
 				s.broken = true
 				return
 			}
@@ -230,8 +230,8 @@ func (s *restoring) restoreBus(kept *snapshot) {
 func (s *restoring) restoreQuestion(kept *snapshotQuestion) {
 	q := &question{view: kept.View, number: kept.Number, run: kept.Run, door: kept.Door, request: kept.Request}
 	q.deadline, _ = wire.ParseTime(q.view.Deadline)
-	s.broken = s.broken || s.questions[q.view.ID] != nil
-	s.questions[q.view.ID] = q
-	s.asked = append(s.asked, q)
+	s.broken = s.broken || s.questions.byID[q.view.ID] != nil
+	s.questions.byID[q.view.ID] = q
+	s.questions.open = append(s.questions.open, q)
 	s.keepDeadline(q)
 }

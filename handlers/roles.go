@@ -14,13 +14,13 @@ func queryAgents(t *decision, q *wire.QueryAgents) (*wire.AgentList, *wire.Error
 		return (q.Status == "" || q.Status == a.status()) && a.offers(q.Role, q.Capabilities)
 	}
 	n := 0
-	for _, a := range t.state.order {
+	for _, a := range t.state.agents.order {
 		if wanted(a) {
 			n++
 		}
 	}
 	answer := &wire.AgentList{Agents: make([]wire.Agent, 0, n)}
-	for _, a := range t.state.order {
+	for _, a := range t.state.agents.order {
 		if wanted(a) {
 			answer.Agents = append(answer.Agents, a.shown())
 		}
@@ -35,7 +35,7 @@ func (s *State) rolesWithout(role string) []string {
 		return nil
 	}
 	roles := slices.Clone(wire.Roles)
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		if a.Role == role {
 			return nil
 		}

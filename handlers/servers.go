@@ -39,13 +39,13 @@ type serverRegistered struct {
 func (*serverRegistered) kind() string { return wire.EventServerRegistered }
 
 func (f *serverRegistered) apply(s *State, r *wire.Record) {
-	a := s.agents[f.Agent]
+	a := s.agents.byID[f.Agent]
 	if a == nil {
 		a = newAgent(f.Agent)
 		a.Role, a.OnExit, a.Capacity, a.Deaf = wire.RoleWorker, "requeue", 1, true
 		s.meet(a)
 	}
-	s.market.removeIdle(a)
+	s.tasks.queue.removeIdle(a)
 	s.unhear(a)
 	a.remote = &remote{hostname: f.Hostname, ip: f.IP, os: f.OS, repos: f.Repos}
 	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
@@ -58,20 +58,20 @@ func (f *serverRegistered) apply(s *State, r *wire.Record) {
 	s.attachAgent(a, r.Seq)
 	s.hear(a, r.At)
 	s.addIdle(a)
-	s.wishes.gain(a)
+	s.tasks.required.gain(a)
 }
 
 // hear notes that a server is there.
 func (s *State) hear(a *agent, at time.Time) {
 	a.state, a.stale = up, false
 	a.remote.seen = at
-	s.servers.add(a)
+	s.agents.online.add(a)
 }
 
 // unhear takes a server from those that are online.
 func (s *State) unhear(a *agent) {
 	if a.remote != nil {
-		s.servers.drop(a)
+		s.agents.online.drop(a)
 	}
 }
 
@@ -86,14 +86,14 @@ type serverSeen struct {
 func (*serverSeen) kind() string { return wire.EventServerSeen }
 
 func (f *serverSeen) apply(s *State, r *wire.Record) {
-	a := s.agents[f.Agent]
+	a := s.agents.byID[f.Agent]
 	came := a.state != up
-	s.market.removeIdle(a)
+	s.tasks.queue.removeIdle(a)
 	s.unhear(a)
 	s.hear(a, r.At)
 	s.addIdle(a)
 	if came {
-		s.wishes.gain(a)
+		s.tasks.required.gain(a)
 	}
 }
 
@@ -105,8 +105,8 @@ type serverLost struct {
 func (*serverLost) kind() string { return wire.EventServerLost }
 
 func (f *serverLost) apply(s *State, _ *wire.Record) {
-	a := s.agents[f.Agent]
-	s.market.removeIdle(a)
+	a := s.agents.byID[f.Agent]
+	s.tasks.queue.removeIdle(a)
 	s.unhear(a)
 	a.state = offline
 	s.addIdle(a)
@@ -123,8 +123,8 @@ func (t *decision) seen(a *agent) {
 // silence ends the life of servers that are not heard of any more: what they had
 // goes to others.
 func (t *decision) silence() {
-	for len(t.state.servers) > 0 && !t.state.lostAt().After(t.at) {
-		t.part(t.state.servers[0], "it was not heard of for "+t.state.rules.Silence.String())
+	for len(t.state.agents.online) > 0 && !t.state.lostAt().After(t.at) {
+		t.part(t.state.agents.online[0], "it was not heard of for "+t.state.rules.Silence.String())
 	}
 }
 
@@ -141,7 +141,7 @@ func (t *decision) part(a *agent, why string) {
 // most KeepClosed are left.
 func (t *decision) trimServers() {
 	var keyless []*agent
-	for _, a := range t.state.order {
+	for _, a := range t.state.agents.order {
 		if a.remote != nil && a.state != up && !t.state.access.letsIn(a.ID) {
 			keyless = append(keyless, a)
 		}
@@ -169,14 +169,14 @@ func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error
 			Details: map[string]any{"pointer": "/payload/name"},
 		}
 	}
-	if a := t.state.agents[r.Name]; a != nil && a.remote != nil && c.Name == "" {
+	if a := t.state.agents.byID[r.Name]; a != nil && a.remote != nil && c.Name == "" {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a server %q, and this token is not for it", r.Name),
 			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
 			Hint:    "To take its place: orchestrator key register --name " + r.Name,
 		}
 	}
-	if a := t.state.agents[r.Name]; a != nil && a.remote == nil {
+	if a := t.state.agents.byID[r.Name]; a != nil && a.remote == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("%q is the name of an agent that runs here", r.Name),
 			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
@@ -196,14 +196,14 @@ func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error
 	t.from = Actor{Kind: Agent, Name: r.Name} // that is who it is now
 	t.fact(agentPrefix+r.Name, "", f)
 	if r.Capabilities != nil {
-		t.oddCapabilities(t.state.agents[r.Name], r.Capabilities)
+		t.oddCapabilities(t.state.agents.byID[r.Name], r.Capabilities)
 	}
-	return &wire.Registered{ServerID: t.state.agents[r.Name].serverID, Name: r.Name, Key: key}, nil
+	return &wire.Registered{ServerID: t.state.agents.byID[r.Name].serverID, Name: r.Name, Key: key}, nil
 }
 
 func queryServers(t *decision, _ *wire.Nothing) (*wire.ServerList, *wire.Error) {
-	answer := &wire.ServerList{Servers: make([]wire.Server, 0, len(t.state.order))}
-	for _, a := range t.state.order {
+	answer := &wire.ServerList{Servers: make([]wire.Server, 0, len(t.state.agents.order))}
+	for _, a := range t.state.agents.order {
 		answer.Servers = append(answer.Servers, *t.state.server(a))
 	}
 	return answer, nil

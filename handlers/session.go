@@ -66,7 +66,7 @@ func (s *session) member(name string) *member {
 
 // workOn finds what a session does about a task.
 func (s *State) workOn(x *session, id string) *work {
-	if k := s.tasks[id]; k != nil && k.work() != nil && k.work().of == x {
+	if k := s.tasks.byID[id]; k != nil && k.work() != nil && k.work().of == x {
 		return k.work()
 	}
 	return nil

@@ -28,14 +28,14 @@ type workAssigned struct {
 func (*workAssigned) kind() string { return wire.EventSessionAssigned }
 
 func (f *workAssigned) apply(st *State, r *wire.Record) {
-	s, k := st.sessions.byID[f.Session], st.tasks[f.ID]
+	s, k := st.sessions.byID[f.Session], st.tasks.byID[f.ID]
 	w := k.work()
 	if w == nil {
 		w = &work{of: s, task: k, number: r.Seq}
 		w.loop.Max, w.loop.Policy = int(s.spec.MaxIterations), review.Policy(s.spec.OnMax)
 		k.needsMore().work = w
 		s.works = append(s.works, w)
-		if before := st.tasks[f.Revises]; before != nil && before.work() != nil {
+		if before := st.tasks.byID[f.Revises]; before != nil && before.work() != nil {
 			w.revises, before.work().revision, w.loop = before.work(), w, before.work().loop
 			if w.revises.phase == wire.PhaseRedesign {
 				w.planAnew()
@@ -71,7 +71,7 @@ type workMoved struct {
 func (*workMoved) kind() string { return wire.EventSessionMoved }
 
 func (f *workMoved) apply(s *State, r *wire.Record) {
-	w := s.tasks[f.ID].work()
+	w := s.tasks.byID[f.ID].work()
 	from := w.phase
 	s.enter(w, f.Phase, r.At)
 	if from == wire.PhaseHeld && f.Phase == wire.PhaseAssigned {

@@ -138,7 +138,7 @@ type workCompleted struct {
 func (*workCompleted) kind() string { return wire.EventSessionCompleted }
 
 func (f *workCompleted) apply(s *State, r *wire.Record) {
-	w := s.tasks[f.ID].work()
+	w := s.tasks.byID[f.ID].work()
 	w.result = f.Result
 	if w.phase != wire.PhaseReviewing {
 		s.enter(w, wire.PhaseCompleted, r.At)
@@ -191,7 +191,7 @@ func (t *decision) drop(w *work, why string) {
 // endWork ends a work whose task has ended before, and what a person is asked about
 // it; that of others ends with it.
 func (t *decision) endWork(w *work, why string) {
-	if q := t.state.questions[w.question]; q != nil && w.task.more.question == "" {
+	if q := t.state.questions.byID[w.question]; q != nil && w.task.more.question == "" {
 		t.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
 	}
 	if !w.over() && w.task.view.State.Final() {

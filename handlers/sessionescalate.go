@@ -45,7 +45,7 @@ func (t *decision) askPerson(w *work, why string) {
 // decided about it.
 func (t *decision) tellArchitect(w *work, message string) {
 	if m := w.lead(); m != nil {
-		t.tell(t.state.agents[m.AgentID], w.task, wire.NoticeUpdated, message)
+		t.tell(t.state.agents.byID[m.AgentID], w.task, wire.NoticeUpdated, message)
 	}
 }
 
@@ -77,7 +77,7 @@ type reviewEscalated struct {
 func (*reviewEscalated) kind() string { return wire.EventReviewEscalated }
 
 func (f *reviewEscalated) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	w := k.work()
 	w.escalated = f.Policy
 	if f.QuestionID == "" {
@@ -85,15 +85,15 @@ func (f *reviewEscalated) apply(s *State, r *wire.Record) {
 	}
 	w.question = f.QuestionID
 	s.enter(w, wire.PhaseHuman, r.At)
-	s.numbered++
-	q := &question{number: s.numbered, view: wire.Question{
+	s.questions.numbered++
+	q := &question{number: s.questions.numbered, view: wire.Question{
 		ID: f.QuestionID, Agent: w.architect, Task: f.ID, Question: f.Question, Options: judgements, AskedAt: wire.Timestamp(r.At),
 	}}
-	s.questions[f.QuestionID] = q
-	s.asked = append(s.asked, q)
+	s.questions.byID[f.QuestionID] = q
+	s.questions.open = append(s.questions.open, q)
 	if !k.view.State.Final() {
 		s.move(k, wire.TaskNeedsHuman)
-		s.updateStanding(s.agents[k.view.AssignedTo])
+		s.updateStanding(s.agents.byID[k.view.AssignedTo])
 		k.more.question = f.QuestionID
 	}
 }
@@ -101,7 +101,7 @@ func (f *reviewEscalated) apply(s *State, r *wire.Record) {
 // judge does with a work what a person has answered; false when the question was
 // another one.
 func (t *decision) judge(id, question, answer string) bool {
-	k := t.state.tasks[id]
+	k := t.state.tasks.byID[id]
 	if k == nil || k.work() == nil || k.work().question != question {
 		return false
 	}
@@ -128,7 +128,7 @@ type reviewExtended struct {
 func (*reviewExtended) kind() string { return wire.EventReviewExtended }
 
 func (f *reviewExtended) apply(s *State, r *wire.Record) {
-	w := s.tasks[f.ID].work()
+	w := s.tasks.byID[f.ID].work()
 	w.loop.Extend()
 	s.enter(w, wire.PhaseRevise, r.At)
 }

@@ -44,5 +44,5 @@ func TestWhatIsMissingChangesNothing(t *testing.T) {
 			require.Equal(t, said[:3], p.last.Letters[0].To.Name[:3], "%s", came)
 		}
 	}
-	require.Empty(t, p.state.list)
+	require.Empty(t, p.state.tasks.list)
 }

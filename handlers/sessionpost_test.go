@@ -131,7 +131,7 @@ func (m *minutes) forget(p *missive) {
 // announce notes that the sender of a message is to be told that it is not
 // delivered, if somebody is there who could be.
 func (m *minutes) announce(p *missive, next string) {
-	a := m.w.state.agents[p.From]
+	a := m.w.state.agents.byID[p.From]
 	if p.By != "" || a == nil || a.remote != nil || !a.reachable() {
 		return
 	}
@@ -171,7 +171,7 @@ func (m *minutes) hearLine(l *Letter) {
 	m.w.must(p != nil, "message %d is told, and is not to be", l.Said)
 	v := m.w.bus.lives[l.To.Name]
 	m.w.must(l.To.Kind == Agent && l.To.Name == p.To && v != nil && v.runs && v.run == l.To.Run && !v.remote, "%+v is told to %v", p, l.To)
-	m.w.must(!m.w.state.agents[p.To].Deaf, "%s takes no messages", p.To)
+	m.w.must(!m.w.state.agents.byID[p.To].Deaf, "%s takes no messages", p.To)
 	m.w.must(!p.held && p.out == "", "%+v is told to %v once more", p, l.To)
 	if !p.again {
 		for _, o := range m.posts {
@@ -228,7 +228,7 @@ func (m *minutes) lookAtPost(out *Outcome) {
 		for _, o := range m.turn.late {
 			first = first && !waits(o)
 		}
-		a := m.w.state.agents[p.To]
+		a := m.w.state.agents.byID[p.To]
 		m.w.must(!first || a == nil || !a.reachable(), "%s is said to %s, who is there, and is not told", f.Type, f.To)
 	}
 	told := 0

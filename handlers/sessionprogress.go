@@ -103,9 +103,9 @@ func (t *decision) offerSoft(up, down *task) {
 		return
 	}
 	message := fmt.Sprintf("Task %s, whose result you may need, is %s", up.label(), up.view.State)
-	e, depends := t.state.graph.Find(down.node, up.node, graph.Soft, "")
-	if result := up.view.Result; depends && !t.state.graph.Edge(e).Private && len(result) > 0 && len(result) <= mostOffered && string(result) != "null" { // as a snapshot has none
+	e, depends := t.state.tasks.graph.Find(down.node, up.node, graph.Soft, "")
+	if result := up.view.Result; depends && !t.state.tasks.graph.Edge(e).Private && len(result) > 0 && len(result) <= mostOffered && string(result) != "null" { // as a snapshot has none
 		message += ": " + string(result)
 	}
-	t.tell(t.state.agents[w.developer], down, wire.NoticeUpdated, message)
+	t.tell(t.state.agents.byID[w.developer], down, wire.NoticeUpdated, message)
 }

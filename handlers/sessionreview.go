@@ -66,7 +66,7 @@ type reviewRequested struct {
 func (*reviewRequested) kind() string { return wire.EventReviewRequested }
 
 func (f *reviewRequested) apply(st *State, r *wire.Record) {
-	s, w := st.sessions.byID[f.Session], st.tasks[f.ID].work()
+	s, w := st.sessions.byID[f.Session], st.tasks.byID[f.ID].work()
 	v := &reviewOf{work: w, named: f.Named, wanted: f.Wanted, view: wire.ReviewView{
 		ReviewID: f.Review, SessionID: f.Session, TaskID: f.ID, Reviewer: f.Reviewer, Iteration: w.loop.Iteration + 1,
 		RequestedAt: wire.Timestamp(r.At),
@@ -229,7 +229,7 @@ func (t *decision) recallReview(w *work, why string) {
 	if w == nil || w.open == nil {
 		return
 	}
-	if a := t.state.agents[w.open.view.Reviewer]; a != nil && a.reachable() {
+	if a := t.state.agents.byID[w.open.view.Reviewer]; a != nil && a.reachable() {
 		t.recall(w.task, a.ID, a.run, why)
 	}
 }

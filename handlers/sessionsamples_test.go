@@ -65,7 +65,7 @@ func TestSamples(t *testing.T) {
 				test.heard = test.line
 			}
 			require.Equal(t, []string{test.to + " " + test.heard}, heard(p.last.Letters))
-			require.Equal(t, test.task, p.state.tasks["kettle"].view.State)
+			require.Equal(t, test.task, p.state.tasks.byID["kettle"].view.State)
 			p.requireReplay()
 
 			view := p.session("shop")

@@ -116,7 +116,7 @@ func (s *session) addressed(to wire.AgentIdentifier) *member {
 
 // hasEnded reports whether an instance of an agent is a run of it that has ended.
 func (s *State) hasEnded(agent, instance string) bool {
-	a := s.agents[agent]
+	a := s.agents.byID[agent]
 	return a != nil && instance != "" && (instance != a.run || a.ended) && slices.Contains(a.past, instance)
 }
 
@@ -173,7 +173,7 @@ func (t *decision) belongsTo(m *wire.SessionMessage, open []*session) *session {
 	payload := wire.MemberOf(m.Document, "payload")
 	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
 		id, _ := wire.TextOf(payload, key)
-		if k := t.state.tasks[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
+		if k := t.state.tasks.byID[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
 			return k.work().of
 		}
 		if i := slices.IndexFunc(open, func(s *session) bool { return s.spec.ID == id }); i >= 0 {

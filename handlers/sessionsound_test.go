@@ -70,7 +70,7 @@ func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 		case wire.TypeReviewRequest:
 			require.True(t, w.open != nil && w.open.view.Reviewer == m.AgentID, "%+v is of a task that is %s", p, w.phase)
 		}
-		switch a := s.agents[m.AgentID]; {
+		switch a := s.agents.byID[m.AgentID]; {
 		case p.held:
 			require.True(t, p.out == "" && !p.taken && w.phase == wire.PhaseHeld, "%+v is held", p)
 		case p.repeat && p.out == "":
@@ -109,7 +109,7 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 	require.True(t, w.revises == nil || w.revises.revision == w)
 	require.True(t, w.revision == nil || w.revision.revises == w)
 	require.True(t, !w.of.closed() || w.over(), "%s goes on in a session that is closed", k.view.ID)
-	if asked := s.questions[w.question] != nil; asked != (w.phase == wire.PhaseHuman) {
+	if asked := s.questions.byID[w.question] != nil; asked != (w.phase == wire.PhaseHuman) {
 		require.Fail(t, "a person is asked, or is not", "%s is %s", k.view.ID, w.phase)
 	}
 	if !k.view.State.Final() {
@@ -118,7 +118,7 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 	}
 	if w.phase == wire.PhaseAssigned || w.phase == wire.PhaseWorking {
 		require.NotNil(t, w.of.member(w.developer), "%s is with %s, who is no member", k.view.ID, w.developer)
-		require.NotNil(t, s.agents[w.developer], "%s is with %s, whom nobody knows", k.view.ID, w.developer)
+		require.NotNil(t, s.agents.byID[w.developer], "%s is with %s, whom nobody knows", k.view.ID, w.developer)
 	}
 	due := time.Time{}
 	if w.active() {

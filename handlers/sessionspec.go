@@ -94,7 +94,7 @@ func (t *decision) syncSessions(specs []wire.SessionSpec) {
 func (t *decision) leaveBehind() {
 	for _, s := range t.state.sessions.order {
 		for _, m := range s.members {
-			if t.state.agents[m.AgentID] != nil {
+			if t.state.agents.byID[m.AgentID] != nil {
 				continue
 			}
 			for _, p := range slices.Clone(m.outbox) {

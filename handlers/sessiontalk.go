@@ -54,7 +54,7 @@ func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 // those that run here and are in no other that is open.
 func (t *decision) leaving(s *session) (names []string) {
 	for _, m := range s.members {
-		a := t.state.agents[m.AgentID]
+		a := t.state.agents.byID[m.AgentID]
 		if a == nil || a.remote != nil {
 			continue
 		}
@@ -71,7 +71,7 @@ func (t *decision) leaving(s *session) (names []string) {
 
 // considerQuery answers a question for the state of a member that cannot answer.
 func (t *decision) considerQuery(x *messageContext, q *wire.StatusQuery) {
-	a := t.state.agents[x.to.AgentID]
+	a := t.state.agents.byID[x.to.AgentID]
 	if a == nil || a.remote != nil || a.reachable() || a.state == starting {
 		return
 	}

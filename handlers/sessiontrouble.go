@@ -21,7 +21,7 @@ type workTroubled struct {
 func (*workTroubled) kind() string { return wire.EventSessionTrouble }
 
 func (f *workTroubled) apply(s *State, r *wire.Record) {
-	w := s.tasks[f.TaskID].work()
+	w := s.tasks.byID[f.TaskID].work()
 	e := f.TaskExecutionError
 	w.trouble = &e
 	if f.Tries > w.tries && w.active() {
@@ -78,7 +78,7 @@ func (t *decision) retryWork(w *work, trouble *wire.TaskExecutionError) {
 // restartWork lets a work wait for its developer to take it up again.
 func (t *decision) restartWork(w *work, attempt int, outcome, why string) {
 	from, to := w.lead(), w.of.member(w.developer)
-	if from == nil || to == nil || t.state.agents[w.developer] == nil {
+	if from == nil || to == nil || t.state.agents.byID[w.developer] == nil {
 		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
 		return
 	}
@@ -149,11 +149,11 @@ func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
 
 // gone gives up what waits for an agent that does not come back by itself.
 func (t *decision) gone(name string) {
-	if a := t.state.agents[name]; a == nil || a.remote != nil || t.state.stopping {
+	if a := t.state.agents.byID[name]; a == nil || a.remote != nil || t.state.stopping {
 		return
 	}
 	why := name + " does not run any more"
-	t.takeBack(t.state.agents[name], why)
+	t.takeBack(t.state.agents.byID[name], why)
 	t.abandonItems(name, why)
 	for _, w := range t.state.worksOf(name) {
 		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
@@ -202,7 +202,7 @@ func (t *decision) timeOut(w *work) {
 	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
 	t.noteTrouble(w, e, w.tries+1, 2*w.limit)
 	more := fmt.Sprintf("%s: it has %s more", e.ErrorMessage, w.limit)
-	t.tell(t.state.agents[w.developer], w.task, wire.NoticeUpdated, more)
+	t.tell(t.state.agents.byID[w.developer], w.task, wire.NoticeUpdated, more)
 	t.tellArchitect(w, more)
 }
 
@@ -213,7 +213,7 @@ func (t *decision) passDeadline(w *work) {
 		ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Deadline: w.wished,
 	})
 	message := fmt.Sprintf("The deadline of task %s has passed: %s", w.task.label(), w.wished)
-	t.tell(t.state.agents[w.developer], w.task, wire.NoticeUpdated, message)
+	t.tell(t.state.agents.byID[w.developer], w.task, wire.NoticeUpdated, message)
 	t.tellArchitect(w, message)
 }
 
@@ -228,7 +228,7 @@ type deadlinePassed struct {
 func (*deadlinePassed) kind() string { return wire.EventDeadlinePassed }
 
 func (f *deadlinePassed) apply(s *State, _ *wire.Record) {
-	w := s.tasks[f.ID].work()
+	w := s.tasks.byID[f.ID].work()
 	w.expired = true
 	s.watchWork(w)
 }
@@ -244,7 +244,7 @@ type progressOverdue struct {
 func (*progressOverdue) kind() string { return wire.EventProgressOverdue }
 
 func (f *progressOverdue) apply(s *State, _ *wire.Record) {
-	w := s.tasks[f.ID].work()
+	w := s.tasks.byID[f.ID].work()
 	w.overdue = true
 	s.watchWork(w)
 }
@@ -259,6 +259,6 @@ type workRepeated struct {
 func (*workRepeated) kind() string { return wire.EventSessionRepeated }
 
 func (f *workRepeated) apply(s *State, _ *wire.Record) {
-	w := s.tasks[f.ID].work()
+	w := s.tasks.byID[f.ID].work()
 	w.message, w.document = f.Message, w.of.latest.Document
 }

@@ -125,7 +125,7 @@ func (t *decision) sessionView(s *session) *wire.SessionView {
 				shown.Waiting++
 			}
 		}
-		if a := t.state.agents[m.AgentID]; a != nil {
+		if a := t.state.agents.byID[m.AgentID]; a != nil {
 			shown.Status = a.status()
 		}
 		v.Standing = append(v.Standing, shown)

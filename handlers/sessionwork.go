@@ -12,14 +12,14 @@ import (
 // by the correlation_id.
 func (t *decision) considerAssignment(x *messageContext, a *wire.SessionAssignment) *wire.Error {
 	id := a.Task.TaskID
-	if t.state.agents[x.to.AgentID] == nil {
+	if t.state.agents.byID[x.to.AgentID] == nil {
 		return rejected(atTo, fmt.Sprintf("no agent called %q is known yet", x.to.AgentID))
 	}
 	if t.passed(a.Deadline) {
 		x.notes = append(x.notes, "/payload/deadline: it has passed already")
 	}
 	x.task = id
-	if k := t.state.tasks[id]; k != nil {
+	if k := t.state.tasks.byID[id]; k != nil {
 		return t.considerRevision(x, a, k)
 	}
 	needs, err := assignmentNeeds(a)
@@ -35,7 +35,7 @@ func (t *decision) considerAssignment(x *messageContext, a *wire.SessionAssignme
 		x.chain = x.MessageID
 	}
 	for _, d := range needs {
-		if gates(kindOf(d.Type)) && t.state.tasks[d.On].view.State != wire.TaskDone {
+		if gates(kindOf(d.Type)) && t.state.tasks.byID[d.On].view.State != wire.TaskDone {
 			x.fate = fateHeld
 		}
 	}
@@ -114,7 +114,7 @@ func (t *decision) assignNew(x *messageContext, a *wire.SessionAssignment, needs
 	}
 	t.traced(created, nil)
 	t.factOf(architect, "", a.Task.TaskID, created)
-	k := t.state.tasks[a.Task.TaskID]
+	k := t.state.tasks.byID[a.Task.TaskID]
 	for _, d := range vain {
 		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d})
 	}
@@ -144,7 +144,7 @@ func (t *decision) assignWork(w *work, x *messageContext, a *wire.SessionAssignm
 
 // startWorkTask puts the task of a work into the hands of its developer.
 func (t *decision) startWorkTask(w *work) {
-	if a := t.state.agents[w.developer]; !w.task.view.State.Final() && a != nil {
+	if a := t.state.agents.byID[w.developer]; !w.task.view.State.Final() && a != nil {
 		t.take(w.task, a, &taskAssigned{Way: inSession})
 	}
 }

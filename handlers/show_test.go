@@ -68,7 +68,7 @@ var (
 // plain makes what came of a line easy to read: the names of tasks in place of
 // their ids, times since the beginning, and requests without their sums.
 func (p *player) plain(text string) string {
-	for _, k := range p.state.list {
+	for _, k := range p.state.tasks.list {
 		if k.delegation() != nil {
 			continue // whoever hands a task on gives it an id that can be read
 		}

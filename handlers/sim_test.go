@@ -109,7 +109,7 @@ func live(t *testing.T, seed uint64, steps int, restores bool) *world {
 func (w *world) said() string { return hex.EncodeToString(w.voice.Sum(nil)) }
 
 func (w *world) summary() string {
-	text := fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.seq, len(w.state.list))
+	text := fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.seq, len(w.state.tasks.list))
 	var kinds []string
 	for kind := range w.saw {
 		kinds = append(kinds, kind)

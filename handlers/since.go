@@ -10,7 +10,7 @@ import (
 // what can be large. The pages are for Complete: they name the errors that are only in the log.
 func (s *State) Since(at time.Time) (*wire.TaskList, []Page) {
 	list, pages := &wire.TaskList{Tasks: []wire.Task{}}, []Page(nil)
-	for _, k := range s.list {
+	for _, k := range s.tasks.list {
 		if ended, ok := wire.ParseTime(k.view.EndedAt); ok && ended.Before(at) {
 			continue
 		}

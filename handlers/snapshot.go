@@ -183,25 +183,25 @@ type snapshotQuestion struct {
 
 // Snapshot spells the State.
 func (s *State) Snapshot() ([]byte, error) {
-	kept := snapshot{Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.numbered}
+	kept := snapshot{Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered}
 	if !s.since.IsZero() {
 		kept.Since = wire.Timestamp(s.since)
 	}
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		kept.Agents = append(kept.Agents, a.snapshot())
 	}
-	for _, k := range s.list {
+	for _, k := range s.tasks.list {
 		kept.Tasks = append(kept.Tasks, k.snapshot())
 	}
-	for e := range s.graph.All() {
-		kept.Links = append(kept.Links, snapshotLink(s.graph.Edge(e)))
+	for e := range s.tasks.graph.All() {
+		kept.Links = append(kept.Links, snapshotLink(s.tasks.graph.Edge(e)))
 	}
-	kept.LastLink = s.graph.Last()
+	kept.LastLink = s.tasks.graph.Last()
 	for _, c := range s.access.order {
 		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.hash, Revoked: c.revoked})
 	}
-	kept.Finished = ids(s.finished)
-	for actor, mine := range s.owned {
+	kept.Finished = ids(s.tasks.finished)
+	for actor, mine := range s.tasks.owned {
 		kept.Owned = append(kept.Owned, snapshotOwner{Actor: actor, Tasks: ids(mine)})
 	}
 	slices.SortFunc(kept.Owned, func(a, b snapshotOwner) int { return cmp.Compare(a.Actor, b.Actor) })
@@ -212,7 +212,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	for _, x := range s.sessions.order {
 		kept.Sessions = append(kept.Sessions, x.snapshot())
 	}
-	for _, q := range s.asked {
+	for _, q := range s.questions.open {
 		kept.Questions = append(kept.Questions, snapshotQuestion{
 			View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request,
 		})

@@ -15,12 +15,12 @@ import (
 // seen by those whose it is.
 func requireSoundTasks(t testing.TB, s *State) {
 	counts := make(map[wire.TaskState]int)
-	for _, k := range s.list {
+	for _, k := range s.tasks.list {
 		counts[k.view.State]++
 		open := 0
-		for e := range s.graph.Needs(k.node) {
-			v := s.graph.Edge(e)
-			up := s.list[v.Up].view.State
+		for e := range s.tasks.graph.Needs(k.node) {
+			v := s.tasks.graph.Edge(e)
+			up := s.tasks.list[v.Up].view.State
 			if gates(v.Kind) && up != wire.TaskDone {
 				open++
 			}
@@ -32,17 +32,17 @@ func requireSoundTasks(t testing.TB, s *State) {
 			counts[blocked]++
 		}
 		begun := k.busy() || k.view.State == wire.TaskNeedsHuman || k.view.State == wire.TaskDone
-		sound := s.graph.Open(k.node) == open && (open == 0 || !begun) && k.view.Status == k.view.State.Status() &&
+		sound := s.tasks.graph.Open(k.node) == open && (open == 0 || !begun) && k.view.Status == k.view.State.Status() &&
 			(k.view.EndedAt != "") == k.view.State.Final()
 		if !sound { // a require for each of many is slow
 			require.Fail(t, "a task is not sound", "%d of what it depends on are not done: %+v", open, k)
 		}
 	}
-	for state, n := range s.counts {
+	for state, n := range s.tasks.counts {
 		require.Equal(t, counts[state], n, "tasks that are %s", state)
 	}
-	require.LessOrEqual(t, len(s.finished), s.rules.KeepFinished)
-	for actor, mine := range s.owned {
+	require.LessOrEqual(t, len(s.tasks.finished), s.rules.KeepFinished)
+	for actor, mine := range s.tasks.owned {
 		require.True(t, slices.IsSortedFunc(mine, func(a, b *task) int { return int(a.created - b.created) }))
 		for _, k := range mine {
 			if k.view.SubmittedBy != actor && k.view.AssignedTo != agentOf(actor) {
@@ -56,17 +56,17 @@ func requireSoundTasks(t testing.TB, s *State) {
 // is in any.
 func requireSoundAgents(t testing.TB, s *State) {
 	holders := make(map[*task]*agent)
-	for _, a := range s.order {
-		require.Same(t, a, s.agents[a.ID])
+	for _, a := range s.agents.order {
+		require.Same(t, a, s.agents.byID[a.ID])
 		for _, k := range a.holds {
 			require.Nil(t, holders[k], "%s is held twice", k.view.ID)
 			holders[k] = a
 			require.Equal(t, a.ID, k.view.AssignedTo)
-			require.Contains(t, s.owned[a.actor], k)
+			require.Contains(t, s.tasks.owned[a.actor], k)
 		}
 		require.LessOrEqual(t, len(a.memories.ring), remembers)
 	}
-	for _, k := range s.list {
+	for _, k := range s.tasks.list {
 		if held := k.view.State != wire.TaskPending && !k.view.State.Final(); held != (holders[k] != nil) {
 			require.Fail(t, "a task is in hand, and is not", "%s is %s", k.view.ID, k.view.State)
 		}
@@ -77,8 +77,8 @@ func requireSoundAgents(t testing.TB, s *State) {
 // agents that could be given one are free, and no pair of them fits.
 func requireSoundMarket(t testing.TB, s *State) {
 	waiting := 0
-	for _, k := range s.list {
-		could := k.view.State == wire.TaskPending && s.graph.Open(k.node) == 0 && k.asks()
+	for _, k := range s.tasks.list {
+		could := k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) == 0 && k.asks()
 		if could != (k.demand != nil) {
 			require.Fail(t, "a task waits to be given out, and does not", "%s is %s", k.view.ID, k.view.State)
 		}
@@ -89,13 +89,13 @@ func requireSoundMarket(t testing.TB, s *State) {
 		if s.stopping {
 			continue
 		}
-		for _, a := range s.order {
-			fits := a.takes() && a.hears() && (k.wants() == nil || s.index.Fits(&k.wants().Demand, a.ID, match.Conditions{})) && a.offers(k.view.RequiredRole, k.view.RequiredCapabilities) && a.actor != k.view.SubmittedBy
+		for _, a := range s.agents.order {
+			fits := a.takes() && a.hears() && (k.wants() == nil || s.agents.index.Fits(&k.wants().Demand, a.ID, match.Conditions{})) && a.offers(k.view.RequiredRole, k.view.RequiredCapabilities) && a.actor != k.view.SubmittedBy
 			require.False(t, fits, "%s waits, and %s would fit", k.view.ID, a.ID)
 		}
 	}
 	demands := 0
-	for capability, under := range s.market.under {
+	for capability, under := range s.tasks.queue.under {
 		demands += len(under)
 		for i, d := range under {
 			requireSoundDemand(t, d, capability, i)
@@ -103,7 +103,7 @@ func requireSoundMarket(t testing.TB, s *State) {
 		}
 	}
 	require.Zero(t, waiting)
-	require.LessOrEqual(t, len(s.market.byKey), demands+spareDemands)
+	require.LessOrEqual(t, len(s.tasks.queue.byKey), demands+spareDemands)
 	requireSoundFree(t, s)
 }
 
@@ -128,33 +128,33 @@ func requireSoundDemand(t testing.TB, d *bucket, capability string, at int) {
 // requireSoundFree: exactly the agents that could be given a task are free.
 func requireSoundFree(t testing.TB, s *State) {
 	var free []*agent
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		require.Equal(t, a.takes(), a.offered)
 		if a.takes() {
 			free = append(free, a)
 		}
 	}
 	slices.SortFunc(free, byPatience)
-	require.Equal(t, len(free), len(s.market.free))
+	require.Equal(t, len(free), len(s.tasks.queue.free))
 	for i, a := range free {
-		require.Same(t, a, s.market.free[i])
+		require.Same(t, a, s.tasks.queue.free[i])
 	}
-	require.Subset(t, free, s.market.freed)
+	require.Subset(t, free, s.tasks.queue.freed)
 }
 
 // requireSoundQuestions: every open question is in every list.
 func requireSoundQuestions(t testing.TB, s *State) {
-	require.Equal(t, len(s.questions), len(s.asked))
+	require.Equal(t, len(s.questions.byID), len(s.questions.open))
 	timed := 0
-	for _, q := range s.asked {
-		require.Same(t, q, s.questions[q.view.ID])
+	for _, q := range s.questions.open {
+		require.Same(t, q, s.questions.byID[q.view.ID])
 		if !q.deadline.IsZero() {
 			timed++
-			require.Contains(t, s.deadlines, q)
+			require.Contains(t, s.questions.deadlines, q)
 		}
 	}
-	require.Equal(t, timed, len(s.deadlines))
-	require.True(t, slices.IsSortedFunc(s.deadlines, byDate[*question]))
+	require.Equal(t, timed, len(s.questions.deadlines))
+	require.True(t, slices.IsSortedFunc(s.questions.deadlines, byDate[*question]))
 }
 
 // requireSoundBus: everybody who has mail is known once, agents and their actors
@@ -170,7 +170,7 @@ func requireSoundBus(t testing.TB, s *State) {
 		require.Greater(t, c.number, number, "%s became known before the one in front of it", c.id)
 		number = c.number
 		if c.agent != nil {
-			require.Same(t, s.agents[c.agent.ID], c.agent)
+			require.Same(t, s.agents.byID[c.agent.ID], c.agent)
 			require.Same(t, c, c.agent.mail, "%s is %s, and has the mail of another", c.agent.ID, c.id)
 		}
 		require.False(t, c.stale && c.due, "%s is missed and expected", c.id)
@@ -184,7 +184,7 @@ func requireSoundBus(t testing.TB, s *State) {
 	require.LessOrEqual(t, number, b.met)
 	require.Equal(t, due, len(b.due))
 	require.True(t, slices.IsSortedFunc(b.due, byDate[*busActor]))
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		require.True(t, a.mail == nil || b.actors[a.mail.id] == a.mail && a.mail.agent == a, "%s is another's actor", a.ID)
 	}
 	requireSoundKeys(t, &b.keys)

@@ -15,25 +15,9 @@ type State struct {
 	rules Rules
 	seq   int64 // of the last record
 
-	agents map[string]*agent
-	order  []*agent // in the order in which they became known
-	met    int64    // agents so far
-
-	tasks    map[string]*task
-	list     taskList
-	owned    map[string]taskList
-	counts   map[wire.TaskState]int
-	finished []*task // kept whole, the one that ended first in front
-	market   taskQueue
-	wishes   requirementQueue
-	graph    *graph.Graph // what depends on what
-	index    *match.Index // what agents can do
-
-	questions map[string]*question
-	asked     []*question          // those that are open, oldest first
-	deadlines timeOrder[*question] // those that have one
-	numbered  int64                // questions so far
-	servers   timeOrder[*agent]    // those that have registered and are online
+	agents    agents
+	tasks     tasks
+	questions questions
 
 	access   access
 	bus      bus
@@ -46,6 +30,35 @@ type State struct {
 
 	turn    decision // the one that is being decided, reused
 	outcome Outcome
+}
+
+// agents are all agents that are known.
+type agents struct {
+	byID   map[string]*agent
+	order  []*agent // in the order in which they became known
+	met    int64    // agents so far
+	index  *match.Index
+	online timeOrder[*agent] // those that have registered and are online
+}
+
+// tasks are all tasks, open and ended.
+type tasks struct {
+	byID     map[string]*task
+	list     taskList
+	owned    map[string]taskList
+	counts   map[wire.TaskState]int
+	finished []*task          // kept whole, the one that ended first in front
+	queue    taskQueue        // those that wait for an agent
+	required requirementQueue // those that wait for an agent with capabilities
+	graph    *graph.Graph     // what depends on what
+}
+
+// questions are those that wait for a person.
+type questions struct {
+	byID      map[string]*question
+	open      []*question          // oldest first
+	deadlines timeOrder[*question] // those that have one
+	numbered  int64                // questions so far
 }
 
 // New makes a State in which nothing has happened.
@@ -76,16 +89,13 @@ func New(rules Rules) *State {
 	}
 	index := match.New()
 	return &State{
-		rules:     rules,
-		agents:    make(map[string]*agent),
-		tasks:     make(map[string]*task),
-		owned:     make(map[string]taskList),
-		counts:    make(map[wire.TaskState]int),
-		market:    newMarket(index),
-		wishes:    newWishes(),
-		graph:     graph.New(),
-		index:     index,
-		questions: make(map[string]*question),
+		rules:  rules,
+		agents: agents{byID: make(map[string]*agent), index: index},
+		tasks: tasks{
+			byID: make(map[string]*task), owned: make(map[string]taskList), counts: make(map[wire.TaskState]int),
+			queue: newTaskQueue(index), required: newRequirementQueue(), graph: graph.New(),
+		},
+		questions: questions{byID: make(map[string]*question)},
 		access:    newAccess(),
 		bus:       newBus(),
 		sessions:  newSessions(),
@@ -98,7 +108,7 @@ func (s *State) Seq() int64 { return s.seq }
 // Adopt takes on changed rules.
 func (s *State) Adopt(rules Rules) {
 	s.rules = New(rules).rules
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		s.updateStanding(a)
 	}
 }
@@ -239,7 +249,7 @@ func (s *State) Apply(r wire.Record) error {
 	s.seq = r.Seq
 	s.arrived(&r)
 	f.apply(s, &r)
-	s.wishes.looked() // what came of it is in the records
+	s.tasks.required.looked() // what came of it is in the records
 	s.sessions.looked()
 	s.delegations.looked()
 	return nil
@@ -248,35 +258,35 @@ func (s *State) Apply(r wire.Record) error {
 // Counts says how many tasks are in each state.
 func (s *State) Counts() wire.TaskCounts {
 	return wire.TaskCounts{
-		Pending:    s.counts[wire.TaskPending],
-		Blocked:    s.counts[blocked],
-		Assigned:   s.counts[wire.TaskAssigned],
-		Planning:   s.counts[wire.TaskPlanning],
-		PlanReview: s.counts[wire.TaskPlanReview],
-		Running:    s.counts[wire.TaskRunning],
-		NeedsHuman: s.counts[wire.TaskNeedsHuman],
-		InReview:   s.counts[wire.TaskInReview],
-		Done:       s.counts[wire.TaskDone],
-		Failed:     s.counts[wire.TaskFailed],
-		Cancelled:  s.counts[wire.TaskCancelled],
+		Pending:    s.tasks.counts[wire.TaskPending],
+		Blocked:    s.tasks.counts[blocked],
+		Assigned:   s.tasks.counts[wire.TaskAssigned],
+		Planning:   s.tasks.counts[wire.TaskPlanning],
+		PlanReview: s.tasks.counts[wire.TaskPlanReview],
+		Running:    s.tasks.counts[wire.TaskRunning],
+		NeedsHuman: s.tasks.counts[wire.TaskNeedsHuman],
+		InReview:   s.tasks.counts[wire.TaskInReview],
+		Done:       s.tasks.counts[wire.TaskDone],
+		Failed:     s.tasks.counts[wire.TaskFailed],
+		Cancelled:  s.tasks.counts[wire.TaskCancelled],
 	}
 }
 
 // Tasks is how many tasks are remembered, open and ended.
-func (s *State) Tasks() int { return len(s.list) }
+func (s *State) Tasks() int { return len(s.tasks.list) }
 
 // Open is how many tasks have not ended.
 func (s *State) Open() int {
-	ended := s.counts[wire.TaskDone] + s.counts[wire.TaskFailed] + s.counts[wire.TaskCancelled]
-	return len(s.list) - ended
+	ended := s.tasks.counts[wire.TaskDone] + s.tasks.counts[wire.TaskFailed] + s.tasks.counts[wire.TaskCancelled]
+	return len(s.tasks.list) - ended
 }
 
 // Questions is how many questions wait for a person.
-func (s *State) Questions() int { return len(s.asked) }
+func (s *State) Questions() int { return len(s.questions.open) }
 
 // TasksOf returns what an agent is working on.
 func (s *State) TasksOf(name string) []wire.TaskLabel {
-	a := s.agents[name]
+	a := s.agents.byID[name]
 	if a == nil {
 		return nil
 	}

@@ -111,7 +111,7 @@ func (w *world) forgetKeys(agent string) {
 func (w *world) tryKeys() {
 	for hash, k := range w.keys {
 		name, ok := w.state.AgentOf(hash, w.at)
-		holds := (k.until.IsZero() || k.until.After(w.at)) && w.state.agents[k.agent] != nil
+		holds := (k.until.IsZero() || k.until.After(w.at)) && w.state.agents.byID[k.agent] != nil
 		w.must(ok == holds && (!ok || name == k.agent), "a key of %s, good until %v, speaks for %q: %t", k.agent, k.until, name, ok)
 		w.saw[fmt.Sprintf("a key holds: %t", ok)]++
 	}

@@ -33,7 +33,7 @@ type taskExtra struct {
 	promises  []wire.Promise     // of its spec
 	maxFiles  int64              // that it may touch without a warning
 	wants     *requirements      // of its requirements; nil: none
-	wish      *requirementBucket // it waits in this one
+	bucket    *requirementBucket // it waits in this one
 	parts     []int64            // records after the first that changed what a stub leaves out
 	notes     []int64            // records of its notes
 	delivered []delivery         // what its result has for others
@@ -113,14 +113,14 @@ func (t *decision) maySteer(k *task) bool {
 
 // plans reports whether the caller is an agent that plans.
 func (t *decision) plans() bool {
-	a := t.state.agents[t.from.Name]
+	a := t.state.agents.byID[t.from.Name]
 	return t.from.Kind == Agent && a != nil && a.Role == wire.RolePlanner
 }
 
 // manages reports whether an agent sees to a task as those do who submit tasks: a
 // planner to all, others to what people have submitted and no other agent holds.
 func (t *decision) manages(k *task) bool {
-	a := t.state.agents[t.from.Name]
+	a := t.state.agents.byID[t.from.Name]
 	if !t.from.ActsForOthers || a == nil {
 		return false
 	}
@@ -129,9 +129,9 @@ func (t *decision) manages(k *task) bool {
 
 // manageableTask finds a task that the caller may see to.
 func (t *decision) manageableTask(id string) (*task, *wire.Error) {
-	k := t.state.tasks[id]
+	k := t.state.tasks.byID[id]
 	if k == nil {
-		k = t.state.tasks[wire.CanonicalID(id)]
+		k = t.state.tasks.byID[wire.CanonicalID(id)]
 	}
 	if k == nil {
 		return nil, &wire.Error{
@@ -154,13 +154,13 @@ func (t *decision) manageableTask(id string) (*task, *wire.Error) {
 
 // dependsOn reports whether a task that the caller holds shows the result of another.
 func (t *decision) dependsOn(up *task) bool {
-	a := t.state.agents[t.from.Name]
+	a := t.state.agents.byID[t.from.Name]
 	if t.from.Kind != Agent || a == nil {
 		return false
 	}
 	for _, k := range a.holds {
-		for e := range t.state.graph.Needs(k.node) {
-			if v := t.state.graph.Edge(e); t.state.list[v.Up] == up && !v.Private && up.view.State == wire.TaskDone {
+		for e := range t.state.tasks.graph.Needs(k.node) {
+			if v := t.state.tasks.graph.Edge(e); t.state.tasks.list[v.Up] == up && !v.Private && up.view.State == wire.TaskDone {
 				return true
 			}
 		}
@@ -201,13 +201,13 @@ func getTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 
 // waitsFor are the tasks that have to be done before this one.
 func (s *State) waitsFor(k *task) []string {
-	if s.graph.Open(k.node) == 0 || k.view.State.Final() {
+	if s.tasks.graph.Open(k.node) == 0 || k.view.State.Final() {
 		return nil
 	}
 	var ids orderedSet
-	for e := range s.graph.Needs(k.node) {
-		if v := s.graph.Edge(e); !v.Resolved && gates(v.Kind) {
-			ids.add(s.list[v.Up].view.ID)
+	for e := range s.tasks.graph.Needs(k.node) {
+		if v := s.tasks.graph.Edge(e); !v.Resolved && gates(v.Kind) {
+			ids.add(s.tasks.list[v.Up].view.ID)
 		}
 	}
 	return ids.texts
@@ -221,12 +221,12 @@ func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	if limit == 0 {
 		limit = defaultLimit
 	}
-	from := t.state.list
+	from := t.state.tasks.list
 	if t.from.Kind == Agent && !t.from.ActsForOthers {
-		from = t.state.owned[t.from.String()]
+		from = t.state.tasks.owned[t.from.String()]
 	}
 	if q.Cursor != "" {
-		last, there := t.state.tasks[q.Cursor]
+		last, there := t.state.tasks.byID[q.Cursor]
 		if !there {
 			return nil, &wire.Error{
 				Code: wire.CodeInvalid, Message: fmt.Sprintf("cursor names a task that does not exist: %.80q", q.Cursor),
@@ -278,13 +278,13 @@ func (k *task) inConversation(id string) bool {
 
 // owns files a task under an actor, in the order in which tasks were created.
 func (s *State) owns(actor string, k *task) {
-	s.owned[actor] = s.owned[actor].with(k)
+	s.tasks.owned[actor] = s.tasks.owned[actor].with(k)
 }
 
 // disowns takes a task that its agent lost from what the agent sees.
 func (s *State) disowns(actor string, k *task) {
 	if k.view.SubmittedBy != actor {
-		s.owned[actor] = s.owned[actor].without(k)
+		s.tasks.owned[actor] = s.tasks.owned[actor].without(k)
 	}
 }
 
@@ -293,15 +293,15 @@ func (s *State) move(k *task, to wire.TaskState) {
 	s.count(k, -1)
 	k.view.State, k.view.Status = to, to.Status()
 	s.count(k, +1)
-	s.recheckCapacity(s.agents[k.view.AssignedTo])
+	s.recheckCapacity(s.agents.byID[k.view.AssignedTo])
 }
 
 func (s *State) count(k *task, by int) {
-	s.counts[k.view.State] += by
-	if k.view.State == wire.TaskPending && s.graph.Open(k.node) > 0 {
-		s.counts[blocked] += by
+	s.tasks.counts[k.view.State] += by
+	if k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) > 0 {
+		s.tasks.counts[blocked] += by
 	}
-	if a := s.agents[k.view.AssignedTo]; a != nil && k.busy() {
+	if a := s.agents.byID[k.view.AssignedTo]; a != nil && k.busy() {
 		a.running += by
 	}
 }
@@ -314,7 +314,7 @@ func (k *task) busy() bool {
 // end puts a task in a final state and lets go of its agent. When too many
 // finished tasks are kept whole, the oldest becomes a stub.
 func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
-	holder := s.agents[k.view.AssignedTo]
+	holder := s.agents.byID[k.view.AssignedTo]
 	s.move(k, to)
 	s.release(k)
 	if holder != nil {
@@ -328,25 +328,25 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	if w := k.work(); w != nil {
 		s.endOf(w, to, r.At)
 	}
-	s.finished = append(s.finished, k)
-	for len(s.finished) > s.rules.KeepFinished {
-		s.finished[0].shrink()
-		s.finished = s.finished[1:]
+	s.tasks.finished = append(s.tasks.finished, k)
+	for len(s.tasks.finished) > s.rules.KeepFinished {
+		s.tasks.finished[0].shrink()
+		s.tasks.finished = s.tasks.finished[1:]
 	}
 }
 
 // release takes a task out of the queue and from its agent.
 func (s *State) release(k *task) {
 	s.unqueue(k)
-	a := s.agents[k.view.AssignedTo]
+	a := s.agents.byID[k.view.AssignedTo]
 	if a == nil {
 		return
 	}
 	if i := slices.Index(a.holds, k); i >= 0 {
-		s.market.removeIdle(a)
+		s.tasks.queue.removeIdle(a)
 		a.holds = slices.Delete(a.holds, i, i+1)
 		s.addIdle(a)
-		s.wishes.gain(a)
+		s.tasks.required.gain(a)
 		s.recheckCapacity(a)
 	}
 }

@@ -53,7 +53,7 @@ func (t *decision) relieve(k *task, by string) {
 // it. The agent that has the task is told by recall, a delegator by a response, and an
 // architect by its session.
 func (t *decision) tellSubmitter(k *task, reason string) {
-	a := t.state.agents[agentOf(k.view.SubmittedBy)]
+	a := t.state.agents.byID[agentOf(k.view.SubmittedBy)]
 	if a == nil || a.remote != nil || a.run == "" || a.ID == k.view.AssignedTo || a.ID == t.hushed || k.delegation() != nil || k.work() != nil || t.lost {
 		return
 	}
@@ -63,11 +63,11 @@ func (t *decision) tellSubmitter(k *task, reason string) {
 // recall tells an agent that it need not work on a task any more. It is told once: one
 // that does not hear it works on, and what it says of the task then is passed over.
 func (t *decision) recall(k *task, holder, run, reason string) {
-	if a := t.state.agents[holder]; a == nil || t.lost || a.remote != nil || holder == t.hushed {
+	if a := t.state.agents.byID[holder]; a == nil || t.lost || a.remote != nil || holder == t.hushed {
 		return // a server is not told: it asks
 	}
 	if d := k.delegation(); d != nil {
-		if a := t.state.agents[holder]; d.out == a.run && a.reachable() {
+		if a := t.state.agents.byID[holder]; d.out == a.run && a.reachable() {
 			cancel := &taskActed{ID: k.view.ID, Act: wire.ActCancel, Reason: reason}
 			t.out.Letters = append(t.out.Letters, Letter{To: Actor{Kind: Agent, Name: holder, Run: a.run}, Line: cancel.line()})
 		}
@@ -102,9 +102,9 @@ func (t *decision) abandon(ended *task) {
 // waiting are the open tasks that wait for one, each once.
 func (t *decision) waiting(k *task) []*task {
 	var waiting []*task
-	for e := range t.state.graph.Waiting(k.node) {
-		v := t.state.graph.Edge(e)
-		if down := t.state.list[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
+	for e := range t.state.tasks.graph.Waiting(k.node) {
+		v := t.state.tasks.graph.Edge(e)
+		if down := t.state.tasks.list[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
 			down.freed = true
 			waiting = append(waiting, down)
 		}

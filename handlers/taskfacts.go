@@ -60,7 +60,7 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 	k.lighten()
 	s.include(k)
 	for _, d := range f.Dependencies {
-		s.link(k, s.tasks[d.On], d, r.At)
+		s.link(k, s.tasks.byID[d.On], d, r.At)
 	}
 	s.owns(r.From, k)
 	s.count(k, +1)
@@ -98,9 +98,9 @@ func (f *taskCreated) payload() wire.Raw {
 
 // include takes a task in. The graph numbers tasks as they stand in the list.
 func (s *State) include(k *task) {
-	k.node = s.graph.Add()
-	s.tasks[k.view.ID] = k
-	s.list = append(s.list, k)
+	k.node = s.tasks.graph.Add()
+	s.tasks.byID[k.view.ID] = k
+	s.tasks.list = append(s.tasks.list, k)
 }
 
 // details are the parts of a task that few have.
@@ -160,9 +160,9 @@ type taskAssigned struct {
 func (*taskAssigned) kind() string { return wire.EventTaskAssigned }
 
 func (f *taskAssigned) apply(s *State, r *wire.Record) {
-	k, a := s.tasks[f.ID], s.agents[f.Agent]
+	k, a := s.tasks.byID[f.ID], s.agents.byID[f.Agent]
 	if before := k.view.AssignedTo; before != "" && before != f.Agent {
-		defer s.updateStanding(s.agents[before])
+		defer s.updateStanding(s.agents.byID[before])
 		defer s.disowns(agentPrefix+before, k)
 	}
 	s.release(k)
@@ -174,7 +174,7 @@ func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	s.move(k, to)
 	k.view.AssignedTo, k.run, k.way, k.view.Attempts = f.Agent, f.Run, f.Way, f.Attempt
 	k.view.AssignedAt = wire.Timestamp(r.At)
-	s.market.removeIdle(a)
+	s.tasks.queue.removeIdle(a)
 	a.holds = append(a.holds, k)
 	a.given = r.Seq
 	s.addIdle(a)
@@ -196,7 +196,7 @@ type taskStarted struct {
 func (*taskStarted) kind() string { return wire.EventTaskStarted }
 
 func (f *taskStarted) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	s.move(k, wire.TaskRunning)
 	if w := k.work(); w != nil {
 		s.takeUp(w, r.At)
@@ -204,7 +204,7 @@ func (f *taskStarted) apply(s *State, r *wire.Record) {
 	if k.view.StartedAt == "" {
 		k.view.StartedAt = wire.Timestamp(r.At)
 	}
-	s.updateStanding(s.agents[k.view.AssignedTo])
+	s.updateStanding(s.agents.byID[k.view.AssignedTo])
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
@@ -220,7 +220,7 @@ type taskProgress struct {
 func (*taskProgress) kind() string { return wire.EventTaskProgress }
 
 func (f *taskProgress) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	k.view.Progress, k.view.Message = f.Progress, f.Message
 	if w := k.work(); w != nil && w.phase == wire.PhaseWorking {
 		s.enter(w, wire.PhaseWorking, r.At)
@@ -258,15 +258,15 @@ func (*taskRequeued) kind() string { return wire.EventTaskRequeued }
 const longestHistory = 10
 
 func (f *taskRequeued) apply(s *State, _ *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	if f.Death {
 		k.deaths++
 	}
 	if f.Blameless {
 		k.view.Attempts = max(0, k.view.Attempts-1)
 	}
-	if a := s.agents[f.Agent]; a != nil && f.Deaf {
-		s.market.removeIdle(a)
+	if a := s.agents.byID[f.Agent]; a != nil && f.Deaf {
+		s.tasks.queue.removeIdle(a)
 		a.deaf = true
 	}
 	s.unassign(k, f.Agent, f.Why)
@@ -277,7 +277,7 @@ func (s *State) unassign(k *task, agent, why string) {
 	s.move(k, wire.TaskPending)
 	s.release(k)
 	s.disowns(agentPrefix+agent, k)
-	if a := s.agents[agent]; a != nil {
+	if a := s.agents.byID[agent]; a != nil {
 		a.memories.forget(k.view.ID)
 		s.addIdle(a)
 	}
@@ -316,7 +316,7 @@ func (f *taskDone) apply(s *State, r *wire.Record) {
 	if f.Request != nil {
 		s.settleGiven(agentOf(r.From), r.At)
 	}
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	if f.read == nil && !f.Plain {
 		f.read = wire.ReadResult(f.Result)
 	}
@@ -346,7 +346,7 @@ type taskFailed struct {
 func (*taskFailed) kind() string { return wire.EventTaskFailed }
 
 func (f *taskFailed) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	if k.view.Error = f.Error; len(f.Error) > heavy {
 		k.view.Error, k.stub = "", true
 	}
@@ -366,7 +366,7 @@ type taskCancelled struct {
 func (*taskCancelled) kind() string { return wire.EventTaskCancelled }
 
 func (f *taskCancelled) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	k.view.Reason = f.Reason
 	s.end(k, wire.TaskCancelled, r)
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)

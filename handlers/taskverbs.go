@@ -24,7 +24,7 @@ func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) 
 		return nil, err
 	}
 	id := t.uuid()
-	if t.state.tasks[id] != nil {
+	if t.state.tasks.byID[id] != nil {
 		panic("the chance that came with the input is not fresh")
 	}
 	f := &taskCreated{
@@ -37,7 +37,7 @@ func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) 
 	}
 	t.traced(f, r.Observability)
 	t.fact("", id, f)
-	k := t.state.tasks[id]
+	k := t.state.tasks.byID[id]
 	t.oddities(k, r)
 	for _, d := range vain {
 		t.fact("", id, &taskBlocked{ID: id, Name: r.Name, Upstream: d})
@@ -60,7 +60,7 @@ func (t *decision) parent() string {
 }
 
 func (t *decision) parentOf(agent string) string {
-	a := t.state.agents[agent]
+	a := t.state.agents.byID[agent]
 	if a == nil {
 		return ""
 	}
@@ -121,7 +121,7 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	if w := k.work(); w != nil && t.from.Kind == Agent && !w.active() {
 		return nil, inItsSession(k, "started")
 	}
-	waits := t.state.graph.Open(k.node) > 0
+	waits := t.state.tasks.graph.Open(k.node) > 0
 	switch state := k.view.State; {
 	case state == wire.TaskRunning && held && k.way == dispatched: // it was started when its agent was told
 		return t.state.reply(k), nil
@@ -132,7 +132,7 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	case state == wire.TaskPending && k.delegation() != nil:
 		return nil, errDelegated(k)
 	case state == wire.TaskPending && t.from.Kind == Agent:
-		a := t.state.agents[t.from.Name]
+		a := t.state.agents.byID[t.from.Name]
 		if len(a.holds) >= a.Capacity {
 			return nil, hasEnough(a)
 		}
@@ -208,7 +208,7 @@ func (t *decision) reportableTask(id, verb string) (*task, *wire.Error) {
 	case k.view.State == wire.TaskRunning:
 	case t.unbrought(k):
 		return nil, notForwarded(k)
-	case k.view.State == wire.TaskAssigned && t.state.graph.Open(k.node) > 0:
+	case k.view.State == wire.TaskAssigned && t.state.tasks.graph.Open(k.node) > 0:
 		return nil, t.waits(k)
 	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !t.from.ExplicitSteps):
 	case k.view.State == wire.TaskNeedsHuman && !t.from.ExplicitSteps:

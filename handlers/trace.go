@@ -39,7 +39,7 @@ func (t *decision) traceBelow(parent *task, said wire.TaskTrace) (carried wire.T
 // traceIDOf is the id of a trace that no caller has begun: that of the first of the
 // tasks that lead to this one.
 func (t *decision) traceIDOf(parent *task, id string) string {
-	for seen := 0; parent != nil && seen < len(t.state.list); seen++ {
+	for seen := 0; parent != nil && seen < len(t.state.tasks.list); seen++ {
 		if up := parent.trace(); up != nil && up.TraceID != "" {
 			return up.TraceID
 		}
@@ -47,7 +47,7 @@ func (t *decision) traceIDOf(parent *task, id string) string {
 		if parent.view.Details == nil {
 			break
 		}
-		parent = t.state.tasks[parent.view.Details.ParentTaskID]
+		parent = t.state.tasks.byID[parent.view.Details.ParentTaskID]
 	}
 	return wire.TraceIDOf([]byte(id))
 }
@@ -55,7 +55,7 @@ func (t *decision) traceIDOf(parent *task, id string) string {
 // traced fills in where a new task stands in a trace. One that is part of nothing
 // traced, and says nothing itself, needs no words.
 func (t *decision) traced(f *taskCreated, said *wire.TaskTrace) {
-	parent := t.state.tasks[f.Parent]
+	parent := t.state.tasks.byID[f.Parent]
 	if said == nil && (parent == nil || parent.trace() == nil) {
 		return
 	}

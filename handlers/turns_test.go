@@ -67,8 +67,8 @@ func moved(r *wire.Record) (to wire.TaskState, moves bool) {
 
 // rooms is how many more tasks each agent could be given.
 func (w *world) rooms() map[string]int {
-	rooms := make(map[string]int, len(w.state.order))
-	for _, a := range w.state.order {
+	rooms := make(map[string]int, len(w.state.agents.order))
+	for _, a := range w.state.agents.order {
 		if a.takes() {
 			rooms[a.ID] = a.Capacity - len(a.holds)
 		}
@@ -97,8 +97,8 @@ func (w *world) lookAtMatches(records []wire.Record) {
 		case wire.EventTaskCreated, wire.EventTaskUnblocked, wire.EventTaskRequeued:
 			otherwise[r.Correlation] = true
 		case wire.EventTaskAssigned:
-			k := w.state.tasks[r.Correlation]
-			if a := w.state.agents[assignee(r)]; k.way == matched && r.From == (Actor{}).String() && !otherwise[k.view.ID] {
+			k := w.state.tasks.byID[r.Correlation]
+			if a := w.state.agents.byID[assignee(r)]; k.way == matched && r.From == (Actor{}).String() && !otherwise[k.view.ID] {
 				w.saw["matched on arrival"]++
 				w.must(len(a.holds) <= a.Capacity, "%s has come, and has too much", a.ID)
 			}
@@ -203,7 +203,7 @@ func (w *world) lookAtCreation(records []wire.Record) {
 	}
 	created := ""
 	for _, r := range records {
-		k := w.state.tasks[r.Correlation]
+		k := w.state.tasks.byID[r.Correlation]
 		switch {
 		case r.Kind == wire.EventTaskCreated && k.wants() != nil && !k.asks():
 			created = r.Correlation
@@ -224,14 +224,14 @@ func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 	gained := make(map[*agent]bool)
 	for name, room := range w.rooms() {
 		if room > before[name] {
-			gained[w.state.agents[name]] = true
+			gained[w.state.agents.byID[name]] = true
 		}
 	}
 	changed := make(map[string]bool) // tasks that are not what they were before
 	for _, r := range records {
 		switch r.Kind {
 		case wire.EventAgentCapable, wire.EventAgentKnown, wire.EventServerRegistered:
-			if a := w.state.agents[agentOf(r.To)]; a != nil && a.takes() {
+			if a := w.state.agents.byID[agentOf(r.To)]; a != nil && a.takes() {
 				gained[a] = true
 			}
 		case wire.EventTaskCreated, wire.EventTaskUpdated:
@@ -240,8 +240,8 @@ func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 	}
 	for a := range gained {
 		w.saw["gained"]++
-		for _, h := range w.state.wishes.byKey {
-			if !w.state.index.Fits(&h.wants.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
+		for _, h := range w.state.tasks.required.byKey {
+			if !w.state.agents.index.Fits(&h.wants.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
 				continue
 			}
 			for _, line := range h.waiting {

@@ -26,7 +26,7 @@ type taskUpdated struct {
 func (*taskUpdated) kind() string { return wire.EventTaskUpdated }
 
 func (f *taskUpdated) apply(s *State, r *wire.Record) {
-	k := s.tasks[f.ID]
+	k := s.tasks.byID[f.ID]
 	s.unqueue(k)
 	s.rewrite(k, r, func() {
 		f.change(&k.view)

@@ -130,7 +130,7 @@ func (s *State) enter(w *work, phase string, at time.Time) {
 	}
 	if to := stateOf(phase); to != "" && !w.task.view.State.Final() && w.task.view.State != to {
 		s.move(w.task, to)
-		s.updateStanding(s.agents[w.task.view.AssignedTo])
+		s.updateStanding(s.agents.byID[w.task.view.AssignedTo])
 	}
 	w.of.track(w)
 	s.watchWork(w)

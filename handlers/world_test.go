@@ -210,7 +210,7 @@ func (w *world) hearRecord(r *wire.Record) {
 	w.bus.hear(r)
 	w.minutes.hear(r)
 	isHandedOn := w.handovers.hear(r)
-	k := w.state.tasks[r.Correlation]
+	k := w.state.tasks.byID[r.Correlation]
 	if k == nil {
 		return
 	}
@@ -225,8 +225,8 @@ func (w *world) hearRecord(r *wire.Record) {
 			w.recent = w.recent[1:]
 		}
 	case wire.EventTaskAssigned:
-		w.must(k.way != dispatched || w.state.graph.Open(k.node) == 0, "%s depends on what is not done", k.view.ID)
-		a := w.state.agents[assignee(r)]
+		w.must(k.way != dispatched || w.state.tasks.graph.Open(k.node) == 0, "%s depends on what is not done", k.view.ID)
+		a := w.state.agents.byID[assignee(r)]
 		w.must(k.way != dispatched || len(a.holds) <= a.Capacity, "%s has too many tasks", a.ID)
 		w.must(k.way != dispatched || k.view.SubmittedBy != a.actor || r.From == a.actor, "%s has its own task, and did not take it", a.ID)
 	case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
@@ -255,7 +255,7 @@ func (w *world) hearLetter(in Input, l *Letter) {
 	}
 	if l.Notice != "" {
 		w.saw["notify:"+l.Notice]++
-		a := w.state.agents[l.To.Name]
+		a := w.state.agents.byID[l.To.Name]
 		w.must(a == nil || a.remote == nil, "%s is a server and cannot be told", l.To.Name)
 		w.voice.Write(envelope.AppendNotice(nil, l.Notice, l.Payload))
 		if l.Task != "" {
@@ -309,7 +309,7 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 // remembers reports whether a request that was granted is remembered. One that
 // changed nothing is not: it is looked at afresh.
 func (w *world) remembers(from Actor, r *wire.Request) bool {
-	a := w.state.agents[from.Name]
+	a := w.state.agents.byID[from.Name]
 	if from.Kind != Agent || a == nil {
 		return false
 	}
@@ -368,11 +368,11 @@ func (w *world) end() {
 	w.handovers.look()
 	requireSameText(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow)) // the records alone make an equal State
 	for id, state := range w.ended {
-		now := w.state.tasks[id].view.State
+		now := w.state.tasks.byID[id].view.State
 		w.must(now == state, "%s was %s and is %s", id, state, now)
 	}
 	open := make(map[string]bool)
-	for _, q := range w.state.asked {
+	for _, q := range w.state.questions.open {
 		if q.request != nil {
 			open[q.run+" "+q.request.ID] = true
 		}

@@ -14,24 +14,24 @@ import (
 // that say no more than what they require, each in its place.
 func requireSoundWishes(t testing.TB, s *State) {
 	waiting := 0
-	for _, k := range s.list {
-		could := k.view.State == wire.TaskPending && s.graph.Open(k.node) == 0 && k.wants() != nil && !k.asks()
-		waits := k.more != nil && k.more.wish != nil
+	for _, k := range s.tasks.list {
+		could := k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) == 0 && k.wants() != nil && !k.asks()
+		waits := k.more != nil && k.more.bucket != nil
 		if could != waits {
 			require.Fail(t, "a task waits for one that fits, and does not", "%s is %s", k.view.ID, k.view.State)
 		}
 		if waits {
 			waiting++
-			require.Contains(t, k.more.wish.waiting[k.urgency], k)
-			require.Equal(t, k.wants().key, k.more.wish.wants.key)
+			require.Contains(t, k.more.bucket.waiting[k.urgency], k)
+			require.Equal(t, k.wants().key, k.more.bucket.wants.key)
 		}
 	}
 	filed := 0
-	for under, beside := range s.wishes.under {
+	for under, beside := range s.tasks.required.under {
 		require.NotEmpty(t, beside)
 		for at, h := range beside {
 			filed++
-			require.Same(t, h, s.wishes.byKey[h.wants.key])
+			require.Same(t, h, s.tasks.required.byKey[h.wants.key])
 			require.Equal(t, under, h.filed)
 			require.Equal(t, at, h.at)
 			require.True(t, under == "" && len(h.wants.under) == 0 || slices.Contains(h.wants.under, under))
@@ -46,15 +46,15 @@ func requireSoundWishes(t testing.TB, s *State) {
 		}
 	}
 	require.Zero(t, waiting)
-	require.Equal(t, len(s.wishes.byKey), filed)
-	require.Empty(t, s.wishes.order, "all of them have been looked at")
+	require.Equal(t, len(s.tasks.required.byKey), filed)
+	require.Empty(t, s.tasks.required.order, "all of them have been looked at")
 }
 
 // requireSoundIndex: the index says what a new one would say that is made of the
 // agents as they are.
 func requireSoundIndex(t testing.TB, s *State) {
 	fresh := match.New()
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		running := 0
 		for _, k := range a.holds {
 			if k.busy() {
@@ -74,14 +74,14 @@ func requireSoundIndex(t testing.TB, s *State) {
 		})
 	}
 	demands := []match.Demand{{}, {Languages: []string{"go"}}, {Repo: "api", Tags: []string{"gpu"}}, {Environments: []string{"linux"}, Prefer: "a3"}}
-	for _, h := range s.wishes.byKey {
+	for _, h := range s.tasks.required.byKey {
 		demands = append(demands, h.wants.Demand)
 	}
 	for i := range demands {
-		require.Equal(t, fresh.Verdicts(&demands[i]), s.index.Verdicts(&demands[i]))
+		require.Equal(t, fresh.Verdicts(&demands[i]), s.agents.index.Verdicts(&demands[i]))
 		for _, c := range []match.Conditions{{}, {Online: true}, {Online: true, Free: true}, {Not: "a1"}} {
 			name, score, ok := fresh.Best(&demands[i], c)
-			name2, score2, ok2 := s.index.Best(&demands[i], c)
+			name2, score2, ok2 := s.agents.index.Best(&demands[i], c)
 			require.Equal(t, []any{name, score, ok}, []any{name2, score2, ok2})
 		}
 	}
@@ -107,23 +107,23 @@ func offerOf(a *agent) match.Offer {
 // one that was heard longest ago in front.
 func requireSoundServers(t testing.TB, s *State) {
 	online := 0
-	for _, a := range s.order {
+	for _, a := range s.agents.order {
 		if a.remote != nil && a.state == up {
 			online++
-			require.Contains(t, s.servers, a)
+			require.Contains(t, s.agents.online, a)
 		}
 	}
-	require.Equal(t, len(s.servers), online)
-	require.True(t, slices.IsSortedFunc(s.servers, byDate[*agent]))
+	require.Equal(t, len(s.agents.online), online)
+	require.True(t, slices.IsSortedFunc(s.agents.online, byDate[*agent]))
 }
 
 // requireSoundHelp: what an agent asked about its task is open as long as the
 // task waits for it, and no longer.
 func requireSoundHelp(t testing.TB, s *State) {
 	about := make(map[string]string)
-	for _, q := range s.asked {
+	for _, q := range s.questions.open {
 		if q.view.Task != "" {
-			k := s.tasks[q.view.Task]
+			k := s.tasks.byID[q.view.Task]
 			require.Empty(t, about[q.view.Task], "two questions about one task")
 			about[q.view.Task] = q.view.ID
 			if w := k.work(); w != nil && w.question == q.view.ID { // what a review comes to
@@ -133,7 +133,7 @@ func requireSoundHelp(t testing.TB, s *State) {
 			require.Equal(t, k.view.AssignedTo, q.view.Agent)
 		}
 	}
-	for _, k := range s.list {
+	for _, k := range s.tasks.list {
 		question := ""
 		if k.more != nil {
 			question = k.more.question
