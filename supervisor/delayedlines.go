@@ -117,7 +117,7 @@ func (p *postman) bringLine(o *delayedLines) {
 		p.lineDone(o)
 		return
 	}
-	if o.mail.overtakes(&l) {
+	if overtakes(o.mail, &l) {
 		d.fail(o.mail, entry{lines: 1, receipts: appendReceipt(nil, &l)}, l.To, errOvertakes)
 		p.lineDone(o)
 		return

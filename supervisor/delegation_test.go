@@ -43,10 +43,7 @@ func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part,
 // owed is how many answers are owed to an agent.
 func (p *play) owed(a *talker) int {
 	synctest.Wait()
-	mail := p.dispatcher.recipients.mail(handlers.Actor{Name: a.name, Run: a.run.spec.Run})
-	mail.mu.Lock()
-	defer mail.mu.Unlock()
-	return mail.reserved + mail.lines + mail.taken
+	return p.dispatcher.recipients.mail(handlers.Actor{Name: a.name, Run: a.run.spec.Run}).owed()
 }
 
 // A request that an agent prints is written to the agent that can do it; what that

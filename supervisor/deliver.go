@@ -161,13 +161,13 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 // for the next: an entry has room whole or not at all.
 func (d *dispatcher) pass(letters []handlers.Letter, mail *mailbox, room *[]byte) int {
 	to, e := letters[0].To, entry{text: (*room)[:0]}
-	if mail != nil && mail.overtakes(&letters[0]) {
+	if mail != nil && overtakes(mail, &letters[0]) {
 		d.fail(mail, entry{lines: 1, receipts: appendReceipt(nil, &letters[0])}, to, errOvertakes)
 		return 1
 	}
 	for i := range letters {
 		l := &letters[i]
-		if l.To != to || !isLine(l) || i > 0 && (isElsewhere(l) || mail != nil && mail.overtakes(l) || len(e.text)+len(l.Line) > batchBytes) {
+		if l.To != to || !isLine(l) || i > 0 && (isElsewhere(l) || mail != nil && overtakes(mail, l) || len(e.text)+len(l.Line) > batchBytes) {
 			break
 		}
 		e.text = append(append(e.text, l.Line...), '\n')
@@ -323,4 +323,10 @@ func messageID() string {
 	binary.LittleEndian.PutUint64(raw[8:], rand.Uint64())
 	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
 	return raw.String()
+}
+
+// overtakes reports whether a session message would be read before one that was sent before
+// it and was refused.
+func overtakes(mail *mailbox, l *handlers.Letter) bool {
+	return l.Said != 0 && l.Task == "" && mail.overtakes(l.Said, l.After)
 }

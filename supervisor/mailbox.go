@@ -3,13 +3,12 @@ package supervisor
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"orchestrator/handlers"
-	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 )
 
@@ -27,7 +26,7 @@ var (
 type mailbox struct {
 	bounds  MailboxLimits
 	timeout time.Duration
-	to      child.Stdin
+	to      stream
 	close   func()       // ends the stream
 	wrote   func([]byte) // sees each line before it is written; may be nil
 	stalled func(bool)   // stdin took nothing for timeout; it takes again
@@ -55,6 +54,12 @@ type mailbox struct {
 	onDrained  []func()       // and these when it is without what is owed
 	awaitsRoom atomic.Bool    // it was full, and when it is not any more that will be told
 	missed     map[int64]bool // session messages that were refused, and are not in it since
+}
+
+// stream is the stdin of a process.
+type stream interface {
+	io.Writer
+	SetWriteDeadline(at time.Time) error
 }
 
 // entry is what is put into a mailbox at once: whole lines.
@@ -324,17 +329,21 @@ func (m *mailbox) writeAll(text []byte) error {
 // overtakes reports whether a session message would be read before one that was sent
 // before it and was refused. It is refused as well then: the core did not know of that
 // when it sent it. If the message may go, what was refused before it is settled.
-func (m *mailbox) overtakes(l *handlers.Letter) bool {
+func (m *mailbox) overtakes(said, after int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.missed) == 0 || l.Said == 0 || l.Task != "" {
-		return false
-	}
-	if m.missed[l.After] {
+	if m.missed[after] {
 		return true
 	}
-	delete(m.missed, l.Said)
+	delete(m.missed, said)
 	return false
+}
+
+// owed is how many messages wait, are written, or are being made.
+func (m *mailbox) owed() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reserved + m.lines + m.taken
 }
 
 // miss notes session messages that were refused.
