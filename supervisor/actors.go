@@ -1,6 +1,8 @@
 package supervisor
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+)
 
 // An actor that has a name is one run at a time. Where the configuration gives the
 // name to another agent, that one waits until the run that has it has ended: until

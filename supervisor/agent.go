@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -37,7 +38,7 @@ type Agent struct {
 	Restart   Restart
 	Stop      StopSequence
 	Health    Health
-	Mailbox   MailboxLimits
+	Mailbox   stdin.Limits
 	Limits    child.Limits
 	Output    Output
 }
@@ -71,12 +72,6 @@ type Health struct {
 	Silence      time.Duration // without output; 0: never
 	WriteTimeout time.Duration // stdin takes nothing
 	Restart      bool          // a stalled agent is restarted, not only marked
-}
-
-// MailboxLimits limit what waits for an agent's stdin.
-type MailboxLimits struct {
-	Messages int
-	Bytes    int64
 }
 
 // Output says where an agent's lines go.

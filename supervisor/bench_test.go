@@ -2,11 +2,12 @@ package supervisor
 
 import (
 	"bytes"
-	"github.com/google/uuid"
-	"github.com/stretchr/testify/require"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"

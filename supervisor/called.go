@@ -1,6 +1,8 @@
 package supervisor
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+)
 
 // called is what a message is called in the audit, and by those who count: the name
 // of its kind on the line that it came on, in its two parts.

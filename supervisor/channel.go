@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 type channel struct {
 	dispatcher *dispatcher
 	actor      handlers.Actor
-	mail       *mailbox
+	mail       *stdin.Mailbox
 	reader     wire.Reader
 	payloads   wire.Payloads
 	bucket     handlers.Bucket
@@ -25,7 +26,7 @@ type channel struct {
 	inputs   []handlers.Input // since the last send
 	requests int              // among them
 	takes    bool             // one of them may put a task into the agent's hands
-	refused  entry            // answers without a decision, most of them to what makes no sense
+	refused  stdin.Entry      // answers without a decision, most of them to what makes no sense
 	work     work
 
 	refusals complaints
@@ -107,8 +108,8 @@ func (c *channel) reply(m *wire.Answered, now time.Time) {
 		c.refuse(true, wire.DialectToolCall, m.ID, m.Method, err, now)
 		return
 	}
-	c.refused.text = append(c.refused.text, m.Text...)
-	c.refused.lines++
+	c.refused.Text = append(c.refused.Text, m.Text...)
+	c.refused.Lines++
 	c.dispatcher.refused(now, c.actor, m.Method, m.ID, m.Err)
 }
 
@@ -206,8 +207,8 @@ func (c *channel) refuse(request bool, form wire.Dialect, id []byte, kind string
 // answer has a refusal put into the mailbox with the next that are.
 func (c *channel) answer(form wire.Dialect, id []byte, err *wire.Error, now time.Time) {
 	envelope := wire.Envelope{ID: messageID(), At: now}
-	c.refused.text = envelope.AppendRefused(c.refused.text, form, id, err)
-	c.refused.lines++
+	c.refused.Text = envelope.AppendRefused(c.refused.Text, form, id, err)
+	c.refused.Lines++
 }
 
 func (c *complaints) add(text string) {
@@ -233,14 +234,14 @@ func (c *channel) send(now time.Time) {
 
 // turnDown puts the answers into the mailbox that need no decision.
 func (c *channel) turnDown() {
-	if c.refused.lines == 0 {
+	if c.refused.Lines == 0 {
 		return
 	}
-	c.mail.await()
-	c.refused.answers = c.refused.lines
-	c.mail.reserve(c.refused.answers)
+	c.mail.Await()
+	c.refused.Answers = c.refused.Lines
+	c.mail.Reserve(c.refused.Answers)
 	c.dispatcher.put(c.mail, c.refused, c.actor)
-	c.refused = entry{text: c.refused.text[:0]}
+	c.refused = stdin.Entry{Text: c.refused.Text[:0]}
 }
 
 // hand has the inputs decided about.
@@ -248,10 +249,10 @@ func (c *channel) hand() {
 	if len(c.inputs) == 0 {
 		return
 	}
-	c.mail.await()
-	c.mail.reserve(c.requests)
+	c.mail.Await()
+	c.mail.Reserve(c.requests)
 	c.dispatcher.submit(c.inputs, &c.work)
-	c.mail.reserve(-c.work.waiting)
+	c.mail.Reserve(-c.work.waiting)
 	c.requests, c.takes = 0, false
 	c.note()
 	clear(c.inputs)

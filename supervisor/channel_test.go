@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestWhoAsksWithoutReadingStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 100
-		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: MailboxLimits{Messages: 10, Bytes: 1 << 20}}, Agent{Name: "b"})
+		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: stdin.Limits{Messages: 10, Bytes: 1 << 20}}, Agent{Name: "b"})
 		a, b := all[0], all[1]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
@@ -50,7 +51,7 @@ func TestWhoAsksWithoutReadingStandsStill(t *testing.T) {
 func TestEveryRequestIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 200
-		small := MailboxLimits{Messages: 8, Bytes: 1 << 20}
+		small := stdin.Limits{Messages: 8, Bytes: 1 << 20}
 		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: small}, Agent{Name: "b", Mailbox: small})
 		record := newLedger()
 		p := perform(t, Options{Record: record, Protocol: freely}, agents, parts)
@@ -83,7 +84,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 // Rows: B-21.
 func TestLargeAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: MailboxLimits{Messages: 1024, Bytes: 10_000}})
+		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: stdin.Limits{Messages: 1024, Bytes: 10_000}})
 		a := all[0]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
@@ -143,7 +144,7 @@ func TestWhoTellsTooMuchWaits(t *testing.T) {
 // Rows: B-26.
 func TestQuestionsTakeNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: MailboxLimits{Messages: 4, Bytes: 1 << 20}})
+		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: stdin.Limits{Messages: 4, Bytes: 1 << 20}})
 		a := all[0]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()

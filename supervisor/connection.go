@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -226,7 +227,7 @@ func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{})
 	})
 	mail := m.speech.channel.mail
 	s.dispatcher.answered(m.run, mail, over)
-	mail.end()
+	mail.CloseWhenEmpty()
 }
 
 // parted is the end of a run that was a connection, or was to be one: nothing
@@ -328,9 +329,9 @@ func (a *agent) patience() time.Duration {
 
 // answered waits until a run has been told everything that it asked for, or
 // over. Nothing more is asked.
-func (d *dispatcher) answered(run string, mail *mailbox, over <-chan struct{}) {
+func (d *dispatcher) answered(run string, mail *stdin.Mailbox, over <-chan struct{}) {
 	for {
-		moved, taking := mail.stirs()
+		moved, taking := mail.Stirs()
 		waits := false
 		d.look(func(state *handlers.State) { waits = state.HasPendingReply(run) })
 		if !waits || !taking {
@@ -347,12 +348,4 @@ func (d *dispatcher) answered(run string, mail *mailbox, over <-chan struct{}) {
 			return
 		}
 	}
-}
-
-// stirs returns what is closed when the writer next takes something, and
-// whether it ever will.
-func (m *mailbox) stirs() (moved <-chan struct{}, taking bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.moving(), !m.over && !m.ending
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -138,7 +139,7 @@ func (s *Supervisor) Tell(ctx context.Context, name string, line []byte) error {
 func (s *Supervisor) TellWaiting(ctx context.Context, name string, line []byte) error {
 	for {
 		moved, err := s.tell(ctx, name, line)
-		if !errors.Is(err, ErrMailboxFull) {
+		if !errors.Is(err, stdin.ErrFull) {
 			return err
 		}
 		select {
@@ -158,9 +159,9 @@ func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan
 		case a == nil:
 			return nil, s.unknown(name)
 		case a.mail == nil || a.Raw:
-			return nil, ErrNoStdin
+			return nil, stdin.ErrNoStdin
 		}
-		return a.mail.put(oneLine(line))
+		return a.mail.Put(stdin.OneLine(line))
 	})
 }
 
@@ -168,7 +169,7 @@ func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan
 func (s *Supervisor) EndInput(name string) {
 	s.post(func() {
 		if a := s.agents[name]; a != nil && a.mail != nil {
-			a.mail.end()
+			a.mail.CloseWhenEmpty()
 		}
 	})
 }

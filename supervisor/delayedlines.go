@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -34,9 +35,9 @@ func appendReceipt(all []wire.Delivered, l *handlers.Letter) []wire.Delivered {
 // not waits only as far as a mailbox would have it wait.
 type delayedLines struct {
 	to    handlers.Actor
-	mail  *mailbox
+	mail  *stdin.Mailbox
 	lines []handlers.Letter
-	fresh MailboxLimits   // how much of them is in memory
+	fresh stdin.Limits    // how much of them is in memory
 	tries int             // that the first could not be read
 	done  []chan struct{} // closed when all is brought
 }
@@ -44,12 +45,12 @@ type delayedLines struct {
 // add puts a line behind the others; the lock of the postman is held. It says false
 // when there is too much already.
 func (o *delayedLines) add(l handlers.Letter) bool {
-	if l.Kept == 0 && len(o.lines) > 0 && !o.mail.bears(o.fresh) {
+	if l.Kept == 0 && len(o.lines) > 0 && !o.mail.Bears(o.fresh) {
 		return false
 	}
 	o.lines = append(o.lines, l)
 	o.count(&l, 1)
-	o.mail.reserve(1)
+	o.mail.Reserve(1)
 	return true
 }
 
@@ -64,7 +65,7 @@ func (o *delayedLines) count(l *handlers.Letter, sign int) {
 // false of a line that can be passed on at once.
 //
 // A line in hand is owed to its agent, for that may be who asks for it, without end.
-func (p *postman) carry(l handlers.Letter, mail *mailbox) bool {
+func (p *postman) carry(l handlers.Letter, mail *stdin.Mailbox) bool {
 	reads := isElsewhere(&l)
 	p.mu.Lock()
 	o := p.loads[l.To.Run]
@@ -83,7 +84,7 @@ func (p *postman) carry(l handlers.Letter, mail *mailbox) bool {
 	taken := o.add(l)
 	p.mu.Unlock()
 	if !taken {
-		p.dispatcher.fail(mail, entry{lines: 1, receipts: appendReceipt(nil, &l)}, l.To, ErrMailboxFull)
+		p.dispatcher.fail(mail, stdin.Entry{Lines: 1, Receipts: appendReceipt(nil, &l)}, l.To, stdin.ErrFull)
 	}
 	return true
 }
@@ -94,11 +95,11 @@ func (p *postman) bringLine(o *delayedLines) {
 	d := p.dispatcher
 	again := func() { p.later(func() { p.bringLine(o) }) }
 	switch {
-	case !o.mail.takes():
+	case !o.mail.Takes():
 		p.drop(o)
 		return
-	case !o.mail.isLight():
-		o.mail.whenLight(again)
+	case !o.mail.IsLight():
+		o.mail.WhenLight(again)
 		return
 	}
 	p.mu.Lock()
@@ -118,11 +119,11 @@ func (p *postman) bringLine(o *delayedLines) {
 		return
 	}
 	if overtakes(o.mail, &l) {
-		d.fail(o.mail, entry{lines: 1, receipts: appendReceipt(nil, &l)}, l.To, errOvertakes)
+		d.fail(o.mail, stdin.Entry{Lines: 1, Receipts: appendReceipt(nil, &l)}, l.To, stdin.ErrOvertakes)
 		p.lineDone(o)
 		return
 	}
-	d.put(o.mail, entry{text: slices.Concat(line, []byte("\n")), lines: 1, receipts: appendReceipt(nil, &l)}, l.To)
+	d.put(o.mail, stdin.Entry{Text: slices.Concat(line, []byte("\n")), Lines: 1, Receipts: appendReceipt(nil, &l)}, l.To)
 	p.lineDone(o)
 }
 
@@ -142,7 +143,7 @@ func (p *postman) lineDone(o *delayedLines) {
 		p.unload(o)
 	}
 	p.mu.Unlock()
-	o.mail.reserve(-1)
+	o.mail.Reserve(-1)
 }
 
 // drop loses what a run has not got that takes nothing any more.
@@ -150,12 +151,12 @@ func (p *postman) drop(o *delayedLines) {
 	p.mu.Lock()
 	p.unload(o)
 	p.mu.Unlock()
-	e := entry{lines: len(o.lines)}
+	e := stdin.Entry{Lines: len(o.lines)}
 	for i := range o.lines {
-		e.receipts = appendReceipt(e.receipts, &o.lines[i])
+		e.Receipts = appendReceipt(e.Receipts, &o.lines[i])
 	}
 	p.dispatcher.put(o.mail, e, o.to) // which refuses it
-	o.mail.reserve(-e.lines)
+	o.mail.Reserve(-e.Lines)
 }
 
 // unload lets go of a load. The lock is held.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -109,10 +110,10 @@ func TestResponsesForTheNextRun(t *testing.T) {
 func TestReceiptsOfLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(Options{Log: hclog.NewNullLogger()})
-		box, theirs := boxOf(t, MailboxLimits{Messages: 1000, Bytes: 1 << 20})
+		box, theirs := boxOf(t, stdin.Limits{Messages: 1000, Bytes: 1 << 20})
 		var mu sync.Mutex
 		var all []wire.Delivered
-		box.receive = func(receipts []wire.Delivered, written bool) {
+		box.OnReceipts = func(receipts []wire.Delivered, written bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range receipts {
@@ -143,7 +144,7 @@ func TestReceiptsOfLines(t *testing.T) {
 		require.False(t, isElsewhere(&said), "what is said in a session is passed on as it came")
 		said.Task = "t"
 		require.True(t, isElsewhere(&said))
-		box.drop()
+		box.Drop()
 		d.close()
 	})
 }
@@ -181,7 +182,7 @@ func TestWhoAsksAgainAndAgainWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 500
 		agents, parts, boss, w := handsOn(t, 1)
-		agents[0].Mailbox = MailboxLimits{Messages: 16, Bytes: 1 << 20}
+		agents[0].Mailbox = stdin.Limits{Messages: 16, Bytes: 1 << 20}
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
 		boss.says(handOn("a", "parse"))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -43,7 +44,7 @@ func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part,
 // owed is how many answers are owed to an agent.
 func (p *play) owed(a *talker) int {
 	synctest.Wait()
-	return p.dispatcher.recipients.mail(handlers.Actor{Name: a.name, Run: a.run.spec.Run}).owed()
+	return p.dispatcher.recipients.mail(handlers.Actor{Name: a.name, Run: a.run.spec.Run}).Owed()
 }
 
 // A request that an agent prints is written to the agent that can do it; what that
@@ -221,7 +222,7 @@ func TestWhoDoesNotReadWhatIsRefusedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 500
 		agents, parts, boss, w := handsOn(t, 1)
-		agents[1].Mailbox = MailboxLimits{Messages: 8, Bytes: 1 << 20}
+		agents[1].Mailbox = stdin.Limits{Messages: 8, Bytes: 1 << 20}
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
 		boss.says(handOn("a", "parse"), handOn("b", "parse"))
@@ -266,7 +267,7 @@ func TestMuchWorkIsHandedOn(t *testing.T) {
 	bothWays(t, func(t *testing.T, record Record) {
 		const many = 10_000
 		agents, parts, boss, w := handsOn(t, 1)
-		agents[0].Mailbox = MailboxLimits{Messages: 8, Bytes: 1 << 20}
+		agents[0].Mailbox = stdin.Limits{Messages: 8, Bytes: 1 << 20}
 		p := perform(t, Options{Record: record, Protocol: freely}, agents, parts)
 		synctest.Wait()
 		for n := 0; n < many; n += 100 {
@@ -301,7 +302,7 @@ func TestWhoHandsOnTooMuchWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 3000
 		agents, parts, boss, w := handsOn(t, 1)
-		agents[0].Mailbox = MailboxLimits{Messages: 8, Bytes: 1 << 20}
+		agents[0].Mailbox = stdin.Limits{Messages: 8, Bytes: 1 << 20}
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
 		again := p.deafen(boss)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -29,11 +30,11 @@ type recipients struct {
 // recipient is one run of an agent.
 type recipient struct {
 	run  string
-	mail *mailbox
+	mail *stdin.Mailbox
 	lost *complaints // what could not be delivered and has not been said; under the lock of posts
 }
 
-func (p *recipients) open(agent, run string, mail *mailbox) {
+func (p *recipients) open(agent, run string, mail *stdin.Mailbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.agents == nil {
@@ -55,7 +56,7 @@ func (p *recipients) close(agent string) (lost int64) {
 }
 
 // mail is the mailbox of the run that a letter is for; nil when that has ended.
-func (p *recipients) mail(to handlers.Actor) *mailbox {
+func (p *recipients) mail(to handlers.Actor) *stdin.Mailbox {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	at := p.agents[to.Name]
@@ -130,57 +131,57 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 		}
 		return 1 // it has ended, and with it the caller
 	}
-	e := entry{text: (*room)[:0]}
-	for e.lines < len(letters) {
-		l := &letters[e.lines]
+	e := stdin.Entry{Text: (*room)[:0]}
+	for e.Lines < len(letters) {
+		l := &letters[e.Lines]
 		reads := d.isPart(l)
-		if l.To != to || isLine(l) || e.lines > 0 && (l.Task != "" || reads) {
+		if l.To != to || isLine(l) || e.Lines > 0 && (l.Task != "" || reads) {
 			break
 		}
 		if reads {
 			d.mail.answer(*l, mail)
 			return 1
 		}
-		e.text = d.spell(e.text, l, now)
-		e.lines++
+		e.Text = d.spell(e.Text, l, now)
+		e.Lines++
 		if l.Notice == "" {
-			e.answers++
+			e.Answers++
 		}
 		if l.Task != "" {
-			e.receipts, e.priority = []wire.Delivered{{Agent: to.Name, Run: to.Run, Task: l.Task}}, true
+			e.Receipts, e.Priority = []wire.Delivered{{Agent: to.Name, Run: to.Run, Task: l.Task}}, true
 			break
 		}
 	}
 	d.put(mail, e, to)
-	keepRoom(room, e.text)
-	return e.lines
+	keepRoom(room, e.Text)
+	return e.Lines
 }
 
 // pass delivers the first letter, and those behind it that are for the same run
 // and lines like it, as they are. What there is too much of for one entry is left
 // for the next: an entry has room whole or not at all.
-func (d *dispatcher) pass(letters []handlers.Letter, mail *mailbox, room *[]byte) int {
-	to, e := letters[0].To, entry{text: (*room)[:0]}
+func (d *dispatcher) pass(letters []handlers.Letter, mail *stdin.Mailbox, room *[]byte) int {
+	to, e := letters[0].To, stdin.Entry{Text: (*room)[:0]}
 	if mail != nil && overtakes(mail, &letters[0]) {
-		d.fail(mail, entry{lines: 1, receipts: appendReceipt(nil, &letters[0])}, to, errOvertakes)
+		d.fail(mail, stdin.Entry{Lines: 1, Receipts: appendReceipt(nil, &letters[0])}, to, stdin.ErrOvertakes)
 		return 1
 	}
 	for i := range letters {
 		l := &letters[i]
-		if l.To != to || !isLine(l) || i > 0 && (isElsewhere(l) || mail != nil && overtakes(mail, l) || len(e.text)+len(l.Line) > batchBytes) {
+		if l.To != to || !isLine(l) || i > 0 && (isElsewhere(l) || mail != nil && overtakes(mail, l) || len(e.Text)+len(l.Line) > stdin.BatchBytes) {
 			break
 		}
-		e.text = append(append(e.text, l.Line...), '\n')
-		e.receipts = appendReceipt(e.receipts, l)
-		e.lines++
+		e.Text = append(append(e.Text, l.Line...), '\n')
+		e.Receipts = appendReceipt(e.Receipts, l)
+		e.Lines++
 	}
 	if mail == nil {
-		d.receive(e.receipts, false)
+		d.receive(e.Receipts, false)
 	} else {
 		d.put(mail, e, to)
 	}
-	keepRoom(room, e.text)
-	return e.lines
+	keepRoom(room, e.Text)
+	return e.Lines
 }
 
 // roomKept is how much room for spelling is kept from one time to the next.
@@ -205,22 +206,22 @@ func (d *dispatcher) receive(receipts []wire.Delivered, written bool) {
 
 // put puts an entry into a mailbox. What there is no room for is counted by the
 // mailbox, and said.
-func (d *dispatcher) put(mail *mailbox, e entry, to handlers.Actor) {
-	if _, err := mail.put(e); err != nil {
+func (d *dispatcher) put(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor) {
+	if _, err := mail.Put(e); err != nil {
 		d.fail(mail, e, to, err)
 	}
 }
 
 // fail notes that a run did not get an entry, and why.
-func (d *dispatcher) fail(mail *mailbox, e entry, to handlers.Actor, err error) {
-	if len(e.receipts) > 0 {
-		mail.miss(e.receipts)
-		d.receive(e.receipts, false)
-		if errors.Is(err, ErrMailboxFull) { // until it has read, it is given nothing more
+func (d *dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor, err error) {
+	if len(e.Receipts) > 0 {
+		mail.Miss(e.Receipts)
+		d.receive(e.Receipts, false)
+		if errors.Is(err, stdin.ErrFull) { // until it has read, it is given nothing more
 			d.notifyRoom(mail, to)
 		}
 	}
-	if lost := d.recipients.missed(to, e.lines, time.Now()); lost > 0 {
+	if lost := d.recipients.missed(to, e.Lines, time.Now()); lost > 0 {
 		d.note(&wire.Event{
 			Kind: wire.EventUndelivered, Agent: to.Name, Run: to.Run,
 			Text:    fmt.Sprintf("%s could not be delivered: %v", count(int(lost), "message"), err),
@@ -231,12 +232,12 @@ func (d *dispatcher) fail(mail *mailbox, e entry, to handlers.Actor, err error) 
 
 // notifyRoom notes that an agent reads again as soon as it does: once, however much it
 // was not given meanwhile.
-func (d *dispatcher) notifyRoom(mail *mailbox, to handlers.Actor) {
-	if !mail.awaitsRoom.CompareAndSwap(false, true) {
+func (d *dispatcher) notifyRoom(mail *stdin.Mailbox, to handlers.Actor) {
+	if !mail.AwaitsRoom.CompareAndSwap(false, true) {
 		return
 	}
-	mail.whenRoomy(func() {
-		mail.awaitsRoom.Store(false) // before it is noted: what is lost from now on is lost after it
+	mail.WhenRoomy(func() {
+		mail.AwaitsRoom.Store(false) // before it is noted: what is lost from now on is lost after it
 		d.note(&wire.Event{Kind: wire.EventRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
 	})
 }
@@ -327,6 +328,6 @@ func messageID() string {
 
 // overtakes reports whether a session message would be read before one that was sent before
 // it and was refused.
-func overtakes(mail *mailbox, l *handlers.Letter) bool {
-	return l.Said != 0 && l.Task == "" && mail.overtakes(l.Said, l.After)
+func overtakes(mail *stdin.Mailbox, l *handlers.Letter) bool {
+	return l.Said != 0 && l.Task == "" && mail.Overtakes(l.Said, l.After)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -47,7 +48,7 @@ func TestUndeliveredAssignmentIsGivenToAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := worker("first", 1), worker("second", 1)
 		first.Offers, second.Offers = []string{"w"}, []string{"w"}
-		first.Mailbox = MailboxLimits{Messages: 10, Bytes: 300}
+		first.Mailbox = stdin.Limits{Messages: 10, Bytes: 300}
 		agents, parts, all := talkers(t, Agent{Name: "boss"}, first, second)
 		boss, deaf, fine := all[0], all[1], all[2]
 		record := newLedger()
@@ -181,7 +182,7 @@ func TestReloadChangesTheRoster(t *testing.T) {
 func TestLinesArePassedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(Options{Log: hclog.NewNullLogger()})
-		box, theirs := boxOf(t, MailboxLimits{Messages: 1000, Bytes: 1 << 20})
+		box, theirs := boxOf(t, stdin.Limits{Messages: 1000, Bytes: 1 << 20})
 		heard := receiptsOf(box)
 		d.recipients.open("a", "run", box)
 		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "run"}
@@ -189,7 +190,7 @@ func TestLinesArePassedTogether(t *testing.T) {
 			return handlers.Letter{To: to, Line: wire.Raw(fmt.Sprintf(`{"n": %d}`, n)), Said: int64(n)}
 		}
 		long := line(6)
-		long.Line = wire.Raw(`"` + strings.Repeat("x", 2*batchBytes) + `"`)
+		long.Line = wire.Raw(`"` + strings.Repeat("x", 2*stdin.BatchBytes) + `"`)
 		letters := []handlers.Letter{line(1), line(2), line(3), {To: to, Notice: wire.NoticeShutdown, Payload: &wire.ShutdownNotice{}}, line(4), line(5), long, line(7)}
 		d.deliver(letters, new([]byte))
 		synctest.Wait()
@@ -208,7 +209,7 @@ func TestLinesArePassedTogether(t *testing.T) {
 		require.Equal(t, receipted{said: []int64{4, 5}, written: true}, <-heard)
 		require.Equal(t, receipted{said: []int64{6}, written: true}, <-heard)
 		require.Equal(t, receipted{said: []int64{7}, written: true}, <-heard)
-		box.drop()
+		box.Drop()
 		d.close()
 	})
 }
@@ -219,7 +220,7 @@ func TestLinesArePassedTogether(t *testing.T) {
 // Rows: C-91, C-92.
 func TestNothingOvertakesWhatWasMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		small := Agent{Name: "a", Mailbox: MailboxLimits{Messages: 4, Bytes: 1 << 20}}
+		small := Agent{Name: "a", Mailbox: stdin.Limits{Messages: 4, Bytes: 1 << 20}}
 		agents, parts, all := talkers(t, small)
 		a := all[0]
 		p := perform(t, Options{Record: newLedger()}, agents, parts)
@@ -255,7 +256,7 @@ func TestNothingOvertakesWhatWasMissed(t *testing.T) {
 // Rows: B-08, C-91, T-04.
 func TestHopeIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		small := Agent{Name: "a", Mailbox: MailboxLimits{Messages: 4, Bytes: 1 << 20}}
+		small := Agent{Name: "a", Mailbox: stdin.Limits{Messages: 4, Bytes: 1 << 20}}
 		agents, parts, all := talkers(t, small)
 		a := all[0]
 		p := perform(t, Options{Record: newLedger()}, agents, parts)

@@ -6,29 +6,30 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
 // mailbox makes the mailbox of a run that has begun.
-func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *mailbox {
+func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbox {
 	if c.Stdin() == nil || a.Raw {
-		return &mailbox{over: c.Stdin() == nil, close: func() { c.CloseStdin() }}
+		return stdin.Closed(func() { c.CloseStdin() })
 	}
-	box := &mailbox{
-		bounds:  a.Mailbox,
-		timeout: a.Health.WriteTimeout,
-		to:      c.Stdin(),
-		close:   func() { c.CloseStdin() },
-		receive: s.dispatcher.receive,
-		stalled: func(yes bool) { s.post(func() { s.stdinStalled(a, m.run, yes) }) },
-		broken: func(err error) {
+	box := &stdin.Mailbox{
+		Limits:     a.Mailbox,
+		Timeout:    a.Health.WriteTimeout,
+		To:         c.Stdin(),
+		Shut:       func() { c.CloseStdin() },
+		OnReceipts: s.dispatcher.receive,
+		OnStall:    func(yes bool) { s.post(func() { s.stdinStalled(a, m.run, yes) }) },
+		OnBroken: func(err error) {
 			s.post(func() {
 				s.event(a, wire.Event{Kind: wire.EventStdinClosed, Run: m.run, Text: "reads no more: " + err.Error()})
 			})
 		},
 	}
 	if m.speech.echoes != nil {
-		box.wrote = m.speech.echoes.wrote
+		box.OnWrite = m.speech.echoes.wrote
 	}
 	return box
 }
@@ -43,9 +44,9 @@ func (s *Supervisor) stdinStalled(a *agent, run string, yes bool) {
 		s.recovered(a, &a.deaf, "reads its stdin again")
 		return
 	}
-	messages, _, _ := a.mail.waiting()
+	messages, _, _ := a.mail.Waiting()
 	why := fmt.Sprintf("does not read its stdin: %d bytes unread, %d messages waiting", a.child.Unread(), messages)
-	if mail := a.mail.mailWaiting(); mail > 0 {
+	if mail := a.mail.MailWaiting(); mail > 0 {
 		why += fmt.Sprintf(", %d of them mail", mail)
 	}
 	s.stalled(a, &a.deaf, why)

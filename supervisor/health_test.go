@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -61,14 +62,14 @@ func TestDeafAgentIsMarkedAndRecovers(t *testing.T) {
 
 func TestMailboxIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a", Mailbox: MailboxLimits{Messages: 3, Bytes: 100}}}, map[string]part{"a": deafTo})
+		p := perform(t, Options{}, []Agent{{Name: "a", Mailbox: stdin.Limits{Messages: 3, Bytes: 100}}}, map[string]part{"a": deafTo})
 		synctest.Wait()
 		tell := func(n int) error { return p.Tell(t.Context(), "a", []byte(strings.Repeat("x", n)+"\n")) }
 		require.NoError(t, tell(10))
 		require.NoError(t, tell(60))
-		require.ErrorIs(t, tell(60), ErrMailboxFull, "too many bytes")
+		require.ErrorIs(t, tell(60), stdin.ErrFull, "too many bytes")
 		require.NoError(t, tell(1))
-		require.ErrorIs(t, tell(1), ErrMailboxFull, "too many messages")
+		require.ErrorIs(t, tell(1), stdin.ErrFull, "too many messages")
 		require.EqualValues(t, 2, p.view("a").Mailbox.Refused)
 		var unknown *wire.Error
 		require.ErrorAs(t, p.Tell(t.Context(), "b", nil), &unknown)

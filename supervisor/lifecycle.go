@@ -205,7 +205,7 @@ func (s *Supervisor) startFailed(a *agent, err error) {
 // exited is the turn after the leader died. Its tree may still be there.
 func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	a.exit = &exit
-	a.mail.setFree()
+	a.mail.Abandon()
 	up := exit.At.Sub(a.child.StartedAt())
 	a.lastExit, a.lastUp = exit.String(), up
 	a.set(wire.StateStopping, exit.String()+", its tree is being cleared")
@@ -302,8 +302,8 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 			Figures: wire.Figures{Count: lost},
 		})
 	}
-	a.mail.drop()
-	_, _, refused := a.mail.waiting()
+	a.mail.Drop()
+	_, _, refused := a.mail.Waiting()
 	a.refused += refused
 	a.survivors = len(ending.Survivors)
 	a.child, a.mail, a.exit = nil, nil, nil

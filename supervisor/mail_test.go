@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -100,7 +101,7 @@ func (a *talker) answer(id string, v any) {
 func TestMailWaitsForSlowAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := named("slow")
-		slow.Mailbox = MailboxLimits{Messages: 20, Bytes: 1 << 20}
+		slow.Mailbox = stdin.Limits{Messages: 20, Bytes: 1 << 20}
 		agents, parts, all := talkers(t, named("one"), slow, named("fine"))
 		one, deaf, fine := all[0], all[1], all[2]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
@@ -128,7 +129,7 @@ func TestMailWaitsForSlowAgents(t *testing.T) {
 func TestPagesWaitForSlowAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := named("slow")
-		slow.Mailbox = MailboxLimits{Messages: 1000, Bytes: 40_000}
+		slow.Mailbox = stdin.Limits{Messages: 1000, Bytes: 40_000}
 		agents, parts, all := talkers(t, named("one"), slow)
 		one, deaf := all[0], all[1]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -106,7 +107,7 @@ func TestResponsesThatCannotBeRead(t *testing.T) {
 // responses: far more than its mailbox has room for.
 func owedMuch(t *testing.T, many int) (p *play, record *patchy, boss, w *talker, again func()) {
 	agents, parts, boss, w := handsOn(t, many+1)
-	agents[0].Restart, agents[0].Mailbox = always, MailboxLimits{Messages: 8, Bytes: 1 << 20}
+	agents[0].Restart, agents[0].Mailbox = always, stdin.Limits{Messages: 8, Bytes: 1 << 20}
 	record = &patchy{ledger: newLedger()}
 	p = perform(t, Options{Record: record, Protocol: freely}, agents, parts)
 	synctest.Wait()

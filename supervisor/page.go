@@ -1,6 +1,8 @@
 package supervisor
 
-import "time"
+import (
+	"time"
+)
 
 // page holds lines packed one behind the other: two allocations however many
 // lines there are.

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -125,7 +126,7 @@ func defaults(t *testing.T, a *Agent) {
 		a.Health.WriteTimeout = 10 * time.Second
 	}
 	if a.Mailbox.Messages == 0 {
-		a.Mailbox = MailboxLimits{Messages: 1024, Bytes: 32 << 20}
+		a.Mailbox = stdin.Limits{Messages: 1024, Bytes: 32 << 20}
 	}
 	a.Output = Output{Dir: t.TempDir(), MaxSize: 1 << 20, Keep: 8, Tail: 200}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -36,7 +37,7 @@ type postman struct {
 type round struct {
 	actor  string
 	to     handlers.Actor
-	mail   *mailbox
+	mail   *stdin.Mailbox
 	after  int64 // it has been brought all behind which this is the last
 	due    bool  // there may be more
 	inHand bool  // it has a page that was not taken yet
@@ -154,7 +155,7 @@ func (p *postman) visit(r *round) {
 	if over {
 		return
 	}
-	room, ok := r.mail.pageRoom()
+	room, ok := r.mail.PageRoom()
 	if !ok {
 		p.await(r)
 		return
@@ -180,7 +181,7 @@ func (p *postman) again(r *round) {
 
 // bring puts a page into a run's mailbox, and goes on when it was taken.
 func (p *postman) bring(r *round, messages []wire.Mail) bool {
-	e := entry{lines: len(messages), retriable: true, told: func(written bool) {
+	e := stdin.Entry{Lines: len(messages), Retriable: true, Told: func(written bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if r.inHand = false; written {
@@ -189,19 +190,19 @@ func (p *postman) bring(r *round, messages []wire.Mail) bool {
 	}}
 	for i := range messages {
 		envelope := wire.Envelope{ID: messageID(), At: time.Now()}
-		e.text = envelope.AppendNotice(e.text, wire.NoticeMessage, &messages[i])
+		e.Text = envelope.AppendNotice(e.Text, wire.NoticeMessage, &messages[i])
 	}
 	p.mu.Lock()
 	r.inHand = true // before it is put: it may be taken at once
 	p.mu.Unlock()
-	_, err := r.mail.put(e)
+	_, err := r.mail.Put(e)
 	if err == nil {
 		return true
 	}
 	p.mu.Lock()
 	r.inHand = false
 	p.mu.Unlock()
-	if errors.Is(err, ErrMailboxFull) {
+	if errors.Is(err, stdin.ErrFull) {
 		p.await(r)
 	}
 	return false
@@ -212,7 +213,7 @@ func (p *postman) await(r *round) {
 	p.mu.Lock()
 	r.waits = true
 	p.mu.Unlock()
-	r.mail.whenRoomy(func() {
+	r.mail.WhenRoomy(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		r.waits = false
@@ -222,11 +223,11 @@ func (p *postman) await(r *round) {
 
 // answer completes an answer out of the record and gives it to a run. One that
 // takes nothing for now gets it when it does.
-func (p *postman) answer(l handlers.Letter, mail *mailbox) {
+func (p *postman) answer(l handlers.Letter, mail *stdin.Mailbox) {
 	p.later(func() {
-		if !mail.isLight() {
-			mail.whenLight(func() {
-				if mail.takes() { // else it would be read for no agent
+		if !mail.IsLight() {
+			mail.WhenLight(func() {
+				if mail.Takes() { // else it would be read for no agent
 					p.answer(l, mail)
 				}
 			})
@@ -234,6 +235,6 @@ func (p *postman) answer(l handlers.Letter, mail *mailbox) {
 		}
 		d := p.dispatcher
 		text := d.spell(nil, &l, time.Now())
-		d.put(mail, entry{text: text, lines: 1, answers: 1}, l.To)
+		d.put(mail, stdin.Entry{Text: text, Lines: 1, Answers: 1}, l.To)
 	})
 }

@@ -124,7 +124,7 @@ func (s *Supervisor) adopt(a *agent, spec Agent) {
 	a.Agent, a.next = spec, nil
 	a.voice.adopt(spec.Output)
 	if a.mail != nil {
-		a.mail.adopt(spec.Mailbox, spec.Health.WriteTimeout)
+		a.mail.Adopt(spec.Mailbox, spec.Health.WriteTimeout)
 	}
 	if a.child != nil && a.exit == nil && a.halt == nil && a.silent == "" {
 		s.deadlines.drop(a.watch)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -126,7 +127,7 @@ func TestManySessionMessages(t *testing.T) {
 	bothWays(t, func(t *testing.T, record Record) {
 		const many = 300
 		agents, parts, lead, coder, _, _ := cooks(t)
-		agents[0].Mailbox = MailboxLimits{Messages: 4, Bytes: 1 << 20}
+		agents[0].Mailbox = stdin.Limits{Messages: 4, Bytes: 1 << 20}
 		p := perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()
 		log, kept := record.(*ledger)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -19,7 +20,7 @@ func TestMemberThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 12
 		agents, parts, lead, coder, critic, _ := cooks(t)
-		agents[1].Mailbox = MailboxLimits{Messages: 4, Bytes: 1 << 20}
+		agents[1].Mailbox = stdin.Limits{Messages: 4, Bytes: 1 << 20}
 		record := newLedger()
 		p := perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -25,7 +26,7 @@ func (nothing) SetWriteDeadline(time.Time) error  { return nil }
 type mouth struct {
 	*Supervisor
 	speech *runOutput
-	mail   *mailbox
+	mail   *stdin.Mailbox
 }
 
 func newMouth(b *testing.B, record Record) *mouth {
@@ -42,7 +43,7 @@ func newMouth(b *testing.B, record Record) *mouth {
 	a.voice.output = Output{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}
 	o := &mouth{
 		Supervisor: s, speech: a.voice.begin("r", 1<<20),
-		mail: &mailbox{bounds: MailboxLimits{Messages: 1024, Bytes: 32 << 20}, to: nothing{}, close: func() {}},
+		mail: &stdin.Mailbox{Limits: stdin.Limits{Messages: 1024, Bytes: 32 << 20}, To: nothing{}, Shut: func() {}},
 	}
 	o.speech.channel = s.channel(a, &startRequest{spec: a.Agent, run: "r"})
 	o.speech.channel.mail = o.mail
@@ -56,7 +57,7 @@ const perChunk = 64
 // end prints what one request cost, and sees that none was refused.
 func (o *mouth) end(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/perChunk, "ns/request")
-	_, _, refused := o.mail.waiting()
+	_, _, refused := o.mail.Waiting()
 	require.Zero(b, refused)
 	o.dispatcher.close()
 }

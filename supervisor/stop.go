@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -71,9 +72,9 @@ func (s *Supervisor) beginHalt(a *agent) {
 	if !a.Raw {
 		notice := &wire.ShutdownNotice{GracePeriod: roundUp(grace).Milliseconds(), Reason: a.halt.reason}
 		line := wire.Envelope{ID: messageID(), At: time.Now()}.AppendNotice(nil, wire.NoticeShutdown, notice)
-		_, _ = a.mail.put(oneLine(line)) // one that takes nothing is signalled all the same
+		_, _ = a.mail.Put(stdin.OneLine(line)) // one that takes nothing is signalled all the same
 	}
-	a.mail.end()
+	a.mail.CloseWhenEmpty()
 	a.due = s.deadlines.add(time.Now().Add(grace), func() { s.signalRung(a) })
 }
 

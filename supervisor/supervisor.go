@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -103,7 +104,7 @@ type agent struct {
 	heir      *Agent      // of a guest: who has its name in the configuration
 	run       string
 	child     Process
-	mail      *mailbox
+	mail      *stdin.Mailbox
 	exit      *child.Exit // of the current run, when the leader is dead
 	lastExit  string
 	lastUp    time.Duration

@@ -183,7 +183,7 @@ func (s *Supervisor) view(a *agent) wire.AgentView {
 		v.StartedAt = wire.Timestamp(a.child.StartedAt())
 		v.UpMS = time.Since(a.child.StartedAt()).Milliseconds()
 		var refused int64
-		v.Mailbox.Messages, v.Mailbox.Bytes, refused = a.mail.waiting()
+		v.Mailbox.Messages, v.Mailbox.Bytes, refused = a.mail.Waiting()
 		v.Mailbox.Refused += refused
 	}
 	if a.state == wire.StateBackoff {

@@ -1,6 +1,8 @@
 package supervisor
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+)
 
 // What agents wait for before they start.
 

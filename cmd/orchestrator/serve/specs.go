@@ -9,6 +9,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/stdin"
 )
 
 // specs are the agents of a configuration as the supervisor takes them, those
@@ -45,7 +46,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			},
 			Stop:    supervisor.StopSequence{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
 			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
-			Mailbox: supervisor.MailboxLimits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
+			Mailbox: stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
 			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory},
 			Output:  supervisor.Output{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
 		})

@@ -1,4 +1,9 @@
-package supervisor
+// Package stdin writes to the stdin of agents.
+//
+// A [Mailbox] holds the lines that wait for one run of an agent, within limits. Putting a
+// line never waits. What is refused because of a limit is reported to the caller, and
+// receipts report what was written and what was lost.
+package stdin
 
 import (
 	"bytes"
@@ -14,27 +19,27 @@ import (
 
 // Why a message was not taken.
 var (
-	ErrMailboxFull = errors.New("its mailbox is full")
-	errOvertakes   = errors.New("a message before it was refused") // the core sends it again in time
-	ErrNoStdin     = errors.New("it takes no messages")
+	ErrFull      = errors.New("its mailbox is full")
+	ErrOvertakes = errors.New("a message before it was refused") // the core sends it again in time
+	ErrNoStdin   = errors.New("it takes no messages")
 )
 
-// mailbox is what waits for the stdin of one run of an agent. Putting never
+// Mailbox is what waits for the stdin of one run of an agent. Putting never
 // waits. One goroutine writes while there is something to write, whole lines,
 // many in one write; a line of which a part was written is always finished
 // before anything else happens to the stream.
-type mailbox struct {
-	bounds  MailboxLimits
-	timeout time.Duration
-	to      stream
-	close   func()       // ends the stream
-	wrote   func([]byte) // sees each line before it is written; may be nil
-	stalled func(bool)   // stdin took nothing for timeout; it takes again
-	broken  func(error)  // the agent closed its stdin
-	receive func(receipts []wire.Delivered, written bool)
+type Mailbox struct {
+	Limits     Limits
+	Timeout    time.Duration
+	To         Stream
+	Shut       func()       // ends the stream
+	OnWrite    func([]byte) // sees each line before it is written; may be nil
+	OnStall    func(bool)   // stdin took nothing for timeout; it takes again
+	OnBroken   func(error)  // the agent closed its stdin
+	OnReceipts func(receipts []wire.Delivered, written bool)
 
 	mu         sync.Mutex
-	queue      []entry
+	queue      []Entry
 	lines      int // messages in the queue
 	bytes      int64
 	reserved   int // answers that are being made
@@ -52,37 +57,38 @@ type mailbox struct {
 	room       chan struct{}  // closed when something was taken; nil while nothing waits
 	onRoom     []func()       // each called once when the mailbox is less than half full again
 	onDrained  []func()       // and these when it is without what is owed
-	awaitsRoom atomic.Bool    // it was full, and when it is not any more that will be told
+	AwaitsRoom atomic.Bool    // of the caller: it reports when the mailbox, which was full, has room again
 	missed     map[int64]bool // session messages that were refused, and are not in it since
 }
 
-// stream is the stdin of a process.
-type stream interface {
+// Stream is the stdin of a process.
+type Stream interface {
 	io.Writer
 	SetWriteDeadline(at time.Time) error
 }
 
-// entry is what is put into a mailbox at once: whole lines.
-type entry struct {
-	text  []byte
-	lines int
-	// told hears, once, whether the entry was written; nil if not wanted.
-	told func(written bool)
-	// receipts are noted when it is known whether the entry was written: those of
+// Entry is what is put into a mailbox at once: whole lines.
+type Entry struct {
+	Text  []byte
+	Lines int
+	// Told hears, once, whether the entry was written; nil if not wanted.
+	Told func(written bool)
+	// Receipts are noted when it is known whether the entry was written: those of
 	// all that is written at once together, for there may be many.
-	receipts []wire.Delivered
-	// few is what is let in beyond the number of messages: there is never much of it.
-	priority bool
-	// answers is how many of the lines answer requests. Those are let in
+	Receipts []wire.Delivered
+	// Priority is let in beyond the number of messages: there is never much of it.
+	Priority bool
+	// Answers is how many of the lines answer requests. Those are let in
 	// whatever there is: an agent may wait for them, and it is kept from asking
 	// for more than there is room for.
-	answers int
-	// patient is what can wait: the caller comes again when there is no room,
+	Answers int
+	// Retriable can wait: the caller comes again when there is no room,
 	// and an agent that does not take it is not stalled by that.
-	retriable bool
+	Retriable bool
 }
 
-func oneLine(text []byte) entry { return entry{text: text, lines: 1} }
+// OneLine is an entry of one line.
+func OneLine(text []byte) Entry { return Entry{Text: text, Lines: 1} }
 
 // receipts collects the callbacks and receipts that wait to learn whether an entry was written.
 type receipts struct {
@@ -90,89 +96,89 @@ type receipts struct {
 	receipts []wire.Delivered
 }
 
-func (c *receipts) join(e *entry) {
-	if e.told != nil {
-		c.told = append(c.told, e.told)
+func (c *receipts) join(e *Entry) {
+	if e.Told != nil {
+		c.told = append(c.told, e.Told)
 	}
-	c.receipts = append(c.receipts, e.receipts...)
+	c.receipts = append(c.receipts, e.Receipts...)
 }
 
-func (m *mailbox) tell(those receipts, written bool) {
+func (m *Mailbox) tell(those receipts, written bool) {
 	for _, told := range those.told {
 		told(written)
 	}
 	if len(those.receipts) > 0 {
-		m.receive(those.receipts, written)
+		m.OnReceipts(those.receipts, written)
 	}
 }
 
 const (
-	// batchBytes bounds what is written at once.
-	batchBytes = 64 << 10
+	// BatchBytes bounds what is written at once.
+	BatchBytes = 64 << 10
 	// scratchKept is how much of a buffer is kept while there is nothing to write.
 	scratchKept = 1 << 10
 )
 
-// put adds an entry, and writes it in place when the stream takes it at once.
+// Put adds an entry, and writes it in place when the stream takes it at once.
 // The text is the caller's again when it returns. However large it is, it is taken
 // as long as less than half of what may wait does: what is never taken would be
 // tried for ever. When the mailbox is full it also
 // returns what is closed when that may have changed.
-func (m *mailbox) put(e entry) (moved <-chan struct{}, err error) {
+func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 	m.mu.Lock()
 	switch {
 	case m.over || m.ending:
-		m.refused += int64(e.lines)
+		m.refused += int64(e.Lines)
 		err = ErrNoStdin
-	case e.answers > 0:
-		m.reserved = max(0, m.reserved-e.answers)
-	case e.retriable: // at the same measure by which its room was told
+	case e.Answers > 0:
+		m.reserved = max(0, m.reserved-e.Answers)
+	case e.Retriable: // at the same measure by which its room was told
 		if !m.roomy() {
-			moved, err = m.moving(), ErrMailboxFull
+			moved, err = m.moving(), ErrFull
 		}
-	case !e.priority && m.full(), m.bytes+int64(len(e.text)) > m.bounds.Bytes && m.bytes*2 >= m.bounds.Bytes:
-		m.refused += int64(e.lines)
-		moved, err = m.moving(), ErrMailboxFull
+	case !e.Priority && m.full(), m.bytes+int64(len(e.Text)) > m.Limits.Bytes && m.bytes*2 >= m.Limits.Bytes:
+		m.refused += int64(e.Lines)
+		moved, err = m.moving(), ErrFull
 	}
 	if err != nil {
 		m.mu.Unlock()
 		return moved, err
 	}
-	m.bytes += int64(len(e.text))
-	if !e.retriable {
-		m.pressing += e.lines
+	m.bytes += int64(len(e.Text))
+	if !e.Retriable {
+		m.pressing += e.Lines
 	}
 	if m.writing {
-		e.text = bytes.Clone(e.text)
+		e.Text = bytes.Clone(e.Text)
 		m.queue = append(m.queue, e)
-		m.lines += e.lines
+		m.lines += e.Lines
 		m.mu.Unlock()
 		return nil, nil
 	}
 	m.writing = true
 	m.hold(&e)
 	m.mu.Unlock()
-	m.begin(e.text)
+	m.begin(e.Text)
 	return nil, nil
 }
 
 // hold takes an entry into the writer's hand. The lock is held.
-func (m *mailbox) hold(e *entry) {
-	if m.wrote != nil {
-		for line := range bytes.Lines(e.text) {
-			m.wrote(line)
+func (m *Mailbox) hold(e *Entry) {
+	if m.OnWrite != nil {
+		for line := range bytes.Lines(e.Text) {
+			m.OnWrite(line)
 		}
 	}
-	m.inHand += int64(len(e.text))
-	m.taken += e.lines
-	if !e.retriable {
-		m.pressed += e.lines
+	m.inHand += int64(len(e.Text))
+	m.taken += e.Lines
+	if !e.Retriable {
+		m.pressed += e.Lines
 	}
 	m.asking.join(e)
 }
 
-// end closes stdin when all that waits has been written.
-func (m *mailbox) end() {
+// CloseWhenEmpty closes stdin when all that waits has been written.
+func (m *Mailbox) CloseWhenEmpty() {
 	m.mu.Lock()
 	idle := !m.ending && !m.over && !m.writing
 	m.ending = true
@@ -184,8 +190,8 @@ func (m *mailbox) end() {
 	}
 }
 
-// drop forgets what waits. The child is gone.
-func (m *mailbox) drop() {
+// Drop forgets what waits. The child is gone.
+func (m *Mailbox) Drop() {
 	m.mu.Lock()
 	lost, waited := m.forget()
 	m.mu.Unlock()
@@ -197,7 +203,7 @@ func (m *mailbox) drop() {
 
 // forget empties the mailbox for good, and returns those who asked about what
 // was in it, and what was to be done when it is lighter. The lock is held.
-func (m *mailbox) forget() (lost receipts, waited []func()) {
+func (m *Mailbox) forget() (lost receipts, waited []func()) {
 	lost, waited = m.asking, m.onDrained
 	for i := range m.queue {
 		lost.join(&m.queue[i])
@@ -222,8 +228,8 @@ const inPlace = 4
 // begin makes its caller the writer, of text and what has been put since, as
 // long as the stream takes everything at once: waking a goroutine costs more
 // than the write. A goroutine does the rest.
-func (m *mailbox) begin(text []byte) {
-	to, ok := m.to.(eager)
+func (m *Mailbox) begin(text []byte) {
+	to, ok := m.To.(eager)
 	if !ok {
 		go m.run(bytes.Clone(text))
 		return
@@ -252,7 +258,7 @@ func (m *mailbox) begin(text []byte) {
 
 // run writes what is left of a write, and then until there is nothing. It ends
 // with the queue, or with the stream.
-func (m *mailbox) run(rest []byte) {
+func (m *Mailbox) run(rest []byte) {
 	text := rest
 	for {
 		if len(text) == 0 {
@@ -271,15 +277,15 @@ func (m *mailbox) run(rest []byte) {
 
 // take moves entries from the queue into text. With nothing to take it ends
 // the writer.
-func (m *mailbox) take(text []byte) []byte {
+func (m *Mailbox) take(text []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.queue) > 0 && (len(text) == 0 || len(text)+len(m.queue[0].text) <= batchBytes) {
+	for len(m.queue) > 0 && (len(text) == 0 || len(text)+len(m.queue[0].Text) <= BatchBytes) {
 		e := &m.queue[0]
 		m.hold(e)
-		text = append(text, e.text...)
-		m.lines -= e.lines
-		*e = entry{}
+		text = append(text, e.Text...)
+		m.lines -= e.Lines
+		*e = Entry{}
 		m.queue = m.queue[1:]
 	}
 	m.makeRoom()
@@ -291,14 +297,14 @@ func (m *mailbox) take(text []byte) []byte {
 		}
 		if m.ending && !m.over {
 			m.over = true
-			m.close()
+			m.Shut()
 		}
 	}
 	return text
 }
 
 // wroteAll follows a write: what was in hand is with the agent.
-func (m *mailbox) wroteAll() {
+func (m *Mailbox) wroteAll() {
 	m.mu.Lock()
 	m.bytes -= m.inHand
 	m.pressing -= m.pressed
@@ -315,21 +321,21 @@ func (m *mailbox) wroteAll() {
 
 // writeAll writes text, reporting when the agent does not take it in time, and goes on
 // from where it stood: half a line must not be followed by another.
-func (m *mailbox) writeAll(text []byte) error {
-	if err := m.to.SetWriteDeadline(time.Now().Add(m.timeout)); err != nil {
+func (m *Mailbox) writeAll(text []byte) error {
+	if err := m.To.SetWriteDeadline(time.Now().Add(m.Timeout)); err != nil {
 		return err
 	}
-	n, err := m.to.Write(text)
+	n, err := m.To.Write(text)
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	return m.writeLate(text[n:])
 }
 
-// overtakes reports whether a session message would be read before one that was sent
+// Overtakes reports whether a session message would be read before one that was sent
 // before it and was refused. It is refused as well then: the core did not know of that
 // when it sent it. If the message may go, what was refused before it is settled.
-func (m *mailbox) overtakes(said, after int64) bool {
+func (m *Mailbox) Overtakes(said, after int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.missed[after] {
@@ -339,15 +345,15 @@ func (m *mailbox) overtakes(said, after int64) bool {
 	return false
 }
 
-// owed is how many messages wait, are written, or are being made.
-func (m *mailbox) owed() int {
+// Owed is how many messages wait, are written, or are being made.
+func (m *Mailbox) Owed() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.reserved + m.lines + m.taken
 }
 
-// miss notes session messages that were refused.
-func (m *mailbox) miss(receipts []wire.Delivered) {
+// Miss notes session messages that were refused.
+func (m *Mailbox) Miss(receipts []wire.Delivered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range receipts {
@@ -361,20 +367,20 @@ func (m *mailbox) miss(receipts []wire.Delivered) {
 }
 
 // writeLate writes the rest of what an agent did not take in time.
-func (m *mailbox) writeLate(text []byte) error {
-	m.stalled(true)
-	if err := m.to.SetWriteDeadline(time.Time{}); err != nil {
+func (m *Mailbox) writeLate(text []byte) error {
+	m.OnStall(true)
+	if err := m.To.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
-	if _, err := m.to.Write(text); err != nil {
+	if _, err := m.To.Write(text); err != nil {
 		return err
 	}
-	m.stalled(false)
+	m.OnStall(false)
 	return nil
 }
 
 // fail gives the stream up.
-func (m *mailbox) fail(err error) {
+func (m *Mailbox) fail(err error) {
 	m.mu.Lock()
 	known := m.over
 	m.writing = false
@@ -385,26 +391,33 @@ func (m *mailbox) fail(err error) {
 		do()
 	}
 	if !known && !errors.Is(err, os.ErrClosed) {
-		m.broken(err)
+		m.OnBroken(err)
 	}
 }
 
-// adopt takes on changed limits.
-func (m *mailbox) adopt(bounds MailboxLimits, timeout time.Duration) {
+// Adopt takes on changed limits.
+func (m *Mailbox) Adopt(bounds Limits, timeout time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.bounds, m.timeout = bounds, timeout
+	m.Limits, m.Timeout = bounds, timeout
 }
 
-func (m *mailbox) waiting() (messages int, bytes, refused int64) {
+// Waiting returns how much waits, and how many messages were refused so far.
+func (m *Mailbox) Waiting() (messages int, bytes, refused int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lines + m.taken, m.bytes, m.refused
 }
 
-// mailWaiting is how many of the messages that wait are mail.
-func (m *mailbox) mailWaiting() int {
+// MailWaiting is how many of the messages that wait are mail.
+func (m *Mailbox) MailWaiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lines + m.taken - m.pressing
+}
+
+// Limits bound what waits for an agent's stdin.
+type Limits struct {
+	Messages int
+	Bytes    int64
 }

@@ -1,4 +1,4 @@
-package supervisor
+package stdin
 
 import (
 	"errors"
@@ -17,36 +17,36 @@ import (
 )
 
 // boxOf is a mailbox of a stream whose other end is returned.
-func boxOf(t *testing.T, bounds MailboxLimits) (*mailbox, net.Conn) {
+func boxOf(t *testing.T, bounds Limits) (*Mailbox, net.Conn) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
-	return &mailbox{
-		bounds: bounds, timeout: time.Second, to: ours, close: func() { _ = ours.Close() },
-		stalled: func(bool) {}, broken: func(error) {},
+	return &Mailbox{
+		Limits: bounds, Timeout: time.Second, To: ours, Shut: func() { _ = ours.Close() },
+		OnStall: func(bool) {}, OnBroken: func(error) {},
 	}, theirs
 }
 
 // Who waits for room is let go by each end that there is: the agent may be dead,
 // be stopped, or have closed its stdin.
 func TestWaitingForRoomEnds(t *testing.T) {
-	for name, end := range map[string]func(*mailbox, net.Conn){
-		"dead":     func(m *mailbox, _ net.Conn) { m.setFree() },
-		"gone":     func(m *mailbox, _ net.Conn) { m.drop() },
-		"stopping": func(m *mailbox, _ net.Conn) { m.end() },
-		"closed":   func(_ *mailbox, theirs net.Conn) { _ = theirs.Close() },
-		"reading":  func(_ *mailbox, theirs net.Conn) { _, _ = io.CopyN(io.Discard, theirs, 10) },
+	for name, end := range map[string]func(*Mailbox, net.Conn){
+		"dead":     func(m *Mailbox, _ net.Conn) { m.Abandon() },
+		"gone":     func(m *Mailbox, _ net.Conn) { m.Drop() },
+		"stopping": func(m *Mailbox, _ net.Conn) { m.CloseWhenEmpty() },
+		"closed":   func(_ *Mailbox, theirs net.Conn) { _ = theirs.Close() },
+		"reading":  func(_ *Mailbox, theirs net.Conn) { _, _ = io.CopyN(io.Discard, theirs, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, theirs := boxOf(t, MailboxLimits{Messages: 4, Bytes: 100})
+				m, theirs := boxOf(t, Limits{Messages: 4, Bytes: 100})
 				for range 5 {
-					_, err := m.put(entry{text: []byte("x\n"), lines: 1, answers: 1})
+					_, err := m.Put(Entry{Text: []byte("x\n"), Lines: 1, Answers: 1})
 					require.NoError(t, err)
 				}
 				through := make(chan struct{})
 				go func() {
 					defer close(through)
-					m.await()
+					m.Await()
 				}()
 				synctest.Wait()
 				select {
@@ -67,31 +67,31 @@ func TestWaitingForRoomEnds(t *testing.T) {
 // Rows: B-21.
 func TestAnswersAreAlwaysTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, MailboxLimits{Messages: 4, Bytes: 10})
+		m, theirs := boxOf(t, Limits{Messages: 4, Bytes: 10})
 		text := []byte(strings.Repeat("x", 99) + "\n")
 		for range 10 {
-			_, err := m.put(entry{text: text, lines: 1, answers: 1})
+			_, err := m.Put(Entry{Text: text, Lines: 1, Answers: 1})
 			require.NoError(t, err)
 		}
-		_, err := m.put(oneLine(text))
-		require.ErrorIs(t, err, ErrMailboxFull)
+		_, err := m.Put(OneLine(text))
+		require.ErrorIs(t, err, ErrFull)
 		go func() { _, _ = io.Copy(io.Discard, theirs) }()
 		synctest.Wait()
-		m.reserve(3)
+		m.Reserve(3)
 		through := make(chan struct{})
 		go func() {
 			defer close(through)
-			m.await()
+			m.Await()
 		}()
 		synctest.Wait()
 		require.Empty(t, through)
-		_, err = m.put(entry{text: text, lines: 2, answers: 2})
+		_, err = m.Put(Entry{Text: text, Lines: 2, Answers: 2})
 		require.NoError(t, err)
 		<-through
-		m.reserve(1)
-		m.reserve(-2)
+		m.Reserve(1)
+		m.Reserve(-2)
 		require.Zero(t, m.reserved)
-		messages, bytes, refused := m.waiting()
+		messages, bytes, refused := m.Waiting()
 		require.Zero(t, messages)
 		require.Zero(t, bytes)
 		require.EqualValues(t, 1, refused)
@@ -127,8 +127,8 @@ func (h *haltingStdin) TryWrite(text []byte) (int, error) {
 func TestPartialWritesInPlace(t *testing.T) {
 	for room := range 40 {
 		synctest.Test(t, func(t *testing.T) {
-			m, theirs := boxOf(t, MailboxLimits{Messages: 1000, Bytes: 1 << 20})
-			m.to = &haltingStdin{Conn: m.to.(net.Conn), room: room}
+			m, theirs := boxOf(t, Limits{Messages: 1000, Bytes: 1 << 20})
+			m.To = &haltingStdin{Conn: m.To.(net.Conn), room: room}
 			heard := make(chan string, 1)
 			go func() {
 				text, _ := io.ReadAll(theirs)
@@ -138,10 +138,10 @@ func TestPartialWritesInPlace(t *testing.T) {
 			for n := range 10 {
 				line := fmt.Sprintf("line %d\n", n)
 				want += line
-				_, err := m.put(oneLine([]byte(line)))
+				_, err := m.Put(OneLine([]byte(line)))
 				require.NoError(t, err)
 			}
-			m.end()
+			m.CloseWhenEmpty()
 			require.Equal(t, want, <-heard)
 		})
 	}
@@ -151,18 +151,18 @@ func TestPartialWritesInPlace(t *testing.T) {
 // that it was not written.
 func TestBrokenStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, MailboxLimits{Messages: 10, Bytes: 1 << 20})
+		m, theirs := boxOf(t, Limits{Messages: 10, Bytes: 1 << 20})
 		broken, told := make(chan error, 10), make(chan bool, 10)
-		m.broken = func(err error) { broken <- err }
-		m.to = &haltingStdin{Conn: m.to.(net.Conn), wrong: errors.New("broken pipe")}
-		_, err := m.put(entry{text: []byte("a\n"), lines: 1, told: func(written bool) { told <- written }})
+		m.OnBroken = func(err error) { broken <- err }
+		m.To = &haltingStdin{Conn: m.To.(net.Conn), wrong: errors.New("broken pipe")}
+		_, err := m.Put(Entry{Text: []byte("a\n"), Lines: 1, Told: func(written bool) { told <- written }})
 		require.NoError(t, err)
 		require.False(t, <-told)
 		require.EqualError(t, <-broken, "broken pipe")
-		_, err = m.put(oneLine([]byte("b\n")))
+		_, err = m.Put(OneLine([]byte("b\n")))
 		require.ErrorIs(t, err, ErrNoStdin)
-		m.drop()
-		m.end()
+		m.Drop()
+		m.CloseWhenEmpty()
 		require.Empty(t, broken)
 		require.NotErrorIs(t, err, os.ErrClosed)
 		_ = theirs.Close()
@@ -171,17 +171,17 @@ func TestBrokenStream(t *testing.T) {
 
 // receipted is what became of what somebody asked about, as it was told.
 type receipted struct {
-	said    []int64
-	written bool
+	Said    []int64
+	Written bool
 }
 
 // receiptsOf has a mailbox tell what became of what somebody asked about.
-func receiptsOf(m *mailbox) <-chan receipted {
+func receiptsOf(m *Mailbox) <-chan receipted {
 	heard := make(chan receipted, 100)
-	m.receive = func(receipts []wire.Delivered, written bool) {
-		one := receipted{written: written}
+	m.OnReceipts = func(receipts []wire.Delivered, written bool) {
+		one := receipted{Written: written}
 		for _, r := range receipts {
-			one.said = append(one.said, r.Said)
+			one.Said = append(one.Said, r.Said)
 		}
 		heard <- one
 	}
@@ -189,11 +189,11 @@ func receiptsOf(m *mailbox) <-chan receipted {
 }
 
 // asked is an entry that somebody asks about.
-func asked(said ...int64) entry {
-	e := entry{lines: len(said)}
+func asked(said ...int64) Entry {
+	e := Entry{Lines: len(said)}
 	for _, n := range said {
-		e.text = fmt.Appendf(e.text, "line %d\n", n)
-		e.receipts = append(e.receipts, wire.Delivered{Said: n})
+		e.Text = fmt.Appendf(e.Text, "line %d\n", n)
+		e.Receipts = append(e.Receipts, wire.Delivered{Said: n})
 	}
 	return e
 }
@@ -203,11 +203,11 @@ func asked(said ...int64) entry {
 // Rows: B-08, C-91.
 func TestReceiptsComeTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, MailboxLimits{Messages: 1000, Bytes: 1 << 20})
+		m, theirs := boxOf(t, Limits{Messages: 1000, Bytes: 1 << 20})
 		heard := receiptsOf(m)
 		put := func(from, until int64) (all []int64) {
 			for n := from; n < until; n++ {
-				_, err := m.put(asked(n))
+				_, err := m.Put(asked(n))
 				require.NoError(t, err)
 				all = append(all, n)
 			}
@@ -220,16 +220,16 @@ func TestReceiptsComeTogether(t *testing.T) {
 		_, err := io.CopyN(io.Discard, theirs, int64(len("line 0\n")))
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Equal(t, receipted{said: []int64{0}, written: true}, <-heard)
+		require.Equal(t, receipted{Said: []int64{0}, Written: true}, <-heard)
 		last := put(101, 103) // behind those that are in hand now
 		require.Empty(t, heard)
 		_, err = io.CopyN(io.Discard, theirs, int64(9*len("line 1\n")+90*len("line 10\n")+len("line 100\n")))
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Equal(t, receipted{said: all, written: true}, <-heard)
+		require.Equal(t, receipted{Said: all, Written: true}, <-heard)
 		last = append(last, put(103, 104)...)
-		m.drop()
-		require.Equal(t, receipted{said: last}, <-heard)
+		m.Drop()
+		require.Equal(t, receipted{Said: last}, <-heard)
 		require.Empty(t, heard)
 	})
 }
@@ -240,20 +240,20 @@ func TestReceiptsComeTogether(t *testing.T) {
 // Rows: B-08, C-91.
 func TestReceiptsDoNotMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, MailboxLimits{Messages: 3, Bytes: 1 << 20})
+		m, theirs := boxOf(t, Limits{Messages: 3, Bytes: 1 << 20})
 		heard := receiptsOf(m)
-		_, err := m.put(asked(1, 2, 3, 4))
+		_, err := m.Put(asked(1, 2, 3, 4))
 		require.NoError(t, err)
-		_, err = m.put(asked(5))
-		require.ErrorIs(t, err, ErrMailboxFull)
+		_, err = m.Put(asked(5))
+		require.ErrorIs(t, err, ErrFull)
 		assignment := asked(6)
-		assignment.priority = true
-		_, err = m.put(assignment)
+		assignment.Priority = true
+		_, err = m.Put(assignment)
 		require.NoError(t, err)
 		go func() { _, _ = io.Copy(io.Discard, theirs) }()
 		synctest.Wait()
-		require.Equal(t, receipted{said: []int64{1, 2, 3, 4}, written: true}, <-heard)
-		require.Equal(t, receipted{said: []int64{6}, written: true}, <-heard)
+		require.Equal(t, receipted{Said: []int64{1, 2, 3, 4}, Written: true}, <-heard)
+		require.Equal(t, receipted{Said: []int64{6}, Written: true}, <-heard)
 		require.Empty(t, heard, "who was told that there is no room is told nothing more")
 		_ = theirs.Close()
 	})
@@ -262,14 +262,14 @@ func TestReceiptsDoNotMakeRoom(t *testing.T) {
 // A terminal gives back line by line what was written together.
 func TestEachLineIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, theirs := boxOf(t, MailboxLimits{Messages: 10, Bytes: 1 << 20})
+		m, theirs := boxOf(t, Limits{Messages: 10, Bytes: 1 << 20})
 		var seen []string
-		m.wrote = func(line []byte) { seen = append(seen, string(line)) }
+		m.OnWrite = func(line []byte) { seen = append(seen, string(line)) }
 		receiptsOf(m)
-		_, err := m.put(asked(1, 2))
+		_, err := m.Put(asked(1, 2))
 		require.NoError(t, err)
 		require.Equal(t, []string{"line 1\n", "line 2\n"}, seen)
-		m.drop()
+		m.Drop()
 		_ = theirs.Close()
 	})
 }
@@ -284,16 +284,16 @@ func TestLateLinesAreGoneOnWith(t *testing.T) {
 			const first, second = "the first line\n", "the second\n"
 			for taken := 1; taken < len(first); taken++ {
 				synctest.Test(t, func(t *testing.T) {
-					m, theirs := boxOf(t, MailboxLimits{Messages: 10, Bytes: 1 << 20})
-					_, err := m.put(entry{text: []byte(first), lines: 1, retriable: patient})
+					m, theirs := boxOf(t, Limits{Messages: 10, Bytes: 1 << 20})
+					_, err := m.Put(Entry{Text: []byte(first), Lines: 1, Retriable: patient})
 					require.NoError(t, err)
 					head := make([]byte, taken)
 					_, err = io.ReadFull(theirs, head)
 					require.NoError(t, err)
-					<-time.After(3 * m.timeout)
-					_, err = m.put(oneLine([]byte(second)))
+					<-time.After(3 * m.Timeout)
+					_, err = m.Put(OneLine([]byte(second)))
 					require.NoError(t, err)
-					m.end()
+					m.CloseWhenEmpty()
 					rest, err := io.ReadAll(theirs)
 					require.NoError(t, err)
 					require.Equal(t, first+second, string(head)+string(rest))

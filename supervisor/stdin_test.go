@@ -1,0 +1,39 @@
+package supervisor
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"orchestrator/supervisor/stdin"
+	"orchestrator/wire"
+)
+
+// boxOf is a mailbox of a stream whose other end is returned.
+func boxOf(t *testing.T, limits stdin.Limits) (*stdin.Mailbox, net.Conn) {
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
+	return &stdin.Mailbox{
+		Limits: limits, Timeout: time.Second, To: ours, Shut: func() { _ = ours.Close() },
+		OnStall: func(bool) {}, OnBroken: func(error) {},
+	}, theirs
+}
+
+// receipted is what became of messages.
+type receipted struct {
+	said    []int64
+	written bool
+}
+
+// receiptsOf makes a mailbox tell what became of its messages.
+func receiptsOf(m *stdin.Mailbox) <-chan receipted {
+	heard := make(chan receipted, 100)
+	m.OnReceipts = func(receipts []wire.Delivered, written bool) {
+		one := receipted{written: written}
+		for _, r := range receipts {
+			one.said = append(one.said, r.Said)
+		}
+		heard <- one
+	}
+	return heard
+}
