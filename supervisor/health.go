@@ -12,8 +12,11 @@ import (
 
 // mailbox makes the mailbox of a run that has begun.
 func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbox {
-	if c.Stdin() == nil || a.Raw {
-		return stdin.Closed(func() { c.CloseStdin() })
+	if c.Stdin() == nil {
+		return stdin.Closed()
+	}
+	if a.Raw { // nothing is put into it; its stdin is closed when it is to end
+		return &stdin.Mailbox{Shut: func() { c.CloseStdin() }}
 	}
 	box := &stdin.Mailbox{
 		Limits:     a.Mailbox,

@@ -144,4 +144,4 @@ func (m *Mailbox) Stirs() (moved <-chan struct{}, taking bool) {
 }
 
 // Closed is a mailbox of a process without stdin: it takes nothing.
-func Closed(shut func()) *Mailbox { return &Mailbox{over: true, Shut: shut} }
+func Closed() *Mailbox { return &Mailbox{over: true} }
