@@ -66,8 +66,8 @@ func (p Protocol) bucket() handlers.Bucket {
 	return handlers.Bucket{Rate: float64(p.Rate), Burst: float64(p.Burst)}
 }
 
-// take takes a line, if it is a message. What it returns false for is log.
-func (c *channel) take(line wire.Line, now time.Time) bool {
+// Take takes a line, if it is a message. What it returns false for is log.
+func (c *channel) Take(line wire.Line, now time.Time) bool {
 	var message wire.Message
 	if line.Cut {
 		message = c.reader.ParseHead(line.Text, fmt.Sprintf("its line is %s long, which is over the limit", size(line.Size)))
@@ -222,10 +222,10 @@ func (c *complaints) add(text string) {
 	}
 }
 
-// send passes on what was taken. The agent waits here while its own mailbox is
+// Send passes on what was taken. The agent waits here while its own mailbox is
 // full, for it asks without reading the answers, and while too much waits to be
 // recorded.
-func (c *channel) send(now time.Time) {
+func (c *channel) Send(now time.Time) {
 	c.turnDown()
 	c.hand()
 	c.turnDown() // what was told and refused
@@ -338,8 +338,8 @@ func (c *channel) say(kind string, what *complaints, now time.Time) {
 	*what = complaints{told: now}
 }
 
-// end says what has not been said yet.
-func (c *channel) end(now time.Time) {
+// End says what has not been said yet.
+func (c *channel) End(now time.Time) {
 	c.refusals.told = time.Time{}
-	c.send(now)
+	c.Send(now)
 }

@@ -225,7 +225,7 @@ func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{})
 		a.set(wire.StateStopping, "its input has ended")
 		s.event(a, wire.Event{Kind: wire.EventStopAsked, Text: "its input has ended: it leaves when all that it asked is answered"})
 	})
-	mail := m.speech.channel.mail
+	mail := m.channel.mail
 	s.dispatcher.answered(m.run, mail, over)
 	mail.CloseWhenEmpty()
 }

@@ -90,6 +90,7 @@ type startRequest struct {
 	session []string    // of its environment: what tells of its session
 	joined  *connection // nil: it is to be a child
 	speech  *runOutput
+	channel *channel // nil where all its output is log
 	told    chan struct{}
 }
 
@@ -106,7 +107,8 @@ func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proce
 		m.speech.echoes = newEchoes()
 	}
 	if !m.spec.Raw {
-		m.speech.channel = s.channel(a, m)
+		m.channel = s.channel(a, m)
+		m.speech.messages = m.channel
 	}
 	env = append(without(env, m.session), m.session...)
 	env, shut := s.doorway(m, append(env, "ORC_AGENT_ID="+m.spec.Name, "ORC_ACTOR="+m.spec.actor(m.run)))
@@ -150,8 +152,8 @@ func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
 	a.deaf, a.silent, a.stopped = "", "", ""
 	a.starts++
 	a.mail = s.mailbox(a, m, c)
-	if m.speech.channel != nil {
-		m.speech.channel.mail = a.mail
+	if m.channel != nil {
+		m.channel.mail = a.mail
 		s.dispatcher.recipients.open(a.Name, a.run, a.mail)
 	}
 	a.set(wire.StateRunning, "")

@@ -39,10 +39,10 @@ func newVoice(agent string, output Output, tell func(wire.Event)) *agentOutput {
 // runOutput is one run of an output.
 type runOutput struct {
 	*agentOutput
-	run     string
-	echoes  *echoFilter // nil where the agent has no terminal
-	channel *channel    // nil where all it says is log
-	streams [2]speechStream
+	run      string
+	echoes   *echoFilter // nil where the agent has no terminal
+	messages Messages    // nil where all it says is log
+	streams  [2]speechStream
 }
 
 // speechStream is used by one goroutine.
@@ -52,6 +52,16 @@ type speechStream struct {
 	file  logFile
 
 	cutTold time.Time // when people last heard of an oversized line
+}
+
+// Messages takes the messages out of the output of a run.
+type Messages interface {
+	// Take takes a line, if it is a message; else it is log.
+	Take(line wire.Line, now time.Time) bool
+	// Send passes on what was taken.
+	Send(now time.Time)
+	// End reports what was not reported yet.
+	End(now time.Time)
 }
 
 // begin starts the speech of a new run.
@@ -102,8 +112,8 @@ func (s *runOutput) hear(stream child.Stream, chunk []byte) {
 	for line, ok := t.lines.Next(); ok; line, ok = t.lines.Next() {
 		s.line(p, t, line, now, front)
 	}
-	if s.channel != nil && stream == child.Stdout {
-		s.channel.send(now)
+	if s.messages != nil && stream == child.Stdout {
+		s.messages.Send(now)
 	}
 	s.pass(p, t, now)
 }
@@ -121,8 +131,8 @@ func (s *runOutput) end() {
 		if line, ok := t.lines.Rest(); ok {
 			s.line(&p, t, line, now, front(now))
 		}
-		if s.channel != nil && i == 0 {
-			s.channel.end(now)
+		if s.messages != nil && i == 0 {
+			s.messages.End(now)
 		}
 		s.pass(&p, t, now)
 		t.file.close()
@@ -136,7 +146,7 @@ func (s *runOutput) line(p *page, t *speechStream, line wire.Line, now time.Time
 	if s.echoes.drop(line.Text, now) {
 		return
 	}
-	if s.channel != nil && t == &s.streams[0] && s.channel.take(line, now) {
+	if s.messages != nil && t == &s.streams[0] && s.messages.Take(line, now) {
 		s.spoke.Store(true)
 		return
 	}

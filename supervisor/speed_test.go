@@ -45,8 +45,8 @@ func newMouth(b *testing.B, record Record) *mouth {
 		Supervisor: s, speech: a.voice.begin("r", 1<<20),
 		mail: &stdin.Mailbox{Limits: stdin.Limits{Messages: 1024, Bytes: 32 << 20}, To: nothing{}, Shut: func() {}},
 	}
-	o.speech.channel = s.channel(a, &startRequest{spec: a.Agent, run: "r"})
-	o.speech.channel.mail = o.mail
+	c := s.channel(a, &startRequest{spec: a.Agent, run: "r"})
+	c.mail, o.speech.messages = o.mail, c
 	s.dispatcher.recipients.open("a", "r", o.mail)
 	b.ReportAllocs()
 	return o
