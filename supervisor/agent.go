@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
@@ -40,7 +41,7 @@ type Agent struct {
 	Health    Health
 	Mailbox   stdin.Limits
 	Limits    child.Limits
-	Output    Output
+	Output    output.Limits
 }
 
 // actor is the actor as which a run has mail.
@@ -72,12 +73,4 @@ type Health struct {
 	Silence      time.Duration // without output; 0: never
 	WriteTimeout time.Duration // stdin takes nothing
 	Restart      bool          // a stalled agent is restarted, not only marked
-}
-
-// Output says where an agent's lines go.
-type Output struct {
-	Dir     string // the agent's own folder is made in it
-	MaxSize int64  // of one file
-	Keep    int    // files a stream
-	Tail    int    // lines in memory
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -17,7 +18,7 @@ import (
 // and written a moment later: they are not waited for.
 type audit struct {
 	log  hclog.Logger
-	file logFile
+	file output.File
 	done chan struct{}
 	wake chan struct{}
 
@@ -37,10 +38,10 @@ const (
 func newAudit(stateDir string, log hclog.Logger) *audit {
 	dir := filepath.Join(stateDir, "audit")
 	a := &audit{log: log, done: make(chan struct{}), wake: make(chan struct{}, 1)}
-	a.file = logFile{
-		dir: dir, prefix: runPrefix(nextRun(dir)), suffix: ".jsonl", limits: Output{MaxSize: 16 << 20, Keep: 8},
-		note: func(lost int64, now time.Time) []byte {
-			return append(strconv.AppendInt([]byte(`{"at":"`+stamp(now)+`","outcome":"lost","lines":`), lost, 10), '}', '\n')
+	a.file = output.File{
+		Dir: dir, Prefix: output.RunPrefix(output.NextRun(dir)), Suffix: ".jsonl", Limits: output.Limits{MaxSize: 16 << 20, Keep: 8},
+		Note: func(lost int64, now time.Time) []byte {
+			return append(strconv.AppendInt([]byte(`{"at":"`+output.Stamp(now)+`","outcome":"lost","lines":`), lost, 10), '}', '\n')
 		},
 	}
 	go a.run()
@@ -126,7 +127,7 @@ func (a *audit) add(text []byte, lines int64) {
 // run writes what has been gathered until the audit is closed.
 func (a *audit) run() {
 	defer close(a.done)
-	defer a.file.close()
+	defer a.file.Close()
 	var text []byte
 	pause := time.NewTimer(auditPause)
 	defer pause.Stop()
@@ -149,11 +150,11 @@ func (a *audit) write(spare []byte) (text []byte, closing bool) {
 	a.lines, a.lost = 0, 0
 	closing = a.closing
 	a.mu.Unlock()
-	a.file.lost += lost
+	a.file.Lost += lost
 	if lines == 0 {
 		return text, closing
 	}
-	if err := a.file.write(text, lines, time.Now()); err != nil {
+	if err := a.file.Write(text, lines, time.Now()); err != nil {
 		a.log.Warn("the audit cannot be written: lines are counted until it works again", "error", err)
 	}
 	return text, closing

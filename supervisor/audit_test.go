@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -135,7 +136,7 @@ func TestAuditOnAFullDisk(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		require.NoError(t, os.Remove(filepath.Join(dir, "audit")))
-		<-time.After(retryAfter)
+		<-time.After(output.RetryAfter)
 		a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote("3"), nil)
 		a.close()
 		got := trail(t, dir)
@@ -180,21 +181,21 @@ func TestAuditIsBounded(t *testing.T) {
 	folder := filepath.Join(dir, "audit")
 	require.NoError(t, os.Mkdir(folder, 0o700))
 	for run := range 20 {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, runPrefix(run+1)+"-01.jsonl"), nil, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, output.RunPrefix(run+1)+"-01.jsonl"), nil, 0o600))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		a := newAudit(dir, hclog.NewNullLogger())
-		require.EqualValues(t, 16<<20, a.file.limits.MaxSize)
-		a.file.limits.MaxSize = 1 // a file a line; its goroutine looks only after the first line has come
+		require.EqualValues(t, 16<<20, a.file.Limits.MaxSize)
+		a.file.Limits.MaxSize = 1 // a file a line; its goroutine looks only after the first line has come
 		for range 12 {
 			a.note(time.Now(), handlers.Actor{}, "request:x", nil, nil)
 			<-time.After(2 * auditPause)
 			synctest.Wait()
-			require.LessOrEqual(t, len(logNames(folder, ".jsonl")), 8)
+			require.LessOrEqual(t, len(output.FileNames(folder, ".jsonl")), 8)
 		}
 		a.close()
 	})
-	names := logNames(folder, ".jsonl")
+	names := output.FileNames(folder, ".jsonl")
 	require.Len(t, names, 8)
 	require.Equal(t, "000021-12.jsonl", names[7])
 }

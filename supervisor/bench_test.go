@@ -10,19 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
 // What it costs to hear a chunk of 327 lines of 200 bytes: the file, the tail.
 func BenchmarkHear(b *testing.B) {
 	chunk := bytes.Repeat(append(bytes.Repeat([]byte("x"), 199), '\n'), 327)
-	v := newVoice("a", Output{Dir: b.TempDir(), MaxSize: 16 << 20, Keep: 2, Tail: 200}, func(wire.Event) {})
-	s := v.begin("run", 16<<20)
-	defer s.end()
+	v := output.NewAgent("a", output.Limits{Dir: b.TempDir(), MaxSize: 16 << 20, Keep: 2, Tail: 200}, func(wire.Event) {})
+	s := v.Begin("run", 16<<20)
+	defer s.End()
 	b.SetBytes(int64(len(chunk)))
 	b.ReportAllocs()
 	for b.Loop() {
-		s.hear(child.Stdout, chunk)
+		s.Hear(child.Stdout, chunk)
 	}
 }
 
@@ -54,11 +55,11 @@ func BenchmarkFlood(b *testing.B) {
 		}
 	})
 	b.Run("hear", func(b *testing.B) {
-		v := newVoice("a", Output{Dir: b.TempDir(), MaxSize: 16 << 20, Keep: 2, Tail: 200}, func(wire.Event) {})
+		v := output.NewAgent("a", output.Limits{Dir: b.TempDir(), MaxSize: 16 << 20, Keep: 2, Tail: 200}, func(wire.Event) {})
 		for b.Loop() {
-			s := v.begin("run", 16<<20)
-			flood(b, s.hear)
-			s.end()
+			s := v.Begin("run", 16<<20)
+			flood(b, s.Hear)
+			s.End()
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
@@ -70,7 +71,7 @@ func (p Protocol) bucket() handlers.Bucket {
 func (c *channel) Take(line wire.Line, now time.Time) bool {
 	var message wire.Message
 	if line.Cut {
-		message = c.reader.ParseHead(line.Text, fmt.Sprintf("its line is %s long, which is over the limit", size(line.Size)))
+		message = c.reader.ParseHead(line.Text, fmt.Sprintf("its line is %s long, which is over the limit", output.Size(line.Size)))
 	} else {
 		message = c.reader.Parse(line.Text)
 	}

@@ -321,7 +321,7 @@ func origin(p Process) string {
 // is a connection, to the cut. An agent that has sent no message in this run is not
 // expected to understand the notice.
 func (a *agent) patience() time.Duration {
-	if a.voice.spoke.Load() {
+	if a.voice.Spoke.Load() {
 		return a.Stop.CloseStdin
 	}
 	return a.Stop.Unspoken

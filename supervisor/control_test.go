@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -145,14 +146,14 @@ func TestConsoleOutlivesAnAgentThatIsTakenOut(t *testing.T) {
 		one, _, err := p.follow(t.Context(), []string{"a"})
 		require.NoError(t, err)
 		heard, ended := make(chan string, 100), make(chan struct{})
-		listen := func(f *Follower, see func(Line), done func()) {
-			var spare Backlog
+		listen := func(f *output.Follower, see func(output.Line), done func()) {
+			var spare output.Backlog
 			for f.Next(context.Background(), &spare, see) {
 			}
 			done()
 		}
-		go listen(everybody, func(l Line) { heard <- l.Agent + " " + string(l.Text) }, func() { close(heard) })
-		go listen(one, func(Line) {}, func() { close(ended) })
+		go listen(everybody, func(l output.Line) { heard <- l.Agent + " " + string(l.Text) }, func() { close(heard) })
+		go listen(one, func(output.Line) {}, func() { close(ended) })
 		p.apply(Change{Action: ActionStop, Name: "a"})
 		<-ended
 		p.apply(Change{Action: ActionStart, Name: "c", Agent: agentOf(t, "c")})

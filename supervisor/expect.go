@@ -97,7 +97,7 @@ func (s *Supervisor) judgeUp(a *agent, e expectation) (wire.AgentOutcome, bool) 
 // lastWords are the agent's lines among the last 20, without the orchestrator's.
 func (a *agent) lastWords() []string {
 	var words []string
-	for _, line := range a.voice.last(20) {
+	for _, line := range a.voice.Last(20) {
 		if line.Stream != wire.StreamOwn {
 			words = append(words, line.Text)
 		}

@@ -31,8 +31,8 @@ func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbo
 			})
 		},
 	}
-	if m.speech.echoes != nil {
-		box.OnWrite = m.speech.echoes.wrote
+	if m.speech.Echoes != nil {
+		box.OnWrite = m.speech.Echoes.Wrote
 	}
 	return box
 }
@@ -83,8 +83,8 @@ func (s *Supervisor) watchSilence(a *agent) {
 	}
 	run := a.run
 	s.deadlines.drop(a.watch)
-	a.watch = s.deadlines.add(time.Now().Add(limit-a.voice.silence()), func() {
-		if a.voice.silence() < a.Health.Silence {
+	a.watch = s.deadlines.add(time.Now().Add(limit-a.voice.Silence()), func() {
+		if a.voice.Silence() < a.Health.Silence {
 			s.watchSilence(a)
 			return
 		}
@@ -96,8 +96,8 @@ func (s *Supervisor) watchSilence(a *agent) {
 				}
 			})
 		}
-		a.voice.onSound.Store(&woken)
-		s.stalled(a, &a.silent, fmt.Sprintf("has said nothing for %s", short(a.voice.silence())))
+		a.voice.OnSound.Store(&woken)
+		s.stalled(a, &a.silent, fmt.Sprintf("has said nothing for %s", short(a.voice.Silence())))
 	})
 }
 

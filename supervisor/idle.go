@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -29,13 +30,13 @@ type idleCounter struct {
 const linger = 10 * time.Second
 
 // count takes an event in. It reports whether the work may have ended by it.
-func (y *idleCounter) count(n *notice) (ended bool) {
+func (y *idleCounter) count(n *output.Notice) (ended bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if y.workers == nil {
 		y.workers, y.submitters = make(map[string]bool), make(map[string]bool)
 	}
-	switch n.record.Kind {
+	switch n.Record.Kind {
 	case wire.EventStarted:
 		return true // it may be the last that now only waits
 	case wire.EventTaskAssigned:
@@ -43,7 +44,7 @@ func (y *idleCounter) count(n *notice) (ended bool) {
 	case wire.EventTaskCreated:
 		y.tasks++
 		y.last = time.Now()
-		if submitter := handlers.About(&n.record); submitter != "" {
+		if submitter := handlers.About(&n.Record); submitter != "" {
 			y.submitters[submitter] = true
 		}
 	case wire.EventTaskFailed, wire.EventTaskCancelled:

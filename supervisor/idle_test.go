@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -106,18 +107,18 @@ func TestIdleLingers(t *testing.T) {
 
 // What a follower skips is not even put into words; everything else comes.
 func TestSkippedEventsAreNotSpelled(t *testing.T) {
-	f := newFollower(false)
+	f := output.NewFollower(false)
 	f.Skip(func(kind string) bool { return kind == wire.EventTaskProgress })
 	for _, kind := range []string{wire.EventTaskProgress, wire.EventIdle} {
-		var p page
-		n := &notice{record: wire.Record{At: time.Now(), Kind: kind, Payload: []byte(`{"text":"x"}`)}}
-		p.add(mark{at: n.record.At, stream: wire.StreamOwn, news: n}, nil)
-		f.pushNow("a", &p)
+		var p output.Page
+		n := &output.Notice{Record: wire.Record{At: time.Now(), Kind: kind, Payload: []byte(`{"text":"x"}`)}}
+		p.Add(output.Mark{At: n.Record.At, Stream: wire.StreamOwn, News: n}, nil)
+		f.PushNow("a", &p)
 	}
-	f.close()
+	f.Close()
 	var heard []string
-	var spare Backlog
-	for f.Next(t.Context(), &spare, func(l Line) { heard = append(heard, l.Event.Kind) }) {
+	var spare output.Backlog
+	for f.Next(t.Context(), &spare, func(l output.Line) { heard = append(heard, l.Event.Kind) }) {
 	}
 	require.Equal(t, []string{wire.EventIdle}, heard)
 }

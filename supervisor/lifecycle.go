@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -89,7 +90,7 @@ type startRequest struct {
 	run     string
 	session []string    // of its environment: what tells of its session
 	joined  *connection // nil: it is to be a child
-	speech  *runOutput
+	speech  *output.Run
 	channel *channel // nil where all its output is log
 	told    chan struct{}
 }
@@ -102,13 +103,13 @@ func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proce
 	if err != nil {
 		return nil, err
 	}
-	m.speech = a.voice.begin(m.run, m.spec.MaxLine)
+	m.speech = a.voice.Begin(m.run, m.spec.MaxLine)
 	if m.spec.Pty {
-		m.speech.echoes = newEchoes()
+		m.speech.Echoes = output.NewEchoFilter()
 	}
 	if !m.spec.Raw {
 		m.channel = s.channel(a, m)
-		m.speech.messages = m.channel
+		m.speech.Messages = m.channel
 	}
 	env = append(without(env, m.session), m.session...)
 	env, shut := s.doorway(m, append(env, "ORC_AGENT_ID="+m.spec.Name, "ORC_ACTOR="+m.spec.actor(m.run)))
@@ -122,7 +123,7 @@ func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proce
 		Limits:  m.spec.Limits,
 		Output: func(stream child.Stream, chunk []byte) {
 			<-m.told
-			m.speech.hear(stream, chunk)
+			m.speech.Hear(stream, chunk)
 		},
 		Exited: func(exit child.Exit) {
 			<-m.told
@@ -130,7 +131,7 @@ func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proce
 		},
 		Stopped: func(yes bool) { s.post(func() { s.frozen(a, m.run, yes) }) },
 		Ended: func(ending child.Ending) {
-			m.speech.end()
+			m.speech.End()
 			shut()
 			s.post(func() { s.ended(a, ending) })
 		},

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
@@ -128,7 +129,7 @@ func defaults(t *testing.T, a *Agent) {
 	if a.Mailbox.Messages == 0 {
 		a.Mailbox = stdin.Limits{Messages: 1024, Bytes: 32 << 20}
 	}
-	a.Output = Output{Dir: t.TempDir(), MaxSize: 1 << 20, Keep: 8, Tail: 200}
+	a.Output = output.Limits{Dir: t.TempDir(), MaxSize: 1 << 20, Keep: 8, Tail: 200}
 }
 
 // start makes a run, as a child.Host would.
@@ -202,7 +203,7 @@ func (p *play) view(name string) wire.AgentView {
 // there only for the record.
 func (p *play) told() []string {
 	synctest.Wait()
-	events, _, _ := p.audience.journal.after(0)
+	events, _, _ := p.audience.Journal.After(0)
 	var lines []string
 	for _, n := range events {
 		e := n.Event()

@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -339,7 +340,7 @@ func TestEventsOfEarlierLives(t *testing.T) {
 			p := perform(t, Options{Record: record}, agents, parts)
 			liveALittle(t, p, all)
 			var seqs []int64
-			require.NoError(t, p.Events(t.Context(), EventQuery{}, func(e wire.Event) error {
+			require.NoError(t, p.Events(t.Context(), output.EventQuery{}, func(e wire.Event) error {
 				seqs = append(seqs, e.Seq)
 				return nil
 			}))

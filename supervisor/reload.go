@@ -122,7 +122,7 @@ func (s *Supervisor) renew(a *agent, spec Agent) (expectation, bool) {
 // adopt makes an agent what the configuration now says.
 func (s *Supervisor) adopt(a *agent, spec Agent) {
 	a.Agent, a.next = spec, nil
-	a.voice.adopt(spec.Output)
+	a.voice.Adopt(spec.Output)
 	if a.mail != nil {
 		a.mail.Adopt(spec.Mailbox, spec.Health.WriteTimeout)
 	}
@@ -134,8 +134,8 @@ func (s *Supervisor) adopt(a *agent, spec Agent) {
 
 // leave forgets an agent that has been taken out of the configuration.
 func (s *Supervisor) leave(a *agent) {
-	s.audience.leave(a.voice)
-	a.voice.close()
+	s.audience.Leave(a.voice)
+	a.voice.Close()
 	delete(s.agents, a.Name)
 	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })
 	s.enlist()

@@ -38,7 +38,7 @@ func (s *Supervisor) channel(a *agent, m *startRequest) *channel {
 		payloads:   wire.Payloads{Depth: s.options.Protocol.Depth},
 		bucket:     s.options.Protocol.bucket(),
 		complain: func(kind, text string, count int64) {
-			a.voice.tell(wire.Event{Kind: kind, Run: m.run, Text: text, Figures: wire.Figures{Count: count}})
+			a.voice.Tell(wire.Event{Kind: kind, Run: m.run, Text: text, Figures: wire.Figures{Count: count}})
 		},
 	}
 	c.reader = wire.Reader{Agent: m.spec.Name, Depth: s.options.Protocol.Depth, Capability: s.dispatcher.does, Given: c.given}
@@ -52,7 +52,7 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 	if err := s.dispatcher.restore(ctx, s.options.Rules); err != nil {
 		return err
 	}
-	s.audience.journal.begin(s.dispatcher.last.Load())
+	s.audience.Journal.Begin(s.dispatcher.last.Load())
 	s.tally.tasks = s.dispatcher.state.Open()
 	return nil
 }
@@ -61,7 +61,7 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 // is started or recorded.
 func (s *Supervisor) Look(ctx context.Context) {
 	defer close(s.done)
-	defer s.audience.journal.close()
+	defer s.audience.Journal.Close()
 	go s.dispatcher.keepRecording()
 	for {
 		select {
@@ -111,7 +111,7 @@ func (s *Supervisor) Refuse(from handlers.Actor, operation string, err *wire.Err
 
 func (s *Supervisor) ask(ctx context.Context, from handlers.Actor, r *wire.Request) (any, error) {
 	if from.Kind == handlers.Agent {
-		s.audience.spoke(from.Name)
+		s.audience.Spoke(from.Name)
 	}
 	from.Run = doorPrefix + strconv.FormatInt(s.dispatcher.doors.Add(1), 10)
 	answer := s.dispatcher.recipients.wait(from.Run)

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
@@ -25,7 +26,7 @@ func (nothing) SetWriteDeadline(time.Time) error  { return nil }
 // mouth is an agent without a process, whose output a benchmark makes.
 type mouth struct {
 	*Supervisor
-	speech *runOutput
+	speech *output.Run
 	mail   *stdin.Mailbox
 }
 
@@ -40,13 +41,13 @@ func newMouth(b *testing.B, record Record) *mouth {
 	s.enlist()
 	a := s.agents["a"]
 	s.event(a, wire.Event{Kind: wire.EventStarted, Run: "r", Text: "bench"})
-	a.voice.output = Output{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}
+	a.voice.Limits = output.Limits{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}
 	o := &mouth{
-		Supervisor: s, speech: a.voice.begin("r", 1<<20),
+		Supervisor: s, speech: a.voice.Begin("r", 1<<20),
 		mail: &stdin.Mailbox{Limits: stdin.Limits{Messages: 1024, Bytes: 32 << 20}, To: nothing{}, Shut: func() {}},
 	}
 	c := s.channel(a, &startRequest{spec: a.Agent, run: "r"})
-	c.mail, o.speech.messages = o.mail, c
+	c.mail, o.speech.Messages = o.mail, c
 	s.dispatcher.recipients.open("a", "r", o.mail)
 	b.ReportAllocs()
 	return o
@@ -71,7 +72,7 @@ func BenchmarkAsks(b *testing.B) {
 		chunk = fmt.Appendf(chunk, `{"type":"request:query-tasks","id":"req-7b1c90de-52f4-4c1e-9a60-3d5e8f0a21%02d","timestamp":"2026-11-21T10:00:00Z","payload":{"status":"queued"}}`+"\n", i)
 	}
 	for b.Loop() {
-		o.speech.hear(child.Stdout, chunk)
+		o.speech.Hear(child.Stdout, chunk)
 	}
 	o.end(b)
 }
@@ -89,7 +90,7 @@ func BenchmarkSubmits(b *testing.B) {
 			n++
 			chunk = fmt.Appendf(chunk, `{"type":"request:submit-task","id":"req-%d","timestamp":"2026-11-21T10:00:00Z","payload":{"type":"t","name":"a task","payload":{"n":%d}}}`+"\n", n, n)
 		}
-		o.speech.hear(child.Stdout, chunk)
+		o.speech.Hear(child.Stdout, chunk)
 		o.dispatcher.settle()
 	}
 	o.end(b)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -402,19 +403,19 @@ func TestLogsOverRunsAndLives(t *testing.T) {
 		<-time.After(time.Second)
 		_, err := p.RestartAgents(t.Context(), wire.AgentsRequest{})
 		require.NoError(t, err)
-		logs := func(q LogQuery) (texts []string) {
+		logs := func(q output.LogQuery) (texts []string) {
 			require.NoError(t, p.Logs(t.Context(), q, func(l wire.LogLine) error { texts = append(texts, l.Text); return nil }))
 			return texts
 		}
-		require.Equal(t, []string{"run 1", "run 2"}, logs(LogQuery{Last: 10, Stream: wire.StreamOut}))
-		require.Equal(t, []string{"run 2"}, logs(LogQuery{Last: 1, Stream: wire.StreamOut}))
-		require.Equal(t, []string{"run 1", "run 2"}, logs(LogQuery{Last: 1000, Stream: wire.StreamOut}), "from the files")
+		require.Equal(t, []string{"run 1", "run 2"}, logs(output.LogQuery{Last: 10, Stream: wire.StreamOut}))
+		require.Equal(t, []string{"run 2"}, logs(output.LogQuery{Last: 1, Stream: wire.StreamOut}))
+		require.Equal(t, []string{"run 1", "run 2"}, logs(output.LogQuery{Last: 1000, Stream: wire.StreamOut}), "from the files")
 		require.NoError(t, p.stop())
 		names, err := filepath.Glob(filepath.Join(agents[0].Output.Dir, "a", "*"))
 		require.NoError(t, err)
 		require.Len(t, names, 4, "a file a run, stderr apart")
 		text, err := os.ReadFile(names[0])
 		require.NoError(t, err)
-		require.Equal(t, " no end\n", string(text)[len(stampLayout):])
+		require.Equal(t, " no end\n", string(text)[len(output.StampLayout):])
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
@@ -58,7 +59,7 @@ var ErrOver = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator ha
 type Supervisor struct {
 	options    Options
 	dispatcher *dispatcher
-	audience   *feed
+	audience   *output.Feed
 	tally      idleCounter
 	began      time.Time
 	done       chan struct{} // closed when Run has ended
@@ -90,7 +91,7 @@ type Supervisor struct {
 // agent is an Agent as it runs. It belongs to Run.
 type agent struct {
 	Agent
-	voice *agentOutput
+	voice *output.Agent
 
 	state     wire.State
 	reason    string
@@ -134,7 +135,7 @@ func New(o Options, agents []Agent) *Supervisor {
 	s := &Supervisor{
 		options:    o,
 		dispatcher: newDispatcher(o),
-		audience:   &feed{journal: newJournal(o.Record == nil), voices: make(map[string]*agentOutput)},
+		audience:   &output.Feed{Journal: output.NewRecentEvents(o.Record == nil), Outputs: make(map[string]*output.Agent)},
 		began:      time.Now(),
 		done:       make(chan struct{}),
 		agents:     make(map[string]*agent),
@@ -143,8 +144,8 @@ func New(o Options, agents []Agent) *Supervisor {
 
 		expecting: make(map[*agent]bool),
 	}
-	s.audience.heard = s.heard
-	s.dispatcher.show = s.audience.tell
+	s.audience.Heard = s.heard
+	s.dispatcher.show = s.audience.Tell
 	s.dispatcher.closed = s.sessionClosed
 	s.dispatcher.broke = s.recordBroke
 	s.inbox.wake = make(chan struct{}, 1)
@@ -157,10 +158,10 @@ func New(o Options, agents []Agent) *Supervisor {
 // enter adds an agent that does not run yet.
 func (s *Supervisor) enter(spec Agent) *agent {
 	a := &agent{Agent: spec, state: wire.StateStopped}
-	a.voice = newVoice(spec.Name, spec.Output, func(e wire.Event) {
+	a.voice = output.NewAgent(spec.Name, spec.Output, func(e wire.Event) {
 		s.post(func() { s.event(a, e) })
 	})
-	s.audience.enter(a.voice)
+	s.audience.Enter(a.voice)
 	s.agents[spec.Name] = a
 	s.order = append(s.order, a)
 	return a
@@ -170,7 +171,7 @@ func (s *Supervisor) enter(spec Agent) *agent {
 // been stopped: by ctx, by Stop, or by an option.
 func (s *Supervisor) Run(ctx context.Context) error {
 	defer close(s.done)
-	defer s.audience.journal.close()
+	defer s.audience.Journal.Close()
 	if s.options.Record != nil {
 		go s.dispatcher.keepRecording() // end waits for it
 	}
@@ -232,9 +233,9 @@ func (s *Supervisor) end() error {
 	s.stopping.summary(s)
 	s.dispatcher.close()
 	for _, a := range s.order {
-		a.voice.close()
+		a.voice.Close()
 	}
-	s.audience.close()
+	s.audience.Close()
 	if s.broken != nil {
 		return s.broken
 	}
@@ -333,7 +334,7 @@ func (s *Supervisor) event(a *agent, e wire.Event) {
 }
 
 // heard looks at each event that was told: the last task may have ended with it.
-func (s *Supervisor) heard(n *notice) {
+func (s *Supervisor) heard(n *output.Notice) {
 	if s.options.ExitWhenIdle && s.tally.count(n) {
 		s.post(s.checkIdle)
 	}

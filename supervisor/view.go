@@ -78,7 +78,7 @@ type DroppedOutput struct {
 // Losses sums up the agents that there are when Run has ended.
 func (s *Supervisor) Losses() (l DroppedOutput) {
 	for _, a := range s.order {
-		said := a.voice.view()
+		said := a.voice.View()
 		l.Cut, l.Unlogged, l.Refused = l.Cut+said.Cut, l.Unlogged+said.Unlogged, l.Refused+a.refused
 	}
 	return l
@@ -175,7 +175,7 @@ func (s *Supervisor) view(a *agent) wire.AgentView {
 		Starts:      a.starts,
 		Restarts:    a.restarts,
 		LastExit:    a.lastExit,
-		Output:      a.voice.view(),
+		Output:      a.voice.View(),
 		Mailbox:     wire.MailboxView{Refused: a.refused},
 	}
 	if a.child != nil {
@@ -190,16 +190,4 @@ func (s *Supervisor) view(a *agent) wire.AgentView {
 		v.NextStartMS = max(0, time.Until(a.due.at).Milliseconds())
 	}
 	return v
-}
-
-func (v *agentOutput) view() wire.OutputView {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return wire.OutputView{
-		Lines:    v.lines.Load(),
-		Bytes:    v.bytes.Load(),
-		Cut:      v.cut.Load(),
-		Unlogged: v.unlogged.Load(),
-		File:     v.file,
-	}
 }

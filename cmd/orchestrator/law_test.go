@@ -32,7 +32,8 @@ var mayImport = map[string][]string{
 	"supervisor/api":           {"wire"},
 	"agents/...":               {"wire", "agents/..."},
 	"supervisor/stdin":         {"wire"},
-	"supervisor":               {"wire", "handlers", "supervisor/child", "supervisor/stdin"},
+	"supervisor/output":        {"wire", "handlers", "supervisor/child"}, // handlers puts facts into words
+	"supervisor":               {"wire", "handlers", "supervisor/child", "supervisor/stdin", "supervisor/output"},
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":    {"wire"},
 	"cmd/orchestrator/help":    {},
@@ -46,8 +47,8 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
-	"cmd/orchestrator/checkup": {"wire", "supervisor", "cmd/orchestrator/term"},
-	"cmd/orchestrator/serve":   verbsMayImport("handlers", "supervisor", "supervisor/child", "supervisor/stdin", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/agent", "cmd/orchestrator/bus", "cmd/orchestrator/task", "cmd/orchestrator/live"),
+	"cmd/orchestrator/checkup": {"wire", "supervisor", "supervisor/output", "cmd/orchestrator/term"},
+	"cmd/orchestrator/serve":   verbsMayImport("handlers", "supervisor", "supervisor/child", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/agent", "cmd/orchestrator/bus", "cmd/orchestrator/task", "cmd/orchestrator/live"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project", "cmd/orchestrator/checkup"),
 	"cmd/orchestrator":         {"wire", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
 	"fixtures/...":             {"wire", "agents/...", "fixtures/..."},
@@ -282,7 +283,7 @@ var (
 	largePackages = map[string]packageSize{
 		"agents":     {lines: 6200, exported: 200},
 		"handlers":   {lines: 14_150, exported: 200},
-		"supervisor": {lines: 8350, exported: 200},
+		"supervisor": {lines: 6950, exported: 200},
 		"wire":       {lines: 10_550, exported: 605},
 	}
 	largeTypes = map[string]int{

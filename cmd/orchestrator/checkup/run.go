@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -89,8 +89,8 @@ func NewRun(agent string, depth int) *Run {
 }
 
 // Follow hears all until the follower is closed.
-func (r *Run) Follow(f *supervisor.Follower) {
-	var spare supervisor.Backlog
+func (r *Run) Follow(f *output.Follower) {
+	var spare output.Backlog
 	for f.Next(context.Background(), &spare, r.hear) {
 		r.mu.Lock()
 		close(r.changed)
@@ -127,7 +127,7 @@ func (r *Run) Await(ctx context.Context, so func() bool) bool {
 	}
 }
 
-func (r *Run) hear(l supervisor.Line) {
+func (r *Run) hear(l output.Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

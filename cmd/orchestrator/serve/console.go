@@ -10,7 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/agent"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -21,7 +21,7 @@ import (
 // files, and a second copy would fill the disk.
 type console struct {
 	hurry    <-chan struct{} // closed when the end is near: what agents say is not shown any more
-	follower *supervisor.Follower
+	follower *output.Follower
 	out      term.Outlet
 	log      hclog.Logger
 	paint    term.Paint
@@ -82,7 +82,7 @@ const gathering = 20 * time.Millisecond
 // run shows lines until the team has ended.
 func (c *console) run() {
 	defer c.panorama.close() // also when a bug ends it
-	var spare supervisor.Backlog
+	var spare output.Backlog
 	for c.follower.Next(context.Background(), &spare, c.show) {
 		if c.panorama != nil {
 			c.gather(&spare)
@@ -97,7 +97,7 @@ func (c *console) run() {
 }
 
 // gather takes what else comes within a moment.
-func (c *console) gather(spare *supervisor.Backlog) {
+func (c *console) gather(spare *output.Backlog) {
 	ctx, enough := context.WithTimeout(context.Background(), gathering)
 	defer enough()
 	for ctx.Err() == nil && c.follower.Next(ctx, spare, c.show) {
@@ -121,7 +121,7 @@ func (c *console) note(missing int64) []byte {
 	return []byte(c.paint.Dim(time.Now().Format(time.TimeOnly)) + " " + c.paint.Warn(text) + "\n")
 }
 
-func (c *console) show(l supervisor.Line) {
+func (c *console) show(l output.Line) {
 	if c.out.Len() >= term.OutletFull {
 		c.out.Flush()
 	}
@@ -198,7 +198,7 @@ func (c *console) put(at time.Time, agent, mark, text string) {
 }
 
 // document writes a line for programs: an event, or a line of an agent.
-func (c *console) document(l supervisor.Line) {
+func (c *console) document(l output.Line) {
 	var text []byte
 	var err error
 	if l.Event != nil {
@@ -213,7 +213,7 @@ func (c *console) document(l supervisor.Line) {
 
 // event shows what happened: one line, and for what a person should act on a
 // second one that says how.
-func (c *console) event(l supervisor.Line) {
+func (c *console) event(l output.Line) {
 	e := l.Event
 	text := wire.Visible(e.Text)
 	switch e.Kind {
@@ -246,7 +246,7 @@ func (c *console) event(l supervisor.Line) {
 	}
 }
 
-func (c *console) exited(l supervisor.Line, text string) {
+func (c *console) exited(l output.Line, text string) {
 	if code := l.Event.Figures.ExitCode; code != nil && *code == 0 {
 		c.put(l.At, l.Agent, c.paint.Dim("."), text)
 		return

@@ -2,7 +2,7 @@ package serve
 
 import (
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -10,7 +10,7 @@ import (
 // What a response says that is told of its task, or of its question, as well is not
 // shown twice. It says false for what is no matter of delegation, and for trouble,
 // which looks as all trouble does.
-func (c *console) delegation(l supervisor.Line, text string) bool {
+func (c *console) delegation(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
 	case wire.EventTaskForwarded, wire.EventTaskActed:

@@ -7,7 +7,7 @@ import (
 	"orchestrator/cmd/orchestrator/bus"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -26,7 +26,7 @@ func firedTo(m *wire.Mail) bool {
 
 // mail shows what GO is told that a person should know: alerts, and topics that
 // is not registered. It returns false for events that are not about messages.
-func (c *console) mail(l supervisor.Line) bool {
+func (c *console) mail(l output.Line) bool {
 	e, p := l.Event, c.paint
 	switch {
 	case !ofMail(e):
@@ -42,7 +42,7 @@ func (c *console) mail(l supervisor.Line) bool {
 	return true
 }
 
-func (c *console) alert(l supervisor.Line, mark string) {
+func (c *console) alert(l output.Line, mark string) {
 	agent, text := alertWords(l.Event.Mail)
 	if text != "" {
 		c.put(l.At, agent, mark, text)
@@ -77,7 +77,7 @@ func alertWords(m *wire.Mail) (agent, text string) {
 
 // unknownTopic says that an actor uses a topic that is not registered: once for
 // many in a row.
-func (c *console) unknownTopic(l supervisor.Line) {
+func (c *console) unknownTopic(l output.Line) {
 	said, err := cli.Decode[wire.UnknownTopic](l.Event.Mail.Payload)
 	if err != nil || said.Topic == c.unknown {
 		return

@@ -3,7 +3,7 @@ package serve
 import (
 	"strings"
 
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -11,7 +11,7 @@ import (
 // member says to another. What follows from a message and is told of its task as
 // well is not shown twice. It says false for what is no matter of sessions, and for
 // trouble, which looks as all trouble does.
-func (c *console) session(l supervisor.Line, text string) bool {
+func (c *console) session(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
 	case wire.EventSessionSaid:

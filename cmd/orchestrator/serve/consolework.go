@@ -6,7 +6,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -14,7 +14,7 @@ import (
 // for one that moves, "ok" and "x" for how it ended, "?" for what waits for a person,
 // "." for what is only good to know. It says false for what is neither. What is
 // trouble looks as all trouble does.
-func (c *console) work(l supervisor.Line, text string) bool {
+func (c *console) work(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
 	case wire.EventAgentKnown, wire.EventAgentForgotten, // the file says as much
@@ -59,7 +59,7 @@ var asides = []string{
 }
 
 // aside shows what is only good to know. It says false for everything else.
-func (c *console) aside(l supervisor.Line, text string) bool {
+func (c *console) aside(l output.Line, text string) bool {
 	if !slices.Contains(asides, l.Event.Kind) {
 		return false
 	}

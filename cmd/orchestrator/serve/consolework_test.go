@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -17,7 +17,7 @@ func shown(p term.Paint, quiet bool, events ...wire.Event) string {
 	var screen bytes.Buffer
 	c := &console{out: term.Outlet{To: &screen}, paint: p, quiet: quiet, width: len("planner")}
 	for i := range events {
-		c.show(supervisor.Line{At: time.Date(2026, 11, 20, 14, 33, 2, 0, time.Local), Agent: events[i].Agent, Event: &events[i]})
+		c.show(output.Line{At: time.Date(2026, 11, 20, 14, 33, 2, 0, time.Local), Agent: events[i].Agent, Event: &events[i]})
 	}
 	c.out.Flush()
 	return screen.String()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -16,7 +16,7 @@ import (
 // hear no lines: however slowly those are read, this is known.
 type exitWatch struct {
 	name     string
-	follower *supervisor.Follower
+	follower *output.Follower
 	started  chan struct{} // closed when it runs
 	heard    chan struct{} // closed when all is known
 
@@ -26,15 +26,15 @@ type exitWatch struct {
 	refused error // why it could not be started
 }
 
-func newFate(name string, follower *supervisor.Follower) *exitWatch {
+func newFate(name string, follower *output.Follower) *exitWatch {
 	return &exitWatch{name: name, follower: follower, started: make(chan struct{}), heard: make(chan struct{})}
 }
 
 // hear listens until the team has ended.
 func (f *exitWatch) hear() {
 	defer close(f.heard)
-	var spare supervisor.Backlog
-	for f.follower.Next(context.Background(), &spare, func(l supervisor.Line) {
+	var spare output.Backlog
+	for f.follower.Next(context.Background(), &spare, func(l output.Line) {
 		if l.Event != nil {
 			f.event(l.Event)
 		}

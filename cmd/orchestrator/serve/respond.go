@@ -17,7 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/handlers"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -73,7 +73,7 @@ func (r *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
 // recite answers what there are answers for: the questions that are open, and
 // each that comes.
 func (r *Answerer) recite(ctx context.Context) {
-	q := supervisor.EventQuery{Since: r.Team.Super.Seq(), Follow: true}
+	q := output.EventQuery{Since: r.Team.Super.Seq(), Follow: true}
 	r.reciteOpen(ctx)
 	_ = r.Team.Super.Events(ctx, q, func(e wire.Event) error {
 		switch e.Kind {

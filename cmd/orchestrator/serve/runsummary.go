@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -76,7 +76,7 @@ func (y *runSummary) of(agent string) *agentStats {
 }
 
 // see takes a line in. A nil account takes none.
-func (y *runSummary) see(l supervisor.Line) {
+func (y *runSummary) see(l output.Line) {
 	if y == nil {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/agent"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 )
 
@@ -21,7 +21,7 @@ type singleView struct {
 	name     string
 	stateDir string
 	scripted bool // answers were written down
-	follower *supervisor.Follower
+	follower *output.Follower
 	stop     func(reason string)
 	out, err sink
 
@@ -52,7 +52,7 @@ func newSolo(a *cli.App, t *Instance, name string) *singleView {
 }
 
 func (s *singleView) run() {
-	var spare supervisor.Backlog
+	var spare output.Backlog
 	for s.follower.Next(context.Background(), &spare, s.show) {
 		s.flush(&s.out)
 		s.flush(&s.err)
@@ -82,7 +82,7 @@ func (s *singleView) flush(to *sink) {
 	trouble.Print(s.app.Stderr, s.app.Paint(s.app.Stderr))
 }
 
-func (s *singleView) show(l supervisor.Line) {
+func (s *singleView) show(l output.Line) {
 	if l.Event != nil {
 		s.event(l.Event)
 		return

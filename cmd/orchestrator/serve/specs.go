@@ -9,6 +9,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 )
 
@@ -48,7 +49,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
 			Mailbox: stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
 			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory},
-			Output:  supervisor.Output{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
+			Output:  output.Limits{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
 		})
 	}
 	return only(specs, t.chosen, t.noDeps)

@@ -31,6 +31,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/wire"
 )
@@ -300,7 +301,7 @@ func (t *Instance) Serve() (shut func()) {
 
 // down stops everything and tells of it until the end.
 func (t *Instance) down(ctx context.Context, r wire.DownRequest, send func(any) error) error {
-	q := supervisor.EventQuery{Since: t.Super.Seq(), Follow: true}
+	q := output.EventQuery{Since: t.Super.Seq(), Follow: true}
 	if r.Force {
 		t.Super.Kill("killed by hand")
 	} else {
@@ -310,7 +311,7 @@ func (t *Instance) down(ctx context.Context, r wire.DownRequest, send func(any) 
 }
 
 func (t *Instance) events(ctx context.Context, query url.Values, send func(any) error) error {
-	q := supervisor.EventQuery{
+	q := output.EventQuery{
 		After:  query.Get("after"),
 		Kind:   query.Get("type"),
 		Task:   query.Get("task"),
@@ -326,11 +327,11 @@ func (t *Instance) events(ctx context.Context, query url.Values, send func(any) 
 }
 
 func (t *Instance) logs(ctx context.Context, query url.Values, send func(any) error) error {
-	n, err := number(query, "n", supervisor.AllLines)
+	n, err := number(query, "n", output.AllLines)
 	if err != nil {
 		return err
 	}
-	q := supervisor.LogQuery{
+	q := output.LogQuery{
 		Agents: query["agent"],
 		Last:   int(min(n, 1<<30)),
 		Stream: query.Get("stream"),

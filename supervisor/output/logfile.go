@@ -1,4 +1,4 @@
-package supervisor
+package output
 
 import (
 	"cmp"
@@ -14,10 +14,10 @@ import (
 	"orchestrator/wire"
 )
 
-// retryAfter is how long a log file that could not be written is left alone.
-const retryAfter = 5 * time.Second
+// RetryAfter is how long a log file that could not be written is left alone.
+const RetryAfter = 5 * time.Second
 
-// logFile is where one stream of one run goes: whole lines, each with its
+// File is where one stream of one run goes: whole lines, each with its
 // time, in files of bounded size named RUN-PART.out or .err, both numbers, so
 // that their names tell their age. Nothing is made before there is something
 // to write.
@@ -25,34 +25,34 @@ const retryAfter = 5 * time.Second
 // When the disk refuses, lines are counted instead of written, nothing waits,
 // and after a while it is tried again; a line is in the file whole or not at
 // all. It is used by one goroutine.
-type logFile struct {
-	dir    string
-	prefix string // the run
-	suffix string // .out or .err
-	limits Output
-	note   func(lost int64, now time.Time) []byte // the line that stands for lost ones; nil: in words
+type File struct {
+	Dir    string
+	Prefix string // the run
+	Suffix string // .out or .err
+	Limits Limits
+	Note   func(lost int64, now time.Time) []byte // the line that stands for lost ones; nil: in words
 
 	file    *os.File
-	part    int
+	Part    int
 	size    int64
-	lost    int64 // lines since the first refusal
+	Lost    int64 // lines since the first refusal
 	retryAt time.Time
 }
 
 // name of the current file.
-func (f *logFile) name() string {
-	return filepath.Join(f.dir, fmt.Sprintf("%s-%02d%s", f.prefix, max(1, f.part), f.suffix))
+func (f *File) name() string {
+	return filepath.Join(f.Dir, fmt.Sprintf("%s-%02d%s", f.Prefix, max(1, f.Part), f.Suffix))
 }
 
-// write appends whole lines. While it fails it returns the error once, when
+// Write appends whole lines. While it fails it returns the error once, when
 // the trouble begins; lost counts on.
-func (f *logFile) write(text []byte, lines int64, now time.Time) error {
-	if f.lost > 0 && now.Before(f.retryAt) {
-		f.lost += lines
+func (f *File) Write(text []byte, lines int64, now time.Time) error {
+	if f.Lost > 0 && now.Before(f.retryAt) {
+		f.Lost += lines
 		return nil
 	}
 	err := f.ready(int64(len(text)))
-	if err == nil && f.lost > 0 {
+	if err == nil && f.Lost > 0 {
 		err = f.append(f.gap(now))
 	}
 	if err == nil {
@@ -60,26 +60,26 @@ func (f *logFile) write(text []byte, lines int64, now time.Time) error {
 	}
 	switch {
 	case err == nil:
-		f.lost = 0
+		f.Lost = 0
 		return nil
-	case f.lost > 0:
+	case f.Lost > 0:
 		err = nil // said before
 	}
-	f.lost += lines
-	f.retryAt = now.Add(retryAfter)
+	f.Lost += lines
+	f.retryAt = now.Add(RetryAfter)
 	return err
 }
 
 // gap is the line that stands for those that are missing.
-func (f *logFile) gap(now time.Time) []byte {
-	if f.note != nil {
-		return f.note(f.lost, now)
+func (f *File) gap(now time.Time) []byte {
+	if f.Note != nil {
+		return f.Note(f.Lost, now)
 	}
-	return fmt.Appendf(nil, "%s [%d lines before this one could not be written]\n", stamp(now), f.lost)
+	return fmt.Appendf(nil, "%s [%d lines before this one could not be written]\n", Stamp(now), f.Lost)
 }
 
 // append writes all of text or leaves the file as it was.
-func (f *logFile) append(text []byte) error {
+func (f *File) append(text []byte) error {
 	if _, err := f.file.Write(text); err != nil {
 		_ = f.file.Truncate(f.size)
 		return err
@@ -89,18 +89,18 @@ func (f *logFile) append(text []byte) error {
 }
 
 // ready opens the file, or turns to the next one when this one is full.
-func (f *logFile) ready(more int64) error {
-	if f.file != nil && (f.size == 0 || f.size+more <= f.limits.MaxSize) {
+func (f *File) ready(more int64) error {
+	if f.file != nil && (f.size == 0 || f.size+more <= f.Limits.MaxSize) {
 		return nil
 	}
-	f.close()
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+	f.Close()
+	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 		return err
 	}
-	f.part++
+	f.Part++
 	file, err := os.OpenFile(f.name(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		f.part--
+		f.Part--
 		return err
 	}
 	info, err := file.Stat()
@@ -109,22 +109,22 @@ func (f *logFile) ready(more int64) error {
 		return err
 	}
 	f.file, f.size = file, info.Size()
-	f.prune()
+	f.Prune()
 	return nil
 }
 
-// prune removes the oldest files of this stream beyond what is kept, but never
+// Prune removes the oldest files of this stream beyond what is kept, but never
 // the one that is written.
-func (f *logFile) prune() {
-	names := logNames(f.dir, f.suffix)
-	for _, name := range names[:max(0, len(names)-f.limits.Keep)] {
-		if name := filepath.Join(f.dir, name); name != f.name() {
+func (f *File) Prune() {
+	names := FileNames(f.Dir, f.Suffix)
+	for _, name := range names[:max(0, len(names)-f.Limits.Keep)] {
+		if name := filepath.Join(f.Dir, name); name != f.name() {
 			_ = os.Remove(name) // one that stays is removed next time
 		}
 	}
 }
 
-func (f *logFile) close() {
+func (f *File) Close() {
 	if f.file != nil {
 		_ = f.file.Close()
 		f.file = nil
@@ -133,7 +133,7 @@ func (f *logFile) close() {
 
 // logNames lists the log files of a stream in a folder, oldest first. What is
 // named otherwise is not ours, neither to read nor to remove.
-func logNames(dir, suffix string) []string {
+func FileNames(dir, suffix string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -164,8 +164,8 @@ func logAge(name string) (run, part int, ok bool) {
 	return run, part, err == nil
 }
 
-// nextRun is the number of the run after all that have files in dir.
-func nextRun(dir string) int {
+// NextRun is the number of the run after all that have files in dir.
+func NextRun(dir string) int {
 	last := 0
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -179,10 +179,10 @@ func nextRun(dir string) int {
 	return last + 1
 }
 
-// runPrefix is what the files of a run begin with.
-func runPrefix(run int) string { return fmt.Sprintf("%06d", run) }
+// RunPrefix is what the files of a run begin with.
+func RunPrefix(run int) string { return fmt.Sprintf("%06d", run) }
 
-// stampLayout is how log files spell a time; its length is fixed.
-const stampLayout = "2006-01-02T15:04:05.000Z"
+// StampLayout is how log files spell a time; its length is fixed.
+const StampLayout = "2006-01-02T15:04:05.000Z"
 
-func stamp(at time.Time) string { return wire.Timestamp(at) }
+func Stamp(at time.Time) string { return wire.Timestamp(at) }

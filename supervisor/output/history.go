@@ -1,4 +1,4 @@
-package supervisor
+package output
 
 import (
 	"bufio"
@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"orchestrator/wire"
 )
@@ -27,67 +26,21 @@ type LogQuery struct {
 	Until  string
 	Follow bool
 
-	past string // of what was said before: not later than this
+	Past string // of what was said before: not later than this
 }
 
 // AllLines is for LogQuery.Last.
 const AllLines = -1
 
-// logged is where the lines of one agent are found.
-type logged struct {
-	agent string
-	dir   string
-	tail  []wire.LogLine
+// Logged is where the lines of one agent are found.
+type Logged struct {
+	Agent string
+	Dir   string
+	Tail  []wire.LogLine
 }
 
-// Logs sends the last lines of agents, oldest first, and then, if asked, those
-// that come. Lines come from the tail in memory where it has enough, else from
-// the files, which also hold what was said to an earlier orchestrator. They are
-// read as they are sent: however much was said, little of it is in memory.
-func (s *Supervisor) Logs(ctx context.Context, q LogQuery, send func(wire.LogLine) error) error {
-	var follower *Follower
-	if q.Follow {
-		f, end, err := s.follow(ctx, q.Agents)
-		if err != nil {
-			return err
-		}
-		defer end()
-		follower = f
-		q.past = stamp(time.Now()) // what is said from now on is heard, and need not be read
-	}
-	places, err := s.places(ctx, q.Agents)
-	if err != nil {
-		return err
-	}
-	histories := make([]iter.Seq2[wire.LogLine, error], len(places))
-	for i := range places {
-		histories[i] = places[i].lines(&q)
-	}
-	for line, err := range merged(histories) {
-		if err == nil {
-			err = send(line)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return q.follow(ctx, follower, send)
-}
-
-// places says where the lines of agents are.
-func (s *Supervisor) places(ctx context.Context, names []string) ([]logged, error) {
-	return ask(ctx, s, func() ([]logged, error) {
-		chosen, err := s.choose(names)
-		var places []logged
-		for _, a := range chosen {
-			places = append(places, logged{agent: a.Name, dir: filepath.Join(a.Output.Dir, a.Name), tail: a.voice.last(a.Output.Tail)})
-		}
-		return places, err
-	})
-}
-
-// follow sends lines as they come.
-func (q *LogQuery) follow(ctx context.Context, f *Follower, send func(wire.LogLine) error) error {
+// SendNew sends lines as they come.
+func (q *LogQuery) SendNew(ctx context.Context, f *Follower, send func(wire.LogLine) error) error {
 	if f == nil {
 		return nil
 	}
@@ -109,24 +62,24 @@ func (q *LogQuery) wants(line *wire.LogLine) bool {
 }
 
 // wanted are the lines of the tail that are.
-func (p *logged) wanted(q *LogQuery) []wire.LogLine {
+func (p *Logged) wanted(q *LogQuery) []wire.LogLine {
 	var lines []wire.LogLine
-	for i := range p.tail {
-		if l := &p.tail[i]; q.wants(l) && (q.past == "" || l.At <= q.past) {
+	for i := range p.Tail {
+		if l := &p.Tail[i]; q.wants(l) && (q.Past == "" || l.At <= q.Past) {
 			lines = append(lines, *l)
 		}
 	}
 	return lines
 }
 
-// lines are the last lines of one agent that are wanted.
-func (p *logged) lines(q *LogQuery) iter.Seq2[wire.LogLine, error] {
+// Lines are the last lines of one agent that are wanted.
+func (p *Logged) Lines(q *LogQuery) iter.Seq2[wire.LogLine, error] {
 	tail := p.wanted(q)
-	if q.Last >= 0 && q.After == "" && q.Until == "" && len(p.tail) >= q.Last {
+	if q.Last >= 0 && q.After == "" && q.Until == "" && len(p.Tail) >= q.Last {
 		return sequence(tail[max(0, len(tail)-q.Last):])
 	}
 	own := slices.DeleteFunc(tail, func(l wire.LogLine) bool { return l.Stream != wire.StreamOwn })
-	all := merged([]iter.Seq2[wire.LogLine, error]{p.read(".out", q), p.read(".err", q), sequence(own)})
+	all := Merged([]iter.Seq2[wire.LogLine, error]{p.read(".out", q), p.read(".err", q), sequence(own)})
 	if q.Last == AllLines {
 		return all
 	}
@@ -163,7 +116,7 @@ func last(n int, lines iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, e
 }
 
 // read reads one stream of the agent from its files.
-func (p *logged) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, error] {
+func (p *Logged) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, error] {
 	stream := wire.StreamOut
 	if suffix == ".err" {
 		stream = wire.StreamErr
@@ -172,11 +125,11 @@ func (p *logged) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, error]
 		if q.Stream != "" && q.Stream != stream {
 			return
 		}
-		for _, name := range logNames(p.dir, suffix) {
-			for line, err := range readLog(filepath.Join(p.dir, name)) {
-				line.Agent, line.Stream = p.agent, stream
+		for _, name := range FileNames(p.Dir, suffix) {
+			for line, err := range readLog(filepath.Join(p.Dir, name)) {
+				line.Agent, line.Stream = p.Agent, stream
 				line = withEntry(line, []byte(line.Text))
-				if err == nil && (!q.wants(&line) || q.past != "" && line.At > q.past) {
+				if err == nil && (!q.wants(&line) || q.Past != "" && line.At > q.Past) {
 					continue
 				}
 				if !yield(line, err) {
@@ -205,8 +158,8 @@ func readLog(name string) iter.Seq2[wire.LogLine, error] {
 			var text []byte
 			text, err = reader.ReadBytes('\n')
 			text = bytes.TrimSuffix(text, []byte("\n"))
-			if len(text) > len(stampLayout) && text[len(stampLayout)] == ' ' &&
-				!yield(wire.LogLine{At: string(text[:len(stampLayout)]), Text: string(text[len(stampLayout)+1:])}, nil) {
+			if len(text) > len(StampLayout) && text[len(StampLayout)] == ' ' &&
+				!yield(wire.LogLine{At: string(text[:len(StampLayout)]), Text: string(text[len(StampLayout)+1:])}, nil) {
 				return
 			}
 		}
@@ -216,8 +169,8 @@ func readLog(name string) iter.Seq2[wire.LogLine, error] {
 	}
 }
 
-// merged makes one sequence of many, each of which is in order of time.
-func merged(many []iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error] {
+// Merged makes one sequence of many, each of which is in order of time.
+func Merged(many []iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error] {
 	return func(yield func(wire.LogLine, error) bool) {
 		var heads heads
 		for i, lines := range many {

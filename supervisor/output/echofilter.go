@@ -1,4 +1,4 @@
-package supervisor
+package output
 
 import (
 	"bytes"
@@ -20,12 +20,12 @@ type echoFilter struct {
 	written map[uint64]time.Time
 }
 
-func newEchoes() *echoFilter {
+func NewEchoFilter() *echoFilter {
 	return &echoFilter{seed: maphash.MakeSeed(), written: make(map[uint64]time.Time)}
 }
 
-// wrote notes a line that is about to be written.
-func (e *echoFilter) wrote(line []byte) {
+// Wrote notes a line that is about to be written.
+func (e *echoFilter) Wrote(line []byte) {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()

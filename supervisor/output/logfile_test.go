@@ -1,4 +1,4 @@
-package supervisor
+package output
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ import (
 // that is written is not the one that is removed.
 func TestLogFileOfManyParts(t *testing.T) {
 	dir := t.TempDir()
-	f := logFile{dir: dir, prefix: "000001", suffix: ".out", limits: Output{MaxSize: 1, Keep: 3}}
+	f := File{Dir: dir, Prefix: "000001", Suffix: ".out", Limits: Limits{MaxSize: 1, Keep: 3}}
 	for i := range 250 {
-		require.NoError(t, f.write(fmt.Appendf(nil, "line %d\n", i+1), 1, time.Now()))
+		require.NoError(t, f.Write(fmt.Appendf(nil, "line %d\n", i+1), 1, time.Now()))
 	}
-	f.close()
-	require.Equal(t, []string{"000001-248.out", "000001-249.out", "000001-250.out"}, logNames(dir, ".out"))
-	for i, name := range logNames(dir, ".out") {
+	f.Close()
+	require.Equal(t, []string{"000001-248.out", "000001-249.out", "000001-250.out"}, FileNames(dir, ".out"))
+	for i, name := range FileNames(dir, ".out") {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprintf("line %d\n", 248+i), string(text))
@@ -35,13 +35,13 @@ func TestLogNames(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	require.Equal(t, []string{"000001-11.out", "000001-100.out", "000002-01.out", "1000000-01.out"}, logNames(dir, ".out"))
-	require.Equal(t, []string{"000001-09.err"}, logNames(dir, ".err"))
-	require.Equal(t, 1_000_001, nextRun(dir))
-	require.Empty(t, logNames(filepath.Join(dir, "none"), ".out"))
+	require.Equal(t, []string{"000001-11.out", "000001-100.out", "000002-01.out", "1000000-01.out"}, FileNames(dir, ".out"))
+	require.Equal(t, []string{"000001-09.err"}, FileNames(dir, ".err"))
+	require.Equal(t, 1_000_001, NextRun(dir))
+	require.Empty(t, FileNames(filepath.Join(dir, "none"), ".out"))
 
-	f := logFile{dir: dir, prefix: "000001", suffix: ".out", part: 11, limits: Output{Keep: 1}}
-	f.prune()
-	require.Equal(t, []string{"000001-11.out", "1000000-01.out"}, logNames(dir, ".out"), "what is written stays")
+	f := File{Dir: dir, Prefix: "000001", Suffix: ".out", Part: 11, Limits: Limits{Keep: 1}}
+	f.Prune()
+	require.Equal(t, []string{"000001-11.out", "1000000-01.out"}, FileNames(dir, ".out"), "what is written stays")
 	require.FileExists(t, filepath.Join(dir, "notes.out"), "what is not ours stays")
 }

@@ -1,4 +1,4 @@
-package supervisor
+package output
 
 import (
 	"context"
@@ -25,8 +25,8 @@ const (
 // counted, and told in the next line that is not.
 type Follower struct {
 	waits bool                   // agents wait for it
-	deaf  bool                   // to agents: it hears the orchestrator alone
-	stays bool                   // also when all that it follows are gone: others may come
+	Deaf  bool                   // to agents: it hears the orchestrator alone
+	Stays bool                   // also when all that it follows are gone: others may come
 	skips func(kind string) bool // what of the orchestrator it leaves out; nil: nothing
 
 	mu     sync.Mutex
@@ -42,7 +42,7 @@ type Follower struct {
 // queue is the backlog of one agent.
 type queue struct {
 	agent  string
-	page   page
+	page   Page
 	missed int64
 	listed bool
 }
@@ -59,7 +59,7 @@ type Line struct {
 
 // Document is the line for programs.
 func (l Line) Document() wire.LogLine {
-	line := wire.LogLine{At: stamp(l.At), Agent: l.Agent, Stream: l.Stream, Missed: l.Missed}
+	line := wire.LogLine{At: Stamp(l.At), Agent: l.Agent, Stream: l.Stream, Missed: l.Missed}
 	if l.Event != nil {
 		line.Kind, line.Trouble = l.Event.Kind, l.Event.Trouble()
 	}
@@ -78,7 +78,7 @@ func withEntry(line wire.LogLine, text []byte) wire.LogLine {
 	return line
 }
 
-func newFollower(waits bool) *Follower {
+func NewFollower(waits bool) *Follower {
 	return &Follower{
 		waits:  waits,
 		queues: make(map[string]*queue),
@@ -88,8 +88,8 @@ func newFollower(waits bool) *Follower {
 }
 
 // push adds a page, waiting for room if this follower is waited for.
-func (f *Follower) push(agent string, p *page) {
-	if f.deaf {
+func (f *Follower) push(agent string, p *Page) {
+	if f.Deaf {
 		return
 	}
 	for {
@@ -124,9 +124,9 @@ func (f *Follower) await(moved <-chan struct{}) {
 	}
 }
 
-// pushNow adds a page without waiting, also past the backlog: what the
+// PushNow adds a page without waiting, also past the backlog: what the
 // orchestrator says is little and is not left out before several times of it.
-func (f *Follower) pushNow(agent string, p *page) {
+func (f *Follower) PushNow(agent string, p *Page) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := f.queue(agent)
@@ -146,14 +146,14 @@ func (f *Follower) queue(agent string) *queue {
 	return q
 }
 
-func (f *Follower) put(q *queue, p *page) {
+func (f *Follower) put(q *queue, p *Page) {
 	if f.closed {
 		return
 	}
 	for i := range p.lines {
 		m := p.lines[i]
 		m.missed, q.missed = q.missed, 0
-		q.page.add(m, p.line(i))
+		q.page.Add(m, p.line(i))
 	}
 	if !q.listed && len(q.page.lines) > 0 {
 		q.listed = true
@@ -176,7 +176,7 @@ func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) boo
 		if agent, ok := f.take(&spare.page); ok {
 			for i := range spare.page.lines {
 				m := &spare.page.lines[i]
-				if m.news == nil || m.missed > 0 || f.skips == nil || !f.skips(m.news.record.Kind) {
+				if m.News == nil || m.missed > 0 || f.skips == nil || !f.skips(m.News.Record.Kind) {
 					see(spare.page.heard(i, agent))
 				}
 			}
@@ -197,21 +197,21 @@ func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) boo
 }
 
 // heard is the i-th line of a page as a follower hears it.
-func (p *page) heard(i int, agent string) Line {
+func (p *Page) heard(i int, agent string) Line {
 	m := &p.lines[i]
-	l := Line{At: m.at, Agent: agent, Stream: m.stream, Text: p.line(i), Missed: m.missed}
-	if m.news != nil {
-		l.Event = m.news.Event()
+	l := Line{At: m.At, Agent: agent, Stream: m.Stream, Text: p.line(i), Missed: m.missed}
+	if m.News != nil {
+		l.Event = m.News.Event()
 		l.Text = []byte(l.Event.Text)
 	}
 	return l
 }
 
 // Backlog is a buffer that the caller of Next keeps for it.
-type Backlog struct{ page page }
+type Backlog struct{ page Page }
 
 // take swaps the backlog whose turn it is for an empty page.
-func (f *Follower) take(spare *page) (agent string, ok bool) {
+func (f *Follower) take(spare *Page) (agent string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.ready) == 0 {
@@ -242,15 +242,15 @@ func (f *Follower) joined() {
 func (f *Follower) parted() {
 	f.mu.Lock()
 	f.voices--
-	last := f.voices == 0 && !f.stays
+	last := f.voices == 0 && !f.Stays
 	f.mu.Unlock()
 	if last {
-		f.close()
+		f.Close()
 	}
 }
 
-// close ends the follower: what it has is still taken, nothing is added.
-func (f *Follower) close() {
+// Close ends the follower: what it has is still taken, nothing is added.
+func (f *Follower) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -263,48 +263,4 @@ func (f *Follower) close() {
 	case f.wake <- struct{}{}:
 	default:
 	}
-}
-
-// Listen hears what happens from the beginning, and, with lines, what agents
-// say. It is for before Run.
-func (s *Supervisor) Listen(lines bool) *Follower {
-	f := newFollower(true)
-	f.deaf, f.stays = !lines, true
-	for _, a := range s.order {
-		a.voice.follow(f)
-	}
-	s.audience.join(f)
-	return f
-}
-
-// follow hears agents from now on. None named means all, also those that a
-// reload will bring, and the orchestrator itself. It is not waited for. The
-// caller ends it.
-func (s *Supervisor) follow(ctx context.Context, names []string) (*Follower, func(), error) {
-	f := newFollower(false)
-	f.stays = len(names) == 0
-	end := func() {
-		f.close()
-		s.post(func() {
-			s.audience.part(f)
-			for _, a := range s.order {
-				a.voice.unfollow(f)
-			}
-		})
-	}
-	_, err := ask(ctx, s, func() (any, error) {
-		chosen, err := s.choose(names)
-		for _, a := range chosen {
-			a.voice.follow(f)
-		}
-		if len(names) == 0 {
-			s.audience.join(f)
-		}
-		return nil, err
-	})
-	if err != nil {
-		end() // the turn may still come
-		return nil, nil, err
-	}
-	return f, end, nil
 }

@@ -1,0 +1,167 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"time"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor/output"
+	"orchestrator/wire"
+)
+
+// Listen hears what happens from the beginning, and, with lines, what agents
+// say. It is for before Run.
+func (s *Supervisor) Listen(lines bool) *output.Follower {
+	f := output.NewFollower(true)
+	f.Deaf, f.Stays = !lines, true
+	for _, a := range s.order {
+		a.voice.Follow(f)
+	}
+	s.audience.Join(f)
+	return f
+}
+
+// follow hears agents from now on. None named means all, also those that a
+// reload will bring, and the orchestrator itself. It is not waited for. The
+// caller ends it.
+func (s *Supervisor) follow(ctx context.Context, names []string) (*output.Follower, func(), error) {
+	f := output.NewFollower(false)
+	f.Stays = len(names) == 0
+	end := func() {
+		f.Close()
+		s.post(func() {
+			s.audience.Part(f)
+			for _, a := range s.order {
+				a.voice.Unfollow(f)
+			}
+		})
+	}
+	_, err := ask(ctx, s, func() (any, error) {
+		chosen, err := s.choose(names)
+		for _, a := range chosen {
+			a.voice.Follow(f)
+		}
+		if len(names) == 0 {
+			s.audience.Join(f)
+		}
+		return nil, err
+	})
+	if err != nil {
+		end() // the turn may still come
+		return nil, nil, err
+	}
+	return f, end, nil
+}
+
+// Logs sends the last lines of agents, oldest first, and then, if asked, those
+// that come. Lines come from the tail in memory where it has enough, else from
+// the files, which also hold what was said to an earlier orchestrator. They are
+// read as they are sent: however much was said, little of it is in memory.
+func (s *Supervisor) Logs(ctx context.Context, q output.LogQuery, send func(wire.LogLine) error) error {
+	var follower *output.Follower
+	if q.Follow {
+		f, end, err := s.follow(ctx, q.Agents)
+		if err != nil {
+			return err
+		}
+		defer end()
+		follower = f
+		q.Past = output.Stamp(time.Now()) // what is said from now on is heard, and need not be read
+	}
+	places, err := s.places(ctx, q.Agents)
+	if err != nil {
+		return err
+	}
+	histories := make([]iter.Seq2[wire.LogLine, error], len(places))
+	for i := range places {
+		histories[i] = places[i].Lines(&q)
+	}
+	for line, err := range output.Merged(histories) {
+		if err == nil {
+			err = send(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return q.SendNew(ctx, follower, send)
+}
+
+// places says where the lines of agents are.
+func (s *Supervisor) places(ctx context.Context, names []string) ([]output.Logged, error) {
+	return ask(ctx, s, func() ([]output.Logged, error) {
+		chosen, err := s.choose(names)
+		var places []output.Logged
+		for _, a := range chosen {
+			places = append(places, output.Logged{Agent: a.Name, Dir: filepath.Join(a.Output.Dir, a.Name), Tail: a.voice.Last(a.Output.Tail)})
+		}
+		return places, err
+	})
+}
+
+// Seq is the number of the latest event.
+func (s *Supervisor) Seq() int64 { return s.audience.Journal.Latest() }
+
+// Events sends events as they are and, if asked, as they come, until send
+// fails or ctx is over. Those that are no longer in memory come from the
+// record; where nothing is recorded, the first one says how many are gone.
+func (s *Supervisor) Events(ctx context.Context, q output.EventQuery, send func(wire.Event) error) error {
+	seq := q.Since
+	pass := func(e *wire.Event) error {
+		seq = max(seq, e.Seq)
+		if !q.Wants(e) {
+			return nil
+		}
+		return send(*e)
+	}
+	for {
+		events, from, grown := s.audience.Journal.After(seq)
+		if seq < from {
+			if err := s.older(ctx, seq, from, pass); err != nil {
+				return err
+			}
+		}
+		for _, n := range events {
+			if err := pass(n.Event()); err != nil {
+				return err
+			}
+		}
+		if !q.Follow || grown == nil {
+			return nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// older sends what lies behind seq up to last and is not in memory.
+func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire.Event) error) error {
+	if s.options.Record == nil {
+		return send(&wire.Event{
+			Seq:     last,
+			At:      wire.Timestamp(s.began),
+			Kind:    wire.EventGap,
+			Text:    fmt.Sprintf("events %d to %d are no longer in memory", seq+1, last),
+			Figures: wire.Figures{Gap: last - seq},
+		})
+	}
+	for r, err := range s.options.Record.Records(ctx, seq) {
+		if err != nil {
+			return fmt.Errorf("reading the record: %w", err)
+		}
+		if r.Seq > last {
+			return nil
+		}
+		e := handlers.Tell(r)
+		if err := send(&e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

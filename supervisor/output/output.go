@@ -1,0 +1,349 @@
+// Package output keeps what agents print.
+//
+// An [Agent] is the output of one agent over all its runs. A [Run] splits the output of a run
+// into lines. Messages go to the connection of the agent; everything else is log: it goes to
+// files, to the last lines in memory, and to those who follow. A [Feed] has all agents and
+// the recent events.
+package output
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// Agent is the output of an agent over all its runs: in files, in the last lines in memory,
+// and for followers. The goroutines of the agent itself do the work, a chunk at a time.
+type Agent struct {
+	agent string
+	Tell  func(wire.Event) // something about the output that people should know
+
+	lines, bytes, cut, unlogged atomic.Int64
+	heardAt                     atomic.Int64 // of the last output, since epoch
+	epoch                       time.Time
+	OnSound                     atomic.Pointer[func()] // called once at the next output
+	Spoke                       atomic.Bool            // the current run has sent a message
+
+	mu        sync.Mutex
+	tail      tail
+	Limits    Limits
+	file      string // the current stdout file
+	followers []*Follower
+}
+
+// NewAgent makes the output of an agent.
+func NewAgent(agent string, output Limits, tell func(wire.Event)) *Agent {
+	return &Agent{agent: agent, Tell: tell, epoch: time.Now(), Limits: output, tail: tail{limit: output.Tail}}
+}
+
+// Run is one run of an output.
+type Run struct {
+	*Agent
+	run      string
+	Echoes   *echoFilter // nil where the agent has no terminal
+	Messages Messages    // nil where all it says is log
+	streams  [2]speechStream
+}
+
+// speechStream is used by one goroutine.
+type speechStream struct {
+	name  string
+	lines *wire.Lines
+	file  File
+
+	cutTold time.Time // when people last heard of an oversized line
+}
+
+// Messages takes the messages out of the output of a run.
+type Messages interface {
+	// Take takes a line, if it is a message; else it is log.
+	Take(line wire.Line, now time.Time) bool
+	// Send passes on what was taken.
+	Send(now time.Time)
+	// End reports what was not reported yet.
+	End(now time.Time)
+}
+
+// Begin starts the speech of a new run.
+func (v *Agent) Begin(run string, maxLine int) *Run {
+	v.mu.Lock()
+	output := v.Limits
+	v.mu.Unlock()
+	dir := filepath.Join(output.Dir, v.agent)
+	prefix := RunPrefix(NextRun(dir)) // a look at the disk, so not under the lock
+	v.Spoke.Store(false)
+	s := &Run{Agent: v, run: run}
+	for i, suffix := range []string{".out", ".err"} {
+		s.streams[i] = speechStream{
+			name:  []string{wire.StreamOut, wire.StreamErr}[i],
+			lines: wire.NewLines(maxLine),
+			file:  File{Dir: dir, Prefix: prefix, Suffix: suffix, Limits: output},
+		}
+	}
+	v.mu.Lock()
+	v.file = s.streams[0].file.name()
+	v.mu.Unlock()
+	v.heardAt.Store(int64(time.Since(v.epoch)))
+	return s
+}
+
+// Adopt takes on changed limits; a folder counts from the next run on.
+func (v *Agent) Adopt(output Limits) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.Limits = output
+	v.tail.limit = output.Tail
+}
+
+// pages are lent to the chunk that is being heard.
+var pages = sync.Pool{New: func() any { return new(Page) }}
+
+// Hear takes a chunk of one stream.
+func (s *Run) Hear(stream child.Stream, chunk []byte) {
+	now := time.Now()
+	s.sound()
+	s.bytes.Add(int64(len(chunk)))
+	t := &s.streams[stream]
+	p := pages.Get().(*Page)
+	defer pages.Put(p)
+	p.clear()
+	front := front(now)
+	t.lines.Feed(chunk)
+	for line, ok := t.lines.Next(); ok; line, ok = t.lines.Next() {
+		s.line(p, t, line, now, front)
+	}
+	if s.Messages != nil && stream == child.Stdout {
+		s.Messages.Send(now)
+	}
+	s.pass(p, t, now)
+}
+
+// front is what a line begins with in a log file.
+func front(now time.Time) []byte { return append([]byte(Stamp(now)), ' ') }
+
+// End hears the lines that the streams ended with and closes the files. No
+// hear runs or follows.
+func (s *Run) End() {
+	now := time.Now()
+	for i := range s.streams {
+		t := &s.streams[i]
+		var p Page
+		if line, ok := t.lines.Rest(); ok {
+			s.line(&p, t, line, now, front(now))
+		}
+		if s.Messages != nil && i == 0 {
+			s.Messages.End(now)
+		}
+		s.pass(&p, t, now)
+		t.file.Close()
+	}
+}
+
+// line takes one line. One that is no message goes on the page, as it will
+// stand in the log file: one copy serves the file, the tail and those who
+// follow. An oversized one is there as its head.
+func (s *Run) line(p *Page, t *speechStream, line wire.Line, now time.Time, front []byte) {
+	if s.Echoes.drop(line.Text, now) {
+		return
+	}
+	if s.Messages != nil && t == &s.streams[0] && s.Messages.Take(line, now) {
+		s.Spoke.Store(true)
+		return
+	}
+	p.text = append(p.text, front...)
+	if line.Cut {
+		s.lineCut(t, line, now)
+		p.Add(Mark{At: now, Stream: t.name}, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", Size(line.Size)))
+	} else {
+		p.Add(Mark{At: now, Stream: t.name}, line.Text)
+	}
+	p.text = append(p.text, '\n')
+}
+
+// lineCut counts an oversized line, and tells of it once a second.
+func (s *Run) lineCut(t *speechStream, line wire.Line, now time.Time) {
+	s.cut.Add(1)
+	if now.Sub(t.cutTold) < time.Second {
+		return
+	}
+	t.cutTold = now
+	s.Tell(wire.Event{
+		Kind:    wire.EventLineCut,
+		Run:     s.run,
+		Text:    fmt.Sprintf("a line of %s on %s is over the limit: dropped up to its end, first %d bytes kept", Size(line.Size), t.name, len(line.Text)),
+		Figures: wire.Figures{Count: line.Size},
+	})
+}
+
+// pass hands a page to all who want it.
+func (s *Run) pass(p *Page, t *speechStream, now time.Time) {
+	if len(p.lines) == 0 {
+		return
+	}
+	s.lines.Add(int64(len(p.lines)))
+	s.log(p, t, now)
+	s.mu.Lock()
+	s.tail.keep(p)
+	followers := s.followers
+	s.mu.Unlock()
+	for _, f := range followers {
+		f.push(s.agent, p)
+	}
+}
+
+// log writes a page to the stream's file.
+func (s *Run) log(p *Page, t *speechStream, now time.Time) {
+	lost, part := t.file.Lost, t.file.Part
+	err := t.file.Write(p.text, int64(len(p.lines)), now)
+	if t.file.Part != part && t.name == wire.StreamOut {
+		s.mu.Lock()
+		s.Agent.file = t.file.name()
+		s.mu.Unlock()
+	}
+	s.unlogged.Add(max(0, t.file.Lost-lost))
+	switch {
+	case err != nil:
+		s.Tell(wire.Event{
+			Kind: wire.EventUnlogged,
+			Run:  s.run,
+			Text: fmt.Sprintf("cannot write its %s to a file: %v; lines are counted until it works again, nothing else stops", t.name, err),
+		})
+	case lost > 0 && t.file.Lost == 0:
+		s.Tell(wire.Event{
+			Kind:    wire.EventUnlogged,
+			Run:     s.run,
+			Text:    fmt.Sprintf("its %s is written again, %d lines are missing", t.name, lost),
+			Figures: wire.Figures{Count: lost},
+		})
+	}
+}
+
+// sound notes that there was output.
+func (v *Agent) sound() {
+	v.heardAt.Store(int64(time.Since(v.epoch)))
+	if woken := v.OnSound.Load(); woken != nil && v.OnSound.CompareAndSwap(woken, nil) {
+		(*woken)()
+	}
+}
+
+// Silence is how long there has been no output.
+func (v *Agent) Silence() time.Duration {
+	return time.Since(v.epoch) - time.Duration(v.heardAt.Load())
+}
+
+// say puts words of the orchestrator among the agent's. It never waits.
+func (v *Agent) say(n *Notice) {
+	p := sentence(n, true)
+	v.mu.Lock()
+	v.tail.keep(p)
+	followers := v.followers
+	v.mu.Unlock()
+	for _, f := range followers {
+		f.PushNow(v.agent, p)
+	}
+}
+
+// mention is say for what is only to be heard.
+func (v *Agent) mention(n *Notice) {
+	v.mu.Lock()
+	followers := v.followers
+	v.mu.Unlock()
+	if len(followers) == 0 {
+		return
+	}
+	p := sentence(n, false)
+	for _, f := range followers {
+		f.PushNow(v.agent, p)
+	}
+}
+
+// sentence is a page with what the orchestrator says; without its text when
+// that is made only for those who read it.
+func sentence(n *Notice, spelled bool) *Page {
+	p := new(Page)
+	var text []byte
+	if spelled {
+		text = []byte(n.Event().Text)
+	}
+	p.Add(Mark{At: n.Record.At, Stream: wire.StreamOwn, News: n}, text)
+	return p
+}
+
+// Follow adds a follower.
+func (v *Agent) Follow(f *Follower) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.followers = append(slices.Clone(v.followers), f)
+	f.joined()
+}
+
+func (v *Agent) Unfollow(f *Follower) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i := slices.Index(v.followers, f)
+	if i >= 0 {
+		v.followers = slices.Delete(slices.Clone(v.followers), i, i+1)
+		f.parted()
+	}
+}
+
+// Close lets go of all who follow: the agent will say nothing more.
+func (v *Agent) Close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, f := range v.followers {
+		f.parted()
+	}
+	v.followers = nil
+}
+
+// Last returns the last n lines as they are in memory.
+func (v *Agent) Last(n int) []wire.LogLine {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var lines []wire.LogLine
+	v.tail.each(n, func(m Mark, text []byte) { lines = append(lines, logLine(v.agent, m, text)) })
+	return lines
+}
+
+func logLine(agent string, m Mark, text []byte) wire.LogLine {
+	return Line{At: m.At, Agent: agent, Stream: m.Stream, Text: text, Missed: m.missed}.Document()
+}
+
+// Size spells a number of bytes.
+func Size(n int64) string {
+	const mebi, kibi = 1 << 20, 1 << 10
+	switch {
+	case n >= mebi:
+		return fmt.Sprintf("%.1f MiB", float64(n)/mebi)
+	case n >= kibi:
+		return fmt.Sprintf("%.1f KiB", float64(n)/kibi)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// Output says where an agent's lines go.
+type Limits struct {
+	Dir     string // the agent's own folder is made in it
+	MaxSize int64  // of one file
+	Keep    int    // files a stream
+	Tail    int    // lines in memory
+}
+
+func (v *Agent) View() wire.OutputView {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return wire.OutputView{
+		Lines:    v.lines.Load(),
+		Bytes:    v.bytes.Load(),
+		Cut:      v.cut.Load(),
+		Unlogged: v.unlogged.Load(),
+		File:     v.file,
+	}
+}

@@ -1,0 +1,124 @@
+package output
+
+import (
+	"path"
+	"slices"
+	"sync"
+
+	"orchestrator/wire"
+)
+
+const (
+	// remembered is how many events are kept in memory, and rememberedBytes how
+	// much of what they carry: the rest is in the record.
+	remembered      = 10_000
+	rememberedBytes = 16 << 20
+)
+
+// recentEvents is the latest of what became true, in order, for those who ask and
+// those who follow.
+type recentEvents struct {
+	mu     sync.Mutex
+	events []*Notice // oldest first
+	bytes  int
+	last   int64 // number of the latest
+	count  bool  // it gives the numbers: nothing is recorded
+	grown  chan struct{}
+	closed bool
+}
+
+func NewRecentEvents(count bool) *recentEvents {
+	return &recentEvents{count: count, grown: make(chan struct{})}
+}
+
+// add keeps events, and lets go of the oldest.
+func (j *recentEvents) add(events []*Notice) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, n := range events {
+		if j.count {
+			n.Record.Seq = j.last + 1
+		}
+		if n.Record.Seq != 0 { // one that could not be recorded has no place behind which to go on
+			j.last = n.Record.Seq
+		}
+		j.events = append(j.events, n)
+		j.bytes += len(n.Record.Payload)
+	}
+	drop := 0
+	for len(j.events)-drop > remembered || j.bytes > rememberedBytes && drop < len(j.events)-1 {
+		j.bytes -= len(j.events[drop].Record.Payload)
+		j.events[drop] = nil
+		drop++
+	}
+	j.events = j.events[drop:]
+	close(j.grown)
+	j.grown = make(chan struct{})
+}
+
+// Begin says that what comes next follows fact number last.
+func (j *recentEvents) Begin(last int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last = last
+}
+
+// After returns the events behind number seq that are in memory, the number
+// behind which they begin, and a channel that is closed when there are more;
+// nil when there will be none.
+func (j *recentEvents) After(seq int64) (events []*Notice, from int64, grown <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	from = j.last
+	if len(j.events) > 0 && j.events[0].Record.Seq != 0 {
+		from = j.events[0].Record.Seq - 1
+	}
+	start := len(j.events)
+	for start > 0 && (j.events[start-1].Record.Seq > seq || j.events[start-1].Record.Seq == 0) {
+		start--
+	}
+	events = slices.Clone(j.events[start:])
+	if !j.closed {
+		grown = j.grown
+	}
+	return events, from, grown
+}
+
+// Close says that nothing more will happen.
+func (j *recentEvents) Close() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.closed {
+		j.closed = true
+		close(j.grown)
+	}
+}
+
+func (j *recentEvents) Latest() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.last
+}
+
+// EventQuery chooses events.
+type EventQuery struct {
+	Since  int64  // those behind this number
+	After  string // those later than this time, spelled as theirs
+	Kind   string // a glob; "": all
+	Task   string
+	Agents []string
+	Follow bool
+}
+
+func (q *EventQuery) Wants(e *wire.Event) bool {
+	if e.Kind == wire.EventGap {
+		return true
+	}
+	if q.Kind != "" {
+		if ok, err := path.Match(q.Kind, e.Kind); err != nil || !ok {
+			return false
+		}
+	}
+	return (q.After == "" || e.At > q.After) && (q.Task == "" || e.Task == q.Task) &&
+		(len(q.Agents) == 0 || slices.Contains(q.Agents, e.Agent))
+}
