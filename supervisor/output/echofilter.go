@@ -20,6 +20,7 @@ type echoFilter struct {
 	written map[uint64]time.Time
 }
 
+// NewEchoFilter makes a filter for a run in a terminal.
 func NewEchoFilter() *echoFilter {
 	return &echoFilter{seed: maphash.MakeSeed(), written: make(map[uint64]time.Time)}
 }

@@ -91,6 +91,7 @@ func (u *Feed) Enter(v *Agent) {
 	}
 }
 
+// Leave ends what is kept of an agent.
 func (u *Feed) Leave(v *Agent) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -99,12 +100,14 @@ func (u *Feed) Leave(v *Agent) {
 	}
 }
 
+// Join adds a follower of all agents.
 func (u *Feed) Join(f *Follower) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.all = append(slices.Clone(u.all), f)
 }
 
+// Part removes a follower of all agents.
 func (u *Feed) Part(f *Follower) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -78,6 +78,7 @@ func withEntry(line wire.LogLine, text []byte) wire.LogLine {
 	return line
 }
 
+// NewFollower makes a follower.
 func NewFollower(waits bool) *Follower {
 	return &Follower{
 		waits:  waits,

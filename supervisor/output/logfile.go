@@ -124,6 +124,7 @@ func (f *File) Prune() {
 	}
 }
 
+// Close closes the current file.
 func (f *File) Close() {
 	if f.file != nil {
 		_ = f.file.Close()
@@ -185,4 +186,5 @@ func RunPrefix(run int) string { return fmt.Sprintf("%06d", run) }
 // StampLayout is how log files spell a time; its length is fixed.
 const StampLayout = "2006-01-02T15:04:05.000Z"
 
+// Stamp spells a time as log files have it.
 func Stamp(at time.Time) string { return wire.Timestamp(at) }

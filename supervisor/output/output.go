@@ -283,6 +283,7 @@ func (v *Agent) Follow(f *Follower) {
 	f.joined()
 }
 
+// Unfollow removes a follower.
 func (v *Agent) Unfollow(f *Follower) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -336,6 +337,7 @@ type Limits struct {
 	Tail    int    // lines in memory
 }
 
+// View describes the output for people.
 func (v *Agent) View() wire.OutputView {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -27,6 +27,7 @@ type recentEvents struct {
 	closed bool
 }
 
+// NewRecentEvents makes a list of so many recent events.
 func NewRecentEvents(count bool) *recentEvents {
 	return &recentEvents{count: count, grown: make(chan struct{})}
 }
@@ -94,6 +95,7 @@ func (j *recentEvents) Close() {
 	}
 }
 
+// Latest returns the number of the latest event.
 func (j *recentEvents) Latest() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -110,6 +112,7 @@ type EventQuery struct {
 	Follow bool
 }
 
+// Wants reports whether the query chooses an event.
 func (q *EventQuery) Wants(e *wire.Event) bool {
 	if e.Kind == wire.EventGap {
 		return true

@@ -12,6 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
+// KeyCommand makes the command key.
 func KeyCommand(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use: "key", Short: "Manage the keys of agents",

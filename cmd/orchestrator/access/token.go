@@ -14,6 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
+// TokenCommand makes the command token.
 func TokenCommand(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use: "token", Short: "Manage the tokens of people and actors",

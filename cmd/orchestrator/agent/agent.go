@@ -20,6 +20,7 @@ type agentList struct {
 	Agents        []wire.AgentView `json:"agents"`
 }
 
+// Command makes the command agent.
 func Command(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use: "agent", Short: "Inspect, start, stop and restart agents",
@@ -35,6 +36,7 @@ again. The count of failures that led to a back-off begins anew.`),
 	)
 }
 
+// PsCommand makes the command ps.
 func PsCommand(a *cli.App) *cobra.Command { return listCommand(a, "ps", "orchestrator ps") }
 
 // listCommand makes agent ls, which is ps as well.

@@ -24,6 +24,7 @@ type eventFlags struct {
 	task   string
 }
 
+// EventsCommand makes the command events.
 func EventsCommand(a *cli.App) *cobra.Command {
 	var f eventFlags
 	verb := &cobra.Command{

@@ -26,6 +26,7 @@ type logFlags struct {
 	raw          bool
 }
 
+// LogsCommand makes the command logs.
 func LogsCommand(a *cli.App) *cobra.Command {
 	f := logFlags{stream: cli.Choice{Of: []string{wire.StreamOut, wire.StreamErr, wire.StreamOwn}}, level: cli.Choice{Of: levels}}
 	verb := &cobra.Command{

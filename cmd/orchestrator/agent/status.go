@@ -19,6 +19,7 @@ import (
 // that simply run are only counted, unless --all asks for them.
 const calmRows = 50
 
+// StatusCommand makes the command status.
 func StatusCommand(a *cli.App) *cobra.Command {
 	var watch, all bool
 	verb := &cobra.Command{

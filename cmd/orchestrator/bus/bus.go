@@ -14,6 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
+// Command makes the command bus.
 func Command(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "bus",

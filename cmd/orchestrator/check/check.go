@@ -27,6 +27,7 @@ type checkFlags struct {
 	grace cli.Duration
 }
 
+// Command makes the command check.
 func Command(a *cli.App) *cobra.Command {
 	f := checkFlags{
 		as:    cli.Choice{Of: wire.Roles, Open: true, Close: true},

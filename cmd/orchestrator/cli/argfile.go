@@ -55,6 +55,7 @@ func readBounded(from io.Reader) ([]byte, error) {
 	return text, err
 }
 
+// ReadFile reads a file up to the largest size that is accepted.
 func ReadFile(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {

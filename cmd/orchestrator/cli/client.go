@@ -49,6 +49,7 @@ func (a *App) Door() (*Client, error) {
 	return a.DoorOf(t), nil
 }
 
+// DoorOf makes the client of a target.
 func (a *App) DoorOf(t Target) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return api.Dial(ctx, t.Socket)

@@ -16,6 +16,7 @@ import (
 // CompletionPatience is how long a shell waits for names at a Tab.
 const CompletionPatience = 300 * time.Millisecond
 
+// CompletionCommand makes the command completion.
 func (a *App) CompletionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{

@@ -25,6 +25,7 @@ type Flags struct {
 	VarFiles []string
 }
 
+// AddFlags adds the flags that all commands share.
 func (a *App) AddFlags(set *pflag.FlagSet) {
 	f := &a.Flags
 	f.color = Choice{Value: "auto", Of: []string{"auto", "always", "never"}}
@@ -125,6 +126,7 @@ func FlagFailure(verb *cobra.Command, err error) error {
 	return UsageError(err.Error(), hint)
 }
 
+// FlagNames returns the names of flags.
 func FlagNames(set *pflag.FlagSet) []string {
 	var names []string
 	set.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })

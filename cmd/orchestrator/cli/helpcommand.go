@@ -11,6 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
+// HelpCommand makes the command help.
 func (a *App) HelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC|CODE]",

@@ -18,6 +18,7 @@ func (a *App) Stream(what string, query url.Values, follow bool, show func([]byt
 	return err
 }
 
+// Streamed shows each document of a stream.
 func (a *App) Streamed(what string, query url.Values, follow bool, show func([]byte) error) error {
 	ctx, stop := a.Begin()
 	defer stop()

@@ -68,6 +68,7 @@ func FlagsOf(verb *cobra.Command) (own, common *pflag.FlagSet) {
 	return own, common
 }
 
+// UseLine returns how a command is used, in one line.
 func UseLine(verb *cobra.Command) string {
 	if verb.HasSubCommands() {
 		return verb.CommandPath() + " COMMAND [flags]"
@@ -109,6 +110,7 @@ func UnknownVerb(parent *cobra.Command, args []string) error {
 	)
 }
 
+// VerbNames returns the names of all commands.
 func VerbNames(parent *cobra.Command) []string {
 	var names []string
 	for _, verb := range parent.Commands() {

@@ -52,6 +52,7 @@ func VersionLine() string {
 	return fmt.Sprintf("orchestrator %s (%s, %s/%s%s)", b.Version, b.Go, b.OS, b.Arch, commit)
 }
 
+// VersionCommand makes the command version.
 func (a *App) VersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
@@ -63,6 +64,7 @@ func (a *App) VersionCommand() *cobra.Command {
 	}
 }
 
+// ShowVersion prints the version.
 func (a *App) ShowVersion() error {
 	if a.Flags.JSON {
 		return a.Document(thisBuild())

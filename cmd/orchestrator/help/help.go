@@ -38,6 +38,7 @@ var Chapters = []struct{ Topic, About string }{
 // AlsoCalled are words for topics that people try.
 var AlsoCalled = map[string]string{"protocols": "protocol", "configuration": "config", "errors": "troubleshooting", "metrics": "http"}
 
+// TopicNames returns the names of all pages.
 func TopicNames() []string {
 	names := make([]string, 0, len(Chapters))
 	for _, chapter := range Chapters {
@@ -53,6 +54,7 @@ type Page struct {
 	Markdown      string `json:"markdown"`
 }
 
+// ReadTopic returns the text of a page.
 func ReadTopic(topic string) (string, error) {
 	text, err := Topics.ReadFile(topic + ".md")
 	if err != nil {

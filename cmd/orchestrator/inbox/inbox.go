@@ -16,6 +16,7 @@ import (
 	"orchestrator/wire"
 )
 
+// Command makes the command inbox.
 func Command(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "inbox",

@@ -53,6 +53,7 @@ func answerQuestion(a *cli.App, id, value string) error {
 	})
 }
 
+// AnsweredWords describes what became of an answer.
 func AnsweredWords(r *wire.QuestionReply) string {
 	agent := term.OneLine(r.Question.Agent)
 	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(term.Clip(term.OneLine(r.Answer), 100), "."))

@@ -31,6 +31,7 @@ type formattedFile struct {
 	path string
 }
 
+// FmtCommand makes the command fmt.
 func FmtCommand(a *cli.App) *cobra.Command {
 	var check, differ bool
 	verb := &cobra.Command{

@@ -40,6 +40,7 @@ type createdFile struct {
 	Text []byte `json:"-"`
 }
 
+// InitCommand makes the command init.
 func InitCommand(a *cli.App) *cobra.Command {
 	lang := cli.Choice{Value: "sh", Of: languageNames()}
 	team := cli.Choice{Of: []string{"review"}}

@@ -31,6 +31,7 @@ type listedSchema struct {
 	Schema wire.Raw `json:"schema"`
 }
 
+// SchemaCommand makes the command schema.
 func SchemaCommand(a *cli.App) *cobra.Command {
 	var list bool
 	var check string

@@ -21,6 +21,7 @@ type verdict struct {
 	Diagnostics   []config.Problem `json:"diagnostics"`
 }
 
+// ValidateCommand makes the command validate.
 func ValidateCommand(a *cli.App) *cobra.Command {
 	var strict, noEnv bool
 	verb := &cobra.Command{

@@ -16,6 +16,7 @@ type downFlags struct {
 	force, yes, ifRunning bool
 }
 
+// DownCommand makes the command down.
 func DownCommand(a *cli.App) *cobra.Command {
 	var f downFlags
 	verb := &cobra.Command{

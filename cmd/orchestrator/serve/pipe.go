@@ -23,6 +23,7 @@ type pipeFlags struct {
 	echo         bool
 }
 
+// PipeCommand makes the command pipe.
 func PipeCommand(a *cli.App) *cobra.Command {
 	f := pipeFlags{role: cli.Choice{Of: wire.Roles, Open: true, Close: true}}
 	verb := &cobra.Command{

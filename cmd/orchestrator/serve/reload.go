@@ -11,6 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
+// ReloadCommand makes the command reload.
 func ReloadCommand(a *cli.App) *cobra.Command {
 	var dry bool
 	verb := &cobra.Command{

@@ -50,6 +50,7 @@ func (r *Answerer) begin(ctx context.Context) {
 	}
 }
 
+// Ask makes a request of the instance as its operator.
 func (r *Answerer) Ask(ctx context.Context, operation string, request any) (any, error) {
 	payload, err := wire.Encode(request)
 	if err != nil {
@@ -58,6 +59,7 @@ func (r *Answerer) Ask(ctx context.Context, operation string, request any) (any,
 	return r.Team.Super.Ask(ctx, handlers.Actor{Kind: handlers.Operator}, operation, payload)
 }
 
+// Open returns the questions that wait.
 func (r *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
 	answer, err := r.Ask(ctx, "list-questions", struct{}{})
 	if err != nil {
@@ -96,6 +98,7 @@ func (r *Answerer) reciteOpen(ctx context.Context) {
 	}
 }
 
+// Answer answers a question.
 func (r *Answerer) Answer(ctx context.Context, q wire.Question, answer string) {
 	_, err := r.Ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: q.ID, Answer: answer})
 	refusal, ok := errors.AsType[*wire.Error](err)

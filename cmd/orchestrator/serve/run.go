@@ -24,6 +24,7 @@ type runFlags struct {
 	answers string
 }
 
+// RunCommand makes the command run.
 func RunCommand(a *cli.App) *cobra.Command {
 	var f runFlags
 	verb := &cobra.Command{

@@ -21,6 +21,7 @@ import (
 // The verbs that look after the record. They open its file themselves, so they work
 // whether an orchestrator runs or not.
 
+// StoreCommand makes the command store.
 func StoreCommand(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use: "store", Short: "Check and salvage the record",
@@ -191,6 +192,7 @@ func fileExists(err error, path string) error {
 	}
 }
 
+// BackupCommand makes the command backup.
 func BackupCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",

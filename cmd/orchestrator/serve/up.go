@@ -34,6 +34,7 @@ type upFlags struct {
 	reported       bool   // it was given
 }
 
+// UpCommand makes the command up.
 func UpCommand(a *cli.App) *cobra.Command {
 	f := upFlags{logFormat: cli.Choice{Value: "auto", Of: []string{"auto", "console", "json"}}}
 	verb := &cobra.Command{

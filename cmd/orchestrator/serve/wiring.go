@@ -67,6 +67,7 @@ type Instance struct {
 	noDeps bool     // without those they depend on
 }
 
+// NewTeam makes an instance that holds nothing yet.
 func NewTeam() *Instance { return &Instance{turn: make(chan struct{}, 1)} }
 
 // Hold takes what an orchestrator needs for itself before anything runs: the

@@ -12,6 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
+// ReviewCommand makes the command review.
 func ReviewCommand(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "review",

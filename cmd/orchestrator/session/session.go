@@ -17,6 +17,7 @@ import (
 	"orchestrator/wire"
 )
 
+// Command makes the command session.
 func Command(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "session",

@@ -57,6 +57,7 @@ func askTask(ctx context.Context, a *cli.App, d *cli.Client, operation string, r
 	return t, text, err
 }
 
+// GetTask asks for a task.
 func GetTask(ctx context.Context, a *cli.App, d *cli.Client, id string) (TaskSeen, []byte, error) {
 	return askTask(ctx, a, d, "get-task", wire.TaskID{TaskID: id})
 }

@@ -23,6 +23,7 @@ type Fit struct {
 	verdict *wire.Match // by its requirements, as it came; nil when it has none
 }
 
+// Good reports whether the agent can take the task.
 func (f *Fit) Good() bool { return len(f.Lacks) == 0 }
 
 // Words say why an agent fits, or does not.
@@ -40,10 +41,12 @@ func (f *Fit) Words() string {
 // isMatched reports whether it goes only by its requirements.
 func AsksByName(t *wire.Task) bool { return t.RequiredRole != "" || len(t.RequiredCapabilities) > 0 }
 
+// IsMatched reports whether a pending task waits for an agent that fits its requirements.
 func IsMatched(t *wire.Task) bool {
 	return Requires(t) && !AsksByName(t) && t.State == wire.TaskPending
 }
 
+// Requires reports whether a task has requirements.
 func Requires(t *wire.Task) bool {
 	return t.Details != nil && !wire.ReadRequirements(t.Details.Requirements).Empty()
 }

@@ -23,6 +23,7 @@ type edge struct {
 // gates reports whether a dependency holds a task up.
 func (e *edge) gates() bool { return e.link.Type != wire.DependsRelated }
 
+// NewGraph makes the graph of tasks.
 func NewGraph(tasks []TaskSeen) *graph {
 	g := &graph{Tasks: tasks, needs: make([][]edge, len(tasks)), feeds: make([][]edge, len(tasks)), shown: make([]bool, len(tasks))}
 	at := make(map[string]int, len(tasks))

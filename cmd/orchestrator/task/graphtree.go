@@ -22,6 +22,7 @@ type tree struct {
 // where there is room for it.
 const Deepest = 24
 
+// NewTree makes the tree of a graph.
 func NewTree(g *graph, most int, p term.Paint) *tree {
 	return &tree{graph: g, most: most, paint: p, drawn: make([]bool, len(g.Tasks))}
 }

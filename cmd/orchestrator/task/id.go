@@ -20,6 +20,7 @@ type Finder struct {
 	listed bool
 }
 
+// NewFinder makes a finder of tasks by parts of their ids.
 func NewFinder(a *cli.App, d *cli.Client) *Finder { return &Finder{app: a, door: d} }
 
 // List asks for all tasks.

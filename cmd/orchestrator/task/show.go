@@ -85,6 +85,7 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 	return head + term.Table(c.Lines)
 }
 
+// Requirements describes what a task requires.
 func Requirements(t *wire.Task) string {
 	var words []string
 	if t.RequiredRole != "" {

@@ -13,6 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
+// Command makes the command task.
 func Command(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "task",

@@ -13,6 +13,7 @@ type Card struct{ Lines [][]Cell }
 // longest is how much of one text a card shows.
 const longest = 4000
 
+// Row adds a row to a card.
 func (c *Card) Row(label, value string) {
 	if value != "" {
 		c.Rows(label, []string{value})

@@ -24,11 +24,20 @@ func (p Paint) ink(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (p Paint) Bad(text string) string    { return p.ink("1;31", text) }
-func (p Paint) Good(text string) string   { return p.ink("32", text) }
-func (p Paint) Warn(text string) string   { return p.ink("33", text) }
+// Bad paints a text as a failure.
+func (p Paint) Bad(text string) string { return p.ink("1;31", text) }
+
+// Good paints a text as a success.
+func (p Paint) Good(text string) string { return p.ink("32", text) }
+
+// Warn paints a text as a warning.
+func (p Paint) Warn(text string) string { return p.ink("33", text) }
+
+// Strong makes a text stand out.
 func (p Paint) Strong(text string) string { return p.ink("1", text) }
-func (p Paint) Dim(text string) string    { return p.ink("2", text) }
+
+// Dim makes a text recede.
+func (p Paint) Dim(text string) string { return p.ink("2", text) }
 
 // State is the colour of an agent's state.
 func (p Paint) State(s wire.State, text string) string {

@@ -12,7 +12,10 @@ type Cell struct {
 	Right bool // figures stand at the right edge
 }
 
-func Text(s string) Cell   { return Cell{Text: s} }
+// Text makes a cell of text.
+func Text(s string) Cell { return Cell{Text: s} }
+
+// Figure makes a cell of a number, which stands to the right.
 func Figure(s string) Cell { return Cell{Text: s, Right: true} }
 
 // Table renders rows with every column as wide as its widest cell. The last

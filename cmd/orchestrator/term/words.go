@@ -17,6 +17,7 @@ func Ago(stamp string, now time.Time) string {
 	return Duration(max(0, passed)) + " ago"
 }
 
+// VerdictWord returns the word for a verdict.
 func VerdictWord(r *wire.ReviewView) string { return cmp.Or(OneLine(r.Verdict), "open") }
 
 // Note is what is worth saying about an agent in the table.
@@ -60,6 +61,7 @@ func TaskLabel(id, name string) string {
 	return fmt.Sprintf("%s \"%s\"", ID(id), Clip(OneLine(name), 40))
 }
 
+// Colon returns a text after a colon, or nothing for an empty text.
 func Colon(why string) string {
 	if why == "" {
 		return ""

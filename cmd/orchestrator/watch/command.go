@@ -17,6 +17,7 @@ import (
 	"orchestrator/wire"
 )
 
+// Command makes the command watch.
 func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",

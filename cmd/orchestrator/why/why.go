@@ -18,6 +18,7 @@ import (
 	"orchestrator/wire"
 )
 
+// Command makes the command why.
 func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "why TASK|AGENT",
