@@ -19,6 +19,9 @@ type Operation struct {
 // returns.
 func bind[Request, Answer any](name string, do func(*decision, *Request) (*Answer, *wire.Error)) Operation {
 	o := Operation{Operation: wire.OperationNamed(name), Request: new(Request), Answer: new(Answer)}
+	if o.Operation == nil {
+		panic("wire declares no operation " + name)
+	}
 	o.do = func(t *decision, body any) (any, *wire.Error) {
 		request, ok := body.(*Request)
 		if !ok {

@@ -128,7 +128,7 @@ func TestHubOverStdio(t *testing.T) {
 		}
 	}
 	for _, o := range handlers.Operations() {
-		require.True(t, asked[o.Name], o.Name)
+		require.True(t, asked[o.Name], "%s is not asked: give it a row above", o.Name)
 	}
 	cast["dev"].told("task-cancelled", names["y"], "enough")
 

@@ -153,8 +153,9 @@ func TestHubRoutes(t *testing.T) {
 		}
 		seen[test.route] = true
 	}
-	require.Len(t, seen, len(hubRoutes), "each is asked")
-	require.Len(t, hubRoutes, 32)
+	for i := range hubRoutes {
+		require.True(t, seen[hubRoutes[i].pattern], "%s is not asked: give it a row above", hubRoutes[i].pattern)
+	}
 }
 
 func routeOf(t *testing.T, pattern string) *route {
