@@ -200,6 +200,10 @@ func TestLawPurity(t *testing.T) {
 			if call := called(node); clockCall.MatchString(call) {
 				guilty(node, f.folder+" is pure and must not call "+call)
 			}
+			switch node.(type) {
+			case *ast.GoStmt, *ast.SelectStmt, *ast.ChanType:
+				guilty(node, f.folder+" is pure and has no goroutines: the race detector is not run on it")
+			}
 			return true
 		})
 	})
