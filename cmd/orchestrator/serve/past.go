@@ -207,10 +207,14 @@ func unreadable(err error, store config.Store) error {
 			Hint:    "Copy the folder, and read the copy: --state-dir COPY",
 		}
 	}
-	return &cli.Failure{
+	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot read the record " + store.Path + ": " + err.Error(),
 		Because: []string{"No orchestrator is running, so it was opened here. No fact was written to it."},
 		Hint:    "Look at all of it: orchestrator store check",
 		Details: map[string]any{"path": store.Path},
 	}
+	if errors.Is(err, syscall.ENOMEM) {
+		f.Message, f.Hint = littleSpace(store.Path)
+	}
+	return f
 }

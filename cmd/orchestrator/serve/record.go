@@ -81,10 +81,14 @@ func cannotRecord(err error, store config.Store) error {
 		f.Because = append(f.Because, "Nothing that was confirmed is lost.", err.Error())
 		f.Hint = "Make room there: df -h " + term.Word(filepath.Dir(store.Path))
 	case errors.Is(err, syscall.ENOMEM):
-		f.Message = "there is too little address space for the record " + store.Path
-		f.Hint = "Raise the limit: ulimit -v unlimited"
+		f.Message, f.Hint = littleSpace(store.Path)
 	}
 	return f
+}
+
+// littleSpace explains that the record, which is mapped into memory, does not fit there.
+func littleSpace(path string) (message, hint string) {
+	return "there is too little address space for the record " + path, "Raise the limit: ulimit -v unlimited"
 }
 
 // cannotGoOn explains why a team ended that could not record any more.

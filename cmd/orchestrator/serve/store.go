@@ -112,6 +112,8 @@ func cannotReadRecord(err error, path string) error {
 		f.Hint = "Name it: orchestrator store check FILE     Or its state directory: --state-dir DIR"
 	case errors.Is(err, eventlog.ErrForeign):
 		f.Message = path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
+	case errors.Is(err, syscall.ENOMEM):
+		f.Message, f.Hint = littleSpace(path)
 	}
 	return f
 }
