@@ -43,9 +43,7 @@ func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 // failHanded fails a task that was handed on and that no agent does.
 func (t *decision) failHanded(k *task, fault *wire.TaskFault) {
 	t.resume(k)
-	t.fault = fault
-	t.fail(k, fault.Code+": "+fault.Message, "", nil)
-	t.fault = nil
+	t.fail(k, failure{why: fault.Code + ": " + fault.Message, fault: fault})
 }
 
 // handOver gives a task that has lost its agent, or that is tried again, to the one

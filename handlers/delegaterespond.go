@@ -82,7 +82,7 @@ func (t *decision) heedResponse(k *task, r *wire.TaskResponse) (again bool, err 
 	case wire.ResponseCompleted:
 		t.complete(k, resultOf(r.Result), nil)
 	case wire.ResponseFailed:
-		t.fail(k, r.Fault.Code+": "+r.Fault.Message, "", nil)
+		t.fail(k, failure{why: r.Fault.Code + ": " + r.Fault.Message})
 	case wire.ResponseInputRequired:
 		t.fact("", k.view.ID, &taskHelp{
 			ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.questionID(), Question: r.Question, Options: r.Options,
@@ -122,9 +122,6 @@ func resultOf(document wire.Raw) *wire.Result {
 func (t *decision) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
 	if k.delegation() == nil || t.responded == k {
 		return
-	}
-	if t.fault != nil {
-		fault, t.fault = t.fault, nil // it is not that of its parts
 	}
 	r := t.state.response(k, result)
 	r.Fault = fault

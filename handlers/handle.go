@@ -24,8 +24,7 @@ type decision struct {
 	byMail    string            // a task of which the bus has this in a message
 	bySession bool              // a session ends a task now: no agent has to be told
 	hushed    string            // an agent that hears of it already
-	responded *task             // its agent says itself how it ends
-	fault     *wire.TaskFault   // why a task that was handed on fails now, if that is known better than in words
+	responded *task             // the task whose own agent reports its end
 	departed  map[*agent]string // that do not come back by themselves
 	lost      bool              // no run is there any more, though it looks so
 

@@ -114,7 +114,7 @@ func (k *task) fates(last *agent, how string) string {
 // giveUp fails a task that waits for a person perhaps.
 func (t *decision) giveUp(k *task, why string) {
 	t.resume(k)
-	t.fail(k, why, "", nil)
+	t.fail(k, failure{why: why})
 }
 
 // resume takes a task up again whose agent waits for a person.

@@ -73,7 +73,7 @@ func (t *decision) heed(e *mailReport, m *mailed) {
 		if why == "" {
 			why = fmt.Sprintf("said by message %d", m.Seq)
 		}
-		t.fail(k, why, "", nil)
+		t.fail(k, failure{why: why})
 	case wire.TopicTaskProgress:
 		if e.progress != nil {
 			t.fact("", k.view.ID, &taskProgress{

@@ -48,7 +48,7 @@ func (t *decision) trouble(e *wire.Trouble) *wire.Error {
 	}
 	t.begin(k)
 	if !e.Recoverable {
-		t.fail(k, e.Error, e.Stack, nil)
+		t.fail(k, failure{why: e.Error, stack: e.Stack})
 		return nil
 	}
 	t.fact("", k.view.ID, &taskTrouble{ID: k.view.ID, Agent: t.from.Name, Error: e.Error, Stack: e.Stack})

@@ -167,7 +167,7 @@ func (t *decision) failWork(w *work, why string) {
 	for ; w != nil; w = w.revises {
 		t.endWork(w, why)
 		if k := w.task; !k.view.State.Final() {
-			t.fail(k, why, "", nil)
+			t.fail(k, failure{why: why})
 		}
 	}
 }

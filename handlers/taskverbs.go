@@ -298,20 +298,31 @@ func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 		return nil, err
 	}
 	t.begin(k)
-	t.fail(k, r.Error, "", t.mark())
+	t.fail(k, failure{why: r.Error, mark: t.mark()})
 	t.relieve(k, "Failed by ")
 	return t.state.reply(k), nil
 }
 
-func (t *decision) fail(k *task, why, stack string, mk *requestKey) {
+// failure is how a task fails.
+type failure struct {
+	why, stack string
+	fault      *wire.TaskFault // for its source, if it was delegated; nil: an internal error with why
+	mark       *requestKey     // of the request that fails it
+}
+
+// fail ends a task as failed, tells its submitter and its agents, and cancels its parts.
+func (t *decision) fail(k *task, f failure) {
 	parts := k.parts()
 	t.cancelQuestions(k)
-	t.recallReview(k.work(), why)
+	t.recallReview(k.work(), f.why)
 	t.fact("", k.view.ID, &taskFailed{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: why, Stack: stack, Request: mk,
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: f.why, Stack: f.stack, Request: f.mark,
 	})
-	t.tellEnd(k, wire.OutcomeFailed, why)
-	t.respondFor(k, &wire.TaskFault{Code: wire.FaultInternal, Message: why}, nil)
+	t.tellEnd(k, wire.OutcomeFailed, f.why)
+	if f.fault == nil {
+		f.fault = &wire.TaskFault{Code: wire.FaultInternal, Message: f.why}
+	}
+	t.respondFor(k, f.fault, nil)
 	t.cancelParts(parts)
 	t.abandon(k)
 }
