@@ -39,8 +39,9 @@ func didYouMean(wrong string, known []string) string {
 	return ""
 }
 
-// distance is Levenshtein's, with the swap of two neighbours counted as one.
-func distance(a, b string) int {
+// EditDistance returns how many letters are missing, superfluous, wrong or swapped with their
+// neighbor between two words.
+func EditDistance(a, b string) int {
 	const tooLong = 128 // names that long are not mistyped, and the cost is quadratic
 	if len(a) > tooLong || len(b) > tooLong {
 		return tooLong
