@@ -226,7 +226,7 @@ func (r *reader) role(into *string) func(value) {
 		}
 		*into = s
 		// A role that is two letters off may be meant: writer is not worker.
-		if near := nearest(s, roles); near != "" && distance(s, near) == 1 && !slices.Contains(roles, s) {
+		if near := nearest(s, roles); near != "" && EditDistance(s, near) == 1 && !slices.Contains(roles, s) {
 			v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a role of its own, and not %s.", v.quoted(), quotedList(roles)), v.suggest(s, roles))
 		}
 	}

@@ -17,7 +17,7 @@ func nearest(wrong string, known []string) string {
 		if name == wrong {
 			continue
 		}
-		d := distance(low, strings.ToLower(name))
+		d := EditDistance(low, strings.ToLower(name))
 		if d >= bestDistance && len(low) >= 3 && strings.Contains(strings.ToLower(name), low) {
 			d = bestDistance - 1 // TERM for SIGTERM
 			if best != "" {
