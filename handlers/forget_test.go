@@ -73,3 +73,16 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 	register("m0")
 	requireSound(t, c.state)
 }
+
+// TestAbortedSessionsOfTheFileAreKept: such a session opens again with the next start. If it
+// were forgotten, the next reload would open it.
+func TestAbortedSessionsOfTheFileAreKept(t *testing.T) {
+	x := newSessions()
+	for i, aborted := range []bool{true, false, false} {
+		x.put(&session{spec: wire.SessionSpec{ID: fmt.Sprint("s", i)}, file: true, aborted: aborted, closedAt: int64(i + 1)})
+	}
+	x.trim(1)
+	require.NotNil(t, x.byID["s0"])
+	require.Nil(t, x.byID["s1"])
+	require.NotNil(t, x.byID["s2"])
+}

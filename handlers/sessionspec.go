@@ -50,11 +50,12 @@ func (f *sessionClosed) apply(st *State, r *wire.Record) {
 }
 
 // trim forgets closed sessions, those that closed first, until at most keep are left.
-// What was said in them stays in the record, and their tasks stay tasks.
+// Their messages stay in the record, and their tasks stay tasks. An aborted session of the
+// configuration is kept: it opens again with the next start, and not with a reload.
 func (x *sessions) trim(keep int) {
 	var closed []*session
 	for _, s := range x.order {
-		if s.closed() {
+		if s.closed() && !(s.file && s.aborted) {
 			closed = append(closed, s)
 		}
 	}

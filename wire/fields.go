@@ -119,26 +119,29 @@ func (f *Fields) Truth(p *bool, key, about string) {
 
 // Whole declares an optional whole number from least to most.
 func (f *Fields) Whole(p *int64, key, about string, least, most int64) {
-	if f.describe(key, about, wholeSchema(`["integer", "null"]`, least, most), false) {
+	if f.in != nil {
+		*p = f.in.wholeTo(key, least, most)
 		return
 	}
-	if *p = f.in.Whole(key, least); *p > most {
-		f.in.Refuse(key, fmt.Sprintf("must not be more than %d", most))
-	}
+	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, most), false)
 }
 
 // Milliseconds declares an optional duration of at most a year.
 func (f *Fields) Milliseconds(p *int64, key, about string, least int64) {
-	if !f.describe(key, about, wholeSchema(`["integer", "null"]`, least, longestTime), false) {
+	if f.in != nil {
 		*p = f.in.milliseconds(key, least)
+		return
 	}
+	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, longestTime), false)
 }
 
 // MillisecondsOr is Milliseconds with a default.
 func (f *Fields) MillisecondsOr(p *int64, key, about string, otherwise int64) {
-	if !f.describe(key, about, wholeSchema(`["integer", "null"]`, 0, longestTime), false) {
+	if f.in != nil {
 		*p = f.in.millisecondsOr(key, otherwise)
+		return
 	}
+	f.Milliseconds(nil, key, about, 0)
 }
 
 // Document declares an optional object that is kept as it is.
@@ -148,9 +151,13 @@ func (f *Fields) Document(p *Raw, key, about string) {
 	}
 }
 
-// ref is the schema of an optional document that has a schema of its own.
-func ref(document string) string {
-	return schemaObject + `, "anyOf": [{"$ref": "urn:orchestrator:` + document + `"}, {"type": "null"}]`
+// document declares an optional document that has a schema of its own, and reports whether
+// it is only described.
+func (f *Fields) document(key, about, schema string) bool {
+	if f.in == nil {
+		f.describe(key, about, schemaObject+`, "anyOf": [{"$ref": "urn:orchestrator:`+schema+`"}, {"type": "null"}]`, false)
+	}
+	return f.in == nil
 }
 
 // payloadSchema is the schema of a payload while its members are declared.

@@ -96,8 +96,9 @@ type SendMessage struct {
 
 func (m *SendMessage) fields(f *Fields) {
 	f.Text(&m.From, "from_actor", "You, as an actor; optional. A message in the name of another actor is refused.")
-	if f.describe("to_actor", "The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; or broadcast, which only GO may use. "+
-		"It need not exist yet. At most 200 bytes, without invisible characters.", `"type": "string", `+actorSchema(true), true) {
+	if f.in == nil {
+		f.describe("to_actor", "The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; or broadcast, which only GO may use. "+
+			"It need not exist yet. At most 200 bytes, without invisible characters.", `"type": "string", `+actorSchema(true), true)
 		m.describe(f)
 		return
 	}
@@ -153,7 +154,8 @@ func actorSchema(recipient bool) string {
 // actor declares an optional id of an actor, or of any recipient.
 func (f *Fields) actor(p *string, key, about string, recipient bool) {
 	switch {
-	case f.describe(key, about, schemaText+", "+actorSchema(recipient), false):
+	case f.in == nil:
+		f.describe(key, about, schemaText+", "+actorSchema(recipient), false)
 	case recipient:
 		*p = f.in.actor(key, CheckAddressee)
 	default:
@@ -233,7 +235,10 @@ const MailPage = 1000
 func (p *PollMessages) fields(f *Fields) {
 	f.actor(&p.Actor, "actor", "You, as an actor; optional. Only operators may name another.", true)
 	const cursor = "Only messages with a higher number; 0 for all. The default is the last acknowledged one."
-	if !f.describe("cursor", cursor, wholeSchema(`["integer", "null"]`, 0, mostWhole), false) && f.in.find("cursor") != nil {
+	switch {
+	case f.in == nil:
+		f.Whole(nil, "cursor", cursor, 0, mostWhole)
+	case f.in.find("cursor") != nil:
 		after := f.in.Whole("cursor", 0)
 		p.Cursor = &after
 	}
@@ -256,7 +261,8 @@ type AckMessages struct {
 
 func (a *AckMessages) fields(f *Fields) {
 	f.actor(&a.Actor, "actor", "You, as an actor; optional.", true)
-	if f.describe("seq", "The number of the last message that you have handled.", wholeSchema(`"integer"`, 0, mostWhole), true) {
+	if f.in == nil {
+		f.describe("seq", "The number of the last message that you have handled.", wholeSchema(`"integer"`, 0, mostWhole), true)
 		return
 	}
 	if a.Seq = f.in.Whole("seq", 0); f.in.find("seq") == nil {

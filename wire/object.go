@@ -322,13 +322,16 @@ const mostWhole = 1<<53 - 1
 
 // Whole is an optional whole number that is not less than least; 0 when it is
 // missing.
-func (o *Object) Whole(key string, least int64) int64 {
+func (o *Object) Whole(key string, least int64) int64 { return o.wholeTo(key, least, mostWhole) }
+
+// wholeTo is Whole with a maximum.
+func (o *Object) wholeTo(key string, least, most int64) int64 {
 	value, raw := o.Number(key)
 	if raw == nil {
 		return 0
 	}
-	if value > mostWhole || value != math.Trunc(value) || value < float64(least) {
-		o.Refuse(key, fmt.Sprintf("must be a whole number from %d to %d", least, int64(mostWhole)))
+	if value > float64(most) || value != math.Trunc(value) || value < float64(least) {
+		o.Refuse(key, fmt.Sprintf("must be a whole number from %d to %d", least, most))
 		return 0
 	}
 	return int64(value)

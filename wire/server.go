@@ -14,7 +14,7 @@ type UpdateCapabilities struct {
 }
 
 func (u *UpdateCapabilities) fields(f *Fields) {
-	if !f.describe("capabilities", "What you can do: a capabilities document.", ref("capabilities"), false) {
+	if !f.document("capabilities", "What you can do: a capabilities document.", "capabilities") {
 		u.Capabilities = f.in.Capabilities("capabilities")
 	}
 	f.Document(&u.System, "system", "Information about the machine that you run on, such as its load. It is shown to people.")
@@ -67,7 +67,7 @@ func (r *Register) fields(f *Fields) {
 	f.Text(&r.OS, "os", "Its operating system, such as linux.")
 	f.Need(&r.Token, "registration_token", "The token that an operator made for it. It works once.")
 	f.Document(&r.Repos, "repos", "Its repositories, in the form from before there were capabilities. They are shown; no task is matched by them.")
-	if !f.describe("capabilities", "What it can do: a capabilities document.", ref("capabilities"), false) {
+	if !f.document("capabilities", "What it can do: a capabilities document.", "capabilities") {
 		r.Capabilities = f.in.Capabilities("capabilities")
 	}
 }

@@ -181,9 +181,9 @@ func (s *SubmitTask) fields(f *Fields) {
 	f.Texts(&d.AcceptanceCriteria, "acceptanceCriteria", "The conditions under which the task counts as done.")
 	f.Text(&d.ProjectID, "projectId", "The project that the task belongs to.")
 	f.Text(&d.SessionID, "sessionId", "The session that the task came from.")
-	spec := f.describe("structured_spec", "The specification in a form for programs: a task-spec document.", ref("task-spec"), false)
-	requirements := f.describe("requirements", "What the task requires of an agent: a requirements document.", ref("requirements"), false)
-	if !spec && !requirements {
+	described := f.document("structured_spec", "The specification in a form for programs: a task-spec document.", "task-spec")
+	f.document("requirements", "What the task requires of an agent: a requirements document.", "requirements")
+	if !described {
 		s.documents(f.in)
 	}
 }

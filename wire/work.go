@@ -75,8 +75,8 @@ func (u *UpdateTask) fields(f *Fields) {
 	f.WordsOrNil(&u.Type, "type", "The new type.")
 	f.priority(&u.Priority)
 	f.Texts(nil, "acceptanceCriteria", "The new conditions under which the task counts as done.")
-	f.describe("structured_spec", "The new specification: a task-spec document. null removes it.", ref("task-spec"), false)
-	f.describe("requirements", "The new requirements: a requirements document. null removes them.", ref("requirements"), false)
+	f.document("structured_spec", "The new specification: a task-spec document. null removes it.", "task-spec")
+	f.document("requirements", "The new requirements: a requirements document. null removes them.", "requirements")
 	f.rule(`"description": "Members that are missing keep their values. id, status, state, result and assignedTo cannot be set: other operations change them."`)
 	f.rule(`"allOf": [{"properties": {"id": {"type": "null"}, "status": {"type": "null"}, "state": {"type": "null"}, "result": {"type": "null"}, "assignedTo": {"type": "null"}}}]`)
 }

@@ -113,14 +113,14 @@ func (f *Follower) push(agent string, p *Page) {
 }
 
 // await gives the follower a moment to take something.
-func (f *Follower) await(moved <-chan struct{}) {
+func (f *Follower) await(moved chan struct{}) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-moved:
 	case <-timer.C:
 		f.mu.Lock()
-		f.stuck = true
+		f.stuck = f.moved == moved // else it has taken something just now
 		f.mu.Unlock()
 	}
 }

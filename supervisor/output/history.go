@@ -75,7 +75,7 @@ func (p *Logged) wanted(q *LogQuery) []wire.LogLine {
 // Lines are the last lines of one agent that are wanted.
 func (p *Logged) Lines(q *LogQuery) iter.Seq2[wire.LogLine, error] {
 	tail := p.wanted(q)
-	if q.Last >= 0 && q.After == "" && q.Until == "" && len(p.Tail) >= q.Last {
+	if q.Last >= 0 && q.After == "" && q.Until == "" && len(tail) >= q.Last {
 		return sequence(tail[max(0, len(tail)-q.Last):])
 	}
 	own := slices.DeleteFunc(tail, func(l wire.LogLine) bool { return l.Stream != wire.StreamOwn })

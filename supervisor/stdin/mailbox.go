@@ -322,7 +322,10 @@ func (m *Mailbox) wroteAll() {
 // writeAll writes text, reporting when the agent does not take it in time, and goes on
 // from where it stood: half a line must not be followed by another.
 func (m *Mailbox) writeAll(text []byte) error {
-	if err := m.To.SetWriteDeadline(time.Now().Add(m.Timeout)); err != nil {
+	m.mu.Lock()
+	timeout := m.Timeout // Adopt changes it
+	m.mu.Unlock()
+	if err := m.To.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
 	n, err := m.To.Write(text)

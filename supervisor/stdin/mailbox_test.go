@@ -302,3 +302,23 @@ func TestLateLinesAreGoneOnWith(t *testing.T) {
 		})
 	}
 }
+
+// TestLimitsChangeWhileItWrites: a reload changes the limits of a mailbox that is in use. The
+// race detector looks at it.
+func TestLimitsChangeWhileItWrites(t *testing.T) {
+	m, theirs := boxOf(t, Limits{Messages: 100, Bytes: 1000})
+	go func() { _, _ = io.Copy(io.Discard, theirs) }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 100 {
+			m.Adopt(Limits{Messages: 100 + i, Bytes: 1000}, time.Duration(i+1)*time.Second)
+		}
+	}()
+	for range 100 {
+		if _, err := m.Put(OneLine([]byte("x\n"))); err != nil {
+			require.ErrorIs(t, err, ErrFull)
+		}
+	}
+	<-done
+}

@@ -1,0 +1,33 @@
+package output
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// TestLastLinesOfOneStream: lines of another stream in the tail do not hide those of a file.
+func TestLastLinesOfOneStream(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&text, "1999-01-01T00:00:%02d.000Z out %d\n", i, i)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "000001-01.out"), []byte(text.String()), 0o600))
+	p := &Logged{Agent: "a", Dir: dir}
+	for i := range 10 {
+		p.Tail = append(p.Tail, wire.LogLine{At: fmt.Sprintf("1999-01-01T00:01:%02d.000Z", i), Agent: "a", Stream: wire.StreamErr, Text: "err"})
+	}
+	var seen []string
+	for line, err := range p.Lines(&LogQuery{Last: 5, Stream: wire.StreamOut}) {
+		require.NoError(t, err)
+		seen = append(seen, line.Text)
+	}
+	require.Equal(t, []string{"out 15", "out 16", "out 17", "out 18", "out 19"}, seen)
+}
