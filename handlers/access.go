@@ -172,9 +172,13 @@ type keyRevoked struct {
 
 func (*keyRevoked) kind() string { return wire.EventKeyRevoked }
 
-func (f *keyRevoked) apply(s *State, _ *wire.Record) {
+func (f *keyRevoked) apply(s *State, r *wire.Record) {
 	s.access.use(f.ID)
-	s.updateStanding(s.agents.byID[f.Agent])
+	a := s.agents.byID[f.Agent]
+	s.updateStanding(a)
+	if a != nil && a.remote != nil && !s.access.letsIn(a.ID) {
+		a.remote.keyless = r.Seq
+	}
 }
 
 // registrationLasts is how long a registration token holds by default.

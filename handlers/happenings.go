@@ -209,6 +209,7 @@ func (t *decision) happen(e *wire.Event) {
 	}
 	if e.Kind == wire.EventUp {
 		t.reconvene()
+		t.trimServers()
 	}
 }
 

@@ -74,6 +74,9 @@ func (f *keyIssued) apply(s *State, r *wire.Record) {
 // something again.
 func (s *State) admit(a *agent) {
 	if a != nil {
+		if a.remote != nil {
+			a.remote.keyless = 0
+		}
 		s.tasks.queue.removeIdle(a)
 		s.addIdle(a)
 		s.tasks.required.gain(a)

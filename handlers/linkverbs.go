@@ -85,8 +85,8 @@ func (t *decision) mayDepend(d *wire.Dependency, of *wire.Details, patient bool,
 	on := t.state.tasks.byID[d.On]
 	if on == nil {
 		return &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q to depend on", d.On),
-			Details: map[string]any{"taskId": d.On, "pointer": pointer},
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q to depend on", brief(d.On)),
+			Details: map[string]any{"taskId": brief(d.On), "pointer": pointer},
 		}
 	}
 	if t.state.isVain(*d) && !t.state.staysBlocked(patient) {

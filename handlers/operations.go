@@ -114,8 +114,8 @@ func MayAgents(name string) bool {
 	return o != nil && (o.Audience <= wire.ForAgents || o.Audience == wire.ForActors)
 }
 
-// MayOutsiders reports whether those may ask for an operation who have mail
-// here and nothing else.
+// MayOutsiders reports whether external actors, which have only mail here, may ask for an
+// operation.
 func MayOutsiders(name string) bool {
 	o := byName[name]
 	return o != nil && o.Audience == wire.ForActors
@@ -127,7 +127,7 @@ func (o *Operation) mayAsk(from Actor) *wire.Error {
 	case from.Kind == Anonymous && o.Audience != wire.ForNewcomers:
 		return &wire.Error{Code: wire.CodeUnauthenticated, Message: o.Name + " requires authentication"}
 	case from.Kind == External && o.Audience != wire.ForActors:
-		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is not for those who have nothing but mail here"}
+		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is not available to external actors"}
 	case o.Audience == wire.ForAgents && from.Kind != Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for agents"}
 	case o.Audience == wire.ForNewcomers && from.Kind == Agent:

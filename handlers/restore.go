@@ -186,7 +186,7 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 		abilities = wire.ReadCapabilities(a.Abilities)
 	}
 	if m := kept.Remote; m != nil {
-		a.remote = &remote{hostname: m.Hostname, ip: m.IP, os: m.OS, repos: m.Repos}
+		a.remote = &remote{hostname: m.Hostname, ip: m.IP, os: m.OS, repos: m.Repos, keyless: m.Keyless}
 		seen, ok := wire.ParseTime(m.Seen)
 		s.broken = s.broken || !ok
 		a.remote.seen = seen

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ type remote struct {
 	hostname, ip, os string
 	repos            wire.Raw
 	seen             time.Time // as far as it is recorded
+	keyless          int64     // the record that took its last key away; 0 while it has one
 }
 
 // seenEach is which part of the time that a server may be silent passes between
@@ -68,7 +70,7 @@ func (s *State) hear(a *agent, at time.Time) {
 	s.agents.online.add(a)
 }
 
-// unhear takes a server from those that are online.
+// unhear removes a server from the online agents.
 func (s *State) unhear(a *agent) {
 	if a.remote != nil {
 		s.agents.online.drop(a)
@@ -137,7 +139,7 @@ func (t *decision) part(a *agent, why string) {
 	t.bereaveWorks(a, why, false)
 }
 
-// trimServers forgets servers that have no key, those that came first, until at
+// trimServers forgets servers that have no key, those that lost it first, until at
 // most KeepClosed are left.
 func (t *decision) trimServers() {
 	var keyless []*agent
@@ -146,6 +148,7 @@ func (t *decision) trimServers() {
 			keyless = append(keyless, a)
 		}
 	}
+	slices.SortStableFunc(keyless, func(a, b *agent) int { return cmp.Compare(a.remote.keyless, b.remote.keyless) })
 	if len(keyless) <= t.state.rules.KeepClosed {
 		return
 	}
@@ -211,7 +214,7 @@ func queryServers(t *decision, _ *wire.Nothing) (*wire.ServerList, *wire.Error) 
 
 var noRepos = wire.Raw("{}")
 
-// server is an agent as those see it who call agents servers.
+// server returns an agent in the terms of the hub.
 func (s *State) server(a *agent) *wire.Server {
 	v := &wire.Server{
 		ServerID: a.serverID, Name: a.ID, Status: onlineWord(a.online()), Role: a.Role, System: a.system, Running: a.running,

@@ -25,7 +25,6 @@ type minutes struct {
 type sitting struct {
 	spec     wire.SessionSpec
 	open     bool
-	file     bool // it is in the configuration
 	said     map[string]uttered
 	reviews  map[string]*judged
 	asked    []*judged // those that are open
@@ -138,7 +137,7 @@ func (m *minutes) open(f *sessionOpened) {
 		m.sittings[f.ID] = s
 		m.order = append(m.order, s)
 	}
-	s.spec, s.open, s.file = f.SessionSpec, true, f.File
+	s.spec, s.open = f.SessionSpec, true
 	m.closed = slices.DeleteFunc(m.closed, func(o *sitting) bool { return o == s })
 	m.leave(func(p *missive) bool { return p.Session == f.ID && s.typeOf(p.To) == "" })
 }
@@ -152,7 +151,7 @@ func (m *minutes) close(f *sessionClosed) {
 	m.w.must(len(s.live) == 0, "%s is closed, and %d tasks of it go on", f.ID, len(s.live))
 	m.w.must(len(s.asked) == 0, "%s is closed, and %d reviews are open", f.ID, len(s.asked))
 	m.leave(func(p *missive) bool { return p.Session == f.ID })
-	if s.file && f.By != "" {
+	if f.By != "" {
 		return // it was aborted, and opens again with the next start
 	}
 	if m.closed = append(m.closed, s); len(m.closed) > m.w.rules.KeepClosed {

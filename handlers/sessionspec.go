@@ -50,12 +50,12 @@ func (f *sessionClosed) apply(st *State, r *wire.Record) {
 }
 
 // trim forgets closed sessions, those that closed first, until at most keep are left.
-// Their messages stay in the record, and their tasks stay tasks. An aborted session of the
-// configuration is kept: it opens again with the next start, and not with a reload.
+// Their messages stay in the record, and their tasks stay tasks. An aborted session is
+// kept: it opens again with the next start.
 func (x *sessions) trim(keep int) {
 	var closed []*session
 	for _, s := range x.order {
-		if s.closed() && !(s.file && s.aborted) {
+		if s.closed() && !s.aborted {
 			closed = append(closed, s)
 		}
 	}
@@ -90,8 +90,8 @@ func (t *decision) syncSessions(specs []wire.SessionSpec) {
 	t.leaveBehind()
 }
 
-// leaveBehind sees to those members that are not known any more: what is on its way to
-// them is tried again, and what they were to do is lost.
+// leaveBehind ends the work of members that are no longer known, and retries their
+// undelivered messages.
 func (t *decision) leaveBehind() {
 	for _, s := range t.state.sessions.order {
 		for _, m := range s.members {
@@ -122,8 +122,7 @@ func (t *decision) reconvene() {
 	}
 }
 
-// dismiss ends what those members of a session are at who have no place in it any
-// more, as its spec will be.
+// dismiss ends the work of members that the new spec leaves out.
 func (t *decision) dismiss(s *session, spec *wire.SessionSpec) {
 	if s == nil || s.closed() {
 		return

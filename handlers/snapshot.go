@@ -95,6 +95,7 @@ type snapshotRemote struct {
 	OS       string   `json:"os,omitzero"`
 	Repos    wire.Raw `json:"repos,omitzero"`
 	Seen     string   `json:"seen"`
+	Keyless  int64    `json:"keyless,omitzero"`
 }
 
 type snapshotMemory struct {
@@ -282,7 +283,7 @@ func (a *agent) snapshot() snapshotAgent {
 		kept.Said = a.said.Document
 	}
 	if m := a.remote; m != nil {
-		kept.Remote = &snapshotRemote{Hostname: m.hostname, IP: m.ip, OS: m.os, Repos: m.repos, Seen: wire.Timestamp(m.seen)}
+		kept.Remote = &snapshotRemote{Hostname: m.hostname, IP: m.ip, OS: m.os, Repos: m.repos, Seen: wire.Timestamp(m.seen), Keyless: m.keyless}
 	}
 	for i := range a.memories.ring {
 		m := a.memories.ring[(a.memories.next+i)%len(a.memories.ring)]

@@ -113,7 +113,7 @@ func (s *State) Adopt(rules Rules) {
 	}
 }
 
-// A fact is what a record says, read.
+// fact is a decoded record.
 type fact interface {
 	kind() string
 	apply(s *State, r *wire.Record)
@@ -220,8 +220,7 @@ func decode(r *wire.Record) (fact, error) {
 	return f, nil
 }
 
-// UnknownKindError says that a record is of a kind that this version does not
-// know: a newer one wrote it.
+// UnknownKindError reports a record of a kind that only newer versions know.
 type UnknownKindError struct {
 	Seq  int64
 	Kind string
@@ -231,8 +230,7 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("record %d is of the kind %q, which this version does not know", e.Seq, e.Kind)
 }
 
-// Apply repeats what a record of an earlier life says. Records come in order,
-// none left out.
+// Apply applies a record of an earlier run. Records must come in order, without gaps.
 func (s *State) Apply(r wire.Record) error {
 	if r.Seq != s.seq+1 {
 		return fmt.Errorf("record %d follows record %d", r.Seq, s.seq)
@@ -255,7 +253,7 @@ func (s *State) Apply(r wire.Record) error {
 	return nil
 }
 
-// Counts says how many tasks are in each state.
+// Counts returns the number of tasks in each state.
 func (s *State) Counts() wire.TaskCounts {
 	return wire.TaskCounts{
 		Pending:    s.tasks.counts[wire.TaskPending],

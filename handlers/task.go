@@ -135,8 +135,8 @@ func (t *decision) manageableTask(id string) (*task, *wire.Error) {
 	}
 	if k == nil {
 		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q", id),
-			Details: map[string]any{"taskId": id},
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q", brief(id)),
+			Details: map[string]any{"taskId": brief(id)},
 		}
 	}
 	if !k.submittedBy(t.from) && !t.manages(k) {

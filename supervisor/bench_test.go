@@ -23,7 +23,7 @@ func BenchmarkHear(b *testing.B) {
 	b.SetBytes(int64(len(chunk)))
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Hear(child.Stdout, chunk)
+		s.Write(child.Stdout, chunk)
 	}
 }
 
@@ -58,7 +58,7 @@ func BenchmarkFlood(b *testing.B) {
 		v := output.NewAgent("a", output.Limits{Dir: b.TempDir(), MaxSize: 16 << 20, Keep: 2, Tail: 200}, func(wire.Event) {})
 		for b.Loop() {
 			s := v.Begin("run", 16<<20)
-			flood(b, s.Hear)
+			flood(b, s.Write)
 			s.End()
 		}
 	})

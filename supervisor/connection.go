@@ -331,7 +331,7 @@ func (a *agent) patience() time.Duration {
 // over. Nothing more is asked.
 func (d *dispatcher) answered(run string, mail *stdin.Mailbox, over <-chan struct{}) {
 	for {
-		moved, taking := mail.Stirs()
+		moved, taking := mail.Moved()
 		waits := false
 		d.look(func(state *handlers.State) { waits = state.HasPendingReply(run) })
 		if !waits || !taking {

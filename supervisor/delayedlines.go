@@ -45,7 +45,7 @@ type delayedLines struct {
 // add puts a line behind the others; the lock of the postman is held. It says false
 // when there is too much already.
 func (o *delayedLines) add(l handlers.Letter) bool {
-	if l.Kept == 0 && len(o.lines) > 0 && !o.mail.Bears(o.fresh) {
+	if l.Kept == 0 && len(o.lines) > 0 && !o.mail.AllowsBeside(o.fresh) {
 		return false
 	}
 	o.lines = append(o.lines, l)
@@ -98,8 +98,8 @@ func (p *postman) bringLine(o *delayedLines) {
 	case !o.mail.Takes():
 		p.drop(o)
 		return
-	case !o.mail.IsLight():
-		o.mail.WhenLight(again)
+	case !o.mail.IsDrained():
+		o.mail.WhenDrained(again)
 		return
 	}
 	p.mu.Lock()

@@ -215,7 +215,7 @@ func (d *dispatcher) put(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor) 
 // fail notes that a run did not get an entry, and why.
 func (d *dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor, err error) {
 	if len(e.Receipts) > 0 {
-		mail.Miss(e.Receipts)
+		mail.NoteRefused(e.Receipts)
 		d.receive(e.Receipts, false)
 		if errors.Is(err, stdin.ErrFull) { // until it has read, it is given nothing more
 			d.notifyRoom(mail, to)

@@ -123,7 +123,7 @@ func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proce
 		Limits:  m.spec.Limits,
 		Output: func(stream child.Stream, chunk []byte) {
 			<-m.told
-			m.speech.Hear(stream, chunk)
+			m.speech.Write(stream, chunk)
 		},
 		Exited: func(exit child.Exit) {
 			<-m.told
@@ -208,7 +208,7 @@ func (s *Supervisor) startFailed(a *agent, err error) {
 // exited is the turn after the leader died. Its tree may still be there.
 func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	a.exit = &exit
-	a.mail.Abandon()
+	a.mail.EndWaits()
 	up := exit.At.Sub(a.child.StartedAt())
 	a.lastExit, a.lastUp = exit.String(), up
 	a.set(wire.StateStopping, exit.String()+", its tree is being cleared")

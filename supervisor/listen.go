@@ -16,11 +16,11 @@ import (
 // say. It is for before Run.
 func (s *Supervisor) Listen(lines bool) *output.Follower {
 	f := output.NewFollower(true)
-	f.Deaf, f.Stays = !lines, true
+	f.EventsOnly, f.KeepOpen = !lines, true
 	for _, a := range s.order {
 		a.voice.Follow(f)
 	}
-	s.audience.Join(f)
+	s.audience.AddFollower(f)
 	return f
 }
 
@@ -29,11 +29,11 @@ func (s *Supervisor) Listen(lines bool) *output.Follower {
 // caller ends it.
 func (s *Supervisor) follow(ctx context.Context, names []string) (*output.Follower, func(), error) {
 	f := output.NewFollower(false)
-	f.Stays = len(names) == 0
+	f.KeepOpen = len(names) == 0
 	end := func() {
 		f.Close()
 		s.post(func() {
-			s.audience.Part(f)
+			s.audience.RemoveFollower(f)
 			for _, a := range s.order {
 				a.voice.Unfollow(f)
 			}
@@ -45,7 +45,7 @@ func (s *Supervisor) follow(ctx context.Context, names []string) (*output.Follow
 			a.voice.Follow(f)
 		}
 		if len(names) == 0 {
-			s.audience.Join(f)
+			s.audience.AddFollower(f)
 		}
 		return nil, err
 	})
@@ -91,19 +91,19 @@ func (s *Supervisor) Logs(ctx context.Context, q output.LogQuery, send func(wire
 }
 
 // places says where the lines of agents are.
-func (s *Supervisor) places(ctx context.Context, names []string) ([]output.Logged, error) {
-	return ask(ctx, s, func() ([]output.Logged, error) {
+func (s *Supervisor) places(ctx context.Context, names []string) ([]output.AgentLog, error) {
+	return ask(ctx, s, func() ([]output.AgentLog, error) {
 		chosen, err := s.choose(names)
-		var places []output.Logged
+		var places []output.AgentLog
 		for _, a := range chosen {
-			places = append(places, output.Logged{Agent: a.Name, Dir: filepath.Join(a.Output.Dir, a.Name), Tail: a.voice.Last(a.Output.Tail)})
+			places = append(places, output.AgentLog{Agent: a.Name, Dir: filepath.Join(a.Output.Dir, a.Name), Tail: a.voice.Last(a.Output.Tail)})
 		}
 		return places, err
 	})
 }
 
 // Seq is the number of the latest event.
-func (s *Supervisor) Seq() int64 { return s.audience.Journal.Latest() }
+func (s *Supervisor) Seq() int64 { return s.audience.Recent.Latest() }
 
 // Events sends events as they are and, if asked, as they come, until send
 // fails or ctx is over. Those that are no longer in memory come from the
@@ -118,7 +118,7 @@ func (s *Supervisor) Events(ctx context.Context, q output.EventQuery, send func(
 		return send(*e)
 	}
 	for {
-		events, from, grown := s.audience.Journal.After(seq)
+		events, from, grown := s.audience.Recent.After(seq)
 		if seq < from {
 			if err := s.older(ctx, seq, from, pass); err != nil {
 				return err

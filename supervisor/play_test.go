@@ -203,7 +203,7 @@ func (p *play) view(name string) wire.AgentView {
 // there only for the record.
 func (p *play) told() []string {
 	synctest.Wait()
-	events, _, _ := p.audience.Journal.After(0)
+	events, _, _ := p.audience.Recent.After(0)
 	var lines []string
 	for _, n := range events {
 		e := n.Event()

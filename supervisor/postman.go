@@ -225,8 +225,8 @@ func (p *postman) await(r *round) {
 // takes nothing for now gets it when it does.
 func (p *postman) answer(l handlers.Letter, mail *stdin.Mailbox) {
 	p.later(func() {
-		if !mail.IsLight() {
-			mail.WhenLight(func() {
+		if !mail.IsDrained() {
+			mail.WhenDrained(func() {
 				if mail.Takes() { // else it would be read for no agent
 					p.answer(l, mail)
 				}

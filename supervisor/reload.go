@@ -134,7 +134,7 @@ func (s *Supervisor) adopt(a *agent, spec Agent) {
 
 // leave forgets an agent that has been taken out of the configuration.
 func (s *Supervisor) leave(a *agent) {
-	s.audience.Leave(a.voice)
+	s.audience.RemoveAgent(a.voice)
 	a.voice.Close()
 	delete(s.agents, a.Name)
 	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })

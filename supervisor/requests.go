@@ -52,7 +52,7 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 	if err := s.dispatcher.restore(ctx, s.options.Rules); err != nil {
 		return err
 	}
-	s.audience.Journal.Begin(s.dispatcher.last.Load())
+	s.audience.Recent.Begin(s.dispatcher.last.Load())
 	s.tally.tasks = s.dispatcher.state.Open()
 	return nil
 }
@@ -61,7 +61,7 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 // is started or recorded.
 func (s *Supervisor) Look(ctx context.Context) {
 	defer close(s.done)
-	defer s.audience.Journal.Close()
+	defer s.audience.Recent.Close()
 	go s.dispatcher.keepRecording()
 	for {
 		select {
@@ -111,7 +111,7 @@ func (s *Supervisor) Refuse(from handlers.Actor, operation string, err *wire.Err
 
 func (s *Supervisor) ask(ctx context.Context, from handlers.Actor, r *wire.Request) (any, error) {
 	if from.Kind == handlers.Agent {
-		s.audience.Spoke(from.Name)
+		s.audience.NoteMessage(from.Name)
 	}
 	from.Run = doorPrefix + strconv.FormatInt(s.dispatcher.doors.Add(1), 10)
 	answer := s.dispatcher.recipients.wait(from.Run)

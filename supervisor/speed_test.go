@@ -72,7 +72,7 @@ func BenchmarkAsks(b *testing.B) {
 		chunk = fmt.Appendf(chunk, `{"type":"request:query-tasks","id":"req-7b1c90de-52f4-4c1e-9a60-3d5e8f0a21%02d","timestamp":"2026-11-21T10:00:00Z","payload":{"status":"queued"}}`+"\n", i)
 	}
 	for b.Loop() {
-		o.speech.Hear(child.Stdout, chunk)
+		o.speech.Write(child.Stdout, chunk)
 	}
 	o.end(b)
 }
@@ -90,7 +90,7 @@ func BenchmarkSubmits(b *testing.B) {
 			n++
 			chunk = fmt.Appendf(chunk, `{"type":"request:submit-task","id":"req-%d","timestamp":"2026-11-21T10:00:00Z","payload":{"type":"t","name":"a task","payload":{"n":%d}}}`+"\n", n, n)
 		}
-		o.speech.Hear(child.Stdout, chunk)
+		o.speech.Write(child.Stdout, chunk)
 		o.dispatcher.settle()
 	}
 	o.end(b)

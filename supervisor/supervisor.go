@@ -135,7 +135,7 @@ func New(o Options, agents []Agent) *Supervisor {
 	s := &Supervisor{
 		options:    o,
 		dispatcher: newDispatcher(o),
-		audience:   &output.Feed{Journal: output.NewRecentEvents(o.Record == nil), Outputs: make(map[string]*output.Agent)},
+		audience:   &output.Feed{Recent: output.NewRecentEvents(o.Record == nil), Outputs: make(map[string]*output.Agent)},
 		began:      time.Now(),
 		done:       make(chan struct{}),
 		agents:     make(map[string]*agent),
@@ -144,8 +144,8 @@ func New(o Options, agents []Agent) *Supervisor {
 
 		expecting: make(map[*agent]bool),
 	}
-	s.audience.Heard = s.heard
-	s.dispatcher.show = s.audience.Tell
+	s.audience.OnNotice = s.heard
+	s.dispatcher.show = s.audience.Publish
 	s.dispatcher.closed = s.sessionClosed
 	s.dispatcher.broke = s.recordBroke
 	s.inbox.wake = make(chan struct{}, 1)
@@ -161,7 +161,7 @@ func (s *Supervisor) enter(spec Agent) *agent {
 	a.voice = output.NewAgent(spec.Name, spec.Output, func(e wire.Event) {
 		s.post(func() { s.event(a, e) })
 	})
-	s.audience.Enter(a.voice)
+	s.audience.AddAgent(a.voice)
 	s.agents[spec.Name] = a
 	s.order = append(s.order, a)
 	return a
@@ -171,7 +171,7 @@ func (s *Supervisor) enter(spec Agent) *agent {
 // been stopped: by ctx, by Stop, or by an option.
 func (s *Supervisor) Run(ctx context.Context) error {
 	defer close(s.done)
-	defer s.audience.Journal.Close()
+	defer s.audience.Recent.Close()
 	if s.options.Record != nil {
 		go s.dispatcher.keepRecording() // end waits for it
 	}

@@ -10,9 +10,9 @@ type IssueKey struct {
 	Overlap int64  `json:"overlap,omitzero"` // of rotate-key: milliseconds for which the old keys still hold
 }
 
-func (k *IssueKey) fields(f *Fields) {
-	f.Need(&k.Agent, "agent", "The name of the agent.")
-	f.Milliseconds(&k.Overlap, "overlap", "For rotate-key: how long the old keys stay valid, in milliseconds; 0 when it is missing. issue-key ignores it.", 0)
+func (k *IssueKey) fields(f *fields) {
+	f.need(&k.Agent, "agent", "The name of the agent.")
+	f.milliseconds(&k.Overlap, "overlap", "For rotate-key: how long the old keys stay valid, in milliseconds; 0 when it is missing. issue-key ignores it.", 0)
 }
 
 // IssuedKey answers issue-key and rotate-key. It is the only time that the key
@@ -28,8 +28,8 @@ type Revoke struct {
 	ID string `json:"id"`
 }
 
-func (r *Revoke) fields(f *Fields) {
-	f.Need(&r.ID, "id", "The id of the key or the token, as list-keys and list-tokens show it.")
+func (r *Revoke) fields(f *fields) {
+	f.need(&r.ID, "id", "The id of the key or the token, as list-keys and list-tokens show it.")
 }
 
 // Credential is a key, a registration token or an operator's token, without what
@@ -55,9 +55,9 @@ type IssueRegistration struct {
 	TTL  int64  `json:"ttl,omitzero"`  // milliseconds; a day when it is missing
 }
 
-func (i *IssueRegistration) fields(f *Fields) {
-	f.Text(&i.Name, "name", "The only server that may use the token; any server when it is missing.")
-	f.Milliseconds(&i.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year; a day when it is missing.", 1)
+func (i *IssueRegistration) fields(f *fields) {
+	f.text(&i.Name, "name", "The only server that may use the token; any server when it is missing.")
+	f.milliseconds(&i.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year; a day when it is missing.", 1)
 }
 
 // IssuedRegistration answers issue-registration. It is the only time that the
@@ -89,13 +89,13 @@ type IssueToken struct {
 	Overlap int64  `json:"overlap,omitzero"` // of an actor: milliseconds for which those that it has still hold
 }
 
-func (t *IssueToken) fields(f *Fields) {
-	f.OneOf(&t.Role, "role", "What the person may do: everything (admin and operator; operator when it is missing), or only look (viewer).", PersonRoles...)
-	f.Milliseconds(&t.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year. The default is eight hours for a person, and no limit for an actor.", 1)
+func (t *IssueToken) fields(f *fields) {
+	f.oneOf(&t.Role, "role", "What the person may do: everything (admin and operator; operator when it is missing), or only look (viewer).", PersonRoles...)
+	f.milliseconds(&t.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year. The default is eight hours for a person, and no limit for an actor.", 1)
 	const person = `"pattern": "^[^\u0000-\u001f\u007f-\u009f]*[^ \u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"`
 	if f.describe("sub", "The person that the token is for.", schemaText+", "+person, false) {
 		f.actor(&t.Actor, "actor", "The actor that the token is for, instead of a person: GO, HO:host, PO:project, IO:person, W:id or S:kind:id.", false)
-		f.Milliseconds(&t.Overlap, "overlap", "How long the other tokens of the actor stay valid, in milliseconds; 0 when it is missing.", 0)
+		f.milliseconds(&t.Overlap, "overlap", "How long the other tokens of the actor stay valid, in milliseconds; 0 when it is missing.", 0)
 		f.rule(`"anyOf": [{"required": ["sub"], "properties": {"sub": {"type": "string"}, "actor": {"type": "null"}, "overlap": {"type": "null"}}}, ` +
 			`{"required": ["actor"], "properties": {"actor": {"type": "string"}, "sub": {"type": "null"}, "role": {"type": "null"}}}]`)
 		return

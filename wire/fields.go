@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Fields declares the members of a payload: what each is called, what it may be and what it
+// fields declares the members of a payload: what each is called, what it may be and what it
 // is for. One declaration serves two ends. While a payload is read, each method reads its
 // member into a variable. While a payload is described, it adds the member to a JSON Schema
 // and reads nothing.
-type Fields struct {
+type fields struct {
 	in     *Object // the payload that is read; nil while it is described
 	schema payloadSchema
 }
 
 // payload is a payload that declares its members.
 type payload interface {
-	fields(f *Fields)
+	fields(f *fields)
 }
 
 // ReadPayload reads a payload of the type T. What is wrong with it is in o.Err.
@@ -26,13 +26,13 @@ func ReadPayload[T any, P interface {
 	payload
 }](o *Object) *T {
 	p := new(T)
-	P(p).fields(&Fields{in: o})
+	P(p).fields(&fields{in: o})
 	return p
 }
 
 // describe adds a member to the schema and reports whether the payload is only described.
 // The schema is the inside of a JSON object. A member that is needed must be there.
-func (f *Fields) describe(key, about, schema string, needed bool) bool {
+func (f *fields) describe(key, about, schema string, needed bool) bool {
 	if f.in != nil {
 		return false
 	}
@@ -41,7 +41,7 @@ func (f *Fields) describe(key, about, schema string, needed bool) bool {
 }
 
 // rule adds what holds of several members to the schema: the inside of a JSON object.
-func (f *Fields) rule(schema string) {
+func (f *fields) rule(schema string) {
 	if f.in == nil {
 		f.schema.rules = append(f.schema.rules, schema)
 	}
@@ -62,43 +62,43 @@ func wholeSchema(kind string, least, most int64) string {
 	return fmt.Sprintf(`"type": %s, "minimum": %d, "maximum": %d`, kind, least, most)
 }
 
-// Need declares a text that must be there and is not blank.
-func (f *Fields) Need(p *string, key, about string) {
+// need declares a text that must be there and is not blank.
+func (f *fields) need(p *string, key, about string) {
 	if !f.describe(key, about, schemaWords, true) {
 		*p = f.in.NeedText(key)
 	}
 }
 
-// Text declares an optional text.
-func (f *Fields) Text(p *string, key, about string) {
+// text declares an optional text.
+func (f *fields) text(p *string, key, about string) {
 	if !f.describe(key, about, schemaText, false) {
 		*p = f.in.Text(key)
 	}
 }
 
-// TextOrNil declares an optional text. It stays nil when it is missing.
-func (f *Fields) TextOrNil(p **string, key, about string) {
+// textOrNil declares an optional text. It stays nil when it is missing.
+func (f *fields) textOrNil(p **string, key, about string) {
 	if !f.describe(key, about, schemaText, false) {
 		*p = f.in.anyText(key)
 	}
 }
 
-// WordsOrNil is TextOrNil for a text that is not blank.
-func (f *Fields) WordsOrNil(p **string, key, about string) {
+// wordsOrNil is TextOrNil for a text that is not blank.
+func (f *fields) wordsOrNil(p **string, key, about string) {
 	if !f.describe(key, about, schemaSomeWords, false) {
 		*p = f.in.someText(key)
 	}
 }
 
-// Texts declares an optional list of texts, none of them blank.
-func (f *Fields) Texts(p *[]string, key, about string) {
+// texts declares an optional list of texts, none of them blank.
+func (f *fields) texts(p *[]string, key, about string) {
 	if !f.describe(key, about, schemaTexts, false) {
 		*p = f.in.Texts(key)
 	}
 }
 
-// OneOf declares an optional text out of a few.
-func (f *Fields) OneOf(p *string, key, about string, of ...string) {
+// oneOf declares an optional text out of a few.
+func (f *fields) oneOf(p *string, key, about string, of ...string) {
 	if f.in != nil {
 		*p = f.in.OneOf(key, of...)
 		return
@@ -110,24 +110,24 @@ func (f *Fields) OneOf(p *string, key, about string, of ...string) {
 	f.schema.add(key, about, `"enum": [`+words.String()+`null]`, false)
 }
 
-// Truth declares an optional true or false.
-func (f *Fields) Truth(p *bool, key, about string) {
+// truth declares an optional true or false.
+func (f *fields) truth(p *bool, key, about string) {
 	if !f.describe(key, about, schemaTruth, false) {
 		*p, _ = f.in.Truth(key)
 	}
 }
 
-// Whole declares an optional whole number from least to most.
-func (f *Fields) Whole(p *int64, key, about string, least, most int64) {
+// whole declares an optional whole number from least to most.
+func (f *fields) whole(p *int64, key, about string, least, most int64) {
 	if f.in != nil {
-		*p = f.in.wholeTo(key, least, most)
+		*p = readWhole(f.in, key, least, most)
 		return
 	}
 	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, most), false)
 }
 
-// Milliseconds declares an optional duration of at most a year.
-func (f *Fields) Milliseconds(p *int64, key, about string, least int64) {
+// milliseconds declares an optional duration of at most a year.
+func (f *fields) milliseconds(p *int64, key, about string, least int64) {
 	if f.in != nil {
 		*p = f.in.milliseconds(key, least)
 		return
@@ -135,17 +135,17 @@ func (f *Fields) Milliseconds(p *int64, key, about string, least int64) {
 	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, longestTime), false)
 }
 
-// MillisecondsOr is Milliseconds with a default.
-func (f *Fields) MillisecondsOr(p *int64, key, about string, otherwise int64) {
+// millisecondsOr is Milliseconds with a default.
+func (f *fields) millisecondsOr(p *int64, key, about string, otherwise int64) {
 	if f.in != nil {
 		*p = f.in.millisecondsOr(key, otherwise)
 		return
 	}
-	f.Milliseconds(nil, key, about, 0)
+	f.milliseconds(nil, key, about, 0)
 }
 
-// Document declares an optional object that is kept as it is.
-func (f *Fields) Document(p *Raw, key, about string) {
+// object declares an optional object that is kept as it is.
+func (f *fields) object(p *Raw, key, about string) {
 	if !f.describe(key, about, schemaObject, false) {
 		*p = f.in.Document(key)
 	}
@@ -153,7 +153,7 @@ func (f *Fields) Document(p *Raw, key, about string) {
 
 // document declares an optional document that has a schema of its own, and reports whether
 // it is only described.
-func (f *Fields) document(key, about, schema string) bool {
+func (f *fields) document(key, about, schema string) bool {
 	if f.in == nil {
 		f.describe(key, about, schemaObject+`, "anyOf": [{"$ref": "urn:orchestrator:`+schema+`"}, {"type": "null"}]`, false)
 	}

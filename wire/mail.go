@@ -94,8 +94,8 @@ type SendMessage struct {
 	Lookup `json:"-"` // whether there is one with the key already; Sum is of no use here
 }
 
-func (m *SendMessage) fields(f *Fields) {
-	f.Text(&m.From, "from_actor", "You, as an actor; optional. A message in the name of another actor is refused.")
+func (m *SendMessage) fields(f *fields) {
+	f.text(&m.From, "from_actor", "You, as an actor; optional. A message in the name of another actor is refused.")
 	if f.in == nil {
 		f.describe("to_actor", "The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; or broadcast, which only GO may use. "+
 			"It need not exist yet. At most 200 bytes, without invisible characters.", `"type": "string", `+actorSchema(true), true)
@@ -129,7 +129,7 @@ func (m *SendMessage) fields(f *Fields) {
 }
 
 // describe is the part of fields that is only for schemas.
-func (*SendMessage) describe(f *Fields) {
+func (*SendMessage) describe(f *fields) {
 	const word = `[^.*\u0000- \u007f-\u00a0\u2000-\u200f\u2028-\u202f\u3000\ufeff]+`
 	f.describe("topic", "The topic: words with dots between them, such as task.completed, at most 200 bytes. A topic that is not registered causes a warning.",
 		`"type": "string", "maxLength": 200, "pattern": "^`+word+`(\\.`+word+`)*$"`, true)
@@ -152,7 +152,7 @@ func actorSchema(recipient bool) string {
 }
 
 // actor declares an optional id of an actor, or of any recipient.
-func (f *Fields) actor(p *string, key, about string, recipient bool) {
+func (f *fields) actor(p *string, key, about string, recipient bool) {
 	switch {
 	case f.in == nil:
 		f.describe(key, about, schemaText+", "+actorSchema(recipient), false)
@@ -232,17 +232,17 @@ type PollMessages struct {
 // MailPage is how many messages a poll gets at most when it does not say.
 const MailPage = 1000
 
-func (p *PollMessages) fields(f *Fields) {
+func (p *PollMessages) fields(f *fields) {
 	f.actor(&p.Actor, "actor", "You, as an actor; optional. Only operators may name another.", true)
 	const cursor = "Only messages with a higher number; 0 for all. The default is the last acknowledged one."
 	switch {
 	case f.in == nil:
-		f.Whole(nil, "cursor", cursor, 0, mostWhole)
+		f.whole(nil, "cursor", cursor, 0, mostWhole)
 	case f.in.find("cursor") != nil:
 		after := f.in.Whole("cursor", 0)
 		p.Cursor = &after
 	}
-	f.Whole(&p.Limit, "limit", "The maximum number of messages; 1000 when it is missing.", 1, MostMailPage)
+	f.whole(&p.Limit, "limit", "The maximum number of messages; 1000 when it is missing.", 1, MostMailPage)
 }
 
 // MailList answers poll-messages.
@@ -259,7 +259,7 @@ type AckMessages struct {
 	Seq   int64  `json:"seq"`            // the last message that has been dealt with
 }
 
-func (a *AckMessages) fields(f *Fields) {
+func (a *AckMessages) fields(f *fields) {
 	f.actor(&a.Actor, "actor", "You, as an actor; optional.", true)
 	if f.in == nil {
 		f.describe("seq", "The number of the last message that you have handled.", wholeSchema(`"integer"`, 0, mostWhole), true)
@@ -281,7 +281,7 @@ type Heartbeat struct {
 	Actor string `json:"actor,omitzero"` // "": the caller
 }
 
-func (h *Heartbeat) fields(f *Fields) {
+func (h *Heartbeat) fields(f *fields) {
 	f.actor(&h.Actor, "actor", "You, as an actor; optional.", false)
 }
 

@@ -322,10 +322,10 @@ const mostWhole = 1<<53 - 1
 
 // Whole is an optional whole number that is not less than least; 0 when it is
 // missing.
-func (o *Object) Whole(key string, least int64) int64 { return o.wholeTo(key, least, mostWhole) }
+func (o *Object) Whole(key string, least int64) int64 { return readWhole(o, key, least, mostWhole) }
 
-// wholeTo is Whole with a maximum.
-func (o *Object) wholeTo(key string, least, most int64) int64 {
+// readWhole is Whole with a maximum.
+func readWhole(o *Object, key string, least, most int64) int64 {
 	value, raw := o.Number(key)
 	if raw == nil {
 		return 0

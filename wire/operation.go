@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Operation is one request that can be made of an orchestrator, in whatever way it comes:
-// as a line of an agent, as a tool call, or over HTTP. From this declaration come the reader of
-// its payload, its JSON Schema, and its rows in the manual and in the description of the
-// HTTP API. The package handlers has the function that decides about it.
+// Operation is one request to an orchestrator. An agent prints it as a line, a tool calls it,
+// or a client posts it. This declaration gives the reader of its payload, its JSON Schema,
+// and its rows in the manual and in the description of the HTTP API. The package handlers
+// has the function that decides about it.
 type Operation struct {
 	Name      string
 	Summary   string // verb and object, no full stop
@@ -85,7 +85,7 @@ func OperationNamed(name string) *Operation { return operationsByName[name] }
 
 // Schema spells the JSON Schema of the request.
 func (o *Operation) Schema() []byte {
-	var f Fields
+	var f fields
 	body, needed := `{"$ref": "urn:orchestrator:`+o.ref+`"}`, true
 	if o.payload != nil {
 		o.payload().fields(&f)
@@ -108,7 +108,7 @@ func (o *Operation) Schema() []byte {
     "payload": %[5]s
   },
   "required": [%[6]s],
-  "examples": [`, o.Name, quoted(o.Summary), quoted(o.words()), envelopeMembers, body, required)
+  "examples": [`, o.Name, quoted(o.Summary), quoted(o.description()), envelopeMembers, body, required)
 	for i, example := range o.Examples {
 		if i > 0 {
 			b.WriteString(",")
@@ -123,8 +123,8 @@ func (o *Operation) Schema() []byte {
 	return []byte(b.String())
 }
 
-// words are the description of the request.
-func (o *Operation) words() string {
+// description are the description of the request.
+func (o *Operation) description() string {
 	words := o.Summary + ". "
 	if o.About != "" {
 		words += o.About + " "

@@ -22,10 +22,9 @@ func Options(values ...string) []Option {
 	return options
 }
 
-// readAskUser reads an AskUser.
-func (a *AskUser) fields(f *Fields) {
-	f.Need(&a.Question, "question", "The question.")
-	f.Milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds, up to a year; 30000 when it is missing, as for every request.", 1)
+func (a *AskUser) fields(f *fields) {
+	f.need(&a.Question, "question", "The question.")
+	f.milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds, up to a year; 30000 when it is missing, as for every request.", 1)
 	if !f.describe("options", "The answers that are allowed, each with its own value. Without options every text is allowed.", schemaOptions, false) {
 		a.Options = f.in.readOptions("options")
 	}
@@ -88,9 +87,8 @@ type AnswerQuestion struct {
 	Answer     string `json:"answer"`
 }
 
-// readAnswerQuestion reads an AnswerQuestion.
-func (a *AnswerQuestion) fields(f *Fields) {
-	f.Need(&a.QuestionID, "questionId", "The id of the question.")
+func (a *AnswerQuestion) fields(f *fields) {
+	f.need(&a.QuestionID, "questionId", "The id of the question.")
 	if f.describe("answer", "The answer: one of the values that the question allows, or any text if it has no options.", `"type": "string"`, true) {
 		return
 	}

@@ -6,7 +6,7 @@ type Payloads struct {
 
 	room   []member
 	object Object // that is being read
-	fields Fields
+	fields fields
 }
 
 // Request reads the payload of a request, given the operation's name without
@@ -49,4 +49,4 @@ func ReadRequest(operation string, payload []byte, depth int) (any, *Error) {
 // passed over.
 type Nothing struct{}
 
-func (*Nothing) fields(*Fields) {}
+func (*Nothing) fields(*fields) {}

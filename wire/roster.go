@@ -13,13 +13,13 @@ type QueryAgents struct {
 
 var onlyStatus = "Only agents with this status: " + list(AgentStatuses) + ". A status that no agent has finds none."
 
-func (q *QueryAgents) fields(f *Fields) {
+func (q *QueryAgents) fields(f *fields) {
 	const role = "Only agents with this role: worker, planner, reviewer, or one that the file gives an agent. Any other is refused."
 	if !f.describe("role", role, schemaText+`, "minLength": 1`, false) {
 		q.Role = f.in.Text("role")
 	}
-	f.Text(&q.Status, "status", onlyStatus)
-	f.Texts(&q.Capabilities, "capabilities", "Only agents that have all of these.")
+	f.text(&q.Status, "status", onlyStatus)
+	f.texts(&q.Capabilities, "capabilities", "Only agents that have all of these.")
 	if o := f.in; o != nil && o.find("role") != nil && q.Role == "" && o.err == nil {
 		o.err = UnknownRole("", o.pointer+"/role", Roles)
 	}

@@ -13,11 +13,11 @@ type UpdateCapabilities struct {
 	System       Raw           `json:"system,omitzero"`       // what else there is to say, of the machine it runs on
 }
 
-func (u *UpdateCapabilities) fields(f *Fields) {
+func (u *UpdateCapabilities) fields(f *fields) {
 	if !f.document("capabilities", "What you can do: a capabilities document.", "capabilities") {
 		u.Capabilities = f.in.Capabilities("capabilities")
 	}
-	f.Document(&u.System, "system", "Information about the machine that you run on, such as its load. It is shown to people.")
+	f.object(&u.System, "system", "Information about the machine that you run on, such as its load. It is shown to people.")
 }
 
 // Server is an agent as those see it who call agents servers.
@@ -60,13 +60,13 @@ type Register struct {
 	Capabilities *Capabilities `json:"capabilities,omitzero"`
 }
 
-func (r *Register) fields(f *Fields) {
-	f.Need(&r.Name, "name", "The name of the new agent: one word of at most 128 characters. A server that has registered before and comes with a new token takes its place again.")
-	f.Text(&r.Hostname, "hostname", "The name of its machine.")
-	f.Text(&r.IP, "ip", "Its address.")
-	f.Text(&r.OS, "os", "Its operating system, such as linux.")
-	f.Need(&r.Token, "registration_token", "The token that an operator made for it. It works once.")
-	f.Document(&r.Repos, "repos", "Its repositories, in the form from before there were capabilities. They are shown; no task is matched by them.")
+func (r *Register) fields(f *fields) {
+	f.need(&r.Name, "name", "The name of the new agent: one word of at most 128 characters. A server that has registered before and comes with a new token takes its place again.")
+	f.text(&r.Hostname, "hostname", "The name of its machine.")
+	f.text(&r.IP, "ip", "Its address.")
+	f.text(&r.OS, "os", "Its operating system, such as linux.")
+	f.need(&r.Token, "registration_token", "The token that an operator made for it. It works once.")
+	f.object(&r.Repos, "repos", "Its repositories, in the form from before there were capabilities. They are shown; no task is matched by them.")
 	if !f.document("capabilities", "What it can do: a capabilities document.", "capabilities") {
 		r.Capabilities = f.in.Capabilities("capabilities")
 	}

@@ -7,11 +7,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What is wrong with the message belongs in the log of its session, so fields refuses
-// nothing that is in it.
-func (s *SaySession) fields(f *Fields) {
+// fields refuses nothing inside message: what is wrong there belongs in the log of the session.
+func (s *SaySession) fields(f *fields) {
 	const key = "message"
-	f.Text(&s.SessionID, "session_id", "The session; optional where both members have only one session in common.")
+	f.text(&s.SessionID, "session_id", "The session; optional where both members have only one session in common.")
 	if f.describe(key, "The message: see session-message. It is delivered unchanged, digit for digit.", `"type": "object"`, true) {
 		return
 	}
@@ -37,22 +36,22 @@ func (s SaySession) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteValue(append(b, '}'))
 }
 
-func (g *GetSession) fields(f *Fields) {
-	f.Text(&g.SessionID, "session_id", "The session; optional for a member of only one.")
-	f.Whole(&g.After, "after", "Only messages after this number of the record: the next of the previous page.", 0, mostWhole)
-	f.Whole(&g.Limit, "limit", "The maximum number of messages; 100 when it is missing or 0.", 0, MostSessionPage)
-	f.Text(&g.CorrelationID, "correlation_id", "Only messages with this correlation_id.")
-	f.Text(&g.TaskID, "task_id", "Only messages about this task.")
-	f.Text(&g.To, "to", "Only messages for this member.")
+func (g *GetSession) fields(f *fields) {
+	f.text(&g.SessionID, "session_id", "The session; optional for a member of only one.")
+	f.whole(&g.After, "after", "Only messages after this number of the record: the next of the previous page.", 0, mostWhole)
+	f.whole(&g.Limit, "limit", "The maximum number of messages; 100 when it is missing or 0.", 0, MostSessionPage)
+	f.text(&g.CorrelationID, "correlation_id", "Only messages with this correlation_id.")
+	f.text(&g.TaskID, "task_id", "Only messages about this task.")
+	f.text(&g.To, "to", "Only messages for this member.")
 }
 
-func (l *ListReviews) fields(f *Fields) {
-	f.Text(&l.SessionID, "session_id", "Only reviews in this session.")
-	f.Text(&l.TaskID, "task_id", "Only reviews of this task.")
-	f.Text(&l.ReviewID, "review_id", "Only this review.")
+func (l *ListReviews) fields(f *fields) {
+	f.text(&l.SessionID, "session_id", "Only reviews in this session.")
+	f.text(&l.TaskID, "task_id", "Only reviews of this task.")
+	f.text(&l.ReviewID, "review_id", "Only this review.")
 }
 
-func (s *SessionSpec) fields(f *Fields) {
+func (s *SessionSpec) fields(f *fields) {
 	if !f.describe("session_id", "The name of the session: at most 64 letters, digits, dots, dashes and underscores, the first of them a letter or digit.",
 		`"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"`, true) {
 		s.ID = f.in.NeedText("session_id")
@@ -63,15 +62,15 @@ func (s *SessionSpec) fields(f *Fields) {
 	if !f.describe("members", "The members.", schemaMembers, true) {
 		s.Members = f.in.sessionMembers("members")
 	}
-	f.OneOf(&s.Validation, "validation", "standard, the default, forgives what is often left out. strict holds every message to the letter of the protocol.",
+	f.oneOf(&s.Validation, "validation", "standard, the default, forgives what is often left out. strict holds every message to the letter of the protocol.",
 		ValidationStandard, ValidationStrict)
-	f.Whole(&s.MaxIterations, "max_iterations", "The maximum number of reviews of a task that does not set its own; 3 when it is missing.", 1, mostWhole)
-	f.OneOf(&s.OnMax, "on_max", "What happens to a task that still needs changes after its last review: abort gives it up, force_approve approves it, "+
+	f.whole(&s.MaxIterations, "max_iterations", "The maximum number of reviews of a task that does not set its own; 3 when it is missing.", 1, mostWhole)
+	f.oneOf(&s.OnMax, "on_max", "What happens to a task that still needs changes after its last review: abort gives it up, force_approve approves it, "+
 		"and human_review, the default, asks a person.", Escalations...)
-	f.Truth(&s.RequireReview, "require_review", "Whether a task is done only when it is approved, and not when its developer has completed it.")
-	f.MillisecondsOr(&s.TaskTimeout, "task_timeout_ms", "How long a task may take, in milliseconds; no limit when it is missing or 0.", 0)
-	f.MillisecondsOr(&s.ProgressAfter, "progress_after_ms", "The time after which a task must report progress, in milliseconds; 120000 when it is missing.", SessionProgressAfter)
-	f.MillisecondsOr(&s.ProgressEvery, "progress_every_ms", "The time between such reports, in milliseconds; 30000 when it is missing.", SessionProgressEvery)
+	f.truth(&s.RequireReview, "require_review", "Whether a task is done only when it is approved, and not when its developer has completed it.")
+	f.milliseconds(&s.TaskTimeout, "task_timeout_ms", "How long a task may take, in milliseconds; no limit when it is missing or 0.", 0)
+	f.millisecondsOr(&s.ProgressAfter, "progress_after_ms", "The time after which a task must report progress, in milliseconds; 120000 when it is missing.", SessionProgressAfter)
+	f.millisecondsOr(&s.ProgressEvery, "progress_every_ms", "The time between such reports, in milliseconds; 30000 when it is missing.", SessionProgressEvery)
 	s.Validation, s.OnMax = cmp.Or(s.Validation, ValidationStandard), cmp.Or(s.OnMax, EscalateHumanReview)
 	s.MaxIterations = cmp.Or(s.MaxIterations, SessionIterations)
 }

@@ -157,17 +157,17 @@ type SubmitTask struct {
 	Requirements         *Requirements `json:"-"`
 	Observability        *TaskTrace    `json:"observability,omitzero"` // nil if not said
 	Details              Details       `json:",embed"`
-	Patient              bool          `json:"-"` // what depends on it waits when it comes to nothing, unless the file says otherwise
+	Patient              bool          `json:"-"` // what depends on it waits when it fails, unless the file says otherwise
 }
 
-func (s *SubmitTask) fields(f *Fields) {
-	f.Need(&s.Type, "type", "The kind of task, in words of the submitter.")
-	f.Need(&s.Name, "name", "The name of the task.")
-	f.Text(&s.Description, "description", "What is to be done.")
-	f.Document(&s.Payload, "payload", "What the agent needs to know. It is passed on unread, digit for digit.")
-	f.Text(&s.RequiredRole, "requiredRole",
+func (s *SubmitTask) fields(f *fields) {
+	f.need(&s.Type, "type", "The kind of task, in words of the submitter.")
+	f.need(&s.Name, "name", "The name of the task.")
+	f.text(&s.Description, "description", "What is to be done.")
+	f.object(&s.Payload, "payload", "What the agent needs to know. It is passed on unread, digit for digit.")
+	f.text(&s.RequiredRole, "requiredRole",
 		"The role that the agent must have: worker, planner, reviewer, or one that the file gives an agent. Any other is refused.")
-	f.Texts(&s.RequiredCapabilities, "requiredCapabilities", "The capabilities that the agent must have.")
+	f.texts(&s.RequiredCapabilities, "requiredCapabilities", "The capabilities that the agent must have.")
 	if !f.describe("dependencies", "What the task depends on: ids of tasks that must be done first, or objects that say more.",
 		`"type": ["array", "null"], "items": {"$ref": "urn:orchestrator:dependency"}`, false) {
 		s.Dependencies = f.in.Dependencies("dependencies")
@@ -177,10 +177,10 @@ func (s *SubmitTask) fields(f *Fields) {
 		s.Observability = f.in.trace("observability")
 	}
 	d := &s.Details
-	f.Text(&d.TargetRepo, "targetRepo", "The repository that the task is about.")
-	f.Texts(&d.AcceptanceCriteria, "acceptanceCriteria", "The conditions under which the task counts as done.")
-	f.Text(&d.ProjectID, "projectId", "The project that the task belongs to.")
-	f.Text(&d.SessionID, "sessionId", "The session that the task came from.")
+	f.text(&d.TargetRepo, "targetRepo", "The repository that the task is about.")
+	f.texts(&d.AcceptanceCriteria, "acceptanceCriteria", "The conditions under which the task counts as done.")
+	f.text(&d.ProjectID, "projectId", "The project that the task belongs to.")
+	f.text(&d.SessionID, "sessionId", "The session that the task came from.")
 	described := f.document("structured_spec", "The specification in a form for programs: a task-spec document.", "task-spec")
 	f.document("requirements", "What the task requires of an agent: a requirements document.", "requirements")
 	if !described {
@@ -189,7 +189,7 @@ func (s *SubmitTask) fields(f *Fields) {
 }
 
 // priority declares the priority of a task.
-func (f *Fields) priority(p *Raw) {
+func (f *fields) priority(p *Raw) {
 	const kinds = `"type": ["number", "string", "null"], "minimum": -1.7976931348623157e+308, "maximum": 1.7976931348623157e+308, ` + wordsPattern
 	if !f.describe("priority", "A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. "+
 		"The words are critical, high, normal and low; any other counts as normal.", kinds, false) {
@@ -219,14 +219,14 @@ type QueryTasks struct {
 	ConversationID string `json:"conversationId,omitzero"`
 }
 
-func (q *QueryTasks) fields(f *Fields) {
-	f.OneOf(&q.Status, "status", "Only tasks with this status or in this state. queued is pending or assigned, completed is done, "+
+func (q *QueryTasks) fields(f *fields) {
+	f.oneOf(&q.Status, "status", "Only tasks with this status or in this state. queued is pending or assigned, completed is done, "+
 		"and running is everything between.", statusWords...)
-	f.Text(&q.RequiredRole, "requiredRole", "Only tasks that require this role.")
-	f.Whole(&q.Limit, "limit", "The maximum number of tasks; 100 when it is missing. The response says how many more there are.", 1, mostWhole)
-	f.Text(&q.Cursor, "cursor", "Only tasks that were created after this one: the cursor of the previous response.")
-	f.Text(&q.ProjectID, "projectId", "Only tasks of this project.")
-	f.Text(&q.ConversationID, "conversationId", "Only tasks of this conversation: see task-request.")
+	f.text(&q.RequiredRole, "requiredRole", "Only tasks that require this role.")
+	f.whole(&q.Limit, "limit", "The maximum number of tasks; 100 when it is missing. The response says how many more there are.", 1, mostWhole)
+	f.text(&q.Cursor, "cursor", "Only tasks that were created after this one: the cursor of the previous response.")
+	f.text(&q.ProjectID, "projectId", "Only tasks of this project.")
+	f.text(&q.ConversationID, "conversationId", "Only tasks of this conversation: see task-request.")
 }
 
 // statusWords are what tasks can be chosen by.
@@ -249,7 +249,7 @@ type TaskID struct {
 
 const theTask = "The id of the task."
 
-func (t *TaskID) fields(f *Fields) { f.Need(&t.TaskID, "taskId", theTask) }
+func (t *TaskID) fields(f *fields) { f.need(&t.TaskID, "taskId", theTask) }
 
 // CompleteTask is the payload of complete-task.
 type CompleteTask struct {
@@ -257,8 +257,8 @@ type CompleteTask struct {
 	Result *Result `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
 }
 
-func (c *CompleteTask) fields(f *Fields) {
-	f.Need(&c.TaskID, "taskId", theTask)
+func (c *CompleteTask) fields(f *fields) {
+	f.need(&c.TaskID, "taskId", theTask)
 	if !f.describe("result", "The result for the submitter: an object or a text; {\"success\":true} when it is missing. "+
 		"An object with a $schema must be a task-result document: its contracts go to the tasks that need them.",
 		`"type": ["object", "string", "null"]`, false) {
@@ -272,9 +272,9 @@ type FailTask struct {
 	Error  string `json:"error"`
 }
 
-func (t *FailTask) fields(f *Fields) {
-	f.Need(&t.TaskID, "taskId", theTask)
-	f.Need(&t.Error, "error", "The reason.")
+func (t *FailTask) fields(f *fields) {
+	f.need(&t.TaskID, "taskId", theTask)
+	f.need(&t.Error, "error", "The reason.")
 }
 
 // CancelTask is the payload of cancel-task.
@@ -283,9 +283,9 @@ type CancelTask struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-func (c *CancelTask) fields(f *Fields) {
-	f.Need(&c.TaskID, "taskId", theTask)
-	f.Text(&c.Reason, "reason", "The reason, for the agent of the task.")
+func (c *CancelTask) fields(f *fields) {
+	f.need(&c.TaskID, "taskId", theTask)
+	f.text(&c.Reason, "reason", "The reason, for the agent of the task.")
 }
 
 // TaskReply answers with one task.
@@ -328,7 +328,7 @@ const PlanFirstMessage = "Task assigned. Submit a plan for it first, with submit
 // nothing.
 const DependencyFailed = "Dependency failed"
 
-// taskOperations are the operations on tasks and agents that the protocol publishes, and the steps of a task.
+// taskOperations are the operations that the published protocol has, and the steps of a task.
 var taskOperations = []Operation{
 	request[QueryAgents](Operation{
 		Name: "query-agents", Published: true,

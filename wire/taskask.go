@@ -34,7 +34,7 @@ type GetTaskResponse struct {
 
 const theRequested = "The id of the task, as in its task request."
 
-func (g *GetTaskResponse) fields(f *Fields) { f.Need(&g.TaskID, "taskId", theRequested) }
+func (g *GetTaskResponse) fields(f *fields) { f.need(&g.TaskID, "taskId", theRequested) }
 
 // UpdateTaskRequest is the payload of update-task-request.
 type UpdateTaskRequest struct {
@@ -44,9 +44,9 @@ type UpdateTaskRequest struct {
 	Payload Raw `json:"-"` // all that a line says, if it says more
 }
 
-func (u *UpdateTaskRequest) fields(f *Fields) {
+func (u *UpdateTaskRequest) fields(f *fields) {
 	const key = "input"
-	f.Need(&u.TaskID, "taskId", theRequested)
+	f.need(&u.TaskID, "taskId", theRequested)
 	if f.describe(key, "The input that the task needs: any value, also null. Answers of people are texts.", "", true) {
 		return
 	}

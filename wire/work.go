@@ -7,10 +7,10 @@ type AssignTask struct {
 	RequirePlan bool   `json:"requirePlan,omitzero"` // it is to say first how it will go about it
 }
 
-func (a *AssignTask) fields(f *Fields) {
-	f.Need(&a.TaskID, "taskId", theTask)
-	f.Need(&a.Agent, "agent", "The agent: its name, its server_id, or the id of its run.")
-	f.Truth(&a.RequirePlan, "requirePlan", "Whether the agent must submit a plan first, with submit-plan. "+
+func (a *AssignTask) fields(f *fields) {
+	f.need(&a.TaskID, "taskId", theTask)
+	f.need(&a.Agent, "agent", "The agent: its name, its server_id, or the id of its run.")
+	f.truth(&a.RequirePlan, "requirePlan", "Whether the agent must submit a plan first, with submit-plan. "+
 		"It can also be set for the agent that has the task and has not started.")
 }
 
@@ -60,21 +60,21 @@ type UpdateTask struct {
 	Without      []string      `json:"-"` // documents that are taken away: structured_spec, requirements
 }
 
-func (u *UpdateTask) fields(f *Fields) {
-	f.Need(&u.TaskID, "taskId", theTask)
-	f.Document(&u.Payload, "payload", "The new payload.")
-	f.WordsOrNil(&u.Name, "name", "The new name.")
-	f.TextOrNil(&u.Description, "description", "The new description; an empty text removes it.")
-	f.TextOrNil(&u.TargetRepo, "targetRepo", "The repository that the task is about.")
-	f.TextOrNil(&u.ProjectID, "projectId", "The project that the task belongs to.")
+func (u *UpdateTask) fields(f *fields) {
+	f.need(&u.TaskID, "taskId", theTask)
+	f.object(&u.Payload, "payload", "The new payload.")
+	f.wordsOrNil(&u.Name, "name", "The new name.")
+	f.textOrNil(&u.Description, "description", "The new description; an empty text removes it.")
+	f.textOrNil(&u.TargetRepo, "targetRepo", "The repository that the task is about.")
+	f.textOrNil(&u.ProjectID, "projectId", "The project that the task belongs to.")
 	if f.in != nil {
 		u.common(f.in, "acceptanceCriteria")
 		f.in.never("state", "result", "assignedTo")
 		return
 	}
-	f.WordsOrNil(&u.Type, "type", "The new type.")
+	f.wordsOrNil(&u.Type, "type", "The new type.")
 	f.priority(&u.Priority)
-	f.Texts(nil, "acceptanceCriteria", "The new conditions under which the task counts as done.")
+	f.texts(nil, "acceptanceCriteria", "The new conditions under which the task counts as done.")
 	f.document("structured_spec", "The new specification: a task-spec document. null removes it.", "task-spec")
 	f.document("requirements", "The new requirements: a requirements document. null removes them.", "requirements")
 	f.rule(`"description": "Members that are missing keep their values. id, status, state, result and assignedTo cannot be set: other operations change them."`)
@@ -150,16 +150,16 @@ type AddDependency struct {
 	Dependency Dependency `json:"-"`
 }
 
-func (a *AddDependency) fields(f *Fields) {
-	f.Need(&a.TaskID, "taskId", "The id of the task that is to wait.")
+func (a *AddDependency) fields(f *fields) {
+	f.need(&a.TaskID, "taskId", "The id of the task that is to wait.")
 	if f.in != nil {
 		a.Dependency = f.in.oneDependency("dependsOnTaskId", "dependencyType", "contractKey")
 		return
 	}
-	f.Need(nil, "dependsOnTaskId", "The id of the other task.")
-	f.OneOf(nil, "dependencyType", "blocks: the other task must be done first; the default. input: a part of its result is needed too. "+
+	f.need(nil, "dependsOnTaskId", "The id of the other task.")
+	f.oneOf(nil, "dependencyType", "blocks: the other task must be done first; the default. input: a part of its result is needed too. "+
 		"related: for information only.", DependsBlocks, DependsInput, DependsRelated)
-	f.Text(nil, "contractKey", "The part of the result that an input needs. With another type it has no meaning and causes a warning.")
+	f.text(nil, "contractKey", "The part of the result that an input needs. With another type it has no meaning and causes a warning.")
 	f.rule(`"if": {"properties": {"dependencyType": {"const": "input"}}, "required": ["dependencyType"]}`)
 	f.rule(`"then": {"properties": {"contractKey": {"type": "string", "pattern": "^[A-Za-z0-9_]+$"}}, "required": ["contractKey"]}`)
 }
@@ -170,9 +170,9 @@ type RemoveDependency struct {
 	DependencyID string `json:"dependencyId"` // its id, or that of the task that is depended on
 }
 
-func (r *RemoveDependency) fields(f *Fields) {
-	f.Need(&r.TaskID, "taskId", "The id of the task that depends on another one.")
-	f.Need(&r.DependencyID, "dependencyId", "The id of the dependency, or of the task that is depended on.")
+func (r *RemoveDependency) fields(f *fields) {
+	f.need(&r.TaskID, "taskId", "The id of the task that depends on another one.")
+	f.need(&r.DependencyID, "dependencyId", "The id of the dependency, or of the task that is depended on.")
 }
 
 // AddNote is the payload of add-note.
@@ -182,10 +182,10 @@ type AddNote struct {
 	Urgent  bool   `json:"urgent,omitzero"` // the agent of the task is told at once
 }
 
-func (n *AddNote) fields(f *Fields) {
-	f.Need(&n.TaskID, "taskId", theTask)
-	f.Need(&n.Content, "content", "The text of the note.")
-	f.Truth(&n.Urgent, "urgent", "Whether the agent of the task is notified at once, with notify:task-updated.")
+func (n *AddNote) fields(f *fields) {
+	f.need(&n.TaskID, "taskId", theTask)
+	f.need(&n.Content, "content", "The text of the note.")
+	f.truth(&n.Urgent, "urgent", "Whether the agent of the task is notified at once, with notify:task-updated.")
 }
 
 // Note is a note on a task.
@@ -214,8 +214,8 @@ type SubmitPlan struct {
 	Plan   Raw    `json:"plan"` // an object or a text
 }
 
-func (s *SubmitPlan) fields(f *Fields) {
-	f.Need(&s.TaskID, "taskId", theTask)
+func (s *SubmitPlan) fields(f *fields) {
+	f.need(&s.TaskID, "taskId", theTask)
 	if !f.describe("plan", "The plan: an object or a text.", `"type": ["object", "string"], `+wordsPattern, true) {
 		s.Plan = f.in.plan()
 	}
@@ -240,9 +240,9 @@ type RevisePlan struct {
 	Feedback string `json:"feedback"`
 }
 
-func (r *RevisePlan) fields(f *Fields) {
-	f.Need(&r.TaskID, "taskId", theTask)
-	f.Need(&r.Feedback, "feedback", "What is wrong with the plan.")
+func (r *RevisePlan) fields(f *fields) {
+	f.need(&r.TaskID, "taskId", theTask)
+	f.need(&r.Feedback, "feedback", "What is wrong with the plan.")
 }
 
 // RequestHelp is the payload of request-help.
@@ -252,9 +252,9 @@ type RequestHelp struct {
 	Context  Raw    `json:"context,omitzero"`
 }
 
-func (r *RequestHelp) fields(f *Fields) {
-	f.Need(&r.TaskID, "taskId", theTask)
-	f.Need(&r.Question, "question", "The question.")
+func (r *RequestHelp) fields(f *fields) {
+	f.need(&r.TaskID, "taskId", theTask)
+	f.need(&r.Question, "question", "The question.")
 	if !f.describe("context", "What belongs to the question: any value.", "", false) {
 		r.Context = f.in.Value("context")
 	}
@@ -265,8 +265,8 @@ type CheckTasks struct {
 	SessionID string `json:"sessionId,omitzero"` // an agent's name, its server id or the id of its run; your own when it is missing
 }
 
-func (c *CheckTasks) fields(f *Fields) {
-	f.Text(&c.SessionID, "sessionId", "The session: the name of an agent, its server_id, or the id of its run. The default is your own.")
+func (c *CheckTasks) fields(f *fields) {
+	f.text(&c.SessionID, "sessionId", "The session: the name of an agent, its server_id, or the id of its run. The default is your own.")
 }
 
 // workOperations are the other operations on tasks.

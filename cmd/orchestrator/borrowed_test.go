@@ -42,7 +42,7 @@ func TestReadingVerbsExist(t *testing.T) {
 // A flag that is known by another name elsewhere is one that some verb has.
 func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
 	root := rootCommand((&cli.App{}))
-	for word, flag := range cli.BorrowedFlags {
+	for word, flag := range cli.ForeignFlags {
 		found := false
 		for _, name := range append(cli.VerbNames(root), "bus poll", "task add") {
 			verb, _, err := root.Find(strings.Fields(name))

@@ -25,7 +25,7 @@ import (
 func testApp() *cli.App {
 	return &cli.App{
 		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, SocketPath: func(dir string) string { return dir },
-		Root: rootCommand, OpenRecord: serve.Past,
+		Root: rootCommand, OpenRecord: serve.OpenRecord,
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // module is the name that our own packages begin with.
 const module = "orchestrator"
 
-// mayImport says which packages of ours a package may know. A pattern ending
+// mayImport lists which packages of ours a package may know. A pattern ending
 // in /... is a package and all below it.
 var mayImport = map[string][]string{
 	"wire":                     {},

@@ -233,7 +233,7 @@ agent "stubborn" {
 			w.types(screen.CtrlC)
 			w.until("is stopping")
 			first := time.Now()
-			waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > cli.Echo })
+			waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > cli.SignalEcho })
 			w.types(screen.CtrlC)
 		}},
 		"term": {0, func(w *watched) { w.write("fifo", "go\n") }},

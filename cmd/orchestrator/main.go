@@ -26,7 +26,7 @@ func main() {
 		Dir:        dir,
 		SocketPath: supervisor.SocketPath,
 		Root:       rootCommand,
-		OpenRecord: serve.Past,
+		OpenRecord: serve.OpenRecord,
 	}
 	os.Exit(a.Run(os.Args[1:]))
 }

@@ -41,9 +41,8 @@ func TestMain(m *testing.M) {
 }
 
 // racedEnv names a build of the program with the race detector. It takes the place of this
-// binary where much happens at once: a race in an agent of the tests, or in a command
-// that asks once, is none of the product's, and the detector makes a start seven times
-// as long. watch is left out: the library that reads its keys closes the terminal without
+// binary where much happens at once. A race in an agent of the tests is not a race of the product, and
+// a command that asks once has no races. The detector makes a start seven times as long. watch is left out: the library that reads its keys closes the terminal without
 // waiting for its reader. The package watch has the detector in its own tests.
 const racedEnv = "RACED_ORCHESTRATOR"
 
@@ -64,7 +63,7 @@ func orchestrator() {
 func brokenOrchestrator() {
 	a := &cli.App{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: ".",
-		Root: rootCommand, OpenRecord: serve.Past,
+		Root: rootCommand, OpenRecord: serve.OpenRecord,
 		SocketPath: func(string) string { panic("the socket has no path\nand this is a second line") },
 	}
 	os.Exit(a.Run(os.Args[1:]))

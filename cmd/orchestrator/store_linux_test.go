@@ -115,7 +115,7 @@ agent "deaf" {
 	waitForThat(t, "the agent", func() bool { return strings.Contains(s.said.all(), "| ready") })
 	s.signal(syscall.SIGTERM)
 	first := time.Now()
-	waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > cli.Echo+100*time.Millisecond })
+	waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > cli.SignalEcho+100*time.Millisecond })
 	s.signal(syscall.SIGTERM)
 	require.Equal(t, cli.ExitTerminated, s.await())
 	require.Regexp(t, `stopped 1 agent in .*nothing left running`, s.said.all())

@@ -175,7 +175,7 @@ agent "leaves" {
 	began := time.Now() // the signal has been taken by now
 	requireGone(t, left...)
 	require.Equal(t, []string{"stays"}, names(h.status()))
-	waitForThat(t, "the end of the echo", func() bool { return time.Since(began) > cli.Echo })
+	waitForThat(t, "the end of the echo", func() bool { return time.Since(began) > cli.SignalEcho })
 	h.signal(syscall.SIGTERM) // the grace of thirty seconds need not be waited for
 	require.Equal(t, cli.ExitTerminated, h.await())
 	require.Empty(t, h.processes())

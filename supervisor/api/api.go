@@ -364,7 +364,7 @@ func status(code wire.Code) int {
 		return http.StatusTooManyRequests
 	case wire.CodeDenied:
 		return http.StatusForbidden
-	case wire.CodeNotFound:
+	case wire.CodeNotFound, wire.CodeUnknownType:
 		return http.StatusNotFound
 	case wire.CodeConflict:
 		return http.StatusConflict

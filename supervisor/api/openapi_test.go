@@ -211,3 +211,14 @@ func TestOpenAPIPayloads(t *testing.T) {
 	require.NoError(t, payload.Validate(map[string]any{"id": "x", "type": "y", "payload": map[string]any{}}))
 	require.Error(t, payload.Validate(map[string]any{"id": "x", "type": "y", "payload": "z"}))
 }
+
+// TestEveryCodeHasAStatus: only an error of the orchestrator itself is a 500.
+func TestEveryCodeHasAStatus(t *testing.T) {
+	for _, code := range []wire.Code{
+		wire.CodeInvalid, wire.CodeMalformed, wire.CodeUnauthenticated, wire.CodeTooLarge, wire.CodeMediaType, wire.CodeLimited,
+		wire.CodeDenied, wire.CodeNotFound, wire.CodeUnknownType, wire.CodeConflict, wire.CodeTimeout,
+	} {
+		require.NotEqual(t, http.StatusInternalServerError, status(code), "%s", code)
+	}
+	require.Equal(t, http.StatusInternalServerError, status(wire.CodeInternal))
+}

@@ -10,10 +10,10 @@ import (
 // echoTime is how long a line of ours can come back from a terminal.
 const echoTime = time.Second
 
-// echoFilter remembers what was just written to an agent's terminal. The terminal
+// EchoFilter remembers what was just written to an agent's terminal. The terminal
 // is made raw, but a program may turn its echo on again, and then our own
 // messages would come back as the agent's.
-type echoFilter struct {
+type EchoFilter struct {
 	seed maphash.Seed
 
 	mu      sync.Mutex
@@ -21,12 +21,12 @@ type echoFilter struct {
 }
 
 // NewEchoFilter makes a filter for a run in a terminal.
-func NewEchoFilter() *echoFilter {
-	return &echoFilter{seed: maphash.MakeSeed(), written: make(map[uint64]time.Time)}
+func NewEchoFilter() *EchoFilter {
+	return &EchoFilter{seed: maphash.MakeSeed(), written: make(map[uint64]time.Time)}
 }
 
 // Wrote notes a line that is about to be written.
-func (e *echoFilter) Wrote(line []byte) {
+func (e *EchoFilter) Wrote(line []byte) {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -40,7 +40,7 @@ func (e *echoFilter) Wrote(line []byte) {
 
 // drop reports whether a line is one of ours that came back. Each comes back
 // once. Empty lines belong to no side.
-func (e *echoFilter) drop(line []byte, now time.Time) bool {
+func (e *EchoFilter) drop(line []byte, now time.Time) bool {
 	if e == nil || len(line) == 0 {
 		return false
 	}

@@ -8,19 +8,19 @@ import (
 	"orchestrator/wire"
 )
 
-// Feed is the list of those that are told what becomes true: the recent events, the outputs
-// of the agents it is about, and those who follow all of them.
+// Feed passes events to the recent events, to the outputs of agents and to followers of all
+// agents.
 type Feed struct {
-	Journal *recentEvents
-	Heard   func(*Notice) // sees each
+	Recent   *RecentEvents
+	OnNotice func(*Notice) // sees each
 
 	mu      sync.Mutex
 	Outputs map[string]*Agent
 	all     []*Follower // those who follow all agents, also future ones
 }
 
-// Spoke notes that an agent has sent a message by another way than its stdout.
-func (u *Feed) Spoke(agent string) {
+// NoteMessage notes that an agent has sent a message by another way than its stdout.
+func (u *Feed) NoteMessage(agent string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if v := u.Outputs[agent]; v != nil {
@@ -28,9 +28,8 @@ func (u *Feed) Spoke(agent string) {
 	}
 }
 
-// Notice is a fact on its way to people. It is put into words by the first who
-// wants to read them: most facts are not read, and the recorder
-// has others waiting.
+// Notice is a fact for people. Event puts it into words at its first call: most facts are not
+// read, and the recorder has others waiting.
 type Notice struct {
 	Record wire.Record
 	once   sync.Once
@@ -43,18 +42,18 @@ func (n *Notice) Event() *wire.Event {
 	return &n.event
 }
 
-// Tell tells of facts, in their order.
-func (u *Feed) Tell(records []wire.Record) {
+// Publish tells of facts, in their order.
+func (u *Feed) Publish(records []wire.Record) {
 	all := make([]Notice, len(records))
 	told := make([]*Notice, len(records))
 	for i := range records {
 		all[i].Record = records[i]
 		told[i] = &all[i]
 	}
-	u.Journal.add(told)
+	u.Recent.add(told)
 	for _, n := range told {
 		u.say(n)
-		u.Heard(n)
+		u.OnNotice(n)
 	}
 }
 
@@ -81,8 +80,8 @@ func (u *Feed) say(n *Notice) {
 	}
 }
 
-// Enter adds an agent's output, and has those who follow all follow it too.
-func (u *Feed) Enter(v *Agent) {
+// AddAgent adds an agent's output, and has those who follow all follow it too.
+func (u *Feed) AddAgent(v *Agent) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.Outputs[v.agent] = v
@@ -91,8 +90,8 @@ func (u *Feed) Enter(v *Agent) {
 	}
 }
 
-// Leave ends what is kept of an agent.
-func (u *Feed) Leave(v *Agent) {
+// RemoveAgent ends what is kept of an agent.
+func (u *Feed) RemoveAgent(v *Agent) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.Outputs[v.agent] == v {
@@ -100,15 +99,15 @@ func (u *Feed) Leave(v *Agent) {
 	}
 }
 
-// Join adds a follower of all agents.
-func (u *Feed) Join(f *Follower) {
+// AddFollower adds a follower of all agents.
+func (u *Feed) AddFollower(f *Follower) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.all = append(slices.Clone(u.all), f)
 }
 
-// Part removes a follower of all agents.
-func (u *Feed) Part(f *Follower) {
+// RemoveFollower removes a follower of all agents.
+func (u *Feed) RemoveFollower(f *Follower) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.all = slices.DeleteFunc(slices.Clone(u.all), func(o *Follower) bool { return o == f })

@@ -24,10 +24,10 @@ const (
 // left out. One that does not wait loses lines at once. What is left out is
 // counted, and told in the next line that is not.
 type Follower struct {
-	waits bool                   // agents wait for it
-	Deaf  bool                   // to agents: it hears the orchestrator alone
-	Stays bool                   // also when all that it follows are gone: others may come
-	skips func(kind string) bool // what of the orchestrator it leaves out; nil: nothing
+	waits      bool                   // agents wait for it
+	EventsOnly bool                   // to agents: it hears the orchestrator alone
+	KeepOpen   bool                   // also when all that it follows are gone: others may come
+	skips      func(kind string) bool // what of the orchestrator it leaves out; nil: nothing
 
 	mu     sync.Mutex
 	queues map[string]*queue
@@ -90,7 +90,7 @@ func NewFollower(waits bool) *Follower {
 
 // push adds a page, waiting for room if this follower is waited for.
 func (f *Follower) push(agent string, p *Page) {
-	if f.Deaf {
+	if f.EventsOnly {
 		return
 	}
 	for {
@@ -243,7 +243,7 @@ func (f *Follower) joined() {
 func (f *Follower) parted() {
 	f.mu.Lock()
 	f.voices--
-	last := f.voices == 0 && !f.Stays
+	last := f.voices == 0 && !f.KeepOpen
 	f.mu.Unlock()
 	if last {
 		f.Close()

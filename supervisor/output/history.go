@@ -32,8 +32,8 @@ type LogQuery struct {
 // AllLines is for LogQuery.Last.
 const AllLines = -1
 
-// Logged is where the lines of one agent are found.
-type Logged struct {
+// AgentLog is where the lines of one agent are found.
+type AgentLog struct {
 	Agent string
 	Dir   string
 	Tail  []wire.LogLine
@@ -62,7 +62,7 @@ func (q *LogQuery) wants(line *wire.LogLine) bool {
 }
 
 // wanted are the lines of the tail that are.
-func (p *Logged) wanted(q *LogQuery) []wire.LogLine {
+func (p *AgentLog) wanted(q *LogQuery) []wire.LogLine {
 	var lines []wire.LogLine
 	for i := range p.Tail {
 		if l := &p.Tail[i]; q.wants(l) && (q.Past == "" || l.At <= q.Past) {
@@ -73,7 +73,7 @@ func (p *Logged) wanted(q *LogQuery) []wire.LogLine {
 }
 
 // Lines are the last lines of one agent that are wanted.
-func (p *Logged) Lines(q *LogQuery) iter.Seq2[wire.LogLine, error] {
+func (p *AgentLog) Lines(q *LogQuery) iter.Seq2[wire.LogLine, error] {
 	tail := p.wanted(q)
 	if q.Last >= 0 && q.After == "" && q.Until == "" && len(tail) >= q.Last {
 		return sequence(tail[max(0, len(tail)-q.Last):])
@@ -116,7 +116,7 @@ func last(n int, lines iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, e
 }
 
 // read reads one stream of the agent from its files.
-func (p *Logged) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, error] {
+func (p *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, error] {
 	stream := wire.StreamOut
 	if suffix == ".err" {
 		stream = wire.StreamErr

@@ -20,7 +20,7 @@ func TestLastLinesOfOneStream(t *testing.T) {
 		fmt.Fprintf(&text, "1999-01-01T00:00:%02d.000Z out %d\n", i, i)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "000001-01.out"), []byte(text.String()), 0o600))
-	p := &Logged{Agent: "a", Dir: dir}
+	p := &AgentLog{Agent: "a", Dir: dir}
 	for i := range 10 {
 		p.Tail = append(p.Tail, wire.LogLine{At: fmt.Sprintf("1999-01-01T00:01:%02d.000Z", i), Agent: "a", Stream: wire.StreamErr, Text: "err"})
 	}

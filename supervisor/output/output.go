@@ -46,7 +46,7 @@ func NewAgent(agent string, output Limits, tell func(wire.Event)) *Agent {
 type Run struct {
 	*Agent
 	run      string
-	Echoes   *echoFilter // nil where the agent has no terminal
+	Echoes   *EchoFilter // nil where the agent has no terminal
 	Messages Messages    // nil where all it says is log
 	streams  [2]speechStream
 }
@@ -104,8 +104,8 @@ func (v *Agent) Adopt(output Limits) {
 // pages are lent to the chunk that is being heard.
 var pages = sync.Pool{New: func() any { return new(Page) }}
 
-// Hear takes a chunk of one stream.
-func (s *Run) Hear(stream child.Stream, chunk []byte) {
+// Write takes a chunk of one stream.
+func (s *Run) Write(stream child.Stream, chunk []byte) {
 	now := time.Now()
 	s.sound()
 	s.bytes.Add(int64(len(chunk)))
@@ -329,7 +329,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// Output says where an agent's lines go.
+// Limits bounds the log files and the lines in memory of an agent's output.
 type Limits struct {
 	Dir     string // the agent's own folder is made in it
 	MaxSize int64  // of one file

@@ -15,9 +15,9 @@ const (
 	rememberedBytes = 16 << 20
 )
 
-// recentEvents is the latest of what became true, in order, for those who ask and
+// RecentEvents is the latest of what became true, in order, for those who ask and
 // those who follow.
-type recentEvents struct {
+type RecentEvents struct {
 	mu     sync.Mutex
 	events []*Notice // oldest first
 	bytes  int
@@ -28,12 +28,12 @@ type recentEvents struct {
 }
 
 // NewRecentEvents makes a list of so many recent events.
-func NewRecentEvents(count bool) *recentEvents {
-	return &recentEvents{count: count, grown: make(chan struct{})}
+func NewRecentEvents(count bool) *RecentEvents {
+	return &RecentEvents{count: count, grown: make(chan struct{})}
 }
 
 // add keeps events, and lets go of the oldest.
-func (j *recentEvents) add(events []*Notice) {
+func (j *RecentEvents) add(events []*Notice) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, n := range events {
@@ -58,7 +58,7 @@ func (j *recentEvents) add(events []*Notice) {
 }
 
 // Begin says that what comes next follows fact number last.
-func (j *recentEvents) Begin(last int64) {
+func (j *RecentEvents) Begin(last int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.last = last
@@ -67,7 +67,7 @@ func (j *recentEvents) Begin(last int64) {
 // After returns the events behind number seq that are in memory, the number
 // behind which they begin, and a channel that is closed when there are more;
 // nil when there will be none.
-func (j *recentEvents) After(seq int64) (events []*Notice, from int64, grown <-chan struct{}) {
+func (j *RecentEvents) After(seq int64) (events []*Notice, from int64, grown <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	from = j.last
@@ -86,7 +86,7 @@ func (j *recentEvents) After(seq int64) (events []*Notice, from int64, grown <-c
 }
 
 // Close says that nothing more will happen.
-func (j *recentEvents) Close() {
+func (j *RecentEvents) Close() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.closed {
@@ -96,7 +96,7 @@ func (j *recentEvents) Close() {
 }
 
 // Latest returns the number of the latest event.
-func (j *recentEvents) Latest() int64 {
+func (j *RecentEvents) Latest() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.last

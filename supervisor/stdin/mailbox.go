@@ -24,17 +24,15 @@ var (
 	ErrNoStdin   = errors.New("it takes no messages")
 )
 
-// Mailbox is what waits for the stdin of one run of an agent. Putting never
-// waits. One goroutine writes while there is something to write, whole lines,
-// many in one write; a line of which a part was written is always finished
-// before anything else happens to the stream.
+// Mailbox queues lines for the stdin of one run of an agent. Put never waits. One goroutine
+// at a time writes, many lines in one write, and it finishes each line that it has begun.
 type Mailbox struct {
 	Limits     Limits
 	Timeout    time.Duration
 	To         Stream
 	Shut       func()       // ends the stream
 	OnWrite    func([]byte) // sees each line before it is written; may be nil
-	OnStall    func(bool)   // stdin took nothing for timeout; it takes again
+	OnStall    func(bool)   // stdin took nothing for Timeout; it takes again
 	OnBroken   func(error)  // the agent closed its stdin
 	OnReceipts func(receipts []wire.Delivered, written bool)
 
@@ -355,8 +353,8 @@ func (m *Mailbox) Owed() int {
 	return m.reserved + m.lines + m.taken
 }
 
-// Miss notes session messages that were refused.
-func (m *Mailbox) Miss(receipts []wire.Delivered) {
+// NoteRefused notes session messages that were refused.
+func (m *Mailbox) NoteRefused(receipts []wire.Delivered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range receipts {

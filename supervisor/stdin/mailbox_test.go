@@ -30,7 +30,7 @@ func boxOf(t *testing.T, bounds Limits) (*Mailbox, net.Conn) {
 // be stopped, or have closed its stdin.
 func TestWaitingForRoomEnds(t *testing.T) {
 	for name, end := range map[string]func(*Mailbox, net.Conn){
-		"dead":     func(m *Mailbox, _ net.Conn) { m.Abandon() },
+		"dead":     func(m *Mailbox, _ net.Conn) { m.EndWaits() },
 		"gone":     func(m *Mailbox, _ net.Conn) { m.Drop() },
 		"stopping": func(m *Mailbox, _ net.Conn) { m.CloseWhenEmpty() },
 		"closed":   func(_ *Mailbox, theirs net.Conn) { _ = theirs.Close() },

@@ -62,12 +62,12 @@ func (m *Mailbox) PageRoom() (Limits, bool) {
 // mailbox that is given up does nothing.
 func (m *Mailbox) WhenRoomy(do func()) { m.when(m.roomy, &m.onRoom, do) }
 
-// WhenLight is WhenRoomy for what is still to be made: that is owed, and so what is
+// WhenDrained is WhenRoomy for what is still to be made: that is owed, and so what is
 // owed does not count. It is done too when the mailbox is given up: see takes.
-func (m *Mailbox) WhenLight(do func()) { m.when(m.light, &m.onDrained, do) }
+func (m *Mailbox) WhenDrained(do func()) { m.when(m.light, &m.onDrained, do) }
 
-// IsLight reports whether the mailbox is less than half full without what is owed.
-func (m *Mailbox) IsLight() bool {
+// IsDrained reports whether the mailbox is less than half full without what is owed.
+func (m *Mailbox) IsDrained() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.light()
@@ -84,9 +84,9 @@ func (m *Mailbox) Takes() bool {
 	return !m.over && !m.ending
 }
 
-// Bears reports whether more may wait beside the mailbox than does already: as much as in
+// AllowsBeside reports whether more may wait beside the mailbox than does already: as much as in
 // it. What it says false of it counts as refused.
-func (m *Mailbox) Bears(beside Limits) bool {
+func (m *Mailbox) AllowsBeside(beside Limits) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if beside.Messages < m.Limits.Messages && beside.Bytes < m.Limits.Bytes {
@@ -108,8 +108,8 @@ func (m *Mailbox) when(so func() bool, later *[]func(), do func()) {
 	}
 }
 
-// Abandon ends all waiting for room, for good.
-func (m *Mailbox) Abandon() {
+// EndWaits ends all waiting for room, for good.
+func (m *Mailbox) EndWaits() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free = true
@@ -135,9 +135,9 @@ func (m *Mailbox) makeRoom() {
 	}
 }
 
-// Stirs returns what is closed when the writer next takes something, and
+// Moved returns what is closed when the writer next takes something, and
 // whether it ever will.
-func (m *Mailbox) Stirs() (moved <-chan struct{}, taking bool) {
+func (m *Mailbox) Moved() (moved <-chan struct{}, taking bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.moving(), !m.over && !m.ending

@@ -32,7 +32,7 @@ func listCredentials(ctx context.Context, a *cli.App, d *cli.Client, operation s
 
 // showCredentials lists what there is.
 func showCredentials(a *cli.App, operation, none string) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		list, raw, err := listCredentials(ctx, a, d, operation)
 		switch {
 		case err != nil:
@@ -74,7 +74,7 @@ func kindWord(c *wire.Credential) string {
 
 // revoke takes one away, which its id or a unique prefix of that names.
 func revoke(a *cli.App, word string, of credentials, ask bool) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		list, _, err := listCredentials(ctx, a, d, of.list)
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func revoke(a *cli.App, word string, of credentials, ask bool) error {
 		text, err := a.Ask(ctx, d, of.revoke, wire.Revoke{ID: c.ID})
 		switch {
 		case err != nil:
-			return cli.Hinted(err, wire.CodeNotFound, "See which there are: "+of.where)
+			return cli.WithHint(err, wire.CodeNotFound, "See which there are: "+of.where)
 		case a.Flags.JSON:
 			return a.Answer(text)
 		case a.Flags.Quiet:
@@ -131,7 +131,7 @@ func (of *credentials) named(list []wire.Credential, word string) (*wire.Credent
 func completeCredentials(a *cli.App, operation string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		a.Flags.Quiet = true
-		door, err := a.Door()
+		door, err := a.Connect()
 		if err != nil || len(already) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

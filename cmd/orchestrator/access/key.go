@@ -31,7 +31,7 @@ is printed to stdout, this once: only a fingerprint of it is kept.`,
 		Example: `  KEY=$(orchestrator key issue ci)
   orchestrator key issue ci --json`,
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Bind(a, completeOneAgent),
+		ValidArgsFunction: cli.Completion(a, completeOneAgent),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return newKey(a, "issue-key", wire.IssueKey{Agent: args[0]}, "")
 		},
@@ -48,10 +48,10 @@ func completeOneAgent(a *cli.App, verb *cobra.Command, already []string, begun s
 
 // newKey asks for a key and prints it. More is what else there is to say.
 func newKey(a *cli.App, operation string, request wire.IssueKey, more string) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, operation, request)
 		if err != nil {
-			return cli.Hinted(err, wire.CodeNotFound, cli.NoAgentHint)
+			return cli.WithHint(err, wire.CodeNotFound, cli.NoAgentHint)
 		}
 		if a.Flags.JSON {
 			return a.Answer(text)

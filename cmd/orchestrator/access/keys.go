@@ -36,7 +36,7 @@ func keyRotateCommand(a *cli.App) *cobra.Command {
 one. The key alone is printed to stdout, this once.`,
 		Example:           "  KEY=$(orchestrator key rotate ci --overlap 1h)",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Bind(a, completeOneAgent),
+		ValidArgsFunction: cli.Completion(a, completeOneAgent),
 		RunE: func(_ *cobra.Command, args []string) error {
 			old := "Older keys hold no more."
 			if overlap.Duration > 0 {
@@ -94,7 +94,7 @@ once. With --name no other server can use it.`,
 }
 
 func issueRegistration(a *cli.App, request wire.IssueRegistration) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, "issue-registration", request)
 		if err != nil {
 			return err

@@ -105,10 +105,10 @@ func holds(verb *cobra.Command, ttl time.Duration) error {
 }
 
 func issueToken(a *cli.App, request *wire.IssueToken) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, "issue-token", request)
 		if err != nil {
-			return cli.Hinted(err, wire.CodeConflict, "To speak as an agent from elsewhere takes a key: orchestrator key issue AGENT")
+			return cli.WithHint(err, wire.CodeConflict, "To speak as an agent from elsewhere takes a key: orchestrator key issue AGENT")
 		}
 		if a.Flags.JSON {
 			return a.Answer(text)

@@ -65,9 +65,9 @@ func listCommand(a *cli.App, name, path string) *cobra.Command {
 
 // agents asks for all agents.
 func agents(a *cli.App) ([]wire.AgentView, error) {
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func noAgent(name string, agents []wire.AgentView) *cli.Failure {
 // agentCard is an agent in full.
 func agentCard(v wire.AgentView, p term.Paint) string {
 	head := fmt.Sprintf("%s  %s", p.Strong(wire.Visible(v.Name)), p.State(v.State, wire.Visible(string(v.State))))
-	if said := term.Note(v); said != "" {
+	if said := term.AgentNote(v); said != "" {
 		head += "  " + said
 	}
 	rows := [][]term.Cell{}

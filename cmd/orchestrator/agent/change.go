@@ -42,13 +42,13 @@ func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 }
 
 func changeAgents(a *cli.App, name string, request wire.AgentsRequest) error {
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil {
 		return err
 	}
-	done := a.Patience("the agents to " + name)
+	done := a.ShowWait("the agents to " + name)
 	raw, err := door.Ask(ctx, name+"-agent", request)
 	done()
 	if err != nil {

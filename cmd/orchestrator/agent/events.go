@@ -62,7 +62,7 @@ func events(a *cli.App, f eventFlags) error {
 		return err
 	}
 	if f.task != "" {
-		err := a.Speak(func(ctx context.Context, d *cli.Client) error {
+		err := a.WithClient(func(ctx context.Context, d *cli.Client) error {
 			ids, err := task.TaskIDs(ctx, a, d, []string{f.task})
 			query["task"] = ids
 			return err
@@ -80,7 +80,7 @@ func (f *eventFlags) query(now time.Time) (url.Values, error) {
 	if seq, err := strconv.ParseUint(f.since, 10, 63); err == nil {
 		query.Set("since", strconv.FormatUint(seq, 10))
 	} else if f.since != "" {
-		at, err := cli.When("since", f.since, now)
+		at, err := cli.ParseTime("since", f.since, now)
 		if err != nil {
 			return nil, err
 		}

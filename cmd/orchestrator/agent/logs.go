@@ -103,14 +103,14 @@ func (f *logFlags) query(names []string, now time.Time) (url.Values, error) {
 		query.Set("n", strconv.Itoa(n))
 	}
 	if f.since != "" {
-		at, err := cli.When("since", f.since, now)
+		at, err := cli.ParseTime("since", f.since, now)
 		if err != nil {
 			return nil, err
 		}
 		query.Set("after", wire.Timestamp(at))
 	}
 	if f.until != "" {
-		at, err := cli.When("until", f.until, now)
+		at, err := cli.ParseTime("until", f.until, now)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +157,7 @@ func (l *logPrinter) line(raw []byte) error {
 		return l.app.Print("%s\n", raw)
 	case l.raw:
 		return l.app.Print("%s\n", line.Text)
-	case term.Echo(&line):
+	case term.Redundant(&line):
 		return nil
 	}
 	name := wire.Visible(line.Agent)

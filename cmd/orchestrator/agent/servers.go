@@ -28,7 +28,7 @@ gets nothing any more.`,
 }
 
 func listServers(a *cli.App) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, "query-servers", struct{}{})
 		if err != nil {
 			return err

@@ -38,9 +38,9 @@ In a team of more than 50 agents those that simply run are counted, not listed.`
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := a.Begin()
+			ctx, stop := a.Context()
 			defer stop()
-			door, err := a.Door()
+			door, err := a.Connect()
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ In a team of more than 50 agents those that simply run are counted, not listed.`
 // watchStatus shows the status every second. Where the screen cannot be
 // cleared the next one follows below.
 func watchStatus(ctx context.Context, a *cli.App, d *cli.Client, all bool) error {
-	clear, first := a.Clearing(), true
+	clear, first := a.ClearScreen(), true
 	return a.EverySecond(ctx, func() error {
 		_, text, err := a.Status(ctx, d)
 		if err != nil {
@@ -193,7 +193,7 @@ func agentRow(v wire.AgentView, p term.Paint) []term.Cell {
 	} else {
 		row = append(row, term.Figure("-"), term.Figure("-"))
 	}
-	return append(row, term.Text(cmp.Or(term.Note(v), silence(&v))))
+	return append(row, term.Text(cmp.Or(term.AgentNote(v), silence(&v))))
 }
 
 // silence tells of an agent that has run for long without a word. Many have

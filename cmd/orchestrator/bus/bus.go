@@ -100,7 +100,7 @@ func likelyActor(a *cli.App, flag, word string) string {
 }
 
 func actorsForShell(a *cli.App) []wire.ActorView {
-	return cli.ForShell[wire.ActorList](a, "list-actors", struct{}{}).Actors
+	return cli.CompletionList[wire.ActorList](a, "list-actors", struct{}{}).Actors
 }
 
 // CompleteActors offers those who have mail, and more besides.
@@ -121,7 +121,7 @@ func CompleteActors(a *cli.App, more ...cobra.Completion) cobra.CompletionFunc {
 // completeTopics offers the topics that are registered.
 func completeTopics(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
-	for _, t := range cli.ForShell[wire.TopicList](a, "list-topics", struct{}{}).Topics {
+	for _, t := range cli.CompletionList[wire.TopicList](a, "list-topics", struct{}{}).Topics {
 		offered = append(offered, cobra.CompletionWithDesc(t.Topic, topicWords(&t)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
@@ -136,7 +136,7 @@ func completeMail(a *cli.App, flag string) cobra.CompletionFunc {
 		}
 		actor, _ := verb.Flags().GetString(flag)
 		var offered []cobra.Completion
-		for _, m := range cli.ForShell[wire.MailList](a, "poll-messages", wire.PollMessages{Actor: actor, Limit: offeredMail}).Messages {
+		for _, m := range cli.CompletionList[wire.MailList](a, "poll-messages", wire.PollMessages{Actor: actor, Limit: offeredMail}).Messages {
 			offered = append(offered, cobra.CompletionWithDesc(strconv.FormatInt(m.Seq, 10), term.OneLine(m.From)+"  "+term.OneLine(m.Topic)))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp

@@ -63,7 +63,7 @@ func poll(a *cli.App, f *pollFlags) error {
 	if err := ActorGiven(a, "actor", f.actor, wire.CheckAddressee); err != nil {
 		return err
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, "poll-messages", wire.PollMessages{Actor: f.actor, Cursor: f.cursor.pointer(), Limit: most})
 		if err != nil {
 			return err
@@ -156,10 +156,10 @@ func ack(a *cli.App, word, actor string, once bool) error {
 	if err := ActorGiven(a, "actor", actor, wire.CheckAddressee); err != nil {
 		return err
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
-		text, err := a.Insist(ctx, d, once, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.AskBus(ctx, d, once, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
 		if err != nil {
-			return cli.Hinted(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
+			return cli.WithHint(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
 		}
 		if a.Flags.JSON {
 			return a.Answer(text)

@@ -30,7 +30,7 @@ quiet has never promised any.`,
 }
 
 func presence(a *cli.App) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		raw, err := a.Ask(ctx, d, "list-actors", struct{}{})
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ that it is unknown.`,
 }
 
 func topics(a *cli.App) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		raw, err := a.Ask(ctx, d, "list-topics", struct{}{})
 		if err != nil {
 			return err

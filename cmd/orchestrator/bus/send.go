@@ -58,7 +58,7 @@ there once. A message that you send again yourself needs the same --key.`,
 	set.BoolVar(&f.once, "no-retry", false, "make one attempt")
 	_ = verb.RegisterFlagCompletionFunc("to", CompleteActors(a, cobra.CompletionWithDesc(wire.Broadcast, "all actors")))
 	_ = verb.RegisterFlagCompletionFunc("from", CompleteActors(a))
-	_ = verb.RegisterFlagCompletionFunc("topic", cli.Bind(a, completeTopics))
+	_ = verb.RegisterFlagCompletionFunc("topic", cli.Completion(a, completeTopics))
 	_ = verb.RegisterFlagCompletionFunc("reply-to", completeMail(a, "from"))
 	_ = verb.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
 	return verb
@@ -69,8 +69,8 @@ func send(a *cli.App, f *sendFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
-		text, err := a.Insist(ctx, d, f.once, "send-message", m)
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+		text, err := a.AskBus(ctx, d, f.once, "send-message", m)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ they would have found anyway. -v shows payloads whole, --json is whole always.`,
 	set.StringVar(&f.topic, "topic", "", "only topics that match `GLOB`, such as 'task.*'")
 	set.StringVar(&f.actor, "actor", "", "only messages from `ACTOR` or to it")
 	set.Var(&f.since, "since", "messages behind `SEQ`")
-	_ = verb.RegisterFlagCompletionFunc("topic", cli.Bind(a, completeTopics))
+	_ = verb.RegisterFlagCompletionFunc("topic", cli.Completion(a, completeTopics))
 	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
 	for _, name := range []string{"lines", "since"} {
 		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
@@ -71,7 +71,7 @@ func tail(a *cli.App, f *tailFlags) error {
 	if f.last == "0" { // nothing that is there: what comes is behind the last of it
 		query.Set("n", "1")
 		query.Del("follow")
-		err := a.Streamed("messages", query, false, func(raw []byte) error {
+		err := a.EachLine("messages", query, false, func(raw []byte) error {
 			last, err := cli.Decode[wire.Mail](raw)
 			query.Set("since", strconv.FormatInt(last.Seq, 10))
 			return err

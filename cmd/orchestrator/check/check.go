@@ -96,7 +96,7 @@ func check(a *cli.App, command []string, f *checkFlags) error {
 	if c.terms.Wait <= 0 || c.terms.Grace <= 0 {
 		return cli.UsageError("--wait and --grace want some time", "Write: orchestrator check --wait 10s --grace 5s -- CMD…")
 	}
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
 	if err := c.all(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ func check(a *cli.App, command []string, f *checkFlags) error {
 // all looks at everything, one life after the other: two at once could be in each
 // other's way.
 func (c *checking) all(ctx context.Context) error {
-	done := c.app.Patience(c.command[0])
+	done := c.app.ShowWait(c.command[0])
 	defer done()
 	t, first, err := c.first(ctx)
 	c.found = first

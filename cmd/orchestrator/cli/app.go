@@ -19,8 +19,8 @@ import (
 	"orchestrator/wire"
 )
 
-// App is one run of the program: its streams, its surroundings and the flags
-// that every verb has. Each verb is a method that makes its command.
+// App is one run of the program: its streams, its surroundings and the flags of every
+// command.
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

@@ -23,12 +23,12 @@ import (
 // Client is the client side of a running orchestrator's socket.
 type Client struct {
 	Target Target
-	Client *http.Client
+	HTTP   *http.Client
 	ended  func(context.Context) error // why a context is over
 }
 
-// Door opens the API of the orchestrator that is meant. Nothing is sent yet.
-func (a *App) Door() (*Client, error) {
+// Connect opens the API of the orchestrator that is meant. Nothing is sent yet.
+func (a *App) Connect() (*Client, error) {
 	t, err := a.target()
 	if err != nil {
 		return nil, err
@@ -46,11 +46,11 @@ func (a *App) Door() (*Client, error) {
 	if a.Flags.Verbose {
 		a.Note("Speaking to %s", t.where())
 	}
-	return a.DoorOf(t), nil
+	return a.NewClient(t), nil
 }
 
-// DoorOf makes the client of a target.
-func (a *App) DoorOf(t Target) *Client {
+// NewClient makes the client of a target.
+func (a *App) NewClient(t Target) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return api.Dial(ctx, t.Socket)
 	}
@@ -59,7 +59,7 @@ func (a *App) DoorOf(t Target) *Client {
 		transport.DialContext = nil
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13}
 	}
-	return &Client{Target: t, Client: &http.Client{Transport: transport}, ended: a.Ended}
+	return &Client{Target: t, HTTP: &http.Client{Transport: transport}, ended: a.Ended}
 }
 
 // Ask calls an operation and returns its answer as it came. What programs are
@@ -106,7 +106,7 @@ func (d *Client) do(ctx context.Context, method, path string, body io.Reader) (i
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := d.Client.Do(request)
+	response, err := d.HTTP.Do(request)
 	if err != nil {
 		return nil, d.Failed(ctx, err)
 	}
@@ -146,14 +146,14 @@ func (d *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte
 // orchestrator counts as gone, and not as tidying up.
 const refusing = 10 * time.Second
 
-// Gone waits until the orchestrator has let go of everything, which it says by
+// WaitGone waits until the orchestrator has let go of everything, which it says by
 // removing its socket.
-func (d *Client) Gone(ctx context.Context) error {
+func (d *Client) WaitGone(ctx context.Context) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	heard := time.Now()
 	for {
-		conn, err := d.Knock()
+		conn, err := d.Dial()
 		switch {
 		case err == nil:
 			_ = conn.Close()
@@ -169,8 +169,8 @@ func (d *Client) Gone(ctx context.Context) error {
 	}
 }
 
-// Knock opens a connection and asks nothing.
-func (d *Client) Knock() (net.Conn, error) {
+// Dial opens a connection and asks nothing.
+func (d *Client) Dial() (net.Conn, error) {
 	if d.Target.URL == "" {
 		return net.Dial("unix", d.Target.Socket)
 	}

@@ -14,7 +14,7 @@ import (
 // An orchestrator of somebody else is not spoken to.
 func TestStrangerIsDenied(t *testing.T) {
 	a := &App{}
-	d := a.DoorOf(Target{Socket: "/tmp/s"})
+	d := a.NewClient(Target{Socket: "/tmp/s"})
 	f := FailureOf(d.Failed(t.Context(), &url.Error{Op: "Get", Err: &api.StrangerError{UID: 1001}}))
 	require.Equal(t, ExitDenied, f.Exit)
 	require.Contains(t, f.Message, "/tmp/s belongs to another user (1001)")
@@ -22,7 +22,7 @@ func TestStrangerIsDenied(t *testing.T) {
 
 // The tests may run as root, whom no socket refuses.
 func TestASocketOfSomebodyElse(t *testing.T) {
-	d := (&App{}).DoorOf(Target{Socket: "/s", Subject: "shop"})
+	d := (&App{}).NewClient(Target{Socket: "/s", Subject: "shop"})
 	f := FailureOf(d.Failed(context.Background(), &fs.PathError{Op: "dial", Path: "/s", Err: fs.ErrPermission}))
 	require.Equal(t, ExitDenied, f.Exit)
 }

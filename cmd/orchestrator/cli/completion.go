@@ -87,7 +87,7 @@ func (a *App) CompleteAgents(_ *cobra.Command, already []string, _ string) ([]co
 }
 
 func (a *App) runningNames() []cobra.Completion {
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil {
 		return nil
 	}
@@ -122,10 +122,10 @@ func (a *App) declaredNames() []cobra.Completion {
 	return names
 }
 
-// ForShell asks for a list, as long as a shell waits at a Tab.
-func ForShell[T any](a *App, operation string, request any) (list T) {
+// CompletionList asks for a list, as long as a shell waits at a Tab.
+func CompletionList[T any](a *App, operation string, request any) (list T) {
 	a.Flags.Quiet = true
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil {
 		return list
 	}
@@ -138,8 +138,8 @@ func ForShell[T any](a *App, operation string, request any) (list T) {
 	return list
 }
 
-// Bind makes the completion of an argument of a function that needs the app.
-func Bind(a *App, complete func(*App, *cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
+// Completion makes the completion of an argument of a function that needs the app.
+func Completion(a *App, complete func(*App, *cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
 	return func(verb *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		return complete(a, verb, args, toComplete)
 	}

@@ -115,7 +115,7 @@ func tableEntries(topic, text string) (all []explanation) {
 			heads = nil
 			continue
 		}
-		row := term.Fields(line)
+		row := term.RowFields(line)
 		if heads == nil {
 			heads = row
 			at = slices.IndexFunc(heads, func(head string) bool { return slices.Contains(codeHeads, head) })

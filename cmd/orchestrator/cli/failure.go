@@ -47,7 +47,7 @@ func UsageError(message, hint string) *Failure {
 	return &Failure{Exit: ExitUsage, Code: codeUsage, Message: message, Hint: hint}
 }
 
-// FailureOf gives any error its exit code. Any other error is exitNo.
+// FailureOf gives any error its exit code. Any other error is ExitNo.
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
@@ -111,14 +111,14 @@ func VisibleLines(text string) string {
 	return strings.Join(lines, "\n    ")
 }
 
-// NotAnswered adds to a refusal what could be answered, or asked for.
-func NotAnswered(err error) error {
+// WithAnswers adds to a refusal what could be answered, or asked for.
+func WithAnswers(err error) error {
 	if f, ok := errors.AsType[*Failure](err); ok && f.Code == wire.CodeInvalid {
 		if options := term.TextsOf(f.Details["options"]); len(options) > 0 {
 			f.Because = append(f.Because, "The answers are: "+strings.Join(options, ", "))
 		}
 	}
-	return Hinted(err, wire.CodeNotFound, "See which there are: orchestrator inbox")
+	return WithHint(err, wire.CodeNotFound, "See which there are: orchestrator inbox")
 }
 
 // InMessage is a place in a message, where the pointer is to where it came in.
@@ -128,7 +128,7 @@ func InMessage(pointer string) string { return strings.TrimPrefix(pointer, "/pay
 // was written.
 func Problems(err error) error { return ProblemsBelow(err, InMessage) }
 
-// ProblemsBelow is problems for what was sent below a place: seen says where that is
+// ProblemsBelow is Problems for what was sent below a place: seen says where that is
 // for its author.
 func ProblemsBelow(err error, seen func(pointer string) string) error {
 	f, ok := errors.AsType[*Failure](err)

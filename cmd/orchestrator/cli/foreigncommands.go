@@ -118,8 +118,8 @@ func borrowedWord(path string, after []string) (string, bool) {
 	return line, true
 }
 
-// BorrowedFlags are flags of other tools, by what they are called here.
-var BorrowedFlags = map[string]string{
+// ForeignFlags are flags of other tools, by what they are called here.
+var ForeignFlags = map[string]string{
 	"depends-on": "needs", "depends_on": "needs", "after": "needs", "dependency": "needs",
 	"f": "config", "file": "config",
 	"o": "json", "output": "json", "format": "json",
@@ -130,7 +130,7 @@ var BorrowedFlags = map[string]string{
 
 // likelyFlag is the flag of a verb that is meant by one that it does not have.
 func likelyFlag(wrong string, set *pflag.FlagSet) string {
-	if likely := BorrowedFlags[wrong]; set.Lookup(likely) != nil {
+	if likely := ForeignFlags[wrong]; set.Lookup(likely) != nil {
 		return likely
 	}
 	if len(wrong) < 2 {

@@ -45,7 +45,7 @@ func (g *Hangups) Happened() bool {
 	return err == nil && n > 0 && hungUp(now)
 }
 
-// Watch waits until one is hung up, which is what it says, or until close. It asks
+// Watch waits until one is hung up, which is what it says, or until Close. It asks
 // for nothing else of a terminal: what is typed is for others.
 func (g *Hangups) Watch() bool {
 	of := append([]unix.PollFd{{Fd: int32(g.Wake[0].Fd()), Events: unix.POLLIN}}, g.terminals...)

@@ -18,7 +18,7 @@ func Nearest(wrong string, words []string) string {
 	return best
 }
 
-// DidYouMean is nearest as the end of a message.
+// DidYouMean is Nearest as the end of a message.
 func DidYouMean(wrong string, words []string) string {
 	if word := Nearest(wrong, words); word != "" {
 		return fmt.Sprintf(".  Did you mean %q?", word)

@@ -10,12 +10,12 @@ import (
 	"orchestrator/wire"
 )
 
-// Speak opens the API and does there what a verb is for. It ends with Ctrl-C
+// WithClient opens the API and does there what a verb is for. It ends with Ctrl-C
 // and with --timeout.
-func (a *App) Speak(do func(ctx context.Context, d *Client) error) error {
-	ctx, stop := a.Begin()
+func (a *App) WithClient(do func(ctx context.Context, d *Client) error) error {
+	ctx, stop := a.Context()
 	defer stop()
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (a *App) Speak(do func(ctx context.Context, d *Client) error) error {
 
 // Ask calls an operation and says so when the answer takes long.
 func (a *App) Ask(ctx context.Context, d *Client, operation string, request any) ([]byte, error) {
-	done := a.Patience("the orchestrator to answer")
+	done := a.ShowWait("the orchestrator to answer")
 	defer done()
 	return d.Ask(ctx, operation, request)
 }
@@ -32,9 +32,9 @@ func (a *App) Ask(ctx context.Context, d *Client, operation string, request any)
 // retryPauses are the times between the attempts to reach the bus.
 var retryPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
 
-// Insist is ask for the bus. While no orchestrator answers, or it fails by itself, insist
+// AskBus is ask for the bus. While no orchestrator answers, or it fails by itself, insist
 // asks again, unless once is set.
-func (a *App) Insist(ctx context.Context, d *Client, once bool, operation string, request any) ([]byte, error) {
+func (a *App) AskBus(ctx context.Context, d *Client, once bool, operation string, request any) ([]byte, error) {
 	for _, pause := range retryPauses {
 		text, err := a.Ask(ctx, d, operation, request)
 		if f, ok := errors.AsType[*Failure](err); once || ctx.Err() != nil || !ok || f.Exit != ExitNotRunning && f.Code != wire.CodeInternal {
@@ -76,9 +76,9 @@ func withFormat(text []byte) ([]byte, error) {
 	return fmt.Appendf(nil, `{"format_version":%q%s%s`, wire.FormatVersion, comma, rest), nil
 }
 
-// Hinted adds to a refusal of some kind what to do next, if it says nothing of
+// WithHint adds to a refusal of some kind what to do next, if it says nothing of
 // it itself.
-func Hinted(err error, code wire.Code, hint string) error {
+func WithHint(err error, code wire.Code, hint string) error {
 	if f, ok := errors.AsType[*Failure](err); ok && f.Code == code && f.Hint == "" {
 		f.Hint = hint
 	}
@@ -87,7 +87,7 @@ func Hinted(err error, code wire.Code, hint string) error {
 
 // Status asks for the state of everything: as a document, and as it came.
 func (a *App) Status(ctx context.Context, d *Client) (wire.Status, []byte, error) {
-	done := a.Patience("the orchestrator to answer")
+	done := a.ShowWait("the orchestrator to answer")
 	text, err := d.Ask(ctx, "status", struct{}{})
 	done()
 	if err != nil {

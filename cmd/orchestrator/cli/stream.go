@@ -8,7 +8,7 @@ import (
 // may leave at any time, also before the first line, and is told when the
 // other side left.
 func (a *App) Stream(what string, query url.Values, follow bool, show func([]byte) error) error {
-	err := a.Streamed(what, query, follow, show)
+	err := a.EachLine(what, query, follow, show)
 	switch {
 	case follow && leftOff(err):
 		return nil
@@ -18,17 +18,17 @@ func (a *App) Stream(what string, query url.Values, follow bool, show func([]byt
 	return err
 }
 
-// Streamed shows each document of a stream.
-func (a *App) Streamed(what string, query url.Values, follow bool, show func([]byte) error) error {
-	ctx, stop := a.Begin()
+// EachLine shows each document of a stream.
+func (a *App) EachLine(what string, query url.Values, follow bool, show func([]byte) error) error {
+	ctx, stop := a.Context()
 	defer stop()
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil {
 		return err
 	}
 	done := func() {}
 	if !follow { // who follows waits by intent
-		done = a.Patience("the first " + what)
+		done = a.ShowWait("the first " + what)
 	}
 	body, err := door.Get(ctx, what, query)
 	done()

@@ -23,11 +23,11 @@ func (i *interrupted) Error() string { return "stopped by " + i.signal.String() 
 
 var errTimeout = errors.New("the time ran out")
 
-// Begin returns the context of a verb that speaks to an orchestrator: it ends
+// Context returns the context of a verb that speaks to an orchestrator: it ends
 // at the first Ctrl-C or SIGTERM, when its terminal is closed, and when --timeout is
 // over. A second signal kills the program, as without us. The goroutine it starts ends
 // with stop.
-func (a *App) Begin() (context.Context, func()) {
+func (a *App) Context() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -40,7 +40,7 @@ func (a *App) Begin() (context.Context, func()) {
 		case s := <-signals:
 			cancel(&interrupted{signal: s})
 			select { // the same signal may come twice at once: see echo
-			case <-time.After(Echo):
+			case <-time.After(SignalEcho):
 			case <-over:
 			}
 			signal.Stop(signals)
@@ -101,14 +101,14 @@ func UnlessLeft(err error) error {
 	return err
 }
 
-// FirstWord is how long a wait is silent: a little more than the second for
+// WaitShownAfter is how long a wait is silent: a little more than the second for
 // which an agent must run before its start counts.
-const FirstWord = 1200 * time.Millisecond
+const WaitShownAfter = 1200 * time.Millisecond
 
-// Patience says what is awaited once that takes longer than usual: in a terminal
+// ShowWait says what is awaited once that takes longer than usual: in a terminal
 // in one line that counts, elsewhere now and then. The goroutine it starts has
 // ended when done returns.
-func (a *App) Patience(what string) (done func()) {
+func (a *App) ShowWait(what string) (done func()) {
 	if a.Flags.Quiet || a.JSON() {
 		return func() {}
 	}
@@ -130,7 +130,7 @@ func (a *App) tellWaiting(what string, quit <-chan struct{}) {
 		every = time.Second
 	}
 	shown := 0
-	next := time.NewTimer(FirstWord)
+	next := time.NewTimer(WaitShownAfter)
 	defer next.Stop()
 	for began := time.Now(); ; next.Reset(every) {
 		select {
@@ -165,12 +165,12 @@ func (a *App) Confirm(question string) error {
 	return &Failure{Exit: ExitNo, Code: CodeFailed, Message: "nothing was done"}
 }
 
-// Echo is how long after a signal to stop another one counts as the same: a program such
+// SignalEcho is how long after a signal to stop another one counts as the same: a program such
 // as timeout signals its child, and then the group that the child is in.
-const Echo = 500 * time.Millisecond
+const SignalEcho = 500 * time.Millisecond
 
-// Clearing is what clears the screen; "" where there is none.
-func (a *App) Clearing() string {
+// ClearScreen is what clears the screen; "" where there is none.
+func (a *App) ClearScreen() string {
 	if term.IsTerminal(a.Stdout) && bool(a.Paint(a.Stdout)) && !a.JSON() {
 		return "\x1b[H\x1b[2J"
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// When reads a point in time as people write it: how long ago (10m), a clock
+// ParseTime reads a point in time as people write it: how long ago (10m), a clock
 // time of today (14:33), or a date with a time.
-func When(flag, text string, now time.Time) (time.Time, error) {
+func ParseTime(flag, text string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil {
 		return now.Add(-ago.Abs()), nil
 	}

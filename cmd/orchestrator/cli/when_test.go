@@ -17,10 +17,10 @@ func TestWhen(t *testing.T) {
 		"2026-11-19 14:33":     time.Date(2026, 11, 19, 14, 33, 0, 0, time.UTC),
 		"2026-11-19T14:33:00Z": time.Date(2026, 11, 19, 14, 33, 0, 0, time.UTC),
 	} {
-		at, err := When("since", text, now)
+		at, err := ParseTime("since", text, now)
 		require.NoError(t, err)
 		require.True(t, want.Equal(at), "%s: %s", text, at)
 	}
-	_, err := When("since", "soon", now)
+	_, err := ParseTime("since", "soon", now)
 	require.Equal(t, ExitUsage, FailureOf(err).Exit)
 }

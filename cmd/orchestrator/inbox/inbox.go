@@ -53,7 +53,7 @@ func inboxListCommand(a *cli.App) *cobra.Command {
 }
 
 func inbox(a *cli.App) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, "list-questions", struct{}{})
 		if err != nil {
 			return err
@@ -134,13 +134,13 @@ stays in place; elsewhere it is printed again when another question is open.`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return watchInbox(ctx, a, d) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return watchInbox(ctx, a, d) })
 		},
 	}
 }
 
 func watchInbox(ctx context.Context, a *cli.App, d *cli.Client) error {
-	clear := a.Clearing()
+	clear := a.ClearScreen()
 	var before []byte
 	return a.EverySecond(ctx, func() error {
 		text, err := a.Ask(ctx, d, "list-questions", struct{}{})

@@ -21,7 +21,7 @@ answer is one of them; otherwise it is any text. "-" takes it from stdin.`,
 		Example: `  orchestrator inbox answer q7 oauth
   orchestrator inbox answer q8 - < answer.txt`,
 		Args:              cli.ArgCount(2, 2),
-		ValidArgsFunction: cli.Bind(a, completeAnswer),
+		ValidArgsFunction: cli.Completion(a, completeAnswer),
 		RunE: func(_ *cobra.Command, args []string) error {
 			value := args[1]
 			if value == "-" {
@@ -37,10 +37,10 @@ answer is one of them; otherwise it is any text. "-" takes it from stdin.`,
 }
 
 func answerQuestion(a *cli.App, id, value string) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, "answer-question", wire.AnswerQuestion{QuestionID: id, Answer: value})
 		if err != nil {
-			return cli.NotAnswered(err)
+			return cli.WithAnswers(err)
 		}
 		if a.Flags.JSON {
 			return a.Answer(text)
@@ -92,7 +92,7 @@ func completeAnswer(a *cli.App, _ *cobra.Command, already []string, _ string) ([
 // questionsForShell asks for the questions, as long as a shell waits at a Tab.
 func questionsForShell(a *cli.App, words int) []wire.Question {
 	a.Flags.Quiet = true
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil || words > 1 {
 		return nil
 	}

@@ -53,10 +53,10 @@ func newConsole(a *cli.App, t *Instance, f upFlags) *console {
 		To:   a.Stdout,
 		TTY:  c.tty,
 		Note: c.note,
-		Trouble: func(err error) {
+		OnError: func(err error) {
 			t.log.Warn("cannot write to stdout: lines are counted until it works again", "error", err)
 		},
-		Gone: func() { t.Super.Stop("the reader of the output is gone") },
+		OnReaderGone: func() { t.Super.Stop("the reader of the output is gone") },
 	}
 	if t.config != nil {
 		for i := range t.config.Agents {
@@ -122,7 +122,7 @@ func (c *console) note(missing int64) []byte {
 }
 
 func (c *console) show(l output.Line) {
-	if c.out.Len() >= term.OutletFull {
+	if c.out.Len() >= term.MaxOutlet {
 		c.out.Flush()
 	}
 	c.account.see(l)

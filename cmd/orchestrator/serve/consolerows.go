@@ -270,7 +270,7 @@ func (v *rowsData) agent(a *wire.AgentView, name, columns int, now time.Time) st
 	if seen.State == wire.StateBackoff { // whole seconds: it is drawn once a second
 		seen.NextStartMS = (seen.NextStartMS + 999) / 1000 * 1000
 	}
-	if why := term.Note(seen); why != "" {
+	if why := term.AgentNote(seen); why != "" {
 		does = strings.TrimPrefix(does+", "+why, ", ")
 	}
 	called := "   " + term.Pad(term.Clip(term.OneLine(a.Name), name), name) + "  "

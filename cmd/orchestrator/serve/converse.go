@@ -68,7 +68,7 @@ func (c *conversation) await(signals <-chan os.Signal) error {
 		case s := <-signals:
 			now := time.Now()
 			switch {
-			case !first.IsZero() && now.Sub(first) < cli.Echo:
+			case !first.IsZero() && now.Sub(first) < cli.SignalEcho:
 				continue
 			case leaving:
 				return cli.ExitWith(128 + int(s.(syscall.Signal)))
@@ -91,7 +91,7 @@ func (c *conversation) await(signals <-chan os.Signal) error {
 		case over && (leaving || !c.mayAnswer()):
 			return nil
 		case leaving && slow == nil:
-			slow = time.After(cli.FirstWord)
+			slow = time.After(cli.WaitShownAfter)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (c *conversation) lost() *cli.Failure {
 
 // unwritten says that what was heard could not be passed on.
 func unwritten(err error, terminal bool) *cli.Failure {
-	if term.NobodyReads(err, terminal) {
+	if term.ReaderGone(err, terminal) {
 		return cli.ExitWith(cli.ExitBrokenPipe)
 	}
 	if failed, ok := errors.AsType[*os.PathError](err); ok {

@@ -30,7 +30,7 @@ func isDetached(a *cli.App) bool { return a.Env(detachedEnv) != "" }
 // detach starts this program again in the background and returns when every
 // agent has been started, or with the reason why not.
 func detach(a *cli.App, c *config.Config) error {
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
 	dir := c.Orchestrator.StateDir
 	if home, err := supervisor.OpenHome(dir); err != nil {
@@ -48,9 +48,9 @@ func detach(a *cli.App, c *config.Config) error {
 		state, _ := process.Wait()
 		ended <- state
 	}()
-	done := a.Patience("the agents to start")
+	done := a.ShowWait("the agents to start")
 	defer done()
-	door := a.DoorOf(cli.Target{Socket: a.SocketPath(dir), Subject: c.File})
+	door := a.NewClient(cli.Target{Socket: a.SocketPath(dir), Subject: c.File})
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {

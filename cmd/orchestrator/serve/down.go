@@ -49,9 +49,9 @@ type notRunning struct {
 }
 
 func down(a *cli.App, f downFlags) error {
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func down(a *cli.App, f downFlags) error {
 			return err
 		}
 	}
-	done := a.Patience("the orchestrator to stop")
+	done := a.ShowWait("the orchestrator to stop")
 	body, err := door.Call(ctx, "down", wire.DownRequest{Force: f.force})
 	done()
 	if missing, ok := errors.AsType[*cli.Failure](err); ok && f.ifRunning && missing.Exit == cli.ExitNotRunning {
@@ -88,8 +88,8 @@ func down(a *cli.App, f downFlags) error {
 // afterDown waits for the socket to close, which is the last thing that the
 // orchestrator does.
 func afterDown(ctx context.Context, a *cli.App, d *cli.Client, said bool) error {
-	done := a.Patience("its socket to close")
-	err := d.Gone(ctx)
+	done := a.ShowWait("its socket to close")
+	err := d.WaitGone(ctx)
 	done()
 	switch {
 	case err != nil:

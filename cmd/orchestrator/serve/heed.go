@@ -95,7 +95,7 @@ func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hung
 					h.leave(a, t, unix.SignalName(s.(syscall.Signal)))
 					continue
 				}
-				if now.Sub(first) < cli.Echo {
+				if now.Sub(first) < cli.SignalEcho {
 					continue
 				}
 				if stops++; stops == 2 {

@@ -36,13 +36,13 @@ var ReadingVerbs = map[string]bool{
 	"orchestrator inbox": true, "orchestrator inbox ls": true,
 }
 
-// Past returns a door to the record of an orchestrator that does not run, and false if
+// OpenRecord returns a door to the record of an orchestrator that does not run, and false if
 // there is none to read. The record is opened for reading, and nothing is started.
-func Past(a *cli.App, t cli.Target) (*cli.Client, bool, error) {
+func OpenRecord(a *cli.App, t cli.Target) (*cli.Client, bool, error) {
 	if t.URL != "" || a.Flags.Host != "" || t.Inside {
 		return nil, false, nil
 	}
-	if conn, err := a.DoorOf(t).Knock(); err == nil {
+	if conn, err := a.NewClient(t).Dial(); err == nil {
 		_ = conn.Close()
 		return nil, false, nil
 	}
@@ -59,8 +59,8 @@ func Past(a *cli.App, t cli.Target) (*cli.Client, bool, error) {
 		since = ", up to " + seen.Local().Format(time.DateTime)
 	}
 	a.Note("No orchestrator is running for %s. This is what its record says%s. To go on: orchestrator up%s", t.Subject, since, t.Named)
-	d := a.DoorOf(t)
-	d.Client.Transport = &http.Transport{
+	d := a.NewClient(t)
+	d.HTTP.Transport = &http.Transport{
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		DisableCompression: true, DisableKeepAlives: true,
 	}

@@ -73,7 +73,7 @@ func pipe(a *cli.App, f pipeFlags) error {
 	if f.as == "" {
 		return cli.UsageError("pipe wants the name of an agent", "Write: orchestrator pipe --as NAME")
 	}
-	d, err := a.Door()
+	d, err := a.Connect()
 	switch {
 	case err == nil:
 	case mayPipeAlone(a) && cli.FailureOf(err).Code == cli.CodeNoConfig:
@@ -107,9 +107,9 @@ func noListener(err error) bool {
 
 // join asks for a pipe, for as long as that may take.
 func join(a *cli.App, d *cli.Client, f pipeFlags) (*cli.Link, error) {
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
-	done := a.Patience("the orchestrator to answer")
+	done := a.ShowWait("the orchestrator to answer")
 	defer done()
 	link, err := d.Join(ctx, f.query())
 	if over := a.Ended(ctx); over != nil {

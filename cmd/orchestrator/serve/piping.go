@@ -100,7 +100,7 @@ func pipeAlone(a *cli.App, f pipeFlags) error {
 // pipeInto joins a team in this process, by the way that others take.
 func pipeInto(a *cli.App, t *Instance, f pipeFlags) error {
 	to := cli.Target{Socket: t.listener.Addr().String(), Subject: "this pipe"}
-	d := a.DoorOf(to)
+	d := a.NewClient(to)
 	link, err := join(a, d, f)
 	if err != nil {
 		return joinFailed(d, err)

@@ -32,13 +32,13 @@ The same as SIGHUP, but shows what was done.`,
 }
 
 func reload(a *cli.App, dry bool) error {
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil {
 		return err
 	}
-	done := a.Patience("the changes to be made")
+	done := a.ShowWait("the changes to be made")
 	raw, err := door.Ask(ctx, "reload", wire.ReloadRequest{DryRun: dry})
 	done()
 	if err != nil {

@@ -67,7 +67,7 @@ func (s *singleView) flush(to *sink) {
 		return
 	}
 	to.failed = true
-	if term.NobodyReads(err, to.tty) {
+	if term.ReaderGone(err, to.tty) {
 		if !s.unread {
 			s.unread = true
 			s.stop("the reader of the output is gone")

@@ -76,14 +76,14 @@ func damageOf(err error) *storeDamage {
 }
 
 func checkStore(a *cli.App, path string) error {
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
 	log, err := eventlog.Open(ctx, eventlog.Options{Path: path, ReadOnly: true})
 	if err != nil {
 		return cannotReadRecord(err, path)
 	}
 	defer log.Close()
-	done := a.Patience("the record to be read")
+	done := a.ShowWait("the record to be read")
 	last, broken := log.Check(ctx)
 	done()
 	if err := a.Ended(ctx); err != nil {
@@ -144,7 +144,7 @@ a new file. The damaged record stays as it is, and an orchestrator must not run.
 }
 
 func salvage(a *cli.App, path, stateDir, to string) error {
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
 	if cli.IsStateDir(stateDir) {
 		home, err := supervisor.OpenHome(stateDir)
@@ -153,7 +153,7 @@ func salvage(a *cli.App, path, stateDir, to string) error {
 		}
 		defer home.Close()
 	}
-	done := a.Patience("the record to be copied")
+	done := a.ShowWait("the record to be copied")
 	last, lost, err := eventlog.Salvage(ctx, path, to)
 	done()
 	switch {
@@ -229,9 +229,9 @@ type backupReport struct {
 }
 
 func backup(a *cli.App, path, stateDir, to string) error {
-	ctx, stop := a.Begin()
+	ctx, stop := a.Context()
 	defer stop()
-	done := a.Patience("the record to be copied")
+	done := a.ShowWait("the record to be copied")
 	defer done()
 	last, err := eventlog.Copy(ctx, path, to)
 	switch {

@@ -42,7 +42,7 @@ have belongs in the file.`,
 	set.Int32Var(&f.maxIterations, "max-iterations", wire.SessionIterations, "a task is reviewed `N` times at most, if it says nothing else")
 	set.Var(&f.onMax, "on-max", "what becomes of one that is not right then: abort, force_approve or human_review")
 	set.BoolVar(&f.requireReview, "require-review", false, "a task is done when it is approved, not before")
-	_ = verb.RegisterFlagCompletionFunc("member", cli.Bind(a, completeMembers))
+	_ = verb.RegisterFlagCompletionFunc("member", cli.Completion(a, completeMembers))
 	_ = verb.RegisterFlagCompletionFunc("max-iterations", cobra.NoFileCompletions)
 	_ = verb.RegisterFlagCompletionFunc("on-max", f.onMax.Complete)
 	return verb
@@ -53,7 +53,7 @@ func newSession(a *cli.App, name string, f *newSessionFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, "create-session", spec)
 		switch {
 		case err != nil:

@@ -73,7 +73,7 @@ findings its result has.`,
 	set := verb.Flags()
 	set.StringVar(&f.session, "session", "", "only reviews of the session `NAME`")
 	set.BoolVar(&f.open, "open", false, "only those that have no result yet")
-	_ = verb.RegisterFlagCompletionFunc("session", cli.Bind(a, completeSessions))
+	_ = verb.RegisterFlagCompletionFunc("session", cli.Completion(a, completeSessions))
 	return verb
 }
 
@@ -103,7 +103,7 @@ func readReviews(text []byte) ([]reviewSeen, error) {
 }
 
 func reviews(a *cli.App, f *reviewFlags) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		all, err := ListReviews(ctx, a, d, wire.ListReviews{SessionID: f.session})
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ its findings, with the review since which it is open, or that found it fixed. An
 unique prefix of its id will do.`,
 		Example:           "  orchestrator review show review-001\n  orchestrator review show review-001 --session checkout --json",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Bind(a, completeReviews),
+		ValidArgsFunction: cli.Completion(a, completeReviews),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := cli.NotEmpty(verb, "session"); err != nil {
 				return err
@@ -34,7 +34,7 @@ unique prefix of its id will do.`,
 		},
 	}
 	verb.Flags().StringVar(&session, "session", "", "the session `NAME` that it belongs to, where several have one of this id")
-	_ = verb.RegisterFlagCompletionFunc("session", cli.Bind(a, completeSessions))
+	_ = verb.RegisterFlagCompletionFunc("session", cli.Completion(a, completeSessions))
 	return verb
 }
 
@@ -42,7 +42,7 @@ func showReview(a *cli.App, word, session string) error {
 	if word == "" {
 		return cli.UsageError("the id of a review is missing: it is empty", noReviewHint)
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		all, err := ListReviews(ctx, a, d, wire.ListReviews{SessionID: session})
 		if err != nil {
 			return err
@@ -222,7 +222,7 @@ func completeReviews(a *cli.App, _ *cobra.Command, already []string, _ string) (
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var offered []cobra.Completion
-	for _, r := range cli.ForShell[wire.ReviewList](a, "list-reviews", wire.ListReviews{}).Reviews {
+	for _, r := range cli.CompletionList[wire.ReviewList](a, "list-reviews", wire.ListReviews{}).Reviews {
 		offered = append(offered, cobra.CompletionWithDesc(r.ReviewID, sessionID(r.TaskID)+", "+term.VerdictWord(&r)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp

@@ -45,7 +45,7 @@ func say(a *cli.App, session, file string) error {
 	if !message.IsValid() || message.Kind() != '{' {
 		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, "send-session-message", wire.SaySession{SessionID: session, Session: wire.Session{Document: message}})
 		if err != nil {
 			return cli.Problems(noSession(ctx, a, d, session, err))

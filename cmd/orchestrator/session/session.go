@@ -49,7 +49,7 @@ may have been refused.`,
 }
 
 func sessions(a *cli.App) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		raw, err := a.Ask(ctx, d, "list-sessions", struct{}{})
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func noSession(ctx context.Context, a *cli.App, d *cli.Client, name string, err 
 	if likely := cli.Nearest(name, known); likely != "" {
 		f.Because = append(f.Because, fmt.Sprintf("Did you mean %q?", likely))
 	}
-	return cli.Hinted(err, wire.CodeNotFound, noSessionHint)
+	return cli.WithHint(err, wire.CodeNotFound, noSessionHint)
 }
 
 func sessionNames(ctx context.Context, a *cli.App, d *cli.Client) []string {
@@ -149,7 +149,7 @@ func sessionNames(ctx context.Context, a *cli.App, d *cli.Client) []string {
 // completeSessions offers the names of sessions, with who is in them.
 func completeSessions(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
-	for _, s := range cli.ForShell[wire.SessionList](a, "list-sessions", struct{}{}).Sessions {
+	for _, s := range cli.CompletionList[wire.SessionList](a, "list-sessions", struct{}{}).Sessions {
 		offered = append(offered, cobra.CompletionWithDesc(s.ID, term.OneLine(s.State)+", "+memberWords(s.Members)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp

@@ -39,7 +39,7 @@ all of it.`,
   orchestrator session show checkout --all -v
   orchestrator session show checkout --json`,
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Bind(a, completeOneSession),
+		ValidArgsFunction: cli.Completion(a, completeOneSession),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := cli.NotEmpty(verb, "task", "chain", "limit"); err != nil {
 				return err
@@ -83,7 +83,7 @@ func showSession(a *cli.App, name string, f *sessionFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		seen, err := getSession(ctx, a, d, &wire.GetSession{SessionID: name, TaskID: f.task, CorrelationID: f.chain}, most)
 		if err != nil {
 			return noSession(ctx, a, d, name, err)
@@ -151,7 +151,7 @@ func completeOfSession(a *cli.App, have func(*wire.SessionView) []cobra.Completi
 		if len(words) == 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		seen := cli.ForShell[sessionSeen](a, "get-session", wire.GetSession{SessionID: words[0], Limit: 1})
+		seen := cli.CompletionList[sessionSeen](a, "get-session", wire.GetSession{SessionID: words[0], Limit: 1})
 		return have(&seen.SessionView), cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -139,7 +139,7 @@ func addTask(a *cli.App, title string, f *addFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		if request.Dependencies, err = f.needs.read(ctx, NewFinder(a, d)); err != nil {
 			return err
 		}
@@ -166,12 +166,12 @@ func addTask(a *cli.App, title string, f *addFlags) error {
 
 // makeTask submits a task, and gives it to the agent that was named. That there
 // is one is made sure of first: a task without an agent is not what was wanted.
-func makeTask(ctx context.Context, a *cli.App, d *cli.Client, request *wire.SubmitTask, f *addFlags) (TaskSeen, []byte, error) {
+func makeTask(ctx context.Context, a *cli.App, d *cli.Client, request *wire.SubmitTask, f *addFlags) (Seen, []byte, error) {
 	if f.assign == "" {
 		return askTask(ctx, a, d, "submit-task", request)
 	}
 	if err := isAgent(ctx, a, d, f.assign); err != nil {
-		return TaskSeen{}, nil, err
+		return Seen{}, nil, err
 	}
 	t, _, err := askTask(ctx, a, d, "submit-task", request)
 	if err != nil {
@@ -182,7 +182,7 @@ func makeTask(ctx context.Context, a *cli.App, d *cli.Client, request *wire.Subm
 }
 
 // created says that there is a new task, and what has become of it meanwhile.
-func created(ctx context.Context, a *cli.App, d *cli.Client, t TaskSeen) (words string, err error) {
+func created(ctx context.Context, a *cli.App, d *cli.Client, t Seen) (words string, err error) {
 	if now, _, err := GetTask(ctx, a, d, t.ID); err == nil {
 		t = now
 	}

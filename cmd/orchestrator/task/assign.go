@@ -28,7 +28,7 @@ no agent fits it says why, agent by agent, and the exit code is 1.`,
   orchestrator task assign 91c0 coder-0 --require-plan
   orchestrator task assign --auto 91c0`,
 		Args:              cli.ArgCount(1, 2),
-		ValidArgsFunction: cli.Bind(a, completeAssignment),
+		ValidArgsFunction: cli.Completion(a, completeAssignment),
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case auto && len(args) > 1:
@@ -36,7 +36,7 @@ no agent fits it says why, agent by agent, and the exit code is 1.`,
 			case auto && plan:
 				return cli.UsageError("--require-plan is for an agent that is named", "Name it: orchestrator task assign "+args[0]+" AGENT --require-plan")
 			case auto:
-				return a.Speak(func(ctx context.Context, d *cli.Client) error { return autoAssign(ctx, a, d, args[0]) })
+				return a.WithClient(func(ctx context.Context, d *cli.Client) error { return autoAssign(ctx, a, d, args[0]) })
 			case len(args) == 1:
 				return cli.UsageError("the agent is missing", "Name the agent, or let the best one be found: --auto")
 			}
@@ -153,7 +153,7 @@ func isAgent(ctx context.Context, a *cli.App, d *cli.Client, name string) error 
 
 // butMade adds to why a new task could not be given to its agent that it is
 // there all the same.
-func butMade(err error, t *TaskSeen) error {
+func butMade(err error, t *Seen) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok {
 		return err

@@ -11,16 +11,16 @@ import (
 	"orchestrator/wire"
 )
 
-// TaskSeen is a task, and its document as it came: programs are shown keys that
+// Seen is a task, and its document as it came: programs are shown keys that
 // we do not know yet too.
-type TaskSeen struct {
+type Seen struct {
 	wire.Task
 	raw wire.Raw
 }
 
-func seeTask(raw wire.Raw) (TaskSeen, error) {
+func seeTask(raw wire.Raw) (Seen, error) {
 	t, err := cli.Decode[wire.Task](raw)
-	return TaskSeen{Task: t, raw: raw}, err
+	return Seen{Task: t, raw: raw}, err
 }
 
 // taskDocument and tasksDocument answer programs with one task, or many.
@@ -34,7 +34,7 @@ type tasksDocument struct {
 	Tasks         []wire.Raw `json:"tasks"`
 }
 
-func documentOf(tasks []TaskSeen) tasksDocument {
+func documentOf(tasks []Seen) tasksDocument {
 	document := tasksDocument{FormatVersion: wire.FormatVersion}
 	for i := range tasks {
 		document.Tasks = append(document.Tasks, tasks[i].raw)
@@ -44,21 +44,21 @@ func documentOf(tasks []TaskSeen) tasksDocument {
 
 // askTask calls an operation that answers with a task: that, and the answer as
 // it came.
-func askTask(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (TaskSeen, []byte, error) {
+func askTask(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (Seen, []byte, error) {
 	text, err := a.Ask(ctx, d, operation, request)
 	if err != nil {
-		return TaskSeen{}, nil, explained(ctx, a, d, err)
+		return Seen{}, nil, explained(ctx, a, d, err)
 	}
 	reply, err := cli.Decode[taskDocument](text)
 	if err != nil {
-		return TaskSeen{}, nil, err
+		return Seen{}, nil, err
 	}
 	t, err := seeTask(reply.Task)
 	return t, text, err
 }
 
 // GetTask asks for a task.
-func GetTask(ctx context.Context, a *cli.App, d *cli.Client, id string) (TaskSeen, []byte, error) {
+func GetTask(ctx context.Context, a *cli.App, d *cli.Client, id string) (Seen, []byte, error) {
 	return askTask(ctx, a, d, "get-task", wire.TaskID{TaskID: id})
 }
 
@@ -66,7 +66,7 @@ func GetTask(ctx context.Context, a *cli.App, d *cli.Client, id string) (TaskSee
 const everyTask = 1 << 30
 
 // listTasks asks for tasks, oldest first.
-func listTasks(ctx context.Context, a *cli.App, d *cli.Client, q wire.QueryTasks) ([]TaskSeen, error) {
+func listTasks(ctx context.Context, a *cli.App, d *cli.Client, q wire.QueryTasks) ([]Seen, error) {
 	text, err := a.Ask(ctx, d, "query-tasks", q)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func listTasks(ctx context.Context, a *cli.App, d *cli.Client, q wire.QueryTasks
 	if err != nil {
 		return nil, err
 	}
-	tasks := make([]TaskSeen, len(list.Tasks))
+	tasks := make([]Seen, len(list.Tasks))
 	for i, raw := range list.Tasks {
 		if tasks[i], err = seeTask(raw); err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func explained(ctx context.Context, a *cli.App, d *cli.Client, err error) error 
 	case f.Code == wire.CodeNotFound && f.Details["agent"] != nil:
 		f.Hint = cli.NoAgentHint
 	}
-	return cli.Hinted(err, wire.CodeNotFound, cli.NoTaskHint)
+	return cli.WithHint(err, wire.CodeNotFound, cli.NoTaskHint)
 }
 
 // way formats a dependency cycle and leaves the middle of a long one out.
@@ -162,6 +162,6 @@ func FarWords(t *wire.Task) string {
 }
 
 // stateOf returns the state of a task with the names of what it waits for.
-func stateOf(ctx context.Context, a *cli.App, d *cli.Client, t *TaskSeen) string {
+func stateOf(ctx context.Context, a *cli.App, d *cli.Client, t *Seen) string {
 	return stateWords(&t.Task, needs(ctx, a, d, t.WaitsFor, false))
 }

@@ -43,7 +43,7 @@ would wait for each other are refused (exit 6).`,
 			if f.related && len(f.add) == 0 {
 				return cli.UsageError("--related says how another task is added", "Say which: --add ID --related")
 			}
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return dependenciesOf(ctx, a, d, args[0], &f) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return dependenciesOf(ctx, a, d, args[0], &f) })
 		},
 	}
 	set := verb.Flags()
@@ -126,7 +126,7 @@ func removed(ctx context.Context, a *cli.App, d *cli.Client, id, which string) e
 }
 
 func hintedDeps(err error, id string) error {
-	return cli.Hinted(err, wire.CodeNotFound, "See which there are: orchestrator task deps "+term.ID(id))
+	return cli.WithHint(err, wire.CodeNotFound, "See which there are: orchestrator task deps "+term.ID(id))
 }
 
 // linksDocument answers programs with what a task depends on.
@@ -136,7 +136,7 @@ type linksDocument struct {
 	Dependencies  []wire.Link `json:"dependencies"`
 }
 
-func showDependencies(ctx context.Context, a *cli.App, d *cli.Client, t *TaskSeen) error {
+func showDependencies(ctx context.Context, a *cli.App, d *cli.Client, t *Seen) error {
 	links := linksOf(&t.Task)
 	switch {
 	case a.Flags.JSON:

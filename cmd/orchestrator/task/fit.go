@@ -53,7 +53,7 @@ func Requires(t *wire.Task) bool {
 
 // Fits asks how each agent fits a task: the best first, and then those that do
 // not.
-func Fits(ctx context.Context, a *cli.App, d *cli.Client, t *TaskSeen) ([]Fit, error) {
+func Fits(ctx context.Context, a *cli.App, d *cli.Client, t *Seen) ([]Fit, error) {
 	text, err := a.Ask(ctx, d, "query-agents", wire.QueryAgents{})
 	if err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ As text no more than 200 tasks are shown, unless -n says how many.`,
 			if f.all && len(args) > 0 {
 				return cli.UsageError("--all is every task, and an id is one of them", "Leave one out")
 			}
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return runGraph(ctx, a, d, args, &f) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return runGraph(ctx, a, d, args, &f) })
 		},
 	}
 	set := verb.Flags()

@@ -7,9 +7,9 @@ import (
 // graph is tasks and what they depend on, and which of them are to be shown. A
 // task is known by its place in the list.
 type graph struct {
-	Tasks []TaskSeen // oldest first
-	needs [][]edge   // what each depends on
-	feeds [][]edge   // what depends on each
+	Tasks []Seen   // oldest first
+	needs [][]edge // what each depends on
+	feeds [][]edge // what depends on each
 	shown []bool
 	left  int // chosen, and not shown
 }
@@ -24,7 +24,7 @@ type edge struct {
 func (e *edge) gates() bool { return e.link.Type != wire.DependsRelated }
 
 // NewGraph makes the graph of tasks.
-func NewGraph(tasks []TaskSeen) *graph {
+func NewGraph(tasks []Seen) *graph {
 	g := &graph{Tasks: tasks, needs: make([][]edge, len(tasks)), feeds: make([][]edge, len(tasks)), shown: make([]bool, len(tasks))}
 	at := make(map[string]int, len(tasks))
 	for i := range tasks {

@@ -27,7 +27,7 @@ func fill(s wire.TaskState) string {
 }
 
 // labelLines are what a drawing says in the box of a task.
-func labelLines(t *TaskSeen) (name, state string) {
+func labelLines(t *Seen) (name, state string) {
 	state = HeldWords(&t.Task)
 	if progress := term.Percent(t.Progress); progress != "" && !t.State.Final() {
 		state += ", " + progress

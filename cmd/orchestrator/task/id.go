@@ -16,7 +16,7 @@ import (
 type Finder struct {
 	app    *cli.App
 	door   *cli.Client
-	tasks  []TaskSeen
+	tasks  []Seen
 	listed bool
 }
 
@@ -24,7 +24,7 @@ type Finder struct {
 func NewFinder(a *cli.App, d *cli.Client) *Finder { return &Finder{app: a, door: d} }
 
 // List asks for all tasks.
-func (f *Finder) List(ctx context.Context) ([]TaskSeen, error) {
+func (f *Finder) List(ctx context.Context) ([]Seen, error) {
 	if f.listed {
 		return f.tasks, nil
 	}
@@ -66,8 +66,8 @@ func TaskIDs(ctx context.Context, a *cli.App, d *cli.Client, words []string) ([]
 }
 
 // taskOf finds the id that a prefix stands for.
-func taskOf(tasks []TaskSeen, prefix string) (string, error) {
-	var fits []TaskSeen
+func taskOf(tasks []Seen, prefix string) (string, error) {
+	var fits []Seen
 	for _, t := range tasks {
 		if t.ID == prefix {
 			return t.ID, nil
@@ -90,7 +90,7 @@ func taskOf(tasks []TaskSeen, prefix string) (string, error) {
 }
 
 // ambiguous says which tasks a prefix stands for, a few of them by name.
-func ambiguous(prefix string, fits []TaskSeen) *cli.Failure {
+func ambiguous(prefix string, fits []Seen) *cli.Failure {
 	const few = 5
 	var ids, shown []string
 	for i := range fits {

@@ -21,15 +21,15 @@ func linksOf(t *wire.Task) []wire.Link {
 }
 
 // ByID finds tasks.
-func ByID(tasks []TaskSeen) map[string]*TaskSeen {
-	found := make(map[string]*TaskSeen, len(tasks))
+func ByID(tasks []Seen) map[string]*Seen {
+	found := make(map[string]*Seen, len(tasks))
 	for i := range tasks {
 		found[tasks[i].ID] = &tasks[i]
 	}
 	return found
 }
 
-func linkRows(t *TaskSeen, links []wire.Link, tasks map[string]*TaskSeen, p term.Paint, now time.Time) [][]term.Cell {
+func linkRows(t *Seen, links []wire.Link, tasks map[string]*Seen, p term.Paint, now time.Time) [][]term.Cell {
 	rows := [][]term.Cell{{term.Text("DEP"), term.Text("TASK"), term.Text("NAME"), term.Text("STATE"), term.Text("KIND"), term.Text("RESOLVED")}}
 	for i := range links {
 		l := &links[i]
@@ -58,7 +58,7 @@ func kindWords(l *wire.Link) string {
 
 // resolvedWords say since when a dependency holds nothing up, and what came of
 // it.
-func resolvedWords(t *TaskSeen, l *wire.Link, now time.Time) string {
+func resolvedWords(t *Seen, l *wire.Link, now time.Time) string {
 	switch {
 	case !l.Resolved:
 		return "-"

@@ -62,7 +62,7 @@ func tasks(a *cli.App, f *listFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		tasks, err := listTasks(ctx, a, d, wire.QueryTasks{
 			Status: f.state.Value, RequiredRole: f.role.Value, ConversationID: f.conversation, Limit: everyTask,
 		})
@@ -106,8 +106,8 @@ func (f *listFlags) chooses() bool {
 
 // chosen are the tasks that are meant. A name for several states is the name of
 // one of them as well, and that is the one.
-func (f *listFlags) chosen(tasks []TaskSeen) []TaskSeen {
-	var chosen []TaskSeen
+func (f *listFlags) chosen(tasks []Seen) []Seen {
+	var chosen []Seen
 	for _, t := range tasks {
 		if f.state.Value != "" && string(t.State) != f.state.Value || f.agent != "" && !isOf(t.AssignedTo, f.agent) {
 			continue
@@ -123,12 +123,12 @@ func isOf(agent, name string) bool {
 	return agent == name || replica && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-func showTasks(a *cli.App, tasks []TaskSeen, some bool) error {
+func showTasks(a *cli.App, tasks []Seen, some bool) error {
 	switch {
 	case a.Flags.JSON:
 		return a.Document(documentOf(tasks))
 	case a.Flags.Quiet:
-		return cli.PrintNames(a, tasks, func(t *TaskSeen) string { return t.ID })
+		return cli.PrintNames(a, tasks, func(t *Seen) string { return t.ID })
 	case len(tasks) == 0 && some:
 		return a.Print("No task is like that. All of them: orchestrator task ls\n")
 	case len(tasks) == 0:

@@ -26,7 +26,7 @@ scores.`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, false),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return matchTask(ctx, a, d, args[0]) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return matchTask(ctx, a, d, args[0]) })
 		},
 	}
 }
@@ -110,7 +110,7 @@ func fitRows(fits []Fit, scored bool, p term.Paint) [][]term.Cell {
 }
 
 // matchVerdict returns what follows from how the agents fit, and what to do.
-func matchVerdict(t *TaskSeen, fits []Fit) string {
+func matchVerdict(t *Seen, fits []Fit) string {
 	label, id := term.TaskLabel(t.ID, t.Name), term.ID(t.ID)
 	some := len(fits) > 0 && fits[0].Good()
 	switch {

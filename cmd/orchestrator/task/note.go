@@ -34,7 +34,7 @@ stdin.`,
 			case strings.TrimSpace(text) == "":
 				return cli.UsageError("the note is empty", "Write what is to be noted")
 			}
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return noteTask(ctx, a, d, args[0], text, urgent) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return noteTask(ctx, a, d, args[0], text, urgent) })
 		},
 	}
 	verb.Flags().BoolVar(&urgent, "urgent", false, "tell the agent that has the task")
@@ -72,7 +72,7 @@ func taskNotesCommand(a *cli.App) *cobra.Command {
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return showNotes(ctx, a, d, args[0]) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return showNotes(ctx, a, d, args[0]) })
 		},
 	}
 }

@@ -58,7 +58,7 @@ func taskApprovePlanCommand(a *cli.App) *cobra.Command {
 		Long:              "Approves the plan of a task: its agent is told, and the task runs.",
 		Example:           "  orchestrator task show 91c0          the plan\n  orchestrator task approve-plan 91c0",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Bind(a, completePlans),
+		ValidArgsFunction: cli.Completion(a, completePlans),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return moveTask(a, args[0], "approve-plan", func(id string) any { return wire.TaskID{TaskID: id} })
 		},
@@ -73,7 +73,7 @@ func taskRevisePlanCommand(a *cli.App) *cobra.Command {
 		Long:              "Sends the plan of a task back to its agent, with what is wrong with it. The agent\nplans again.",
 		Example:           `  orchestrator task revise-plan 91c0 -m "keep the old endpoint for a release"`,
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Bind(a, completePlans),
+		ValidArgsFunction: cli.Completion(a, completePlans),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if strings.TrimSpace(why) == "" {
 				return cli.UsageError("a plan is sent back for a reason", "Say which: -m TEXT")
@@ -130,7 +130,7 @@ needs_human until a person answers, or it is started again.`,
 				return err
 			}
 			request := wire.RequestHelp{Question: question, Context: document}
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return askAbout(ctx, a, d, args[0], request) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return askAbout(ctx, a, d, args[0], request) })
 		},
 	}
 	verb.Flags().StringVar(&about, "context", "", "what there is to know: a `JSON` object, @FILE or -")

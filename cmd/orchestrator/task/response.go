@@ -29,7 +29,7 @@ With --artifact it prints what is in one artifact, as it is, and nothing else.`,
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if !verb.Flags().Changed("artifact") {
-				return a.Speak(func(ctx context.Context, d *cli.Client) error { return response(ctx, a, d, args[0]) })
+				return a.WithClient(func(ctx context.Context, d *cli.Client) error { return response(ctx, a, d, args[0]) })
 			}
 			switch {
 			case a.Flags.JSON:
@@ -37,7 +37,7 @@ With --artifact it prints what is in one artifact, as it is, and nothing else.`,
 			case term.IsTerminal(a.Stdout):
 				return cli.UsageError("--artifact is not for a terminal: agents could do anything to it", "Send it elsewhere: "+verb.CommandPath()+" ID --artifact NAME > FILE")
 			}
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return printArtifact(ctx, a, d, args[0], artifact) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return printArtifact(ctx, a, d, args[0], artifact) })
 		},
 	}
 	verb.Flags().StringVar(&artifact, "artifact", "", "only what is in the artifact of this `NAME`, as it is; not on a terminal")
@@ -174,7 +174,7 @@ so is the JSON.`,
 			if err != nil {
 				return err
 			}
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return bringInput(ctx, a, d, args[0], input) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return bringInput(ctx, a, d, args[0], input) })
 		},
 	}
 	verb.Flags().StringVar(&document, "json-input", "", "what it needs, a `JSON` value; or @FILE or -")
@@ -211,7 +211,7 @@ func bringInput(ctx context.Context, a *cli.App, d *cli.Client, word string, inp
 	r, text, err := askResponse(ctx, a, d, "update-task-request", wire.UpdateTaskRequest{TaskID: id, Input: input})
 	switch {
 	case err != nil:
-		return cli.NotAnswered(explained(ctx, a, d, err))
+		return cli.WithAnswers(explained(ctx, a, d, err))
 	case a.Flags.JSON:
 		return a.Answer(text)
 	}

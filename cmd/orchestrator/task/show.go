@@ -25,7 +25,7 @@ asked which, the trace that it is in, and the artifacts.`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return showTask(ctx, a, d, args[0]) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return showTask(ctx, a, d, args[0]) })
 		},
 	}
 }

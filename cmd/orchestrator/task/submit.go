@@ -53,7 +53,7 @@ func submitTask(a *cli.App, file string, wait bool) error {
 	if err != nil {
 		return err
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		r, text, err := askResponse(ctx, a, d, "submit-task-request", request.Document)
 		if err != nil {
 			return notHandedOn(ctx, a, d, request, err)

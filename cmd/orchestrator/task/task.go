@@ -71,9 +71,9 @@ func startsOne(id string, words []string) bool {
 }
 
 // tasksForShell asks for the tasks, as long as a shell waits at a Tab.
-func tasksForShell(a *cli.App) []TaskSeen {
+func tasksForShell(a *cli.App) []Seen {
 	a.Flags.Quiet = true
-	door, err := a.Door()
+	door, err := a.Connect()
 	if err != nil {
 		return nil
 	}

@@ -78,7 +78,7 @@ waited for it: orchestrator help tasks.`,
 
 // moveTask asks for a change of one task and shows where it is then.
 func moveTask(a *cli.App, word, operation string, request func(id string) any) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		ids, err := TaskIDs(ctx, a, d, []string{word})
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func moveTask(a *cli.App, word, operation string, request func(id string) any) e
 	})
 }
 
-func showMoved(a *cli.App, t *TaskSeen) error {
+func showMoved(a *cli.App, t *Seen) error {
 	if a.Flags.Quiet {
 		return a.Print("%s\n", wire.Visible(t.ID))
 	}
@@ -125,7 +125,7 @@ For more than one it asks first; where no person can be asked it wants --yes.`,
 }
 
 func cancelTasks(a *cli.App, words []string, why string, yes bool) error {
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		ids, err := TaskIDs(ctx, a, d, words)
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ func cancelTasks(a *cli.App, words []string, why string, yes bool) error {
 				return err
 			}
 		}
-		var tasks []TaskSeen
+		var tasks []Seen
 		for _, id := range ids {
 			t, _, err := askTask(ctx, a, d, "cancel-task", wire.CancelTask{TaskID: id, Reason: why})
 			if len(tasks) > 0 && wasCancelled(err) { // with one before it that it waited for
@@ -165,7 +165,7 @@ func wasCancelled(err error) bool {
 }
 
 // stoppedAt adds to a refusal which tasks were cancelled before it.
-func stoppedAt(err error, cancelled []TaskSeen) error {
+func stoppedAt(err error, cancelled []Seen) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || len(cancelled) == 0 {
 		return err

@@ -31,7 +31,7 @@ exit code is 0. When --timeout is over it is 124; the tasks go on.`,
 		Args:              cli.ArgCount(1, -1),
 		ValidArgsFunction: CompleteTasks(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.Speak(func(ctx context.Context, d *cli.Client) error {
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 				return waitTasks(ctx, a, d, args, until.Value == "any")
 			})
 		},
@@ -64,13 +64,13 @@ type waiter struct {
 	app    *cli.App
 	door   *cli.Client
 	anyEnd bool // a bad end is as good as any
-	tasks  []TaskSeen
+	tasks  []Seen
 	told   []string // the words last said of each
 	hush   func()   // ends the line that says what is awaited
 }
 
 func vigil(a *cli.App, d *cli.Client, ids []string, anyEnd bool) *waiter {
-	v := &waiter{app: a, door: d, anyEnd: anyEnd, tasks: make([]TaskSeen, len(ids)), told: make([]string, len(ids)), hush: func() {}}
+	v := &waiter{app: a, door: d, anyEnd: anyEnd, tasks: make([]Seen, len(ids)), told: make([]string, len(ids)), hush: func() {}}
 	for i, id := range ids {
 		v.tasks[i].ID = id
 	}
@@ -214,7 +214,7 @@ func (v *waiter) open() []string {
 
 // verdict is the exit code of a wait that is over.
 func (v *waiter) verdict() error {
-	bad := func(t TaskSeen) bool { return t.State != wire.TaskDone }
+	bad := func(t Seen) bool { return t.State != wire.TaskDone }
 	if !v.anyEnd && slices.ContainsFunc(v.tasks, bad) {
 		return cli.ExitWith(cli.ExitNo)
 	}
@@ -229,7 +229,7 @@ func (v *waiter) await() {
 	if len(labels) > 1 {
 		what = term.Count(len(labels), "task")
 	}
-	v.hush = v.app.Patience(what)
+	v.hush = v.app.ShowWait(what)
 }
 
 func (v *waiter) quiet() {

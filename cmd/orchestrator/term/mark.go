@@ -10,9 +10,9 @@ func OwnMark(l *wire.LogLine) string {
 	return "."
 }
 
-// Echo reports whether a line of the orchestrator tells people nothing that another line
+// Redundant reports whether a line of the orchestrator tells people nothing that another line
 // does not: that a run has ended follows each exit, and each session message is delivered.
-func Echo(l *wire.LogLine) bool {
+func Redundant(l *wire.LogLine) bool {
 	return l.Kind == wire.EventEnded || l.Kind == wire.EventSessionDelivered
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// OutletFull is how much is gathered before it is written.
-	OutletFull = 64 << 10
+	// MaxOutlet is how much is gathered before it is written.
+	MaxOutlet = 64 << 10
 	// outletRetry is how long a stream that refused a write is left alone.
 	outletRetry = 5 * time.Second
 )
@@ -22,11 +22,11 @@ const (
 type Outlet struct {
 	bytes.Buffer // whole lines, until they are flushed
 
-	To      io.Writer
-	TTY     bool                       // to was a terminal: one that is hung up is none any more
-	Note    func(missing int64) []byte // a line that says that lines are missing
-	Trouble func(error)                // hears of the first write that fails
-	Gone    func()                     // is called when its reader is gone
+	To           io.Writer
+	TTY          bool                       // to was a terminal: one that is hung up is none any more
+	Note         func(missing int64) []byte // a line that says that lines are missing
+	OnError      func(error)                // hears of the first write that fails
+	OnReaderGone func()                     // is called when its reader is gone
 
 	over    bool  // its reader is gone
 	torn    bool  // what was written last was half a line
@@ -58,7 +58,7 @@ func (o *Outlet) Flush() {
 // empty forgets what was gathered, and the room that a huge line took.
 func (o *Outlet) empty() {
 	o.Reset()
-	if o.Cap() > 16*OutletFull {
+	if o.Cap() > 16*MaxOutlet {
 		o.Buffer = bytes.Buffer{}
 	}
 }
@@ -99,13 +99,13 @@ func (o *Outlet) write(text []byte) (lines int64, err error) {
 }
 
 func (o *Outlet) failed(err error, lines int64) {
-	if NobodyReads(err, o.TTY) {
+	if ReaderGone(err, o.TTY) {
 		o.over = true
-		o.Gone()
+		o.OnReaderGone()
 		return
 	}
 	if o.missing == 0 {
-		o.Trouble(err)
+		o.OnError(err)
 	}
 	o.missing += lines
 	o.retryAt = time.Now().Add(outletRetry)
@@ -113,8 +113,8 @@ func (o *Outlet) failed(err error, lines int64) {
 
 func countLines(text []byte) int64 { return int64(bytes.Count(text, []byte("\n"))) }
 
-// NobodyReads reports whether a write failed because there is no reader any more.
+// ReaderGone reports whether a write failed because there is no reader any more.
 // Any other failure may pass, but for that of a terminal that was hung up.
-func NobodyReads(err error, terminal bool) bool {
+func ReaderGone(err error, terminal bool) bool {
 	return errors.Is(err, syscall.EPIPE) || terminal && errors.Is(err, syscall.EIO)
 }

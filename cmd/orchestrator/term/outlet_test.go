@@ -33,10 +33,10 @@ func (d *disk) Write(text []byte) (int, error) {
 func heardOutlet(d *disk) (o *Outlet, told *[]string) {
 	told = new([]string)
 	return &Outlet{
-		To:      d,
-		Note:    func(missing int64) []byte { return fmt.Appendf(nil, "(%d missing)\n", missing) },
-		Trouble: func(err error) { *told = append(*told, err.Error()) },
-		Gone:    func() { *told = append(*told, "gone") },
+		To:           d,
+		Note:         func(missing int64) []byte { return fmt.Appendf(nil, "(%d missing)\n", missing) },
+		OnError:      func(err error) { *told = append(*told, err.Error()) },
+		OnReaderGone: func() { *told = append(*told, "gone") },
 	}, told
 }
 
@@ -90,8 +90,8 @@ func TestOutletWithoutReader(t *testing.T) {
 	require.Equal(t, []string{"gone"}, *told)
 
 	for _, err := range []error{syscall.ENOSPC, syscall.EIO, syscall.EFBIG, errors.New("anything")} {
-		require.False(t, NobodyReads(err, false), err)
+		require.False(t, ReaderGone(err, false), err)
 	}
-	require.True(t, NobodyReads(syscall.EIO, true), "a terminal that was hung up")
-	require.False(t, NobodyReads(syscall.ENOSPC, true))
+	require.True(t, ReaderGone(syscall.EIO, true), "a terminal that was hung up")
+	require.False(t, ReaderGone(syscall.ENOSPC, true))
 }

@@ -86,7 +86,7 @@ func readableTable(lines []string, p Paint, width int) string {
 		if strings.Trim(line, "|-: ") == "" {
 			continue
 		}
-		row := Fields(line)
+		row := RowFields(line)
 		for i := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)
@@ -132,8 +132,8 @@ func stacked(rows [][]string, width int) string {
 	return b.String()
 }
 
-// Fields are the texts of a row; a bar with a backslash belongs to a text.
-func Fields(line string) []string {
+// RowFields are the texts of a row; a bar with a backslash belongs to a text.
+func RowFields(line string) []string {
 	const bar = "\x00"
 	row := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, bar), "|"), "|")
 	for i, field := range row {

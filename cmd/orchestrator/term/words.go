@@ -20,8 +20,8 @@ func Ago(stamp string, now time.Time) string {
 // VerdictWord returns the word for a verdict.
 func VerdictWord(r *wire.ReviewView) string { return cmp.Or(OneLine(r.Verdict), "open") }
 
-// Note is what is worth saying about an agent in the table.
-func Note(v wire.AgentView) string {
+// AgentNote is what is worth saying about an agent in the table.
+func AgentNote(v wire.AgentView) string {
 	said := wire.Visible(v.Reason)
 	if v.State == wire.StateBackoff && v.NextStartMS > 0 {
 		if said != "" {

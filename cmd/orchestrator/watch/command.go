@@ -44,7 +44,7 @@ func runWatch(a *cli.App) error {
 	if a.Env("TERM") == "dumb" {
 		return cli.UsageError("this terminal shows no full screen (TERM=dumb)", `Use "status --watch" or "events -f"`)
 	}
-	return a.Speak(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		status, _, err := a.Status(ctx, d)
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func newOrchestrator(a *cli.App, d *cli.Client) Orchestrator {
 
 // treeRows is the tree of graph, for a screen that puts its own colours.
 func treeRows(tasks []wire.Task, all bool) (rows []Row, left int) {
-	seen := make([]task.TaskSeen, len(tasks))
+	seen := make([]task.Seen, len(tasks))
 	for i := range tasks {
 		seen[i].Task = tasks[i]
 	}

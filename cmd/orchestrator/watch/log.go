@@ -95,7 +95,7 @@ func (m *model) followTail() {
 }
 
 func (m *model) hearLog(news logNews) {
-	news.lines = slices.DeleteFunc(news.lines, func(l wire.LogLine) bool { return term.Echo(&l) })
+	news.lines = slices.DeleteFunc(news.lines, func(l wire.LogLine) bool { return term.Redundant(&l) })
 	if news.tail {
 		if news.agent != m.tail.agent {
 			return

@@ -156,7 +156,7 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	}
 	head := fmt.Sprintf("%s is %s%s\n", p.Strong(term.OneLine(c.Agent)), state, since(c.Since, now))
 	card := term.Card{}
-	card.Row("reason", term.Note(*c.view))
+	card.Row("reason", term.AgentNote(*c.view))
 	for _, o := range c.WaitsFor {
 		card.Row("waits for", term.OneLine(o.Agent)+", "+o.Words)
 	}

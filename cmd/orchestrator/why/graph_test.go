@@ -13,8 +13,8 @@ import (
 )
 
 // chain makes tasks of which each needs the one before.
-func chain(n int) []task.TaskSeen {
-	tasks := make([]task.TaskSeen, n)
+func chain(n int) []task.Seen {
+	tasks := make([]task.Seen, n)
 	for i := range tasks {
 		tasks[i].Task = wire.Task{ID: fmt.Sprintf("%08d", i), Name: "step", State: wire.TaskPending}
 		if i > 0 {
@@ -25,7 +25,7 @@ func chain(n int) []task.TaskSeen {
 }
 
 // drawn is the tree of all tasks, and how many there was no room for.
-func drawn(tasks []task.TaskSeen, most int) (lines []string, left int) {
+func drawn(tasks []task.Seen, most int) (lines []string, left int) {
 	g := task.NewGraph(tasks)
 	g.Choose(func(int) bool { return true })
 	tree := task.NewTree(g, most, false)

@@ -45,7 +45,7 @@ func (c *taskCauses) next() []string {
 }
 
 // ended says how a task ended.
-func ended(t *task.TaskSeen) string {
+func ended(t *task.Seen) string {
 	switch t.State {
 	case wire.TaskFailed:
 		return "It has failed" + term.Colon(term.Clip(term.OneLine(t.Error), 200))

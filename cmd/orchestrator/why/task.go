@@ -25,7 +25,7 @@ type taskCauses struct {
 	Tried         []tried           `json:"tried"`
 	Reviews       []wire.ReviewView `json:"reviews,omitzero"` // of one that is looked at
 	Next          []string          `json:"next"`             // what will happen, and what can be done
-	task          *task.TaskSeen    // in full
+	task          *task.Seen        // in full
 	status        *wire.Status      // of everything
 	brought       bool              // its agent has the request for it
 }
@@ -86,7 +86,7 @@ func explainTask(ctx context.Context, a *cli.App, d *cli.Client, find *task.Find
 	return a.Print("%s", c.text(a.Paint(a.Stdout), time.Now()))
 }
 
-func inStory(t *task.TaskSeen) whyTask {
+func inStory(t *task.Seen) whyTask {
 	return whyTask{ID: t.ID, Name: t.Name, State: t.State, AssignedTo: t.AssignedTo, Progress: t.Progress}
 }
 
@@ -119,7 +119,7 @@ func askWords(t *wire.Task) string {
 
 // holdups finds what a task waits for, and behind that what all of it waits for
 // in the end: the tasks that could move.
-func (c *taskCauses) holdups(tasks map[string]*task.TaskSeen) {
+func (c *taskCauses) holdups(tasks map[string]*task.Seen) {
 	been := map[string]bool{c.task.ID: true}
 	open := c.task.WaitsFor
 	for first := true; len(open) > 0; first = false {

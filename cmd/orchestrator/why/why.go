@@ -32,9 +32,9 @@ agent: its state and its reason, how its runs ended, its last words, and what it
 has.`,
 		Example:           "  orchestrator why 5be1\n  orchestrator why coder-1\n  orchestrator why 5be1 --json",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Bind(a, completeAnything),
+		ValidArgsFunction: cli.Completion(a, completeAnything),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.Speak(func(ctx context.Context, d *cli.Client) error { return why(ctx, a, d, args[0]) })
+			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return why(ctx, a, d, args[0]) })
 		},
 	}
 }
@@ -180,7 +180,7 @@ func standing(v *wire.AgentView) string {
 	if v.State == wire.StateBackoff {
 		words = "in backoff"
 	}
-	return words + term.Colon(term.Note(*v))
+	return words + term.Colon(term.AgentNote(*v))
 }
 
 // heldLabels names the tasks that an agent has, a few of them.
