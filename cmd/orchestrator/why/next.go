@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"orchestrator/cmd/orchestrator/task"
@@ -126,10 +127,14 @@ func (c *taskCauses) nextOfPending(id string) []string {
 	return next
 }
 
-// lastHolder says where to look when the task came back from an agent.
+// lastHolder returns where to look when the task came back from an agent. A server on
+// another machine is not one that the command why knows.
 func (c *taskCauses) lastHolder() []string {
 	if n := len(c.Tried); n > 0 && c.Tried[n-1].Kind == wire.EventTaskRequeued && c.Tried[n-1].Agent != "" {
 		name := term.OneLine(c.Tried[n-1].Agent)
+		if c.status != nil && !slices.ContainsFunc(c.status.Agents, func(a wire.AgentView) bool { return a.Name == c.Tried[n-1].Agent }) {
+			return []string{"It was with the server " + name + ". Whether that is online: orchestrator agent servers"}
+		}
 		return []string{"Why " + name + " has it no more: orchestrator why " + name}
 	}
 	return nil

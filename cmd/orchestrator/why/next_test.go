@@ -1,0 +1,23 @@
+package why
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// TestLastHolder: the advice on a task that came back is a command that works. The command
+// why knows the agents of the status, and no servers on other machines.
+func TestLastHolder(t *testing.T) {
+	c := &taskCauses{
+		Tried:  []tried{{Kind: wire.EventTaskRequeued, Agent: "coder"}},
+		status: &wire.Status{Agents: []wire.AgentView{{Name: "coder"}}},
+	}
+	require.Equal(t, []string{"Why coder has it no more: orchestrator why coder"}, c.lastHolder())
+	c.Tried[0].Agent = "attic"
+	require.Equal(t, []string{"It was with the server attic. Whether that is online: orchestrator agent servers"}, c.lastHolder())
+	c.Tried[0].Kind = wire.EventTaskFailed
+	require.Nil(t, c.lastHolder())
+}
