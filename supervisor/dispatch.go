@@ -227,6 +227,9 @@ func (d *dispatcher) take(out handlers.Outcome, w *work) {
 		w.letters = append(w.letters, out.Letters...)
 		return
 	}
+	d.filling.letters = append(d.filling.letters, w.letters...) // none overtakes those before it
+	clear(w.letters)
+	w.letters = w.letters[:0]
 	d.filling.add(out)
 	d.rouse()
 }

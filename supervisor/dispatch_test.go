@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -181,6 +182,38 @@ func TestNothingFollowsABrokenRecord(t *testing.T) {
 		require.Equal(t, wire.CodeInternal, (<-door).Refusal.Code, "it was not recorded that the question is over")
 		ask("3", "query-agents", `{}`)
 		require.Equal(t, wire.CodeInternal, (<-door).Refusal.Code)
+		d.close()
+	})
+}
+
+// Answers to one agent keep the order of its requests, also when only one of two in a
+// chunk waits for the record: an agent that dies of a refusal dies of it before it is told
+// of what came later.
+//
+// Rows: B-62.
+func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDispatcher(Options{Record: newLedger(), Log: hclog.NewNullLogger()})
+		d.show = func([]wire.Record) {}
+		go d.keepRecording()
+		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "run"}
+		d.note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
+		d.settle()
+		var order []string
+		d.watch.Answered = func(a Answered) { order = append(order, a.ID) }
+		d.watch.Judged = func(string, string, wire.Code, int) { synctest.Wait() } // until the recorder has told all it has
+		var chunk []handlers.Input
+		for id, operation := range []string{"get-task", "submit-task", "query-agents"} {
+			r := &wire.Request{ID: strconv.Itoa(id), Operation: operation, Timestamp: noon, Payload: []byte(`{"type":"t","name":"n","requiredRole":"worker"}`)}
+			if operation != "submit-task" {
+				r.Payload = []byte(`{"taskId":"none"}`)
+			}
+			require.Nil(t, handlers.Prepare(r, 64))
+			chunk = append(chunk, handlers.Input{At: time.Now(), From: boss, Message: r, Random: chance()})
+		}
+		d.submit(chunk, new(work))
+		d.settle()
+		require.Equal(t, []string{"0", "1", "2"}, order)
 		d.close()
 	})
 }
