@@ -89,7 +89,7 @@ func onlyObjects(documents ...wire.Raw) error {
 		if document == nil {
 			continue
 		}
-		if _, err := object(document); err != nil {
+		if _, err := asObject(document); err != nil {
 			return err
 		}
 	}

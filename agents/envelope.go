@@ -33,7 +33,7 @@ var (
 // orchestrator would take for log, because that is never answered.
 func spell(kind string, payload any) (id string, line []byte, err error) {
 	id = uuid.NewString()
-	body, err := object(payload)
+	body, err := asObject(payload)
 	if err == nil {
 		line, err = wire.Encode(envelope{Type: kind, ID: id, Timestamp: wire.Timestamp(time.Now()), Payload: body})
 	}
@@ -59,8 +59,8 @@ func readable(line []byte) error {
 	return nil
 }
 
-// object spells a payload; none is an empty one.
-func object(payload any) (wire.Raw, error) {
+// asObject spells a payload; none is an empty one.
+func asObject(payload any) (wire.Raw, error) {
 	if payload == nil {
 		return wire.Raw("{}"), nil
 	}

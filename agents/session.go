@@ -141,7 +141,7 @@ func (s *Session) saw(said *Said) {
 // that numbers rise on the line as well.
 func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error) {
 	var sent *Sent
-	body, err := object(payload)
+	body, err := asObject(payload)
 	if err == nil {
 		m.MessageID, m.Payload = uuid.NewString(), body
 		m.From = wire.AgentIdentifier{AgentID: s.me.Agent, AgentType: s.me.Type}

@@ -18,7 +18,7 @@ func (c *Conn) Tell(event string, payload any) error {
 }
 
 func (c *Conn) tell(event string, payload any) error {
-	body, err := object(payload)
+	body, err := asObject(payload)
 	if err != nil {
 		return err
 	}

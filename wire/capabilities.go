@@ -21,7 +21,7 @@ func (o *Object) Capabilities(key string) *Capabilities {
 		Oddities:     odd,
 	}
 	if full {
-		o.take(in.err)
+		o.take(in.Err())
 	}
 	return c
 }
@@ -39,12 +39,12 @@ func readRepos(o *Object) (repos []Repo) {
 			return
 		}
 		repo := Repo{Name: name, Path: r.Text("path"), Languages: r.Texts("languages"), Tools: r.Texts("tools")}
-		if r.err == nil {
+		if r.Err() == nil {
 			repos = append(repos, repo)
 		}
-		in.take(r.err)
+		in.take(r.Err())
 	})
-	o.take(in.err)
+	o.take(in.Err())
 	return repos
 }
 
@@ -54,8 +54,8 @@ func readCapacity(o *Object) int {
 	const key = "max_concurrent_tasks"
 	alone := Object{pointer: o.pointer, members: o.members} // what is wrong with others is not wrong with it
 	capacity := alone.Whole(key, 0)
-	if alone.err != nil || alone.find(key) == nil {
-		o.take(alone.err)
+	if alone.Err() != nil || alone.find(key) == nil {
+		o.take(alone.Err())
 		return 1
 	}
 	return int(min(capacity, math.MaxInt32))

@@ -47,7 +47,7 @@ func (o *Object) dependency(key string, i int, item []byte) Dependency {
 	in, err := openObject(item, scannedBefore, o.belowItem(key, i), room[:0])
 	o.take(err)
 	d := in.oneDependency("depends_on_task_id", "dependency_type", "contract_key")
-	o.take(in.err)
+	o.take(in.Err())
 	return d
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // Encode spells a document as one line of JSON, without the line end. Maps
-// come out in order of their keys, lists are never null, and what is Raw leaves
+// come out in order of their keys, lists are never null, and what is jsontext.Value leaves
 // as it came.
 func Encode(v any) ([]byte, error) { return json.Marshal(v, asIs) }
 

@@ -3,9 +3,11 @@ package wire
 // Code is the kind of an Error, for programs.
 type Code string
 
+// CodeInvalid is the code of a request that makes no sense.
+const CodeInvalid Code = "invalid"
+
 // The codes. Each door spells them in its own way.
 const (
-	CodeInvalid  Code = "invalid"   // the request makes no sense
 	CodeNotFound Code = "not_found" // what it names is not there
 	CodeConflict Code = "conflict"  // it does not fit what is
 	CodeDenied   Code = "denied"    // not for this caller

@@ -1,5 +1,10 @@
 package wire
 
+import "github.com/go-json-experiment/json/jsontext"
+
+// Raw is a JSON value that is passed on as it came, digit for digit.
+type Raw = jsontext.Value
+
 // Message is what there is to decide about. A line of an agent turns out to be
 // a Log, a Request, a Report, a Refused, a Replied or a Session; the orchestrator
 // itself says an Event, a Told, a Gone, a Roster or a Due.

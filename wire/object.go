@@ -12,10 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Raw is a JSON value that is not looked into: it leaves as it came, digit for
-// digit.
-type Raw = jsontext.Value
-
 // Object reads a payload, one member after the other, and keeps the first thing
 // that is wrong with it. What it returns is copied: a payload lives as long as
 // its line, a request longer.
@@ -272,7 +268,7 @@ func (o *Object) list(key string) (items [][]byte, ok bool) {
 }
 
 // Document is an optional object that is kept as it is.
-func (o *Object) Document(key string) Raw {
+func (o *Object) Document(key string) jsontext.Value {
 	value := o.find(key)
 	if value == nil {
 		return nil
@@ -285,7 +281,7 @@ func (o *Object) Document(key string) Raw {
 }
 
 // Value is an optional value of any kind that is kept as it is.
-func (o *Object) Value(key string) Raw {
+func (o *Object) Value(key string) jsontext.Value {
 	value := o.find(key)
 	if value == nil {
 		return nil
@@ -295,8 +291,8 @@ func (o *Object) Value(key string) Raw {
 
 // keep copies a value, on one line: what came over HTTP may be written over
 // several.
-func keep(value []byte) Raw {
-	kept := Raw(bytes.Clone(value))
+func keep(value []byte) jsontext.Value {
+	kept := jsontext.Value(bytes.Clone(value))
 	if bytes.IndexByte(value, '\n') >= 0 || bytes.IndexByte(value, '\r') >= 0 {
 		_ = kept.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)) // it was scanned
 	}
@@ -304,7 +300,7 @@ func keep(value []byte) Raw {
 }
 
 // Number is an optional number, as it was written.
-func (o *Object) Number(key string) (value float64, raw Raw) {
+func (o *Object) Number(key string) (value float64, raw jsontext.Value) {
 	digits := o.find(key)
 	if digits == nil {
 		return 0, nil
@@ -314,7 +310,7 @@ func (o *Object) Number(key string) (value float64, raw Raw) {
 		o.Refuse(key, "must be a number")
 		return 0, nil
 	}
-	return value, Raw(bytes.Clone(digits))
+	return value, jsontext.Value(bytes.Clone(digits))
 }
 
 // mostWhole is the largest whole number that no neighbour is taken for.

@@ -69,7 +69,7 @@ func (p *Payloads) CheckLog(payload []byte) *Error {
 	if context := o.find("context"); context != nil && !isObject(context) {
 		o.Refuse("context", "must be an object")
 	}
-	return o.err
+	return o.Err()
 }
 
 // Trouble is the payload of event:error.

@@ -26,8 +26,8 @@ func (p *Payloads) Request(operation string, payload []byte) (any, *Error) {
 	p.object, p.fields.in = o, &p.object
 	body := op.payload()
 	body.fields(&p.fields)
-	if p.object.err != nil {
-		return nil, p.object.err
+	if p.object.Err() != nil {
+		return nil, p.object.Err()
 	}
 	return body, nil
 }

@@ -24,7 +24,7 @@ func (o *Object) Requirements(key string) *Requirements {
 		Oddities:     odd,
 	}
 	if full {
-		o.take(in.err)
+		o.take(in.Err())
 	}
 	return r
 }
@@ -67,8 +67,8 @@ func (o *Object) schema(family string, needed bool) (full bool, odd []Oddity) {
 			Text:    fmt.Sprintf("%.80s is not known here: it is read as far as it is like %s", name, schemaKnown),
 		}}
 	}
-	if o.err != nil {
-		o.err.Hint = fmt.Sprintf(`write "%s": "%s%s"`, schemaKey, family, schemaKnown)
+	if o.Err() != nil {
+		o.Err().Hint = fmt.Sprintf(`write "%s": "%s%s"`, schemaKey, family, schemaKnown)
 	}
 	return true, nil
 }

@@ -37,7 +37,7 @@ func (o *Object) Result(key string) *Result {
 		return nil
 	}
 	r := &Result{Document: kept}
-	if in.find(schemaKey) == nil && in.err == nil {
+	if in.find(schemaKey) == nil && in.Err() == nil {
 		return r
 	}
 	r.Structured = true
@@ -62,7 +62,7 @@ func (r *Result) read(o *Object) {
 	checkTests(o)
 	o.mayObject("artifacts")
 	if full {
-		r.Breach = o.err
+		r.Breach = o.Err()
 	}
 }
 
@@ -80,7 +80,7 @@ func (r *Result) readChanges(o *Object) {
 	in.Whole("lines_added", 0)
 	in.Whole("lines_removed", 0)
 	r.Files = len(touched)
-	o.take(in.err)
+	o.take(in.Err())
 }
 
 func (r *Result) readContracts(o *Object, full bool) {
@@ -97,8 +97,8 @@ func (r *Result) readContracts(o *Object, full bool) {
 			return
 		}
 		contract := readContract(key, &c)
-		in.take(c.err)
-		if c.err != nil {
+		in.take(c.Err())
+		if c.Err() != nil {
 			return
 		}
 		r.Contracts = append(r.Contracts, contract)
@@ -106,7 +106,7 @@ func (r *Result) readContracts(o *Object, full bool) {
 			r.noteContract(&contract, &c)
 		}
 	})
-	o.take(in.err)
+	o.take(in.Err())
 }
 
 // readContract reads a contract. Its data is the part of the document that it
@@ -125,7 +125,7 @@ func readContract(key string, o *Object) Contract {
 	var room [4]member
 	if in, ok := o.inside(dataKey, room[:0]); ok {
 		c.Reason = in.NeedText("reason")
-		o.take(in.err)
+		o.take(in.Err())
 	}
 	return c
 }
@@ -154,7 +154,7 @@ func checkTests(o *Object) {
 		in.Whole(key, 0)
 	}
 	in.mayNumber("coverage_percent")
-	o.take(in.err)
+	o.take(in.Err())
 }
 
 // mayNumber refuses a member that is there and no number. How large it is, or

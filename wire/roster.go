@@ -20,8 +20,8 @@ func (q *QueryAgents) fields(f *fields) {
 	}
 	f.text(&q.Status, "status", onlyStatus)
 	f.texts(&q.Capabilities, "capabilities", "Only agents that have all of these.")
-	if o := f.in; o != nil && o.find("role") != nil && q.Role == "" && o.err == nil {
-		o.err = UnknownRole("", o.pointer+"/role", Roles)
+	if o := f.in; o != nil && o.find("role") != nil && q.Role == "" && o.Err() == nil {
+		o.take(UnknownRole("", o.pointer+"/role", Roles))
 	}
 }
 

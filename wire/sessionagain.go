@@ -58,14 +58,14 @@ func withAttempt(payload, attempt []byte) (more Raw, ok bool) {
 	return slices.Concat(payload[:at], attempt, payload[at:]), true
 }
 
-// within is where the value of a member begins and ends in an object. The value is
-// lent out of the object, and ends where its room does: that tells the place.
-func within(object []byte, key string) (from, to int, ok bool) {
-	members, _, _ := scan(object, scannedBefore, nil)
+// within is where the value of a member begins and ends in a document. The value is
+// lent out of the document, and ends where its room does: that tells the place.
+func within(document []byte, key string) (from, to int, ok bool) {
+	members, _, _ := scan(document, scannedBefore, nil)
 	value := once(members, key)
 	if value == nil {
 		return 0, 0, false
 	}
-	from = cap(object) - cap(value)
+	from = cap(document) - cap(value)
 	return from, from + len(value), true
 }

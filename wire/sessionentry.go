@@ -86,8 +86,8 @@ func (s *SessionEntry) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	s.readLogged(&o)
 	s.readSaid(o.members)
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (o *Object) Spec(key string) *Spec {
 	s.readConstraints(&in)
 	s.readExpectations(&in)
 	if full {
-		o.take(in.err)
+		o.take(in.Err())
 	}
 	return s
 }
@@ -59,7 +59,7 @@ func (s *Spec) readContext(o *Object, full bool) {
 		switch r.NeedOneOf("type", specReferences...) {
 		case "task":
 			r.mustSay("id")
-			if id := r.Text("id"); full && r.err == nil && !isUUID(id) {
+			if id := r.Text("id"); full && r.Err() == nil && !isUUID(id) {
 				s.Oddities = note(s.Oddities, r.below("id"), fmt.Sprintf("%q is no UUID, as the id of a task is", id))
 			}
 		case "file":
@@ -71,7 +71,7 @@ func (s *Spec) readContext(o *Object, full bool) {
 		r.mayText("url")
 		r.mayText("description")
 	})
-	o.take(in.err)
+	o.take(in.Err())
 }
 
 func (s *Spec) readConstraints(o *Object) {
@@ -86,7 +86,7 @@ func (s *Spec) readConstraints(o *Object) {
 	in.Truth("no_breaking_changes")
 	s.MaxFiles = in.Whole("max_files_changed", 0)
 	in.mayObject("custom")
-	o.take(in.err)
+	o.take(in.Err())
 }
 
 func (s *Spec) readExpectations(o *Object) {
@@ -97,7 +97,7 @@ func (s *Spec) readExpectations(o *Object) {
 	}
 	s.readPromises(&in)
 	in.mayTexts("artifacts")
-	o.take(in.err)
+	o.take(in.Err())
 }
 
 func (s *Spec) readPromises(o *Object) {
@@ -119,12 +119,12 @@ func (s *Spec) readPromises(o *Object) {
 		c.mustSay("description")
 		c.mayText("format")
 		required, _ := c.Truth("required")
-		if c.err == nil {
+		if c.Err() == nil {
 			s.Promises = append(s.Promises, Promise{Key: key, Required: required})
 		}
-		in.take(c.err)
+		in.take(c.Err())
 	})
-	o.take(in.err)
+	o.take(in.Err())
 }
 
 // keyForm is what the key of a contract must have.

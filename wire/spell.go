@@ -47,7 +47,7 @@ func appendOrNull(b []byte, key, text string) []byte {
 	return appendText(b, text)
 }
 
-func appendRaw(b []byte, key string, value Raw) []byte {
+func appendRaw(b []byte, key string, value jsontext.Value) []byte {
 	if value == nil {
 		return b
 	}

@@ -166,21 +166,21 @@ func replaced(document Raw, items []Raw, other func(i int, item Raw) Raw) Raw {
 	return append(b, document[done:]...)
 }
 
-// withoutMember is an object without one of its members, of which there are others.
-func withoutMember(object Raw, key string) Raw {
-	members, _, _ := scan(object, scannedBefore, nil)
+// withoutMember is a document without one of its members, of which there are others.
+func withoutMember(document Raw, key string) Raw {
+	members, _, _ := scan(document, scannedBefore, nil)
 	i := slices.IndexFunc(members, func(m member) bool { return string(m.key) == key })
 	if i < 0 {
-		return object
+		return document
 	}
-	end := func(m member) int { return cap(object) - cap(m.value) + len(m.value) }
-	s := scanner{text: object}
+	end := func(m member) int { return cap(document) - cap(m.value) + len(m.value) }
+	s := scanner{text: document}
 	if i == 0 {
 		s.at = end(members[0])
 		s.next(',')
-		return slices.Concat(Raw("{"), object[s.at:])
+		return slices.Concat(Raw("{"), document[s.at:])
 	}
 	s.at = end(members[i-1])
 	s.space() // up to the comma
-	return slices.Concat(object[:s.at], object[end(members[i]):])
+	return slices.Concat(document[:s.at], document[end(members[i]):])
 }

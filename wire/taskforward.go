@@ -104,25 +104,25 @@ func setWithin(document Raw, key string, settings []setting) Raw {
 	return setMember(document, key, block)
 }
 
-// setMember is an object in which a member has a value, and everything else is as it
+// setMember is a document in which a member has a value, and everything else is as it
 // was.
-func setMember(object Raw, key string, value []byte) Raw {
-	if from, to, ok := within(object, key); ok {
-		return slices.Concat(object[:from], value, object[to:])
+func setMember(document Raw, key string, value []byte) Raw {
+	if from, to, ok := within(document, key); ok {
+		return slices.Concat(document[:from], value, document[to:])
 	}
-	end := len(object) - 1 // before its brace
+	end := len(document) - 1 // before its brace
 	added := appendRaw(nil, key, value)
-	if len(bytes.TrimSpace(object[1:end])) == 0 {
+	if len(bytes.TrimSpace(document[1:end])) == 0 {
 		added = added[1:] // nothing stands before it
 	}
-	return slices.Concat(object[:end], added, object[end:])
+	return slices.Concat(document[:end], added, document[end:])
 }
 
-// dropMember is an object without a member, with everything else as it was.
-func dropMember(object Raw, key string) Raw {
-	members, _, ok := scan(object, scannedBefore, nil)
+// dropMember is a document without a member, with everything else as it was.
+func dropMember(document Raw, key string) Raw {
+	members, _, ok := scan(document, scannedBefore, nil)
 	if !ok || once(members, key) == nil {
-		return object
+		return document
 	}
 	b := []byte{'{'}
 	for _, m := range members {

@@ -118,7 +118,7 @@ func (r *Reader) source() (name string, known bool) {
 	var room [4]member
 	o, err := openObject(r.known.routing, scannedBefore, "", room[:0])
 	name = o.Text("source")
-	return name, err == nil && o.err == nil
+	return name, err == nil && o.Err() == nil
 }
 
 // ours reports whether the source of a request is this agent, or not said.

@@ -188,8 +188,8 @@ func (p *decoder) ask(r *TaskResponse) {
 		p.odd("message", fmt.Sprintf("is missing, and the status is %s: it should say what is asked", r.Status))
 	}
 	r.Options = said.options()
-	if said.err != nil {
-		p.odd("input", "has options that are passed over: "+said.err.Message)
+	if said.Err() != nil {
+		p.odd("input", "has options that are passed over: "+said.Err().Message)
 		r.Options = nil
 	}
 }

@@ -61,7 +61,7 @@ var (
 func (o *oddities) onStdout(line []byte) {
 	text := bytes.TrimSpace(line)
 	var members map[string]wire.Raw
-	object := len(text) > 1 && text[0] == '{'
+	isObject := len(text) > 1 && text[0] == '{'
 	switch places := begun.FindAllIndex(text, 2); {
 	case !utf8.Valid(line):
 		o.note(oddUTF8, "", line)
@@ -69,13 +69,13 @@ func (o *oddities) onStdout(line []byte) {
 		o.note(oddMark, "", line)
 	case spread.Match(line):
 		o.note(oddSpread, "", line)
-	case object && wire.DecodeOwn(text, &members) == nil:
+	case isObject && wire.DecodeOwn(text, &members) == nil:
 		o.onObject(text, members)
-	case len(places) > 1, len(places) == 1 && places[0][0] > 0 && object:
+	case len(places) > 1, len(places) == 1 && places[0][0] > 0 && isObject:
 		o.note(oddTorn, "", line)
 	case len(places) == 1 && places[0][0] > 0:
 		o.note(oddBehind, "", line)
-	case object && (len(places) > 0 || bytes.Contains(text, []byte("type"))):
+	case isObject && (len(places) > 0 || bytes.Contains(text, []byte("type"))):
 		o.note(oddJSON, "", line)
 	}
 }
