@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
 )
 
 // leading runs an architect in the background.

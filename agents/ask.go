@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // reply is what came of a request.
@@ -113,7 +114,7 @@ func (r reply) into(answer any) error {
 		*raw = bytes.Clone(payload)
 		return nil
 	}
-	if err := wire.DecodeOwn(payload, answer); err != nil {
+	if err := object.DecodeOwn(payload, answer); err != nil {
 		return fmt.Errorf("understanding the answer: %w", err)
 	}
 	return nil

@@ -11,11 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"orchestrator/agents"
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
 )
 
 // Rows: B-11, B-14.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 const (
@@ -134,8 +135,8 @@ func (c *Conn) listen(in io.Reader) {
 // matters stands twice is not believed at all; what stands in a payload is
 // not checked here.
 func (c *Conn) hear(line wire.Line) {
-	var o wire.Object
-	if line.Cut || o.ReadObject(line.Text, depth, "") != nil {
+	var o object.Reader
+	if line.Cut || o.Read(line.Text, depth, "") != nil {
 		return
 	}
 	switch kind := o.Text("type"); {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Delegated is a job that was delegated to the agent, for the Skill that does it. Its
@@ -53,7 +54,7 @@ func (j *Delegated) Progress(message string) error {
 		line := wire.AppendTaskResponse(nil, &wire.TaskResponse{ID: j.ID, Status: wire.ResponseInProgress, Metadata: j.metadata()})
 		if message != "" {
 			line = append(line[:len(line)-len("}\n")], `,"message":`...)
-			line = append(wire.AppendQuoted(line, message), "}\n"...)
+			line = append(object.AppendText(line, message), "}\n"...)
 		}
 		return checked(line)
 	})

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
+
+	"orchestrator/wire"
 )
 
 // Delegation is work that the agent has delegated. Its methods may be called at the

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
+	"orchestrator/wire/object"
 )
 
 // delegating delegates something, and returns what the orchestrator hears of it.
@@ -251,7 +252,7 @@ func TestWhatIsAskedWhileNobodyServes(t *testing.T) {
 			require.NoError(t, t.peer.Hand(wire.TaskRequest{ID: fmt.Sprint(i), Type: "bake"}))
 		}
 		var told wire.LogEntry
-		require.NoError(t, wire.DecodeOwn(t.report("log").Payload, &told))
+		require.NoError(t, object.DecodeOwn(t.report("log").Payload, &told))
 		require.Equal(t, "501 of the messages that ask this agent for work were dropped: the agent does not serve", told.Message)
 		skill := func(context.Context, *agents.Delegated) (any, error) { return nil, nil }
 		require.NoError(t, <-t.serving(t.Context(), 1, skill), "the agent is to go, and nothing begins")

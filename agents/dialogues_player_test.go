@@ -6,10 +6,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
+	"orchestrator/wire/object"
 )
 
 // player is the program of a dialogue: it does with the SDK what the steps say.
@@ -138,7 +139,7 @@ func (p *player) act(word, rest string) {
 }
 
 func (p *player) read(text string, into any) {
-	require.NoError(p.s, wire.DecodeOwn([]byte(text), into), text)
+	require.NoError(p.s, object.DecodeOwn([]byte(text), into), text)
 }
 
 // tells compares what the program is told.
@@ -146,7 +147,7 @@ func (p *player) tells(want string, got any) {
 	text, ok := got.(wire.Raw)
 	if !ok {
 		var err error
-		text, err = wire.Encode(got)
+		text, err = object.Encode(got)
 		require.NoError(p.s, err)
 	}
 	if want == "" {

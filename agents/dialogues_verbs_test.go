@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // calls are the verbs of the SDK, by operation.
@@ -94,7 +95,7 @@ type calling = func(ctx context.Context, c *agents.Conn, payload []byte) (any, e
 func verb[P, A any](do func(*agents.Conn, context.Context, P) (A, error)) calling {
 	return func(ctx context.Context, c *agents.Conn, payload []byte) (any, error) {
 		var p P
-		if err := wire.DecodeOwn(payload, &p); err != nil {
+		if err := object.DecodeOwn(payload, &p); err != nil {
 			panic(err)
 		}
 		answer, err := do(c, ctx, p)
@@ -132,7 +133,7 @@ func tell(c *agents.Conn, event, payload string) error {
 		Question    string   `json:"question"`
 		Context     wire.Raw `json:"context"`
 	}
-	_ = wire.DecodeOwn([]byte(payload), &p) // what is wrong with it is for the verb to say
+	_ = object.DecodeOwn([]byte(payload), &p) // what is wrong with it is for the verb to say
 	switch event {
 	case "progress":
 		return c.Progress(p.TaskID, p.Progress, p.Message)
@@ -167,7 +168,7 @@ type speech struct {
 // say says one message of the session.
 func (p *player) say(verb, text string) (*agents.Sent, error) {
 	var m speech
-	if err := wire.DecodeOwn([]byte(text), &m); err != nil {
+	if err := object.DecodeOwn([]byte(text), &m); err != nil {
 		return nil, err
 	}
 	s, said := p.session, p.said[m.Said]

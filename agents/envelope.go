@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
+
+	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // envelope is what stands around everything that an agent says. The orchestrator
@@ -35,7 +36,7 @@ func spell(kind string, payload any) (id string, line []byte, err error) {
 	id = uuid.NewString()
 	body, err := asObject(payload)
 	if err == nil {
-		line, err = wire.Encode(envelope{Type: kind, ID: id, Timestamp: wire.Timestamp(time.Now()), Payload: body})
+		line, err = object.Encode(envelope{Type: kind, ID: id, Timestamp: wire.Timestamp(time.Now()), Payload: body})
 	}
 	if err == nil {
 		err = readable(line)
@@ -49,8 +50,8 @@ func spell(kind string, payload any) (id string, line []byte, err error) {
 // readable looks at a line as the orchestrator will: what is raw in it has only
 // been copied so far.
 func readable(line []byte) error {
-	var o wire.Object
-	if wrong := o.ReadObject(line, depth, ""); wrong != nil {
+	var o object.Reader
+	if wrong := o.Read(line, depth, ""); wrong != nil {
 		return wrong
 	}
 	if len(line) > maxLine {
@@ -79,7 +80,7 @@ func value(v any) (wire.Raw, error) {
 	if v == nil {
 		return nil, nil
 	}
-	text, err := wire.Encode(v)
+	text, err := object.Encode(v)
 	if err != nil {
 		return nil, fmt.Errorf("spelling %T: %w", v, err)
 	}

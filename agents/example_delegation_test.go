@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // An agent asks another one for work, and brings it what it needs to go on.
@@ -102,7 +103,7 @@ func ExampleConn_Serve() {
 			var order struct {
 				Loaves int `json:"loaves"`
 			}
-			if err := wire.DecodeOwn(job.Payload, &order); err != nil {
+			if err := object.DecodeOwn(job.Payload, &order); err != nil {
 				return nil, &agents.Fault{Code: wire.FaultInvalidInput, Message: err.Error()}
 			}
 			flour, err := job.Ask(ctx, "Rye or wheat?", wire.Option{Label: "Rye", Value: "rye"}, wire.Option{Label: "Wheat", Value: "wheat"})

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // A worker is one call. Its handler may ask and tell as it likes.
@@ -28,7 +29,7 @@ func ExampleConn_Work() {
 		var about struct {
 			Who string `json:"who"`
 		}
-		if err := wire.DecodeOwn(task.Payload, &about); err != nil {
+		if err := object.DecodeOwn(task.Payload, &about); err != nil {
 			return nil, err
 		}
 		return "Hello, " + about.Who, nil

@@ -3,9 +3,9 @@ package agents_test
 import (
 	"testing"
 
-	"orchestrator/wire"
-
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
 )
 
 // TestOperations: what each operation says is what the orchestrator reads, and

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
+
+	"orchestrator/wire"
 )
 
 // Pipe connects an agent with a Peer, in memory, for tests of agents. Nothing is

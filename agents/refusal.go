@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Code is why a request was refused, for programs.
@@ -40,8 +41,8 @@ func (r *Refusal) Error() string { return fmt.Sprintf("%s (%s)", r.Message, r.Co
 
 // Reason is what the details give as a reason, "" for none.
 func (r *Refusal) Reason() string {
-	var details wire.Object
-	if details.ReadObject(r.Details, depth, "") != nil {
+	var details object.Reader
+	if details.Read(r.Details, depth, "") != nil {
 		return ""
 	}
 	return details.Text("reason")
@@ -56,7 +57,7 @@ func refusedFor(reason string, err error) bool {
 // refusal reads the error of an answer. One that says nothing is still a no.
 func refusal(text wire.Raw) *Refusal {
 	r := new(Refusal)
-	if text == nil || wire.DecodeOwn(text, r) != nil || r.Code == "" {
+	if text == nil || object.DecodeOwn(text, r) != nil || r.Code == "" {
 		return &Refusal{Code: InternalError, Message: "refused, without a word that could be understood", Details: text}
 	}
 	return r

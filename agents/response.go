@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Response is what is said of work that was delegated: how it stands, or what came
@@ -49,8 +50,8 @@ func readResponse(line []byte) (*Response, error) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	var whole wire.Object
-	if wrong := whole.ReadObject(read.Document, depth, ""); wrong != nil {
+	var whole object.Reader
+	if wrong := whole.Read(read.Document, depth, ""); wrong != nil {
 		return nil, wrong
 	}
 	return &Response{TaskResponse: read, Message: whole.Text("message")}, nil

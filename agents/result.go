@@ -1,6 +1,9 @@
 package agents
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+)
 
 // Result is a result in the form for programs: what it delivers goes to the
 // tasks that need it. A handler returns one like any other result:
@@ -20,7 +23,7 @@ type Result struct {
 // MarshalJSON returns what kind of document it is.
 func (r Result) MarshalJSON() ([]byte, error) {
 	type plain Result // without this method
-	return wire.Encode(struct {
+	return object.Encode(struct {
 		Schema string `json:"$schema"`
 		Plain  plain  `json:",embed"`
 	}{Schema: wire.SchemaResult + "v1", Plain: plain(r)})

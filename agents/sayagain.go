@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // A message of a session that was refused because there is too much of it just now
@@ -53,7 +54,7 @@ func laneOf(sent *Sent, why *Undelivered) (name string, ok bool) {
 	var crowd struct {
 		Waiting float64 `json:"waiting"`
 	}
-	ok = why.ErrorType == wire.DeliveryTimeout && wire.DecodeOwn(why.Details, &crowd) == nil && crowd.Waiting > 0
+	ok = why.ErrorType == wire.DeliveryTimeout && object.DecodeOwn(why.Details, &crowd) == nil && crowd.Waiting > 0
 	return sent.to, ok
 }
 

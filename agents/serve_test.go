@@ -11,10 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
+	"orchestrator/wire/object"
 )
 
 // serving runs Serve in the background, with one skill, and returns where its outcome
@@ -67,7 +68,7 @@ func TestServeASkillThatPanics(t *testing.T) {
 		})
 		t.hand("a")
 		var trouble wire.Trouble
-		require.NoError(t, wire.DecodeOwn(t.report("error").Payload, &trouble))
+		require.NoError(t, object.DecodeOwn(t.report("error").Payload, &trouble))
 		require.Equal(t, "a", trouble.TaskID)
 		require.Equal(t, "the skill panicked: no flour", trouble.Error)
 		require.Contains(t, trouble.Stack, "serve_test.go")

@@ -10,9 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
+
+	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Identity is who an agent is in a session.
@@ -163,7 +164,7 @@ func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error)
 
 // spell makes a whole line of a message, and looks at it as the orchestrator will.
 func (m *speech) spell() ([]byte, error) {
-	line, err := wire.Encode(m)
+	line, err := object.Encode(m)
 	var said *Said
 	if err == nil {
 		said, err = readSaid(line)

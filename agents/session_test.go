@@ -6,11 +6,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"orchestrator/agents"
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 var (
@@ -41,7 +42,7 @@ func (m spoken) line() string {
 	if m.id == "" {
 		m.id = uuid.NewString()
 	}
-	text, err := wire.Encode(map[string]any{
+	text, err := object.Encode(map[string]any{
 		"message_id": m.id, "timestamp": "2026-02-04T14:30:00Z", "sequence_number": m.seq, "from_agent": m.from, "to_agent": m.to,
 		"message_type": m.kind, "payload": m.payload, "correlation_id": "chain" + m.chain,
 	})

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Said is a message of a session: what one agent of it has said to another.
@@ -16,10 +17,10 @@ type Said struct {
 
 // Read decodes the payload, such as into an Assignment for a task_assignment.
 func (s *Said) Read(into any) error {
-	if wire.DecodeOwn(s.Payload, into) == nil {
+	if object.DecodeOwn(s.Payload, into) == nil {
 		return nil
 	}
-	if err := wire.DecodeOwn(plainNumbers(s.Payload), into); err != nil {
+	if err := object.DecodeOwn(plainNumbers(s.Payload), into); err != nil {
 		return fmt.Errorf("understanding a %s: %w", s.MessageType, err)
 	}
 	return nil
@@ -29,10 +30,10 @@ func (s *Said) Read(into any) error {
 // message, and not to a reader that fills one.
 func plainNumbers(text wire.Raw) wire.Raw {
 	var anything any
-	if wire.DecodeOwn(text, &anything) != nil {
+	if object.DecodeOwn(text, &anything) != nil {
 		return text
 	}
-	plain, err := wire.Encode(anything)
+	plain, err := object.Encode(anything)
 	if err != nil {
 		return text
 	}
@@ -45,8 +46,8 @@ func readSaid(line []byte) (*Said, error) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	var whole wire.Object
-	if wrong := whole.ReadObject(message.Document, depth, ""); wrong != nil {
+	var whole object.Reader
+	if wrong := whole.Read(message.Document, depth, ""); wrong != nil {
 		return nil, wrong
 	}
 	return &Said{SessionMessage: message, Payload: whole.Document("payload")}, nil

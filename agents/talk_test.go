@@ -5,10 +5,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
 )
 
 // TestTalk: each message is heard once, in order, and a line that is none is not.

@@ -3,10 +3,11 @@ package agents_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
+	"orchestrator/wire/object"
 )
 
 // TestOperationsOnTasks is TestOperations for what is done with tasks beside the
@@ -151,7 +152,7 @@ func TestResults(t *testing.T) {
 			want:   `{"$schema":"orchestratia/task-result/v1","summary":"nothing to do"}`,
 		},
 	} {
-		text, err := wire.Encode(each.result)
+		text, err := object.Encode(each.result)
 		require.NoError(t, err, name)
 		require.Equal(t, each.want, string(text))
 		read := wire.ReadResult(text)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Undelivered is that a message of a session was not delivered, and why, as an
@@ -30,7 +31,7 @@ func (u *Undelivered) Scope() (patterns []string, outside bool) {
 	var details struct {
 		Scope []string `json:"scope"`
 	}
-	if wire.DecodeOwn(u.Details, &details) != nil {
+	if object.DecodeOwn(u.Details, &details) != nil {
 		return nil, false
 	}
 	return details.Scope, details.Scope != nil
@@ -92,7 +93,7 @@ func (c *Conn) undelivered(id string, why *Refusal) bool {
 		return false
 	}
 	u := &Undelivered{Refusal: *why}
-	_ = wire.DecodeOwn(why.Details, &u.DeliveryError) // what it does not say is not known
+	_ = object.DecodeOwn(why.Details, &u.DeliveryError) // what it does not say is not known
 	if u.NextRetryAt == "" && sent.undelivered() == nil && !c.sayLater(sent, u) {
 		sent.why = u
 		close(sent.lost)

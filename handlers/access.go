@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // The kinds of credential.
@@ -38,7 +39,7 @@ func newAccess() access {
 }
 
 func (x *access) keep(c *credential) {
-	c.until, _ = wire.ParseTime(c.ExpiresAt)
+	c.until, _ = object.ParseTime(c.ExpiresAt)
 	x.order = append(x.order, c)
 	x.byID[c.ID] = c
 	if c.Kind == credentialKey {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // What must hold of the mail of one turn.
@@ -79,7 +80,7 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, mail []*wi
 		w.must(answer.Cursor == w.bus.cursors[answer.Actor], "%s has acked %d, not %d", answer.Actor, w.bus.cursors[answer.Actor], answer.Cursor)
 		w.must(answer.Cursor >= r.Body.(*wire.AckMessages).Seq && answer.Cursor <= w.state.seq, "%s has acked %d", answer.Actor, answer.Cursor)
 	case *wire.Beat:
-		seen, _ := wire.ParseTime(answer.LastSeen)
+		seen, _ := object.ParseTime(answer.LastSeen)
 		w.must(w.at.Sub(seen) < beatsApart+time.Millisecond, "%s sends a heartbeat at %v, and was last there at %s", answer.Actor, w.at, answer.LastSeen)
 	case nil:
 		w.must(len(mail) == 0, "%s was refused, and there is mail", r.Operation)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // delegated is the part of a new task that says how it was handed on.
@@ -150,7 +151,7 @@ func (*taskActed) kind() string { return wire.EventTaskActed }
 
 func (f *taskActed) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
-	if until, ok := wire.ParseTime(f.Until); ok {
+	if until, ok := object.ParseTime(f.Until); ok {
 		d := k.delegation()
 		s.when(d, d.next, until)
 	}
@@ -181,7 +182,7 @@ func (f *taskRetried) apply(s *State, _ *wire.Record) {
 	k := s.tasks.byID[f.ID]
 	s.unassign(k, f.Agent, "it failed: "+f.Fault.Message)
 	k.delegation().retries++
-	next, _ := wire.ParseTime(f.Next)
+	next, _ := object.ParseTime(f.Next)
 	s.when(k.delegation(), next, k.delegation().asked)
 }
 

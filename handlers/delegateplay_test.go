@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // request has an agent hand a task on, by printing it:
@@ -73,7 +74,7 @@ func spelledWork(m map[string]any, words []string) string {
 		})
 		put(m, strings.Split(key, "."), value)
 	}
-	line, err := wire.Encode(m)
+	line, err := object.Encode(m)
 	if err != nil {
 		panic(err) // it is made of texts and numbers
 	}

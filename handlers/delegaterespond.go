@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // respond decides about what an agent says of a task that it was given. What it says
@@ -167,8 +168,8 @@ func (k *task) metadata() wire.TaskMetadata {
 	if d := k.delegation(); d != nil && v.State.Final() && (m.StartedAt == "" || m.StartedAt == m.CompletedAt) { // its agent has not said when it began
 		m.StartedAt = d.forwarded
 	}
-	from, begun := wire.ParseTime(m.StartedAt)
-	to, ended := wire.ParseTime(m.CompletedAt)
+	from, begun := object.ParseTime(m.StartedAt)
+	to, ended := object.ParseTime(m.CompletedAt)
 	if begun && ended {
 		took := max(0, to.Sub(from)).Milliseconds()
 		m.DurationMS = &took

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // FuzzHandle makes inputs of bytes, sensible and odd ones: no turn may stumble,
@@ -179,7 +180,7 @@ func (z *fuzzer) request(operation, payload string) {
 
 // sensible asks for something that is likely to be granted.
 func (z *fuzzer) sensible(n int) {
-	id, err := wire.Encode(z.task())
+	id, err := object.Encode(z.task())
 	require.NoError(z.t, err)
 	switch n {
 	case 7, 8:
@@ -208,7 +209,7 @@ func (z *fuzzer) work(n int, id string) {
 	able := func() string {
 		return pick(`{"languages":["go"]}`, `{"languages":["go"],"tags":["x"],"max_concurrent_tasks":3}`, `{}`)
 	}
-	other, err := wire.Encode(z.task())
+	other, err := object.Encode(z.task())
 	require.NoError(z.t, err)
 	switch n {
 	case 12:

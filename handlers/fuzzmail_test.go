@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // noise is bytes of which all kinds of inputs come.
@@ -71,7 +72,7 @@ func (z *fuzzer) mail(n int) {
 	switch n {
 	case 20:
 		z.early = z.next()%2 == 0
-		task, err := wire.Encode(z.heldTask())
+		task, err := object.Encode(z.heldTask())
 		require.NoError(z.t, err)
 		topic := pick("message.direct", "heartbeat", "task.completed", "task.failed", "task.progress", "agent.terminated", "a.b", "topic.unknown", "broadcast.all")
 		z.request("send-message", fmt.Sprintf(`{%s"to_actor":%q,"topic":%q,"payload":{"ticket_id":%s,"progress":0.5,"error":"e","result":%s},"reply_to":%s%s}`,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // decision is the handling of one input.
@@ -231,7 +232,7 @@ func (t *decision) factOf(from, to, correlation string, f fact) {
 			to, topic = actor, about
 		}
 	}
-	payload, err := wire.Encode(f)
+	payload, err := object.Encode(f)
 	if err != nil {
 		panic(fmt.Sprintf("a %s cannot be spelled: %v", f.kind(), err))
 	}

@@ -1,6 +1,8 @@
 package handlers
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+)
 
 // taskHelp says that an agent cannot go on with its task without a person.
 type taskHelp struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // secret is what this turn's chance makes of a credential.
@@ -107,7 +108,7 @@ func (f *keysRotated) apply(s *State, r *wire.Record) {
 
 // shorten lets a credential run out at a time, unless it does so before.
 func (x *access) shorten(c *credential, until string) {
-	at, _ := wire.ParseTime(until)
+	at, _ := object.ParseTime(until)
 	if c.until.IsZero() || at.Before(c.until) {
 		c.until, c.ExpiresAt = at, until
 	}

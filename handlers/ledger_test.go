@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // ledger is the bus as its records alone tell it, in a few rules of its own: who
@@ -314,13 +315,13 @@ func ofRun(v *life) bool {
 
 // admit follows the tokens of actors.
 func (l *ledger) admit(f *actorTokenIssued) {
-	until, _ := wire.ParseTime(f.Until)
+	until, _ := object.ParseTime(f.Until)
 	for _, token := range l.tokens {
 		if token.actor == f.Actor && (token.until.IsZero() || until.Before(token.until)) {
 			token.until = until
 		}
 	}
-	expires, _ := wire.ParseTime(f.ExpiresAt)
+	expires, _ := object.ParseTime(f.ExpiresAt)
 	l.tokens[f.Hash] = &actorToken{id: f.ID, actor: f.Actor, until: expires}
 }
 

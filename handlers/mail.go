@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // mailed says that an actor has sent a message. The message is the record itself,
@@ -31,7 +32,7 @@ func (f *mailed) read(r *wire.Record) error {
 		return nil
 	}
 	f.cause = new(cause)
-	return wire.DecodeOwn([]byte(r.Correlation), f.cause)
+	return object.DecodeOwn([]byte(r.Correlation), f.cause)
 }
 
 func (f *mailed) apply(s *State, r *wire.Record) {
@@ -82,7 +83,7 @@ func (t *decision) mail(f *mailed) {
 		r.ReplyTo = *f.ReplyTo
 	}
 	if f.cause != nil {
-		text, err := wire.Encode(f.cause)
+		text, err := object.Encode(f.cause)
 		if err != nil {
 			panic(fmt.Sprintf("the request of a message cannot be spelled: %v", err))
 		}
@@ -97,7 +98,7 @@ func (t *decision) mail(f *mailed) {
 
 // tellGlobal sends a message to GO.
 func (t *decision) tellGlobal(from, topic string, about int64, payload any) {
-	text, err := wire.Encode(payload)
+	text, err := object.Encode(payload)
 	if err != nil {
 		panic(fmt.Sprintf("mail on %s cannot be spelled: %v", topic, err))
 	}
@@ -170,7 +171,7 @@ func SumOf(r *wire.Record) uint64 {
 	var said struct {
 		Sum uint64 `json:"sum"`
 	}
-	_ = wire.DecodeOwn(r.Payload, &said) // what cannot be read says something else
+	_ = object.DecodeOwn(r.Payload, &said) // what cannot be read says something else
 	return said.Sum
 }
 

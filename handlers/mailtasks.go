@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // mailReport is a task of which an agent says by mail how it is. Such mail is for GO,
@@ -24,8 +25,8 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	verb := map[string]string{
 		wire.TopicTaskCompleted: "completed", wire.TopicTaskFailed: "failed", wire.TopicTaskProgress: "worked on",
 	}[m.Topic]
-	var said wire.Object
-	if verb == "" || m.To != wire.ActorGlobal || said.ReadObject(m.Payload, t.state.rules.Depth, "") != nil {
+	var said object.Reader
+	if verb == "" || m.To != wire.ActorGlobal || said.Read(m.Payload, t.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
 	id := firstText(&said, "ticket_id", "task_id", "taskId")
@@ -42,7 +43,7 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if at, raw := said.Number("progress"); raw != nil && at >= 0 && at <= 1 {
 		e.progress = &at
 	}
-	if result := said.Result("result"); result != nil {
+	if result := wire.ReadResultMember(&said, "result"); result != nil {
 		e.result = t.wrapped(result)
 	}
 	if m.Topic == wire.TopicTaskCompleted && e.result.Breach != nil && !t.state.rules.LenientResults {
@@ -52,7 +53,7 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 }
 
 // firstText is the first of some members that is a text and says something.
-func firstText(o *wire.Object, keys ...string) string {
+func firstText(o *object.Reader, keys ...string) string {
 	for _, key := range keys {
 		if s := o.Text(key); s != "" {
 			return s
@@ -88,8 +89,8 @@ func (t *decision) heed(e *mailReport, m *mailed) {
 // be. The message itself stays.
 func (t *decision) deadLetter(m *mailed) {
 	about := wire.Alert{Alert: wire.AlertDead, Actor: m.From}
-	var said wire.Object
-	if said.ReadObject(m.Payload, t.state.rules.Depth, "") == nil {
+	var said object.Reader
+	if said.Read(m.Payload, t.state.rules.Depth, "") == nil {
 		about.Code, about.Text = said.Text("error_code"), said.Text("error")
 	}
 	t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, *m.ReplyTo, about)
@@ -101,8 +102,8 @@ func (t *decision) handsOut(from string, m *wire.SendMessage) (*task, []string) 
 	if from != wire.ActorGlobal || m.Topic != wire.TopicTaskAssigned || c == nil || c.agent == nil {
 		return nil, nil
 	}
-	var said wire.Object
-	if said.ReadObject(m.Payload, t.state.rules.Depth, "") != nil {
+	var said object.Reader
+	if said.Read(m.Payload, t.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
 	k := t.state.tasks.byID[wire.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]

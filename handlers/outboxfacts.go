@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // sessionDelivered says that a message was written to the stdin of its addressee.
@@ -47,7 +48,7 @@ func (f *sessionDeferred) apply(s *State, r *wire.Record) {
 		s.sendItem(p, r.At)
 		return
 	}
-	next, _ := wire.ParseTime(f.Next)
+	next, _ := object.ParseTime(f.Next)
 	if f.Unread {
 		s.askLater(p, next)
 		return

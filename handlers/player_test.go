@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // player plays stories: it is all that is around a State.
@@ -293,8 +294,8 @@ func prepare(r *wire.Request) *wire.Error {
 	if r.Operation = name; !hub {
 		return Prepare(r, 64)
 	}
-	var o wire.Object
-	if err := o.ReadObject(r.Payload, 64, ""); err != nil {
+	var o object.Reader
+	if err := o.Read(r.Payload, 64, ""); err != nil {
 		return err
 	}
 	r.Body = wire.ReadHubTask(&o)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // question is one that was asked and has no answer.
@@ -127,7 +128,7 @@ func (f *questionRejoined) apply(s *State, _ *wire.Record) {
 // await notes who waits for the answer to a question, and until when.
 func (s *State) await(q *question, mk *requestKey, deadline string) {
 	q.request, q.view.Deadline = mk, deadline
-	q.deadline, _ = wire.ParseTime(deadline)
+	q.deadline, _ = object.ParseTime(deadline)
 	s.keepDeadline(q)
 	if mk == nil {
 		return

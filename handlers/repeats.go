@@ -1,6 +1,8 @@
 package handlers
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+)
 
 // remembers is how many requests that changed something are remembered of each
 // agent, so that a repeat changes nothing.

@@ -1,6 +1,8 @@
 package handlers
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+)
 
 // report takes what an agent tells. There is no answer; what is wrong with it is
 // for the audit.

@@ -3,18 +3,19 @@ package handlers
 import (
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Restore makes the State that a snapshot spells. It says false when there is
 // nothing to be made of it, for instance because another version wrote it.
 func Restore(rules Rules, text []byte) (*State, bool) {
 	var kept snapshot
-	if err := wire.DecodeOwn(text, &kept); err != nil || kept.Version != snapshotVersion {
+	if err := object.DecodeOwn(text, &kept); err != nil || kept.Version != snapshotVersion {
 		return nil, false
 	}
 	s := restoring{State: New(rules)}
 	s.seq, s.stopping, s.questions.numbered = kept.Seq, kept.Stopping, kept.Numbered
-	s.since, _ = wire.ParseTime(kept.Since)
+	s.since, _ = object.ParseTime(kept.Since)
 	for i := range kept.Access {
 		s.access.keep(&credential{Credential: kept.Access[i].Credential, hash: kept.Access[i].Hash, revoked: kept.Access[i].Revoked})
 	}
@@ -126,9 +127,9 @@ func (kept *snapshotHandedOn) restore(k *task) *delegation {
 		retries: kept.Retries, forwarded: kept.Forwarded, out: kept.Out, said: kept.Said, latest: kept.Latest, owed: kept.Owed, sent: kept.Sent, returned: kept.Returned,
 		context: kept.Context,
 	}
-	d.given, _ = wire.ParseTime(kept.Given)
-	d.next, _ = wire.ParseTime(kept.Next)
-	d.asked, _ = wire.ParseTime(kept.Asked)
+	d.given, _ = object.ParseTime(kept.Given)
+	d.next, _ = object.ParseTime(kept.Next)
+	d.asked, _ = object.ParseTime(kept.Asked)
 	return d
 }
 
@@ -187,7 +188,7 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	}
 	if m := kept.Remote; m != nil {
 		a.remote = &remote{hostname: m.Hostname, ip: m.IP, os: m.OS, repos: m.Repos, keyless: m.Keyless}
-		seen, ok := wire.ParseTime(m.Seen)
+		seen, ok := object.ParseTime(m.Seen)
 		s.broken = s.broken || !ok
 		a.remote.seen = seen
 		if a.state == up {
@@ -208,8 +209,8 @@ func (s *restoring) restoreBus(kept *snapshot) {
 			id: k.ID, number: k.Number, since: k.Since, ofRun: k.OfRun, cursor: k.Cursor, latest: k.Latest,
 			beats: k.Beats, due: k.Due, stale: k.Stale,
 		}
-		c.seen, _ = wire.ParseTime(k.Seen)
-		c.beat, _ = wire.ParseTime(k.Beat)
+		c.seen, _ = object.ParseTime(k.Seen)
+		c.beat, _ = object.ParseTime(k.Beat)
 		if k.Agent != "" {
 			if c.agent = s.agents.byID[k.Agent]; c.agent == nil || c.agent.mail != nil {
 				s.broken = true
@@ -229,7 +230,7 @@ func (s *restoring) restoreBus(kept *snapshot) {
 
 func (s *restoring) restoreQuestion(kept *snapshotQuestion) {
 	q := &question{view: kept.View, number: kept.Number, run: kept.Run, door: kept.Door, request: kept.Request}
-	q.deadline, _ = wire.ParseTime(q.view.Deadline)
+	q.deadline, _ = object.ParseTime(q.view.Deadline)
 	s.broken = s.broken || s.questions.byID[q.view.ID] != nil
 	s.questions.byID[q.view.ID] = q
 	s.questions.open = append(s.questions.open, q)

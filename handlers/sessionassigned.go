@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // workAssigned says that a task of a session is its developer's: for the first time,
@@ -50,7 +51,7 @@ func (f *workAssigned) apply(st *State, r *wire.Record) {
 	if w.wished != f.Deadline {
 		w.wished, w.expired = f.Deadline, false
 	}
-	if wished, ok := wire.ParseTime(f.Deadline); ok && wished.Before(r.At) {
+	if wished, ok := object.ParseTime(f.Deadline); ok && wished.Before(r.At) {
 		w.expired = true // its architect is told with the assignment
 	}
 	w.document, w.limit, w.overdue = s.latest.Document, time.Duration(s.spec.TaskTimeout)*time.Millisecond, false

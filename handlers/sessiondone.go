@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/scope"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // considerCompletion decides about the end of the work on a task. What changes files
@@ -94,8 +95,8 @@ func (t *decision) completable(x *messageContext, id string) (*work, *wire.Error
 
 // payloadOf is the payload of a session message, as it came.
 func payloadOf(document wire.Raw) wire.Raw {
-	var o wire.Object
-	if o.ReadObject(document, deepest, "") != nil {
+	var o object.Reader
+	if o.Read(document, deepest, "") != nil {
 		return nil
 	}
 	return o.Document("payload")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // sessionSaid is a message of a session as its log has it. It is in the record with
@@ -117,7 +118,7 @@ func (f *sessionRefused) apply(st *State, _ *wire.Record) {
 
 // sessionFact makes a fact of a session's log true.
 func (t *decision) sessionFact(s *session, topic, key, task string, f fact) int64 {
-	payload, err := wire.Encode(f)
+	payload, err := object.Encode(f)
 	if err != nil {
 		panic("a " + f.kind() + " cannot be spelled: " + err.Error())
 	}

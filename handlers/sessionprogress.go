@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // considerAck takes the word of a developer that it has its task.
@@ -88,7 +89,7 @@ func (t *decision) considerProgress(x *messageContext, p *wire.SessionProgress) 
 
 // passed reports whether a moment is over.
 func (t *decision) passed(moment string) bool {
-	at, ok := wire.ParseTime(moment)
+	at, ok := object.ParseTime(moment)
 	return ok && at.Before(t.at)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // snapshotSession is a session as a snapshot has it.
@@ -168,8 +169,8 @@ func (s *restoring) restoreWork(x *session, kept *snapshotWork) {
 		result: kept.Result, escalated: kept.Escalated, question: kept.Question, trouble: kept.Trouble,
 		limit: time.Duration(kept.Limit) * time.Millisecond, overdue: kept.Overdue, wished: kept.Wished, expired: kept.Expired,
 	}
-	w.begun, _ = wire.ParseTime(kept.Begun)
-	w.heard, _ = wire.ParseTime(kept.Heard)
+	w.begun, _ = object.ParseTime(kept.Begun)
+	w.heard, _ = object.ParseTime(kept.Heard)
 	if kept.Revises != "" {
 		if w.revises = s.task(kept.Revises).work(); w.revises == nil {
 			s.broken = true
@@ -202,10 +203,10 @@ func (s *restoring) restoreParcel(x *session, kept *snapshotParcel) {
 	}
 	p.to.outbox = append(p.to.outbox, p)
 	if p.taken {
-		p.given, _ = wire.ParseTime(kept.Given)
+		p.given, _ = object.ParseTime(kept.Given)
 	}
 	if p.timed() {
-		p.next, _ = wire.ParseTime(kept.Next)
+		p.next, _ = object.ParseTime(kept.Next)
 		s.sessions.posted.add(p)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // considerAbort decides about the end of a task, or of the session.
@@ -100,7 +101,7 @@ func (t *decision) standing(s *session, a *agent, task string) wire.Raw {
 			answer.Tasks = append(answer.Tasks, w.view())
 		}
 	}
-	text, err := wire.Encode(answer)
+	text, err := object.Encode(answer)
 	if err != nil {
 		panic(fmt.Sprintf("how an agent is cannot be spelled: %v", err))
 	}

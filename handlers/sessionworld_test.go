@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // assembly is the sessions of a world: as the configuration has them, what was said
@@ -84,7 +85,7 @@ func (w *world) reseat() {
 	spec := &w.sessions.specs[w.chance.IntN(len(w.sessions.specs))]
 	switch n := w.chance.IntN(8); {
 	case spec.ID == byHandSession:
-		payload, err := wire.Encode(spec)
+		payload, err := object.Encode(spec)
 		w.must(err == nil, "%v", err)
 		open := w.minutes.sitting(spec.ID).open
 		out := w.request(Actor{Kind: Operator}, "create-session", string(payload))

@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // showCounts writes how much there is of everything.
 func (p *player) showCounts(string) {
-	counts, err := wire.Encode(p.state.Counts())
+	counts, err := object.Encode(p.state.Counts())
 	require.NoError(p.t, err)
 	some := regexp.MustCompile(`"(\w+)":([1-9]\d*)`)
 	for _, found := range some.FindAllStringSubmatch(string(counts), -1) {
@@ -24,7 +24,7 @@ func (p *player) showCounts(string) {
 
 // showHolds writes what an agent is working on.
 func (p *player) showHolds(who string) {
-	holds, err := wire.Encode(p.state.TasksOf(who))
+	holds, err := object.Encode(p.state.TasksOf(who))
 	require.NoError(p.t, err)
 	p.out.Write(append(holds, '\n'))
 }
@@ -77,7 +77,7 @@ func (p *player) plain(text string) string {
 	}
 	text = markForm.ReplaceAllString(text, "$1}")
 	return timeForm.ReplaceAllStringFunc(text, func(when string) string {
-		at, _ := wire.ParseTime(when)
+		at, _ := object.ParseTime(when)
 		return "+" + at.Sub(beginning).Truncate(time.Millisecond).String()
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Since returns the tasks that had not ended at a time, in the order of their creation, without
@@ -11,7 +12,7 @@ import (
 func (s *State) Since(at time.Time) (*wire.TaskList, []Page) {
 	list, pages := &wire.TaskList{Tasks: []wire.Task{}}, []Page(nil)
 	for _, k := range s.tasks.list {
-		if ended, ok := wire.ParseTime(k.view.EndedAt); ok && ended.Before(at) {
+		if ended, ok := object.ParseTime(k.view.EndedAt); ok && ended.Before(at) {
 			continue
 		}
 		v := k.view

@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // snapshotVersion is the form of snapshots. One of another form is passed over,
@@ -218,7 +219,7 @@ func (s *State) Snapshot() ([]byte, error) {
 			View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request,
 		})
 	}
-	text, err := wire.Encode(kept)
+	text, err := object.Encode(kept)
 	if err != nil {
 		return nil, fmt.Errorf("spelling the state: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // State holds all open work and a bounded history of finished work. One goroutine at a time
@@ -214,7 +215,7 @@ func decode(r *wire.Record) (fact, error) {
 	} else {
 		return nil, &UnknownKindError{Seq: r.Seq, Kind: r.Kind}
 	}
-	if err := wire.DecodeOwn(r.Payload, f); err != nil {
+	if err := object.DecodeOwn(r.Payload, f); err != nil {
 		return nil, fmt.Errorf("record %d, a %s, cannot be read: %w", r.Seq, r.Kind, err)
 	}
 	return f, nil

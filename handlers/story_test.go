@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 var update = flag.Bool("update", false, "write what the stories and tables say now into their files")
@@ -253,7 +254,7 @@ func (p *player) showLine(to string, line []byte) {
 		Payload       wire.Raw `json:"payload"`
 		Error         wire.Raw `json:"error"`
 	}
-	require.NoError(p.t, wire.DecodeOwn(line, &read), "%s", line)
+	require.NoError(p.t, object.DecodeOwn(line, &read), "%s", line)
 	words := slices.DeleteFunc([]string{read.Type, read.CorrelationID, string(read.Payload), string(read.Error)},
 		func(word string) bool { return word == "" })
 	fmt.Fprintf(&p.out, "%s <- %s\n", to, strings.Join(words, " "))

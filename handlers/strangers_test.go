@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // key is a key of an agent, and until when it holds.
@@ -74,7 +75,7 @@ func (w *world) hearKey(r *wire.Record) {
 	case *keyIssued:
 		w.keys[f.Hash] = &key{agent: f.Agent}
 	case *keysRotated:
-		until, _ := wire.ParseTime(f.Until)
+		until, _ := object.ParseTime(f.Until)
 		for _, k := range w.keys {
 			if k.agent == f.Agent && (k.until.IsZero() || until.Before(k.until)) {
 				k.until = until

@@ -1,6 +1,8 @@
 package handlers
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+)
 
 func cancelTask(t *decision, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
 	k, err := t.manageableTask(r.TaskID)

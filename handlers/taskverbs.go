@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
@@ -289,7 +290,7 @@ func (t *decision) wrapped(r *wire.Result) *wire.Result {
 	}
 	document := append([]byte(`{"summary":`), r.Document...)
 	document = append(document, `,"completed_by":`...)
-	return &wire.Result{Document: append(wire.AppendQuoted(document, t.from.String()), '}')}
+	return &wire.Result{Document: append(object.AppendText(document, t.from.String()), '}')}
 }
 
 func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {

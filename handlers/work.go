@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // work is what a session does about a task: who does it, how far it is, and what
@@ -211,7 +212,7 @@ func (s *State) watchWork(w *work) {
 // deadlineAt returns when the deadline of a work passes, if that has not been told. One that
 // passed before this try began passes with its beginning.
 func (w *work) deadlineAt() (time.Time, bool) {
-	at, ok := wire.ParseTime(w.wished)
+	at, ok := object.ParseTime(w.wished)
 	if ok && at.Before(w.begun) {
 		at = w.begun
 	}

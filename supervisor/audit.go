@@ -11,6 +11,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // audit is the trail of requests: one line of JSON each, granted or not, in
@@ -86,9 +87,9 @@ func (a *audit) note(at time.Time, from handlers.Actor, kind string, id []byte, 
 func appendWho(b []byte, at time.Time, from handlers.Actor, kind string) []byte {
 	b = wire.AppendTimestamp(append(b, `{"at":"`...), at)
 	b = append(b, `","actor":`...)
-	b = wire.AppendQuoted(b, from.String())
+	b = object.AppendText(b, from.String())
 	b = append(b, `,"type":`...)
-	b = wire.AppendQuoted(b, kind)
+	b = object.AppendText(b, kind)
 	return append(b, `,"id":`...)
 }
 
@@ -98,7 +99,7 @@ func appendOutcome(b []byte, verdict *wire.Error) []byte {
 		return append(b, `,"outcome":"granted"}`+"\n"...)
 	}
 	b = append(append(b, `,"outcome":"`...), verdict.Code...)
-	b = wire.AppendQuoted(append(b, `","why":`...), verdict.Message)
+	b = object.AppendText(append(b, `","why":`...), verdict.Message)
 	return append(b, '}', '\n')
 }
 

@@ -10,6 +10,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // channel takes the messages out of what one run of an agent prints. It is used
@@ -171,7 +172,7 @@ func (c *channel) report(r *wire.AgentEvent, now time.Time) bool {
 	if r.Name == "log" {
 		return false
 	}
-	if _, ok := wire.ParseTime(r.Timestamp); !ok && !responds && !c.untimed {
+	if _, ok := object.ParseTime(r.Timestamp); !ok && !responds && !c.untimed {
 		c.untimed = true
 		c.refusals.add(fmt.Sprintf("took %s, whose timestamp is not an ISO 8601 time: %.40q", calledIn(r), r.Timestamp))
 	}

@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // sayOperation is what an agent asks for that prints a message of a session.
@@ -51,7 +52,7 @@ func (s *Supervisor) sessionClosed(r *wire.Record) {
 		Reason string   `json:"reason"`
 		Stop   []string `json:"stop"`
 	}
-	if err := wire.DecodeOwn(r.Payload, &over); err != nil {
+	if err := object.DecodeOwn(r.Payload, &over); err != nil {
 		s.options.Log.Error("it cannot be read which agents end with a session", "seq", r.Seq, "error", err)
 		return
 	}

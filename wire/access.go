@@ -101,17 +101,17 @@ func (t *IssueToken) fields(f *fields) {
 		return
 	}
 	o := f.in
-	if o.find("actor") == nil {
+	if o.Find("actor") == nil {
 		t.Subject = o.NeedText("sub")
-		o.needPlain("sub", t.Subject)
-		if o.find("overlap") != nil {
+		o.NoControls("sub", t.Subject)
+		if o.Find("overlap") != nil {
 			o.Refuse("overlap", "is of an actor, and does not go with sub")
 		}
 		return
 	}
-	t.Actor, t.Overlap = o.actor("actor", CheckActor), o.milliseconds("overlap", 0)
+	t.Actor, t.Overlap = readActor(o, "actor", CheckActor), o.Milliseconds("overlap", 0)
 	for _, key := range []string{"sub", "role"} {
-		if o.find(key) != nil {
+		if o.Find(key) != nil {
 			o.Refuse(key, "is of a person, and does not go with actor")
 		}
 	}

@@ -3,6 +3,8 @@ package wire
 import (
 	"strconv"
 	"time"
+
+	"orchestrator/wire/object"
 )
 
 // An Envelope is what stands around everything that an agent is told.
@@ -21,7 +23,7 @@ func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *E
 	b = append(b, `{"type":"response:success","id":"`...)
 	b = append(b, e.ID...)
 	b = append(b, `","correlationId":`...)
-	b = appendText(b, request)
+	b = object.AppendText(b, request)
 	b = e.appendTime(b)
 	b = append(b, `,"payload":`...)
 	b, err := appendPayload(b, payload)
@@ -52,20 +54,20 @@ func (e Envelope) AppendRefusal(b []byte, request []byte, refusal *Error) []byte
 
 // appendError spells a refusal as agents hear it.
 func appendError(b []byte, refusal *Error) []byte {
-	code, reason := refusal.Code.spoken()
+	code, reason := spokenCode(refusal.Code)
 	b = append(b, `{"code":"`...)
 	b = append(b, code...)
 	b = append(b, '"')
-	b = appendMember(b, "message", refusal.Message)
-	details, err := Encode(refusal.detailsWith(reason))
+	b = object.AppendMember(b, "message", refusal.Message)
+	details, err := object.Encode(detailsWith(refusal, reason))
 	if err == nil {
-		b = appendRaw(b, "details", details)
+		b = object.AppendRaw(b, "details", details)
 	}
 	return append(b, '}')
 }
 
 // detailsWith are the details, the reason and the hint in one object.
-func (e *Error) detailsWith(reason string) map[string]any {
+func detailsWith(e *Error, reason string) map[string]any {
 	all := make(map[string]any, len(e.Details)+2)
 	if reason != "" {
 		all["reason"] = reason
@@ -119,7 +121,7 @@ func appendPayload(b []byte, payload any) ([]byte, error) {
 		b = append(b, ']')
 		if p.More > 0 {
 			b = strconv.AppendInt(append(b, `,"more":`...), p.More, 10)
-			b = appendText(append(b, `,"cursor":`...), p.Cursor)
+			b = object.AppendText(append(b, `,"cursor":`...), p.Cursor)
 		}
 		return append(b, '}'), nil
 	case *AgentList:
@@ -138,9 +140,9 @@ func appendPayload(b []byte, payload any) ([]byte, error) {
 	case *MailList:
 		return p.append(b), nil
 	}
-	text, err := Encode(payload)
+	text, err := object.Encode(payload)
 	return append(b, text...), err
 }
 
 // Quote spells a text as JSON.
-func Quote(text string) []byte { return appendText(nil, text) }
+func Quote(text string) []byte { return object.AppendText(nil, text) }

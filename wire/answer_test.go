@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 var noon = Envelope{ID: "res-1", At: time.Date(2026, 2, 4, 13, 0, 0, 123_456_789, time.FixedZone("", 3600))}
@@ -163,12 +165,12 @@ func otherAnswers() []any {
 func TestTasksHaveOneSpelling(t *testing.T) {
 	schema := validators(t)["task"]
 	for _, task := range append(each(bareTask, fullTask), detailed()...) {
-		text, err := Encode(&task)
+		text, err := object.Encode(&task)
 		require.NoError(t, err)
 		require.Equal(t, string(task.append(nil)), string(text))
 		require.NoError(t, schema.Validate(decoded(t, text)), "%s", text)
 		var back Task
-		require.NoError(t, Decode(text, &back))
+		require.NoError(t, object.Decode(text, &back))
 		require.Equal(t, string(text), string(back.append(nil)), "it can be read again")
 	}
 }
@@ -220,7 +222,7 @@ func TestAnAnswer(t *testing.T) {
 
 // Rows: B-23, B-27.
 func TestARefusal(t *testing.T) {
-	refused := invalid("/payload/role", "Invalid <role>")
+	refused := object.Invalid("/payload/role", "Invalid <role>")
 	refused.Hint = "roles are …"
 	line := noon.AppendAnswer(nil, "req-1", nil, refused)
 	require.Equal(t,
@@ -277,7 +279,7 @@ func TestNotices(t *testing.T) {
 func TestCodesAreClosed(t *testing.T) {
 	spoken := map[string]bool{}
 	for _, code := range codes(t) {
-		word, _ := code.spoken()
+		word, _ := spokenCode(code)
 		spoken[word] = true
 		requireValid(t, "response:error", noon.AppendRefusal(nil, nil, &Error{Code: code, Message: "m"}))
 	}
@@ -285,7 +287,7 @@ func TestCodesAreClosed(t *testing.T) {
 	require.Equal(t, want, slices.Sorted(maps.Keys(spoken)))
 	schema := at(schemaOf(t, "response:error"), "properties", "error", "properties", "code", "enum")
 	require.ElementsMatch(t, words(want), schema)
-	word, _ := Code("one of a later day").spoken()
+	word, _ := spokenCode(Code("one of a later day"))
 	require.Equal(t, "INTERNAL_ERROR", word)
 	for code, reason := range map[Code]string{CodeConflict: "conflict", CodeLimited: "rate_limited"} {
 		line := string(noon.AppendRefusal(nil, nil, &Error{Code: code}))

@@ -1,15 +1,19 @@
 package wire
 
-import "math"
+import (
+	"math"
 
-// Capabilities reads an optional capabilities document.
-func (o *Object) Capabilities(key string) *Capabilities {
-	var room [8]member
-	kept, in, ok := o.document(key, room[:0])
+	"orchestrator/wire/object"
+)
+
+// readCapabilities reads an optional capabilities document.
+func readCapabilities(o *object.Reader, key string) *Capabilities {
+	var room [8]object.Member
+	kept, in, ok := readDocument(o, key, room[:0])
 	if !ok {
 		return nil
 	}
-	full, odd := in.schema(SchemaCapabilities, false)
+	full, odd := readSchema(&in, SchemaCapabilities, false)
 	c := &Capabilities{
 		Document:     kept,
 		Repos:        readRepos(&in),
@@ -21,20 +25,20 @@ func (o *Object) Capabilities(key string) *Capabilities {
 		Oddities:     odd,
 	}
 	if full {
-		o.take(in.Err())
+		o.Fail(in.Err())
 	}
 	return c
 }
 
-func readRepos(o *Object) (repos []Repo) {
-	var room [8]member
-	in, ok := o.inside("repos", room[:0])
+func readRepos(o *object.Reader) (repos []Repo) {
+	var room [8]object.Member
+	in, ok := openDocument(o, "repos", room[:0])
 	if !ok {
 		return nil
 	}
 	in.Each(func(name string, value []byte) {
-		var room [4]member
-		r, ok := in.open(name, value, room[:0])
+		var room [4]object.Member
+		r, ok := openValue(&in, name, value, room[:0])
 		if !ok {
 			return
 		}
@@ -42,20 +46,20 @@ func readRepos(o *Object) (repos []Repo) {
 		if r.Err() == nil {
 			repos = append(repos, repo)
 		}
-		in.take(r.Err())
+		in.Fail(r.Err())
 	})
-	o.take(in.Err())
+	o.Fail(in.Err())
 	return repos
 }
 
 // readCapacity is 1 by default, and 0 only when that is said: then no
 // task is ever given out.
-func readCapacity(o *Object) int {
+func readCapacity(o *object.Reader) int {
 	const key = "max_concurrent_tasks"
-	alone := Object{pointer: o.pointer, members: o.members} // what is wrong with others is not wrong with it
+	alone := object.Reader{Pointer: o.Pointer, Members: o.Members} // what is wrong with others is not wrong with it
 	capacity := alone.Whole(key, 0)
-	if alone.Err() != nil || alone.find(key) == nil {
-		o.take(alone.Err())
+	if alone.Err() != nil || alone.Find(key) == nil {
+		o.Fail(alone.Err())
 		return 1
 	}
 	return int(min(capacity, math.MaxInt32))

@@ -32,7 +32,7 @@ func TestCapabilitiesAreRead(t *testing.T) {
 		},
 	} {
 		o := slotOf(t, test.doc)
-		got := o.Capabilities("doc")
+		got := readCapabilities(o, "doc")
 		require.Empty(t, complaint(o.Err()), test.doc)
 		test.want.Document = Raw(test.doc)
 		require.Equal(t, &test.want, got, test.doc)
@@ -62,7 +62,7 @@ func TestCapabilitiesAreRefused(t *testing.T) {
 		{`{"max_concurrent_tasks":2,"max_concurrent_tasks":3}`, p + "/max_concurrent_tasks: doc.max_concurrent_tasks stands twice"},
 	} {
 		o := slotOf(t, test.doc)
-		o.Capabilities("doc")
+		readCapabilities(o, "doc")
 		require.Equal(t, test.want, complaint(o.Err()), test.doc)
 	}
 }
@@ -70,7 +70,7 @@ func TestCapabilitiesAreRefused(t *testing.T) {
 // Rows: A-07, A-107, K-17.
 func TestCapabilitiesOfOtherVersions(t *testing.T) {
 	o := slotOf(t, `{"$schema":"orchestratia/capabilities/v9","repos":{"a":{"path":"/a"},"b":{"path":[]},"c":7},"languages":{},"tags":["x"],"max_concurrent_tasks":{"go":2}}`)
-	c := o.Capabilities("doc")
+	c := readCapabilities(o, "doc")
 	require.Nil(t, o.Err())
 	require.Equal(t, []Repo{{Name: "a", Path: "/a"}}, c.Repos)
 	require.Empty(t, c.Languages)
@@ -90,6 +90,6 @@ func TestManyReposAreRead(t *testing.T) {
 		doc = fmt.Appendf(doc, `,"r%d":{}`, i)
 	}
 	o := slotOf(t, string(append(doc, "}}"...)))
-	require.Len(t, o.Capabilities("doc").Repos, many)
+	require.Len(t, readCapabilities(o, "doc").Repos, many)
 	require.Nil(t, o.Err())
 }

@@ -1,12 +1,16 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // dependencyTypes are those that can be asked for here.
 var dependencyTypes = []string{DependsBlocks, DependsInput, DependsRelated}
 
-// Dependencies reads an optional list of dependencies: ids, and objects that
+// ReadDependencies reads an optional list of dependencies: ids, and objects that
 // say more. It is nil when it is missing, and not when nothing stands in it.
-func (o *Object) Dependencies(key string) []Dependency {
-	items, ok := o.list(key)
+func ReadDependencies(o *object.Reader, key string) []Dependency {
+	items, ok := o.Items(key)
 	if !ok {
 		return nil
 	}
@@ -14,22 +18,22 @@ func (o *Object) Dependencies(key string) []Dependency {
 	for i, item := range items {
 		switch item[0] {
 		case '{':
-			found.add(o.dependency(key, i, item))
+			found.add(readDependency(o, key, i, item))
 		case '"':
-			on := CanonicalID(string(unquoted(item)))
-			if blank(on) {
-				o.refuseItem(key, i, "must not be empty")
+			on := CanonicalID(string(object.Unquote(item)))
+			if object.IsBlank(on) {
+				o.RefuseItem(key, i, "must not be empty")
 			}
 			found.add(Dependency{On: on, Type: DependsBlocks})
 		default:
-			o.refuseItem(key, i, "must be an id or an object")
+			o.RefuseItem(key, i, "must be an id or an object")
 		}
 	}
 	return found.list
 }
 
-// DependencyIDs reads an optional list of ids of tasks that must be done first.
-func (o *Object) DependencyIDs(key string) []Dependency {
+// readDependencyIDs reads an optional list of ids of tasks that must be done first.
+func readDependencyIDs(o *object.Reader, key string) []Dependency {
 	ids := o.Texts(key)
 	if ids == nil {
 		return nil
@@ -41,21 +45,21 @@ func (o *Object) DependencyIDs(key string) []Dependency {
 	return list
 }
 
-// dependency reads an item that is an object.
-func (o *Object) dependency(key string, i int, item []byte) Dependency {
-	var room [4]member
-	in, err := openObject(item, scannedBefore, o.belowItem(key, i), room[:0])
-	o.take(err)
-	d := in.oneDependency("depends_on_task_id", "dependency_type", "contract_key")
-	o.take(in.Err())
+// readDependency reads an item that is an object.
+func readDependency(o *object.Reader, key string, i int, item []byte) Dependency {
+	var room [4]object.Member
+	in, err := object.Open(item, object.AnyDepth, o.BelowItem(key, i), room[:0])
+	o.Fail(err)
+	d := oneDependency(&in, "depends_on_task_id", "dependency_type", "contract_key")
+	o.Fail(in.Err())
 	return d
 }
 
 // oneDependency reads a dependency out of members that are called in one of two
 // ways.
-func (o *Object) oneDependency(on, kind, contract string) Dependency {
+func oneDependency(o *object.Reader, on, kind, contract string) Dependency {
 	d := Dependency{On: CanonicalID(o.NeedText(on)), Type: o.OneOf(kind, dependencyTypes...)}
-	if o.find(kind) == nil {
+	if o.Find(kind) == nil {
 		d.Type = DependsBlocks
 	}
 	switch {
@@ -64,10 +68,10 @@ func (o *Object) oneDependency(on, kind, contract string) Dependency {
 		if d.Contract != "" && !isContractKey(d.Contract) {
 			o.Refuse(contract, "must have "+keyForm)
 		}
-	case o.find(contract) != nil:
-		o.mayText(contract)
+	case o.Find(contract) != nil:
+		mayText(o, contract)
 		d.Oddities = []Oddity{{
-			Kind: EventDocumentOdd, Pointer: o.below(contract),
+			Kind: EventDocumentOdd, Pointer: o.Below(contract),
 			Text: "a " + contract + " means nothing on a dependency that is no input",
 		}}
 	}

@@ -36,7 +36,7 @@ func TestDependenciesAreRead(t *testing.T) {
 		},
 	} {
 		o := slotOf(t, test.doc)
-		got := o.Dependencies("doc")
+		got := ReadDependencies(o, "doc")
 		require.Empty(t, complaint(o.Err()), test.doc)
 		require.Equal(t, test.want, got, test.doc)
 	}
@@ -64,7 +64,7 @@ func TestDependenciesAreRefused(t *testing.T) {
 		{`[{"depends_on_task_id":"a","contract_key":7}]`, p + "/0/contract_key: doc[0].contract_key must be a string"},
 	} {
 		o := slotOf(t, test.doc)
-		o.Dependencies("doc")
+		ReadDependencies(o, "doc")
 		require.Equal(t, test.want, complaint(o.Err()), test.doc)
 	}
 }
@@ -72,17 +72,17 @@ func TestDependenciesAreRefused(t *testing.T) {
 // Rows: A-44, A-89.
 func TestDependencyIDs(t *testing.T) {
 	o := slotOf(t, `["a","b","a"]`)
-	require.Equal(t, []Dependency{{On: "a", Type: DependsBlocks}, {On: "b", Type: DependsBlocks}}, o.DependencyIDs("doc"))
+	require.Equal(t, []Dependency{{On: "a", Type: DependsBlocks}, {On: "b", Type: DependsBlocks}}, readDependencyIDs(o, "doc"))
 	require.Nil(t, o.Err())
 	o = slotOf(t, `[]`)
-	require.Equal(t, []Dependency{}, o.DependencyIDs("doc"))
+	require.Equal(t, []Dependency{}, readDependencyIDs(o, "doc"))
 	for doc, want := range map[string]string{
 		`"a"`:                            "invalid /payload/doc: doc must be a list",
 		`["a",{"depends_on_task_id":1}]`: "invalid /payload/doc/1: doc[1] must be a string",
 		`[""]`:                           "invalid /payload/doc/0: doc[0] must not be empty",
 	} {
 		o := slotOf(t, doc)
-		o.DependencyIDs("doc")
+		readDependencyIDs(o, "doc")
 		require.Equal(t, want, complaint(o.Err()))
 	}
 }

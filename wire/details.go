@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // Details are the parts of a task that few tasks have. They are never changed in
 // place.
 type Details struct {
@@ -66,17 +70,17 @@ func (d *Details) append(b []byte) []byte {
 	if d == nil {
 		return b
 	}
-	b = appendRaw(b, "structured_spec", d.StructuredSpec)
-	b = appendRaw(b, "requirements", d.Requirements)
-	b = appendSome(b, "targetRepo", d.TargetRepo)
+	b = object.AppendRaw(b, "structured_spec", d.StructuredSpec)
+	b = object.AppendRaw(b, "requirements", d.Requirements)
+	b = object.AppendOptional(b, "targetRepo", d.TargetRepo)
 	if len(d.AcceptanceCriteria) > 0 {
-		b = appendTexts(b, "acceptanceCriteria", d.AcceptanceCriteria)
+		b = object.AppendTexts(b, "acceptanceCriteria", d.AcceptanceCriteria)
 	}
-	b = appendSome(b, "projectId", d.ProjectID)
-	b = appendSome(b, "sessionId", d.SessionID)
-	b = appendSome(b, "parentTaskId", d.ParentTaskID)
-	b = appendRaw(b, "plan", d.Plan)
-	b = appendSome(b, "planFeedback", d.PlanFeedback)
+	b = object.AppendOptional(b, "projectId", d.ProjectID)
+	b = object.AppendOptional(b, "sessionId", d.SessionID)
+	b = object.AppendOptional(b, "parentTaskId", d.ParentTaskID)
+	b = object.AppendRaw(b, "plan", d.Plan)
+	b = object.AppendOptional(b, "planFeedback", d.PlanFeedback)
 	if d.Help != nil {
 		b = appendEncoded(b, "help", d.Help)
 	}
@@ -94,9 +98,9 @@ func (d *Details) append(b []byte) []byte {
 
 // appendEncoded appends a member of which there are few.
 func appendEncoded(b []byte, key string, value any) []byte {
-	spelled, err := Encode(value)
+	spelled, err := object.Encode(value)
 	if err != nil {
 		return b // texts, and values that were read, can be spelled
 	}
-	return appendRaw(b, key, spelled)
+	return object.AppendRaw(b, key, spelled)
 }

@@ -3,6 +3,8 @@ package wire
 import (
 	"maps"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
 // Dialect is how an agent has asked for something, and so how it is answered.
@@ -119,10 +121,10 @@ func (e Envelope) AppendRefused(b []byte, form Dialect, id []byte, refusal *Erro
 	case DialectToolCall:
 		return e.appendToolRefusal(b, id, refusal)
 	case DialectSession:
-		messageID, _ := text(id)
+		messageID, _ := object.Text(id)
 		return e.AppendDeliveryError(b, id, Undelivered(messageID, refusal), refusal)
 	case DialectTaskRequest:
-		if _, isText := text(id); isText && refusal.Details["reason"] != ReasonReused {
+		if _, isText := object.Text(id); isText && refusal.Details["reason"] != ReasonReused {
 			return appendUndone(b, id, refusal)
 		}
 	}
@@ -143,7 +145,7 @@ func (Envelope) appendToolRefusal(b, id []byte, refusal *Error) []byte {
 func appendResult(b, id []byte, words string, document []byte, failed bool) []byte {
 	b = appendRPC(b, id)
 	b = append(b, `"result":{"content":[{"type":"text","text":`...)
-	b = appendText(b, words)
+	b = object.AppendText(b, words)
 	b = append(b, `}],"structuredContent":`...)
 	b = append(b, document...)
 	if failed {

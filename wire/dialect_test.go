@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // mailLine is mail as it is said, with a key.
@@ -118,10 +120,10 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 		"":                 {"", "", ""},
 	} {
 		for form, there := range want {
-			require.Equal(t, there, Dialect(form).place(invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
+			require.Equal(t, there, Dialect(form).place(object.Invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
 		}
 		for _, form := range []Dialect{DialectSession, DialectTaskRequest, DialectTaskAct} {
-			require.Equal(t, pointer, form.place(invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
+			require.Equal(t, pointer, form.place(object.Invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
 		}
 	}
 	require.Nil(t, DialectMail.place(&Error{}).Details)
@@ -154,7 +156,7 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 //
 // Rows: B-20, T-02.
 func TestNothingThatIsSaidBackIsHeard(t *testing.T) {
-	sent, refused := &Sent{Mail: fullMail, Warnings: []string{"w"}}, invalid("/payload/topic", "m")
+	sent, refused := &Sent{Mail: fullMail, Warnings: []string{"w"}}, object.Invalid("/payload/topic", "m")
 	lines := [][]byte{noon.AppendNotice(nil, NoticeMessage, &fullMail), append(fullMail.append(nil), '\n'), append(bareMail.append(nil), '\n')}
 	for _, form := range []Dialect{DialectNative, DialectMail, DialectToolCall, DialectSession, DialectTaskRequest, DialectTaskAct} {
 		for _, id := range []string{"1", ""} {
@@ -187,7 +189,7 @@ func TestUnfinishedMailAndCalls(t *testing.T) {
 	refused, ok := reader().ParseHead([]byte(head), "too long").(*Refused)
 	require.True(t, ok)
 	require.Equal(t, &Refused{
-		ID: []byte(`"k"`), Type: "request:send-message", Request: true, Form: DialectMail, Err: invalid("", "the request cannot be taken: too long"),
+		ID: []byte(`"k"`), Type: "request:send-message", Request: true, Form: DialectMail, Err: object.Invalid("", "the request cannot be taken: too long"),
 	}, refused)
 	refused, ok = reader().Parse([]byte(`{"from_actor":"GO","topic":"t","payload":{"x":"\ud800"}}`)).(*Refused)
 	require.True(t, ok)

@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // The documents that a task or an agent may bring besides plain words. Each is
 // kept as it came, digit for digit and with keys that are not known here; what is
 // read out of it is what decisions need.
@@ -133,22 +137,22 @@ func After(ids ...string) []Dependency {
 // none.
 
 // ReadSpec reads a Spec that was accepted.
-func ReadSpec(document Raw) *Spec { return stored(document, (*Object).Spec) }
+func ReadSpec(document Raw) *Spec { return stored(document, readSpecMember) }
 
 // ReadResult reads a Result that was accepted.
-func ReadResult(document Raw) *Result { return stored(document, (*Object).Result) }
+func ReadResult(document Raw) *Result { return stored(document, ReadResultMember) }
 
 // ReadRequirements reads Requirements that were accepted.
-func ReadRequirements(document Raw) *Requirements { return stored(document, (*Object).Requirements) }
+func ReadRequirements(document Raw) *Requirements { return stored(document, readRequirements) }
 
 // ReadCapabilities reads Capabilities that were accepted.
-func ReadCapabilities(document Raw) *Capabilities { return stored(document, (*Object).Capabilities) }
+func ReadCapabilities(document Raw) *Capabilities { return stored(document, readCapabilities) }
 
-func stored[T any](document Raw, read func(*Object, string) *T) *T {
+func stored[T any](document Raw, read func(*object.Reader, string) *T) *T {
 	if document == nil {
 		return nil
 	}
-	o := Object{members: []member{{key: []byte("document"), value: document}}}
+	o := object.Reader{Members: []object.Member{{Key: []byte("document"), Value: document}}}
 	return read(&o, "document")
 }
 
@@ -158,8 +162,8 @@ func MemberOf(document Raw, key string) Raw {
 	if document == nil {
 		return nil
 	}
-	var o Object
-	if o.ReadObject(document, scannedBefore, "") != nil {
+	var o object.Reader
+	if o.Read(document, object.AnyDepth, "") != nil {
 		return nil
 	}
 	return o.Value(key)
@@ -168,7 +172,7 @@ func MemberOf(document Raw, key string) Raw {
 // TextOf returns a member of a document that is a string.
 func TextOf(document Raw, key string) (value string, ok bool) {
 	if v := MemberOf(document, key); v != nil {
-		return text(v)
+		return object.Text(v)
 	}
 	return "", false
 }
@@ -176,21 +180,21 @@ func TextOf(document Raw, key string) (value string, ok bool) {
 // Merge returns the members of a document, and those of another that replace or follow
 // them.
 func Merge(document, changes Raw) Raw {
-	var before, after Object
-	if document == nil || before.ReadObject(document, scannedBefore, "") != nil || after.ReadObject(changes, scannedBefore, "") != nil {
+	var before, after object.Reader
+	if document == nil || before.Read(document, object.AnyDepth, "") != nil || after.Read(changes, object.AnyDepth, "") != nil {
 		return changes
 	}
 	var merged []byte
-	add := func(m *member) {
-		merged = append(append(appendText(append(merged, ','), string(m.key)), ':'), m.value...)
+	add := func(m *object.Member) {
+		merged = append(append(object.AppendText(append(merged, ','), string(m.Key)), ':'), m.Value...)
 	}
-	for i := range before.members {
-		if after.raw(string(before.members[i].key)) == nil {
-			add(&before.members[i])
+	for i := range before.Members {
+		if rawMember(&after, string(before.Members[i].Key)) == nil {
+			add(&before.Members[i])
 		}
 	}
-	for i := range after.members {
-		add(&after.members[i])
+	for i := range after.Members {
+		add(&after.Members[i])
 	}
 	if merged == nil {
 		return Raw("{}")
@@ -199,11 +203,11 @@ func Merge(document, changes Raw) Raw {
 	return append(merged, '}')
 }
 
-// raw returns the value of a member, null included. It is nil if the member is missing.
-func (o *Object) raw(key string) []byte {
-	for i := range o.members {
-		if string(o.members[i].key) == key {
-			return o.members[i].value
+// rawMember returns the value of a member, null included. It is nil if the member is missing.
+func rawMember(o *object.Reader, key string) []byte {
+	for i := range o.Members {
+		if string(o.Members[i].Key) == key {
+			return o.Members[i].Value
 		}
 	}
 	return nil
@@ -238,7 +242,7 @@ func (c *Capabilities) Spell() Raw {
 		}
 		document.Repos[r.Name] = repo{Path: r.Path, Languages: r.Languages, Tools: r.Tools}
 	}
-	text, err := Encode(document)
+	text, err := object.Encode(document)
 	if err != nil {
 		return nil // texts and numbers can be spelled
 	}

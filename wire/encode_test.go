@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 func TestEncodeSpelling(t *testing.T) {
-	text, err := Encode(AgentView{Name: "a", Command: []string{"a > b & <c>"}})
+	text, err := object.Encode(AgentView{Name: "a", Command: []string{"a > b & <c>"}})
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"command":["a > b & <c>"]`, "no \\u003e")
 	require.Contains(t, string(text), `"depends_on":[]`, "lists are never null")
@@ -17,13 +19,13 @@ func TestEncodeSpelling(t *testing.T) {
 
 func TestDecodeIsStrict(t *testing.T) {
 	var r AgentsRequest
-	require.NoError(t, Decode([]byte(`{"agents":["a"],"later":1}`), &r), "newer keys are passed over")
+	require.NoError(t, object.Decode([]byte(`{"agents":["a"],"later":1}`), &r), "newer keys are passed over")
 	require.Equal(t, []string{"a"}, r.Agents)
 	for _, bad := range []string{`{"agents":["a"],"agents":["b"]}`, `{"agents":["a"]} {}`, `{"agents":"a"}`, `{`, "{\"agents\":[\"\xff\"]}"} {
-		require.Error(t, Decode([]byte(bad), &r), bad)
+		require.Error(t, object.Decode([]byte(bad), &r), bad)
 	}
 	r = AgentsRequest{}
-	require.NoError(t, Decode([]byte(`{"AGENTS":["a"]}`), &r))
+	require.NoError(t, object.Decode([]byte(`{"AGENTS":["a"]}`), &r))
 	require.Empty(t, r.Agents, "keys are exact")
 }
 

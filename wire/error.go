@@ -1,13 +1,20 @@
 package wire
 
-// Code is the kind of an Error, for programs.
-type Code string
+import (
+	"orchestrator/wire/object"
+)
 
-// CodeInvalid is the code of a request that makes no sense.
-const CodeInvalid Code = "invalid"
+type (
+	// Error is what the other side may know about a refusal. It is declared below, since
+	// the readers of objects return it.
+	Error = object.Error
+	// Code is the kind of an Error, for programs.
+	Code = object.Code
+)
 
-// The codes. Each door spells them in its own way.
+// The codes. Each interface spells them in its own way.
 const (
+	CodeInvalid       = object.CodeInvalid
 	CodeNotFound Code = "not_found" // what it names is not there
 	CodeConflict Code = "conflict"  // it does not fit what is
 	CodeDenied   Code = "denied"    // not for this caller
@@ -24,21 +31,9 @@ const (
 	CodeMediaType       Code = "media_type"      // it says that it is something else than JSON
 )
 
-// Error is what the other side may know about a refusal: a code for programs,
-// a message for people, and what would help.
-type Error struct {
-	Code    Code           `json:"code"`
-	Message string         `json:"message"`
-	Details map[string]any `json:"details,omitzero"`
-	Hint    string         `json:"hint,omitzero"`
-}
-
-// Error makes it an error.
-func (e *Error) Error() string { return e.Message }
-
-// spoken is the code as agents hear it: there are six, and what has none of its
+// spokenCode is the code as agents hear it: there are six, and what has none of its
 // own is told apart by a reason in the details.
-func (c Code) spoken() (code, reason string) {
+func spokenCode(c Code) (code, reason string) {
 	switch c {
 	case CodeInvalid, CodeMalformed:
 		return "INVALID_REQUEST", ""

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
 // fields declares the members of a payload: what each is called, what it may be and what it
@@ -11,7 +13,7 @@ import (
 // member into a variable. While a payload is described, it adds the member to a JSON Schema
 // and reads nothing.
 type fields struct {
-	in     *Object // the payload that is read; nil while it is described
+	in     *object.Reader // the payload that is read; nil while it is described
 	schema payloadSchema
 }
 
@@ -24,7 +26,7 @@ type payload interface {
 func ReadPayload[T any, P interface {
 	*T
 	payload
-}](o *Object) *T {
+}](o *object.Reader) *T {
 	p := new(T)
 	P(p).fields(&fields{in: o})
 	return p
@@ -79,14 +81,14 @@ func (f *fields) text(p *string, key, about string) {
 // textOrNil declares an optional text. It stays nil when it is missing.
 func (f *fields) textOrNil(p **string, key, about string) {
 	if !f.describe(key, about, schemaText, false) {
-		*p = f.in.anyText(key)
+		*p = anyText(f.in, key)
 	}
 }
 
 // wordsOrNil is TextOrNil for a text that is not blank.
 func (f *fields) wordsOrNil(p **string, key, about string) {
 	if !f.describe(key, about, schemaSomeWords, false) {
-		*p = f.in.someText(key)
+		*p = someText(f.in, key)
 	}
 }
 
@@ -113,14 +115,14 @@ func (f *fields) oneOf(p *string, key, about string, of ...string) {
 // truth declares an optional true or false.
 func (f *fields) truth(p *bool, key, about string) {
 	if !f.describe(key, about, schemaTruth, false) {
-		*p, _ = f.in.Truth(key)
+		*p, _ = f.in.Bool(key)
 	}
 }
 
 // whole declares an optional whole number from least to most.
 func (f *fields) whole(p *int64, key, about string, least, most int64) {
 	if f.in != nil {
-		*p = readWhole(f.in, key, least, most)
+		*p = object.ReadWhole(f.in, key, least, most)
 		return
 	}
 	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, most), false)
@@ -129,16 +131,16 @@ func (f *fields) whole(p *int64, key, about string, least, most int64) {
 // milliseconds declares an optional duration of at most a year.
 func (f *fields) milliseconds(p *int64, key, about string, least int64) {
 	if f.in != nil {
-		*p = f.in.milliseconds(key, least)
+		*p = f.in.Milliseconds(key, least)
 		return
 	}
-	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, longestTime), false)
+	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, object.MaxMilliseconds), false)
 }
 
 // millisecondsOr is Milliseconds with a default.
 func (f *fields) millisecondsOr(p *int64, key, about string, otherwise int64) {
 	if f.in != nil {
-		*p = f.in.millisecondsOr(key, otherwise)
+		*p = millisecondsOr(f.in, key, otherwise)
 		return
 	}
 	f.milliseconds(nil, key, about, 0)
@@ -197,4 +199,4 @@ func (s *payloadSchema) text(indent int) string {
 	return b.String()
 }
 
-func quoted(text string) string { return string(appendText(nil, text)) }
+func quoted(text string) string { return string(object.AppendText(nil, text)) }

@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // Some speak of a hub, of servers that work and of sessions on them, in words of
 // their own and over HTTP. Here is how what they say is read and how they are
 // answered; the operations behind it are the same.
@@ -8,19 +12,19 @@ package wire
 const hubNoReason = "no reason was given"
 
 // ReadHubTask reads a new task.
-func ReadHubTask(o *Object) *SubmitTask {
+func ReadHubTask(o *object.Reader) *SubmitTask {
 	s := &SubmitTask{
 		Name:         o.NeedText("title"),
 		Description:  o.NeedText("spec"),
 		Type:         o.Text("type"),
-		Priority:     o.Priority("priority"),
-		Dependencies: mergeDependencies(o.Dependencies("dependencies"), o.DependencyIDs("dependency_ids")),
+		Priority:     readPriority(o, "priority"),
+		Dependencies: mergeDependencies(ReadDependencies(o, "dependencies"), readDependencyIDs(o, "dependency_ids")),
 		Patient:      true,
 	}
 	switch {
-	case o.find("type") == nil:
+	case o.Find("type") == nil:
 		s.Type = "feature"
-	case blank(s.Type):
+	case object.IsBlank(s.Type):
 		o.Refuse("type", "must not be empty")
 	}
 	if s.Details.TargetRepo = o.Text("target_repo"); s.Details.TargetRepo == "" {
@@ -53,20 +57,20 @@ func mergeDependencies(typed, bare []Dependency) []Dependency {
 }
 
 // ReadHubUpdate reads changes of a task.
-func ReadHubUpdate(o *Object, task string) *UpdateTask {
-	u := &UpdateTask{TaskID: task, Name: o.someText("title"), Description: o.someText("spec")}
-	u.TargetRepo, u.ProjectID = o.anyText("target_repo"), o.anyText("project_id")
+func ReadHubUpdate(o *object.Reader, task string) *UpdateTask {
+	u := &UpdateTask{TaskID: task, Name: someText(o, "title"), Description: someText(o, "spec")}
+	u.TargetRepo, u.ProjectID = anyText(o, "target_repo"), anyText(o, "project_id")
 	if u.TargetRepo == nil {
-		u.TargetRepo = o.anyText("repo")
+		u.TargetRepo = anyText(o, "repo")
 	}
 	u.common(o, "acceptance_criteria")
-	o.never("dependencies", "dependency_ids", "result", "resolved_inputs")
+	never(o, "dependencies", "dependency_ids", "result", "resolved_inputs")
 	return u
 }
 
 // ReadHubComplete reads the end of a task.
-func ReadHubComplete(o *Object, task string) *CompleteTask {
-	c := &CompleteTask{TaskID: task, Result: o.Result("result")}
+func ReadHubComplete(o *object.Reader, task string) *CompleteTask {
+	c := &CompleteTask{TaskID: task, Result: ReadResultMember(o, "result")}
 	if c.Result == nil && o.Err() == nil {
 		o.Refuse("result", "is missing")
 	}
@@ -74,16 +78,16 @@ func ReadHubComplete(o *Object, task string) *CompleteTask {
 }
 
 // ReadHubFail reads why a task failed.
-func ReadHubFail(o *Object, task string) *FailTask {
+func ReadHubFail(o *object.Reader, task string) *FailTask {
 	f := &FailTask{TaskID: task, Error: o.Text("error")}
-	if blank(f.Error) {
+	if object.IsBlank(f.Error) {
 		f.Error = hubNoReason
 	}
 	return f
 }
 
 // ReadHubCancel reads why a task is cancelled.
-func ReadHubCancel(o *Object, task string) *CancelTask {
+func ReadHubCancel(o *object.Reader, task string) *CancelTask {
 	return &CancelTask{TaskID: task, Reason: o.Text("reason")}
 }
 
@@ -91,36 +95,36 @@ func ReadHubCancel(o *Object, task string) *CancelTask {
 const unspecified = "The agent asks for help, and does not say with what"
 
 // ReadHubHelp reads a call for help. It may be empty.
-func ReadHubHelp(o *Object, task string) *RequestHelp {
+func ReadHubHelp(o *object.Reader, task string) *RequestHelp {
 	r := &RequestHelp{TaskID: task, Question: o.Text("question"), Context: o.Value("context")}
-	if blank(r.Question) {
+	if object.IsBlank(r.Question) {
 		r.Question = unspecified
 	}
 	return r
 }
 
 // ReadHubNote reads a note.
-func ReadHubNote(o *Object, task string) *AddNote {
-	urgent, _ := o.Truth("urgent")
+func ReadHubNote(o *object.Reader, task string) *AddNote {
+	urgent, _ := o.Bool("urgent")
 	return &AddNote{TaskID: task, Content: o.NeedText("content"), Urgent: urgent}
 }
 
 // ReadHubPlan reads a plan.
-func ReadHubPlan(o *Object, task string) *SubmitPlan {
-	return &SubmitPlan{TaskID: task, Plan: o.plan()}
+func ReadHubPlan(o *object.Reader, task string) *SubmitPlan {
+	return &SubmitPlan{TaskID: task, Plan: readPlan(o)}
 }
 
 // ReadHubRevise reads what is wrong with a plan.
-func ReadHubRevise(o *Object, task string) *RevisePlan {
+func ReadHubRevise(o *object.Reader, task string) *RevisePlan {
 	return &RevisePlan{TaskID: task, Feedback: o.NeedText("feedback")}
 }
 
 // ReadHubAssign reads the assignment of a task.
-func ReadHubAssign(o *Object, task string) *AssignTask {
-	plan, _ := o.Truth("require_plan")
+func ReadHubAssign(o *object.Reader, task string) *AssignTask {
+	plan, _ := o.Bool("require_plan")
 	a := &AssignTask{TaskID: task, RequirePlan: plan}
 	for _, key := range []string{"session_name", "server_name", "session_id", "server_id"} {
-		if a.Agent == "" && o.find(key) != nil {
+		if a.Agent == "" && o.Find(key) != nil {
 			a.Agent = o.NeedText(key)
 		}
 	}
@@ -131,31 +135,31 @@ func ReadHubAssign(o *Object, task string) *AssignTask {
 }
 
 // ReadHubDependency reads a dependency of a task.
-func ReadHubDependency(o *Object, task string) *AddDependency {
-	return &AddDependency{TaskID: task, Dependency: o.oneDependency("depends_on_task_id", "dependency_type", "contract_key")}
+func ReadHubDependency(o *object.Reader, task string) *AddDependency {
+	return &AddDependency{TaskID: task, Dependency: oneDependency(o, "depends_on_task_id", "dependency_type", "contract_key")}
 }
 
 // ReadHubHeartbeat reads a sign of life, and what its sender can do now. Body is
 // all of it: what else stands in it is about the machine.
-func ReadHubHeartbeat(o *Object, body Raw) *UpdateCapabilities {
-	return &UpdateCapabilities{Capabilities: o.Capabilities("capabilities"), System: systemOf(o, body)}
+func ReadHubHeartbeat(o *object.Reader, body Raw) *UpdateCapabilities {
+	return &UpdateCapabilities{Capabilities: readCapabilities(o, "capabilities"), System: systemOf(o, body)}
 }
 
 // systemOf is a heartbeat without the capabilities, nil when nothing is left.
-func systemOf(o *Object, body Raw) Raw {
+func systemOf(o *object.Reader, body Raw) Raw {
 	var rest []byte
-	for i := range o.members {
-		key := string(o.members[i].key)
+	for i := range o.Members {
+		key := string(o.Members[i].Key)
 		if key == "capabilities" || key == "$schema" {
 			continue
 		}
-		rest = append(append(appendText(append(rest, ','), key), ':'), o.members[i].value...)
+		rest = append(append(object.AppendText(append(rest, ','), key), ':'), o.Members[i].Value...)
 	}
 	if rest == nil || len(body) == 0 {
 		return nil
 	}
 	rest[0] = '{'
-	return keep(append(rest, '}'))
+	return object.Clone(append(rest, '}'))
 }
 
 // HubTask is a task as the hub shows it.

@@ -5,30 +5,32 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // hubReaders are the readers of what comes over HTTP, for a task that the route
 // names.
-var hubReaders = map[string]func(o *Object, body Raw) any{
-	"create":     func(o *Object, _ Raw) any { return ReadHubTask(o) },
-	"update":     func(o *Object, _ Raw) any { return ReadHubUpdate(o, "t") },
-	"complete":   func(o *Object, _ Raw) any { return ReadHubComplete(o, "t") },
-	"fail":       func(o *Object, _ Raw) any { return ReadHubFail(o, "t") },
-	"cancel":     func(o *Object, _ Raw) any { return ReadHubCancel(o, "t") },
-	"help":       func(o *Object, _ Raw) any { return ReadHubHelp(o, "t") },
-	"note":       func(o *Object, _ Raw) any { return ReadHubNote(o, "t") },
-	"plan":       func(o *Object, _ Raw) any { return ReadHubPlan(o, "t") },
-	"revise":     func(o *Object, _ Raw) any { return ReadHubRevise(o, "t") },
-	"assign":     func(o *Object, _ Raw) any { return ReadHubAssign(o, "t") },
-	"dependency": func(o *Object, _ Raw) any { return ReadHubDependency(o, "t") },
-	"heartbeat":  func(o *Object, body Raw) any { return ReadHubHeartbeat(o, body) },
+var hubReaders = map[string]func(o *object.Reader, body Raw) any{
+	"create":     func(o *object.Reader, _ Raw) any { return ReadHubTask(o) },
+	"update":     func(o *object.Reader, _ Raw) any { return ReadHubUpdate(o, "t") },
+	"complete":   func(o *object.Reader, _ Raw) any { return ReadHubComplete(o, "t") },
+	"fail":       func(o *object.Reader, _ Raw) any { return ReadHubFail(o, "t") },
+	"cancel":     func(o *object.Reader, _ Raw) any { return ReadHubCancel(o, "t") },
+	"help":       func(o *object.Reader, _ Raw) any { return ReadHubHelp(o, "t") },
+	"note":       func(o *object.Reader, _ Raw) any { return ReadHubNote(o, "t") },
+	"plan":       func(o *object.Reader, _ Raw) any { return ReadHubPlan(o, "t") },
+	"revise":     func(o *object.Reader, _ Raw) any { return ReadHubRevise(o, "t") },
+	"assign":     func(o *object.Reader, _ Raw) any { return ReadHubAssign(o, "t") },
+	"dependency": func(o *object.Reader, _ Raw) any { return ReadHubDependency(o, "t") },
+	"heartbeat":  func(o *object.Reader, body Raw) any { return ReadHubHeartbeat(o, body) },
 }
 
 // readHub reads a body, and spells where it is wrong and why.
 func readHub(t *testing.T, what, body string) (any, string) {
 	t.Helper()
-	var o Object
-	require.Nil(t, o.ReadObject([]byte(body), 64, ""), body)
+	var o object.Reader
+	require.Nil(t, o.Read([]byte(body), 64, ""), body)
 	got := hubReaders[what](&o, Raw(body))
 	return got, strings.TrimPrefix(complaint(o.Err()), "invalid ")
 }
@@ -147,12 +149,12 @@ func TestHubTasksAreAsTheirSchemaSays(t *testing.T) {
 	for _, task := range append(each(bareTask, fullTask), detailed()...) {
 		for _, state := range TaskStates {
 			task.State = state
-			text, err := Encode(task.Hub())
+			text, err := object.Encode(task.Hub())
 			require.NoError(t, err)
 			require.NoError(t, schema.Validate(decoded(t, text)), "%s", text)
 		}
 	}
-	text, err := Encode(fullTask.Hub())
+	text, err := object.Encode(fullTask.Hub())
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"resolved_inputs":{"k":{"n":1.0},"none":null},"resolved_input_status":{"k":"partial","none":"fulfilled"}`)
 	require.Contains(t, string(text), `"assigned_server_name":"coder"`)

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"orchestrator/wire/object"
+)
 
 // Inputs are what a task gets of those that it depends on, by contract.
 type Inputs []InputData
@@ -21,7 +25,7 @@ func (i Inputs) append(b []byte) []byte {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendText(b, i[n].Key), ':')
+		b = append(object.AppendText(b, i[n].Key), ':')
 		if i[n].Data == nil {
 			b = append(b, "null"...)
 		} else {

@@ -1,6 +1,8 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+)
 
 // Head is how much of an oversized line is kept, in bytes: enough to tell what it was
 // and whose, for a message of a session says that behind its names and times.

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"orchestrator/wire/object"
 )
 
 // Link is a dependency of a task as it stands.
@@ -28,16 +30,16 @@ func (l *Link) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(l.
 
 func (l *Link) append(b []byte) []byte {
 	b = append(b, `{"id":`...)
-	b = appendText(b, l.ID)
-	b = appendMember(b, "depends_on_task_id", l.On)
-	b = appendMember(b, "dependency_type", l.Type)
-	b = appendOrNull(b, "contract_key", l.Contract)
+	b = object.AppendText(b, l.ID)
+	b = object.AppendMember(b, "depends_on_task_id", l.On)
+	b = object.AppendMember(b, "dependency_type", l.Type)
+	b = object.AppendOrNull(b, "contract_key", l.Contract)
 	if l.Soft {
 		b = append(b, `,"soft":true`...)
 	}
 	b = strconv.AppendBool(append(b, `,"resolved":`...), l.Resolved)
-	b = appendOrNull(b, "resolved_at", l.ResolvedAt)
-	b = appendRaw(b, "result", l.Result)
+	b = object.AppendOrNull(b, "resolved_at", l.ResolvedAt)
+	b = object.AppendRaw(b, "result", l.Result)
 	if l.LeftOut {
 		b = append(b, `,"result_left_out":true`...)
 	}

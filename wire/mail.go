@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
 // Mail is a message from one actor to another, as it is kept: nothing of it ever
@@ -42,7 +44,7 @@ func mailOfTask(r *Record) (from string, payload Raw) {
 		from = actor
 	}
 	task, _ := TextOf(r.Payload, "task")
-	payload = appendText(append(payload, `{"ticket_id":`...), task)
+	payload = object.AppendText(append(payload, `{"ticket_id":`...), task)
 	if r.Kind == EventTaskHelp {
 		payload = append(payload, `,"alert":"`+AlertHelp+`"`...)
 	}
@@ -103,8 +105,8 @@ func (m *SendMessage) fields(f *fields) {
 		return
 	}
 	o := f.in
-	m.To, m.Topic = o.NeedText("to_actor"), o.topic("topic")
-	m.ReplyTo, m.Key = o.replyTo("reply_to"), o.Text("idempotency_key")
+	m.To, m.Topic = o.NeedText("to_actor"), readTopic(o, "topic")
+	m.ReplyTo, m.Key = readReplyTo(o, "reply_to"), o.Text("idempotency_key")
 	if why := CheckAddressee(m.To); m.To != "" && why != "" {
 		o.Refuse("to_actor", why)
 	}
@@ -112,19 +114,19 @@ func (m *SendMessage) fields(f *fields) {
 	case m.Payload == nil:
 		o.Refuse("payload", "is missing: it must be an object")
 	case len(m.Payload) > MostMail:
-		o.take(&Error{
+		o.Fail(&Error{
 			Code: CodeTooLarge, Message: fmt.Sprintf("payload has %d bytes, and a message takes %d", len(m.Payload), MostMail),
-			Details: map[string]any{"pointer": o.below("payload")},
+			Details: map[string]any{"pointer": o.Below("payload")},
 			Hint:    "Put what is large into a file, and say where it is",
 		})
 	}
 	switch {
-	case m.Key == "" && o.find("idempotency_key") != nil:
+	case m.Key == "" && o.Find("idempotency_key") != nil:
 		o.Refuse("idempotency_key", "must not be empty; leave it out, or say null")
 	case len(m.Key) > longestKey:
 		o.Refuse("idempotency_key", fmt.Sprintf("must not be longer than %d bytes", longestKey))
 	default:
-		o.needPlain("idempotency_key", m.Key)
+		o.NoControls("idempotency_key", m.Key)
 	}
 }
 
@@ -135,7 +137,7 @@ func (*SendMessage) describe(f *fields) {
 		`"type": "string", "maxLength": 200, "pattern": "^`+word+`(\\.`+word+`)*$"`, true)
 	f.describe("payload", "The content, at most 1 MiB. It is delivered unchanged, digit for digit.", `"type": "object"`, true)
 	f.describe("reply_to", "The number of the message that this one answers; it may be a text.",
-		wholeSchema(`["integer", "string", "null"]`, 1, mostWhole)+`, "pattern": "^[1-9][0-9]{0,14}$"`, false)
+		wholeSchema(`["integer", "string", "null"]`, 1, object.MaxWhole)+`, "pattern": "^[1-9][0-9]{0,14}$"`, false)
 	f.describe("idempotency_key", "A text that differs for each of your messages, such as a UUID, at most 200 bytes. "+
 		"A message that is sent again with the same key is not sent twice.",
 		schemaText+`, "maxLength": 200, "pattern": "^[^\u0000-\u001f\u007f-\u009f]+$"`, false)
@@ -157,16 +159,16 @@ func (f *fields) actor(p *string, key, about string, recipient bool) {
 	case f.in == nil:
 		f.describe(key, about, schemaText+", "+actorSchema(recipient), false)
 	case recipient:
-		*p = f.in.actor(key, CheckAddressee)
+		*p = readActor(f.in, key, CheckAddressee)
 	default:
-		*p = f.in.actor(key, CheckActor)
+		*p = readActor(f.in, key, CheckActor)
 	}
 }
 
-// actor is an optional id of an actor.
-func (o *Object) actor(key string, check func(string) string) string {
+// readActor is an optional id of an actor.
+func readActor(o *object.Reader, key string, check func(string) string) string {
 	id := o.Text(key)
-	if o.find(key) == nil {
+	if o.Find(key) == nil {
 		return ""
 	}
 	if why := check(id); why != "" {
@@ -175,8 +177,8 @@ func (o *Object) actor(key string, check func(string) string) string {
 	return id
 }
 
-// topic is a topic: words with dots between them.
-func (o *Object) topic(key string) string {
+// readTopic is a topic: words with dots between them.
+func readTopic(o *object.Reader, key string) string {
 	topic := o.NeedText(key)
 	if why := CheckTopic(topic); topic != "" && why != "" {
 		o.Refuse(key, why)
@@ -201,9 +203,9 @@ func CheckTopic(topic string) string {
 // long is taken for a neighbour.
 const mostDigits = 15
 
-// replyTo is the number of a message, which some write as text.
-func (o *Object) replyTo(key string) int64 {
-	digits, quoted := text(o.find(key))
+// readReplyTo is the number of a message, which some write as text.
+func readReplyTo(o *object.Reader, key string) int64 {
+	digits, quoted := object.Text(o.Find(key))
 	if !quoted {
 		return o.Whole(key, 1)
 	}
@@ -237,8 +239,8 @@ func (p *PollMessages) fields(f *fields) {
 	const cursor = "Only messages with a higher number; 0 for all. The default is the last acknowledged one."
 	switch {
 	case f.in == nil:
-		f.whole(nil, "cursor", cursor, 0, mostWhole)
-	case f.in.find("cursor") != nil:
+		f.whole(nil, "cursor", cursor, 0, object.MaxWhole)
+	case f.in.Find("cursor") != nil:
 		after := f.in.Whole("cursor", 0)
 		p.Cursor = &after
 	}
@@ -262,10 +264,10 @@ type AckMessages struct {
 func (a *AckMessages) fields(f *fields) {
 	f.actor(&a.Actor, "actor", "You, as an actor; optional.", true)
 	if f.in == nil {
-		f.describe("seq", "The number of the last message that you have handled.", wholeSchema(`"integer"`, 0, mostWhole), true)
+		f.describe("seq", "The number of the last message that you have handled.", wholeSchema(`"integer"`, 0, object.MaxWhole), true)
 		return
 	}
-	if a.Seq = f.in.Whole("seq", 0); f.in.find("seq") == nil {
+	if a.Seq = f.in.Whole("seq", 0); f.in.Find("seq") == nil {
 		f.in.Refuse("seq", "is missing")
 	}
 }

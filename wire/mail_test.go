@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // sending is the payload of send-message with more behind what it needs.
@@ -164,10 +166,10 @@ func TestMailIsWhatTheRecordKeeps(t *testing.T) {
 func TestMailHasOneSpelling(t *testing.T) {
 	schema := validators(t)["mail"]
 	requireSpelling := func(byHand []byte, value, back any) {
-		text, err := Encode(value)
+		text, err := object.Encode(value)
 		require.NoError(t, err)
 		require.Equal(t, string(byHand), string(text))
-		require.NoError(t, Decode(text, back))
+		require.NoError(t, object.Decode(text, back))
 		require.Equal(t, value, back)
 	}
 	for _, mail := range each(bareMail, fullMail) {
@@ -183,7 +185,7 @@ func TestMailHasOneSpelling(t *testing.T) {
 		}
 	}
 	var none Mail
-	text, err := Encode(none)
+	text, err := object.Encode(none)
 	require.NoError(t, err)
 	require.Equal(t, string(none.append(nil)), string(text))
 	require.Equal(t, `{"actor":"","messages":[],"cursor":0,"more":false}`, string(new(MailList).append(nil)))

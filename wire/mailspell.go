@@ -1,6 +1,10 @@
 package wire
 
-import "strconv"
+import (
+	"strconv"
+
+	"orchestrator/wire/object"
+)
 
 // How mail is spelled: by hand, because it is said for every message there is.
 // These are no methods of the encoder's interface, for Mail is embedded in Sent,
@@ -11,20 +15,20 @@ func (m *Mail) append(b []byte) []byte { return append(m.appendMembers(append(b,
 // appendMembers spells all seven, always.
 func (m *Mail) appendMembers(b []byte) []byte {
 	b = strconv.AppendInt(append(b, `"seq":`...), m.Seq, 10)
-	b = appendMember(b, "from_actor", m.From)
-	b = appendMember(b, "to_actor", m.To)
-	b = appendMember(b, "topic", m.Topic)
+	b = object.AppendMember(b, "from_actor", m.From)
+	b = object.AppendMember(b, "to_actor", m.To)
+	b = object.AppendMember(b, "topic", m.Topic)
 	if m.Payload == nil {
 		b = append(b, `,"payload":null`...)
 	} else {
-		b = appendRaw(b, "payload", m.Payload)
+		b = object.AppendRaw(b, "payload", m.Payload)
 	}
 	if b = append(b, `,"reply_to":`...); m.ReplyTo == nil {
 		b = append(b, "null"...)
 	} else {
 		b = strconv.AppendInt(b, *m.ReplyTo, 10)
 	}
-	return appendMember(b, "created_at", m.CreatedAt)
+	return object.AppendMember(b, "created_at", m.CreatedAt)
 }
 
 func (s *Sent) append(b []byte) []byte {
@@ -33,13 +37,13 @@ func (s *Sent) append(b []byte) []byte {
 		b = append(b, `,"duplicate":true`...)
 	}
 	if s.Warnings != nil {
-		b = appendTexts(b, "warnings", s.Warnings)
+		b = object.AppendTexts(b, "warnings", s.Warnings)
 	}
 	return append(b, '}')
 }
 
 func (l *MailList) append(b []byte) []byte {
-	b = appendText(append(b, `{"actor":`...), l.Actor)
+	b = object.AppendText(append(b, `{"actor":`...), l.Actor)
 	b = append(b, `,"messages":[`...)
 	for i := range l.Messages {
 		if i > 0 {

@@ -1,6 +1,8 @@
 package wire
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Raw is a JSON value that is passed on as it came, digit for digit.
 type Raw = jsontext.Value

@@ -1,6 +1,8 @@
 package wire
 
-import "time"
+import (
+	"time"
+)
 
 // ShutdownNotice is the payload of notify:shutdown.
 type ShutdownNotice struct {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
 // Reader turns the lines of one agent into messages. Many dialects meet on a
@@ -42,7 +44,7 @@ type Reader struct {
 	// nil: none is.
 	Given func(id string) bool
 
-	room  []member
+	room  []object.Member
 	known keys
 }
 
@@ -59,8 +61,8 @@ type keys struct {
 
 // Parse reads a line.
 func (r *Reader) Parse(line []byte) Message {
-	members, why, ok := scan(line, r.Depth, r.room)
-	if !ok && why != tooDeep && why != halfOf { // these are JSON, and may ask for something
+	members, why, ok := object.Scan(line, r.Depth, r.room)
+	if !ok && why != object.TooDeep && why != object.HalfOf { // these are JSON, and may ask for something
 		if why == "" && isBatch(line) {
 			why = "several calls stand in it: say one a line"
 		}
@@ -117,9 +119,9 @@ func (r *Reader) ambiguous(line []byte) Message {
 	k := &r.known
 	why := "the key " + k.twice + " stands twice"
 	id := correlatable(k.id) // the last, as most readers of JSON take it
-	switch kind, _ := text(k.kind); {
+	switch kind, _ := object.Text(k.kind); {
 	case strings.HasPrefix(kind, "request:") && id != nil:
-		return &Refused{ID: id, Type: kind, Request: true, Err: invalid("/"+k.twice, why)}
+		return &Refused{ID: id, Type: kind, Request: true, Err: object.Invalid("/"+k.twice, why)}
 	case isOwn(kind) || k.calls():
 	case k.session():
 		return r.spoiled(line, why)
@@ -144,7 +146,7 @@ func isBatch(line []byte) bool {
 }
 
 // note files members under their keys.
-func (r *Reader) note(members []member) *keys {
+func (r *Reader) note(members []object.Member) *keys {
 	r.known = keys{}
 	for i := range members {
 		r.known.note(&members[i])
@@ -156,7 +158,7 @@ func (r *Reader) note(members []member) *keys {
 // request that has said in it what it is, and its own id, is refused, so that
 // its sender is answered; everything else is log.
 func (r *Reader) ParseHead(head []byte, why string) Message {
-	r.room, _, _ = scan(head, r.Depth, r.room)
+	r.room, _, _ = object.Scan(head, r.Depth, r.room)
 	r.note(r.room)
 	return r.unfinished(head, why)
 }
@@ -166,8 +168,8 @@ func (r *Reader) ParseHead(head []byte, why string) Message {
 // among the rest.
 func (r *Reader) unfinished(line []byte, why string) Message {
 	k := &r.known
-	kind, _ := text(k.kind)
-	id, err := correlatable(k.id), invalid("", "the request cannot be taken: "+why)
+	kind, _ := object.Text(k.kind)
+	id, err := correlatable(k.id), object.Invalid("", "the request cannot be taken: "+why)
 	switch {
 	case k.twice != "":
 	case isOwn(kind):
@@ -192,9 +194,9 @@ func (r *Reader) unfinished(line []byte, why string) Message {
 }
 
 // note files a member under its key.
-func (k *keys) note(m *member) {
+func (k *keys) note(m *object.Member) {
 	var into *[]byte
-	switch string(m.key) {
+	switch string(m.Key) {
 	case "type":
 		into = &k.kind
 	case "id":
@@ -239,10 +241,10 @@ func (k *keys) note(m *member) {
 		return
 	}
 	if *into != nil {
-		k.twice = string(m.key)
+		k.twice = string(m.Key)
 		k.vague = k.vague || !describes(k.twice)
 	}
-	*into = m.value
+	*into = m.Value
 }
 
 // describes reports whether a member of work that is handed on leaves it clear what the
@@ -253,7 +255,7 @@ func describes(key string) bool {
 
 // calls reports whether rule 3 fits.
 func (k *keys) calls() bool {
-	version, _ := text(k.jsonrpc)
+	version, _ := object.Text(k.jsonrpc)
 	return version == "2.0" && k.method != nil
 }
 
@@ -266,24 +268,24 @@ const operationMail = "send-message"
 // mailKey is the key of mail, by which its answer is known: the sender's, or ""
 // when there is none. One that stands twice is refused with the payload.
 func (r *Reader) mailKey() string {
-	line := Object{members: r.room}
+	line := object.Reader{Members: r.room}
 	return line.Text("idempotency_key")
 }
 
 // delegates reports whether rule 7 fits what has a type, an id and a payload.
 func (k *keys) delegates(kind string, capability func(string) bool) bool {
-	return isObject(k.context) || isObject(k.routing) || isObject(k.observability) || k.timestamp == nil ||
+	return object.IsObject(k.context) || object.IsObject(k.routing) || object.IsObject(k.observability) || k.timestamp == nil ||
 		capability != nil && capability(kind)
 }
 
 // means reports whether a line means to be a task response, and has none of the six
 // words: there is nothing in it but what a response has.
-func (k *keys) means(members []member) bool {
+func (k *keys) means(members []object.Member) bool {
 	if k.status == nil {
 		return false
 	}
 	for i := range members {
-		switch string(members[i].key) {
+		switch string(members[i].Key) {
 		case "id", "status", "result", "error", "metadata", "artifacts", "message", "input":
 		default:
 			return false
@@ -294,16 +296,8 @@ func (k *keys) means(members []member) bool {
 
 // responds reports whether status is one of a task response's.
 func (k *keys) responds() bool {
-	status, _ := text(k.status)
+	status, _ := object.Text(k.status)
 	return slices.Contains(ResponseStatuses, status)
-}
-
-// text is a member that is a string; false for anything else.
-func text(value []byte) (string, bool) {
-	if len(value) < 2 || value[0] != '"' {
-		return "", false
-	}
-	return string(unquoted(value)), true
 }
 
 // kinds are the types of messages that come all the time; each has one string.
@@ -324,14 +318,12 @@ func common(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
-	inner := unquoted(value)
+	inner := object.Unquote(value)
 	if kind, ok := kinds[string(inner)]; ok {
 		return kind, true
 	}
 	return string(inner), true
 }
-
-func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }
 
 // correlatable is an id that can be given back: a string or a number, digit
 // for digit.

@@ -1,18 +1,22 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
 
-// Priority is an optional number or text, as it was written.
-func (o *Object) Priority(key string) Raw {
-	value := o.find(key)
+	"orchestrator/wire/object"
+)
+
+// readPriority is an optional number or text, as it was written.
+func readPriority(o *object.Reader, key string) Raw {
+	value := o.Find(key)
 	switch {
 	case value == nil:
 		return nil
 	case value[0] == '"':
-		if blank(o.Text(key)) {
+		if object.IsBlank(o.Text(key)) {
 			o.Refuse(key, "must not be empty")
 		}
-		return keep(value)
+		return object.Clone(value)
 	}
 	_, raw := o.Number(key)
 	return raw
@@ -26,13 +30,13 @@ func OddPriority(given Raw) *Oddity {
 	}
 	counts := [...]string{"critical", "high", "normal", "low"}[Urgency(given)]
 	if given[0] == '"' {
-		switch word, _ := text(given); word {
+		switch word, _ := object.Text(given); word {
 		case "critical", "urgent", "high", "normal", "medium", "low":
 			return nil
 		}
 	} else {
 		var number float64
-		if Decode(given, &number) == nil && number >= 1 && number <= 5 {
+		if object.Decode(given, &number) == nil && number >= 1 && number <= 5 {
 			return nil
 		}
 	}
@@ -46,7 +50,7 @@ func OddPriority(given Raw) *Oddity {
 // class.
 func PriorityWord(given Raw) string {
 	if len(given) > 0 && given[0] == '"' {
-		word, _ := text(given)
+		word, _ := object.Text(given)
 		return word
 	}
 	return [...]string{"critical", "high", "normal", "low"}[Urgency(given)]
@@ -59,7 +63,7 @@ func Urgency(priority Raw) uint8 {
 		return 2
 	}
 	if priority[0] == '"' {
-		word, _ := text(priority)
+		word, _ := object.Text(priority)
 		switch word {
 		case "critical", "urgent":
 			return 0
@@ -71,7 +75,7 @@ func Urgency(priority Raw) uint8 {
 		return 2
 	}
 	var value float64
-	if Decode(priority, &value) != nil {
+	if object.Decode(priority, &value) != nil {
 		return 2
 	}
 	switch {

@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // AskUser is the payload of ask-user.
 type AskUser struct {
 	Question string   `json:"question"`
@@ -26,7 +30,7 @@ func (a *AskUser) fields(f *fields) {
 	f.need(&a.Question, "question", "The question.")
 	f.milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds, up to a year; 30000 when it is missing, as for every request.", 1)
 	if !f.describe("options", "The answers that are allowed, each with its own value. Without options every text is allowed.", schemaOptions, false) {
-		a.Options = f.in.readOptions("options")
+		a.Options = readOptions(f.in, "options")
 	}
 }
 
@@ -35,10 +39,10 @@ const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "p
 	`"value": {"type": "string", "pattern": "[^ \\t\\n\\r\\f]", "description": "The answer that you get when the person chooses this option."}}, "required": ["value"]}`
 
 // readOptions is an optional list of options, no two with the same value.
-func (o *Object) readOptions(key string) []Option {
+func readOptions(o *object.Reader, key string) []Option {
 	var all []Option
 	taken := make(map[string]bool)
-	o.Objects(key, func(item *Object) {
+	o.Objects(key, func(item *object.Reader) {
 		option := Option{Label: item.Text("label"), Value: item.NeedText("value")}
 		if option.Label == "" {
 			option.Label = option.Value
@@ -92,7 +96,7 @@ func (a *AnswerQuestion) fields(f *fields) {
 	if f.describe("answer", "The answer: one of the values that the question allows, or any text if it has no options.", `"type": "string"`, true) {
 		return
 	}
-	if a.Answer = f.in.Text("answer"); f.in.find("answer") == nil {
+	if a.Answer = f.in.Text("answer"); f.in.Find("answer") == nil {
 		f.in.Refuse("answer", "is missing")
 	}
 }

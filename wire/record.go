@@ -1,6 +1,8 @@
 package wire
 
-import "time"
+import (
+	"time"
+)
 
 // Record is one fact: something that became true, in the words of the log. A
 // fact is never changed; what follows from it is another fact.

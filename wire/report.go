@@ -1,6 +1,10 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+
+	"orchestrator/wire/object"
+)
 
 // ReportTaskResponse is the name of a Report that is a task response, said as it is:
 // its Body is a *TaskResponse.
@@ -27,11 +31,11 @@ func LogOf(line []byte) (*LogEntry, bool) {
 		return nil, false
 	}
 	const depth = 1000 // it was let in before
-	var o, payload Object
-	if o.ReadObject(line, depth, "") != nil || o.Text("type") != "event:log" {
+	var o, payload object.Reader
+	if o.Read(line, depth, "") != nil || o.Text("type") != "event:log" {
 		return nil, false
 	}
-	if payload.ReadObject(o.find("payload"), depth, "/payload") != nil {
+	if payload.Read(o.Find("payload"), depth, "/payload") != nil {
 		return nil, false
 	}
 	entry := readLog(&payload)
@@ -46,8 +50,8 @@ func LogOf(line []byte) (*LogEntry, bool) {
 	return entry, true
 }
 
-func readLog(o *Object) *LogEntry {
-	return &LogEntry{Level: o.NeedText("level"), Message: o.needWords("message"), Context: o.Document("context")}
+func readLog(o *object.Reader) *LogEntry {
+	return &LogEntry{Level: o.NeedText("level"), Message: needWords(o, "message"), Context: o.Document("context")}
 }
 
 // CheckLog is Report for an event:log that is kept as the line that it is.
@@ -57,16 +61,16 @@ func (p *Payloads) CheckLog(payload []byte) *Error {
 		return err
 	}
 	for _, key := range [...]string{"level", "message"} {
-		switch value := o.find(key); {
+		switch value := o.Find(key); {
 		case value == nil:
 			o.Refuse(key, "is missing")
 		case value[0] != '"':
 			o.Refuse(key, "must be a string")
-		case key == "level" && blank(string(unquoted(value))):
+		case key == "level" && object.IsBlank(string(object.Unquote(value))):
 			o.Refuse(key, "must not be empty")
 		}
 	}
-	if context := o.find("context"); context != nil && !isObject(context) {
+	if context := o.Find("context"); context != nil && !object.IsObject(context) {
 		o.Refuse("context", "must be an object")
 	}
 	return o.Err()
@@ -104,7 +108,7 @@ func (p *Payloads) Report(name string, payload []byte) (any, *Error) {
 	case "log":
 		body = readLog(&o)
 	case "error":
-		recoverable, there := o.Truth("recoverable")
+		recoverable, there := o.Bool("recoverable")
 		body = &Trouble{
 			TaskID: o.Text("taskId"), Error: o.NeedText("error"), Stack: o.Text("stack"),
 			Recoverable: recoverable || !there,
@@ -117,7 +121,7 @@ func (p *Payloads) Report(name string, payload []byte) (any, *Error) {
 	return body, o.Err()
 }
 
-func readProgress(o *Object) *Progress {
+func readProgress(o *object.Reader) *Progress {
 	p := &Progress{TaskID: o.NeedText("taskId"), Message: o.Text("message")}
 	value, raw := o.Number("progress")
 	switch {
@@ -131,8 +135,8 @@ func readProgress(o *Object) *Progress {
 }
 
 // needWords is a string that must be there, and may be empty.
-func (o *Object) needWords(key string) string {
-	if o.find(key) == nil {
+func needWords(o *object.Reader, key string) string {
+	if o.Find(key) == nil {
 		o.Refuse(key, "is missing")
 	}
 	return o.Text(key)

@@ -1,11 +1,15 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // Payloads reads payloads, one after the other, in the same room.
 type Payloads struct {
 	Depth int // how deep one may nest
 
-	room   []member
-	object Object // that is being read
+	room   []object.Member
+	object object.Reader // that is being read
 	fields fields
 }
 
@@ -32,10 +36,10 @@ func (p *Payloads) Request(operation string, payload []byte) (any, *Error) {
 	return body, nil
 }
 
-func (p *Payloads) open(payload []byte) (Object, *Error) {
-	o, err := openObject(payload, p.Depth, "/payload", p.room)
-	if o.members != nil {
-		p.room = o.members
+func (p *Payloads) open(payload []byte) (object.Reader, *Error) {
+	o, err := object.Open(payload, p.Depth, "/payload", p.room)
+	if o.Members != nil {
+		p.room = o.Members
 	}
 	return o, err
 }

@@ -3,16 +3,18 @@ package wire
 import (
 	"fmt"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
-// Requirements reads an optional requirements document.
-func (o *Object) Requirements(key string) *Requirements {
-	var room [8]member
-	kept, in, ok := o.document(key, room[:0])
+// readRequirements reads an optional requirements document.
+func readRequirements(o *object.Reader, key string) *Requirements {
+	var room [8]object.Member
+	kept, in, ok := readDocument(o, key, room[:0])
 	if !ok {
 		return nil
 	}
-	full, odd := in.schema(SchemaRequirements, false)
+	full, odd := readSchema(&in, SchemaRequirements, false)
 	r := &Requirements{
 		Document:     kept,
 		Repo:         in.Text("repo"),
@@ -24,19 +26,19 @@ func (o *Object) Requirements(key string) *Requirements {
 		Oddities:     odd,
 	}
 	if full {
-		o.take(in.Err())
+		o.Fail(in.Err())
 	}
 	return r
 }
 
-// document keeps an optional member that is an object, and opens what is kept:
+// readDocument keeps an optional member that is an object, and opens what is kept:
 // so parts of it can be handed on without a copy.
-func (o *Object) document(key string, room []member) (kept Raw, inner Object, ok bool) {
+func readDocument(o *object.Reader, key string, room []object.Member) (kept Raw, inner object.Reader, ok bool) {
 	kept = o.Document(key)
 	if kept == nil {
-		return nil, Object{}, false
+		return nil, object.Reader{}, false
 	}
-	inner, ok = o.open(key, kept, room)
+	inner, ok = openValue(o, key, kept, room)
 	return kept, inner, ok
 }
 
@@ -45,14 +47,14 @@ const (
 	schemaKnown = "v1"
 )
 
-// schema reads the $schema of a document. It is full when the document is held
+// readSchema reads the $schema of a document. It is full when the document is held
 // against the one version that is known here. A document of another version is
 // odd and not wrong: what has the shape that is known is read out of it, and
 // nothing in it is refused. What names another family, or has nothing behind it, is
 // no such document.
-func (o *Object) schema(family string, needed bool) (full bool, odd []Oddity) {
+func readSchema(o *object.Reader, family string, needed bool) (full bool, odd []Oddity) {
 	name := o.Text(schemaKey)
-	there := o.find(schemaKey) != nil
+	there := o.Find(schemaKey) != nil
 	version, ours := strings.CutPrefix(name, family)
 	switch {
 	case !there && needed:
@@ -63,7 +65,7 @@ func (o *Object) schema(family string, needed bool) (full bool, odd []Oddity) {
 	case version != schemaKnown:
 		return false, []Oddity{{
 			Kind:    EventSchemaUnknown,
-			Pointer: o.below(schemaKey),
+			Pointer: o.Below(schemaKey),
 			Text:    fmt.Sprintf("%.80s is not known here: it is read as far as it is like %s", name, schemaKnown),
 		}}
 	}
@@ -73,23 +75,23 @@ func (o *Object) schema(family string, needed bool) (full bool, odd []Oddity) {
 	return true, nil
 }
 
-// inside opens an optional member that is an object. A caller that has read it hands
+// openDocument opens an optional member that is an object. A caller that has read it hands
 // what is wrong with it to take, or passes over it.
-func (o *Object) inside(key string, room []member) (inner Object, ok bool) {
-	value := o.find(key)
+func openDocument(o *object.Reader, key string, room []object.Member) (inner object.Reader, ok bool) {
+	value := o.Find(key)
 	if value == nil {
-		return Object{}, false
+		return object.Reader{}, false
 	}
-	return o.open(key, value, room)
+	return openValue(o, key, value, room)
 }
 
-// open is inside for a member that was found.
-func (o *Object) open(key string, value []byte, room []member) (inner Object, ok bool) {
-	if !isObject(value) {
+// openValue is inside for a member that was found.
+func openValue(o *object.Reader, key string, value []byte, room []object.Member) (inner object.Reader, ok bool) {
+	if !object.IsObject(value) {
 		o.Refuse(key, "must be an object")
-		return Object{}, false
+		return object.Reader{}, false
 	}
-	inner, err := openObject(value, scannedBefore, o.below(key), room)
-	o.take(err)
+	inner, err := object.Open(value, object.AnyDepth, o.Below(key), room)
+	o.Fail(err)
 	return inner, err == nil
 }

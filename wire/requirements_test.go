@@ -24,7 +24,7 @@ func TestRequirementsAreRead(t *testing.T) {
 		},
 	} {
 		o := slotOf(t, test.doc)
-		got := o.Requirements("doc")
+		got := readRequirements(o, "doc")
 		require.Empty(t, complaint(o.Err()), test.doc)
 		test.want.Document = Raw(test.doc)
 		require.Equal(t, &test.want, got, test.doc)
@@ -51,7 +51,7 @@ func TestRequirementsAreRefused(t *testing.T) {
 		{`{"repo":"a","repo":"b"}`, p + "/repo: doc.repo stands twice"},
 	} {
 		o := slotOf(t, test.doc)
-		o.Requirements("doc")
+		readRequirements(o, "doc")
 		require.Equal(t, test.want, complaint(o.Err()), test.doc)
 	}
 }
@@ -61,7 +61,7 @@ func TestRequirementsAreRefused(t *testing.T) {
 // Rows: A-07, K-17.
 func TestRequirementsOfOtherVersions(t *testing.T) {
 	o := slotOf(t, `{"$schema":"orchestratia/requirements/v3","repo":"a","repo":"b","languages":["go",7],"tools":"make","tags":["x"]}`)
-	r := o.Requirements("doc")
+	r := readRequirements(o, "doc")
 	require.Nil(t, o.Err())
 	require.Empty(t, r.Repo)
 	require.Equal(t, []string{"go"}, r.Languages)

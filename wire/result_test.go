@@ -15,7 +15,7 @@ func resultOf(members string) string {
 func resultIn(t testing.TB, doc string) *Result {
 	t.Helper()
 	o := slotOf(t, doc)
-	r := o.Result("doc")
+	r := ReadResultMember(o, "doc")
 	require.Nil(t, o.Err(), doc)
 	return r
 }
@@ -93,7 +93,7 @@ func TestLegacyResults(t *testing.T) {
 	require.True(t, resultIn(t, `{"\u0024schema":"orchestratia\/task-result\/v1","summary":"s"}`).Structured)
 	for _, doc := range []string{`7`, `true`, `[]`, `["done"]`, `-1`} {
 		o := slotOf(t, doc)
-		require.Nil(t, o.Result("doc"))
+		require.Nil(t, ReadResultMember(o, "doc"))
 		require.Equal(t, "invalid /payload/doc: doc must be an object or a text", complaint(o.Err()))
 	}
 }
@@ -183,9 +183,9 @@ var benchResult = resultOf(`,"changes":{"files_modified":["src/login.ts","src/ty
 // Rows: A-58, A-72.
 func TestReadingAResultAllocatesLittle(t *testing.T) {
 	o := slotOf(t, strings.ReplaceAll(benchResult, "\n", ""))
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { o.Result("doc") }), 40.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { ReadResultMember(o, "doc") }), 40.0)
 	o = slotOf(t, `{"success":true}`)
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { o.Result("doc") }), 2.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { ReadResultMember(o, "doc") }), 2.0)
 }
 
 func BenchmarkResult(b *testing.B) {
@@ -195,7 +195,7 @@ func BenchmarkResult(b *testing.B) {
 			b.SetBytes(int64(len(doc)))
 			b.ReportAllocs()
 			for b.Loop() {
-				o.Result("doc")
+				ReadResultMember(o, "doc")
 			}
 		})
 	}

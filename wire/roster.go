@@ -2,6 +2,8 @@ package wire
 
 import (
 	"github.com/go-json-experiment/json/jsontext"
+
+	"orchestrator/wire/object"
 )
 
 // QueryAgents is the payload of query-agents.
@@ -11,7 +13,7 @@ type QueryAgents struct {
 	Capabilities []string `json:"capabilities,omitzero"` // those that have all of them
 }
 
-var onlyStatus = "Only agents with this status: " + list(AgentStatuses) + ". A status that no agent has finds none."
+var onlyStatus = "Only agents with this status: " + object.Choices(AgentStatuses) + ". A status that no agent has finds none."
 
 func (q *QueryAgents) fields(f *fields) {
 	const role = "Only agents with this role: worker, planner, reviewer, or one that the file gives an agent. Any other is refused."
@@ -20,8 +22,8 @@ func (q *QueryAgents) fields(f *fields) {
 	}
 	f.text(&q.Status, "status", onlyStatus)
 	f.texts(&q.Capabilities, "capabilities", "Only agents that have all of these.")
-	if o := f.in; o != nil && o.find("role") != nil && q.Role == "" && o.Err() == nil {
-		o.take(UnknownRole("", o.pointer+"/role", Roles))
+	if o := f.in; o != nil && o.Find("role") != nil && q.Role == "" && o.Err() == nil {
+		o.Fail(UnknownRole("", o.Pointer+"/role", Roles))
 	}
 }
 
@@ -32,7 +34,7 @@ func UnknownRole(role, pointer string, roles []string) *Error {
 		Code:    CodeInvalid,
 		Message: "Invalid role specified",
 		Details: map[string]any{"role": role, "pointer": pointer},
-		Hint:    "roles are " + list(roles),
+		Hint:    "roles are " + object.Choices(roles),
 	}
 }
 
@@ -53,11 +55,11 @@ func (a *Agent) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(a
 
 func (a *Agent) append(b []byte) []byte {
 	b = append(b, `{"id":`...)
-	b = appendText(b, a.ID)
-	b = appendMember(b, "role", a.Role)
-	b = appendMember(b, "status", a.Status)
-	b = appendTexts(b, "capabilities", a.Capabilities)
-	b = appendOrNull(b, "currentTask", a.CurrentTask)
+	b = object.AppendText(b, a.ID)
+	b = object.AppendMember(b, "role", a.Role)
+	b = object.AppendMember(b, "status", a.Status)
+	b = object.AppendTexts(b, "capabilities", a.Capabilities)
+	b = object.AppendOrNull(b, "currentTask", a.CurrentTask)
 	return append(b, '}')
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"orchestrator/wire/object"
 )
 
 // How payloads are spelled by those who ask, where that is not what their
@@ -16,9 +18,9 @@ func (d Dependency) MarshalJSONTo(e *jsontext.Encoder) error {
 	if (d.Type == "" || d.Type == DependsBlocks) && !d.Private {
 		return e.WriteToken(jsontext.String(d.On))
 	}
-	b := append(appendText(append([]byte{}, `{"depends_on_task_id":`...), d.On), `,"dependency_type":`...)
-	b = appendText(b, d.Type)
-	b = appendSome(b, "contract_key", d.Contract)
+	b := append(object.AppendText(append([]byte{}, `{"depends_on_task_id":`...), d.On), `,"dependency_type":`...)
+	b = object.AppendText(b, d.Type)
+	b = object.AppendOptional(b, "contract_key", d.Contract)
 	if d.Private {
 		b = append(b, `,"private":true`...)
 	}
@@ -83,7 +85,7 @@ func (s SubmitTask) MarshalJSONTo(e *jsontext.Encoder) error {
 		s.Details.StructuredSpec = s.Spec.Document
 	}
 	if s.Details.Requirements == nil && s.Requirements != nil {
-		text, err := Encode(s.Requirements)
+		text, err := object.Encode(s.Requirements)
 		if err != nil {
 			return err
 		}
@@ -118,9 +120,9 @@ func (u UpdateTask) MarshalJSONTo(e *jsontext.Encoder) error {
 
 // MarshalJSONTo implements the encoder's interface.
 func (a AddDependency) MarshalJSONTo(e *jsontext.Encoder) error {
-	b := appendText([]byte(`{"taskId":`), a.TaskID)
-	b = appendMember(b, "dependsOnTaskId", a.Dependency.On)
-	b = appendSome(b, "dependencyType", a.Dependency.Type)
-	b = appendSome(b, "contractKey", a.Dependency.Contract)
+	b := object.AppendText([]byte(`{"taskId":`), a.TaskID)
+	b = object.AppendMember(b, "dependsOnTaskId", a.Dependency.On)
+	b = object.AppendOptional(b, "dependencyType", a.Dependency.Type)
+	b = object.AppendOptional(b, "contractKey", a.Dependency.Contract)
 	return e.WriteValue(append(b, '}'))
 }

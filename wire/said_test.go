@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // Whatever somebody asks for, it is read as it was meant.
@@ -102,7 +104,7 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 			}
 		}
 		for _, body := range bodies {
-			text, err := Encode(body)
+			text, err := object.Encode(body)
 			require.NoError(t, err, operation)
 			back, wrong := ReadRequest(operation, text, 64)
 			require.Nil(t, wrong, "%s %s", operation, text)
@@ -121,7 +123,7 @@ func TestDocumentsAreMadeOfWhatTheySay(t *testing.T) {
 		Environments: []string{"linux"}, Tools: []string{"sh"}, Tags: []string{"x"}, Capacity: 2,
 	}
 	spec := ReadSpec(Raw(specOf(``)))
-	text, err := Encode(SubmitTask{Type: "t", Name: "n", Requirements: needs, Spec: spec})
+	text, err := object.Encode(SubmitTask{Type: "t", Name: "n", Requirements: needs, Spec: spec})
 	require.NoError(t, err)
 	body, wrong := ReadRequest("submit-task", text, 64)
 	require.Nil(t, wrong)
@@ -130,7 +132,7 @@ func TestDocumentsAreMadeOfWhatTheySay(t *testing.T) {
 	read.Requirements.Document = nil
 	require.Equal(t, needs, read.Requirements)
 
-	text, err = Encode(UpdateCapabilities{Capabilities: can})
+	text, err = object.Encode(UpdateCapabilities{Capabilities: can})
 	require.NoError(t, err)
 	body, wrong = ReadRequest("update-capabilities", text, 64)
 	require.Nil(t, wrong)
@@ -138,9 +140,9 @@ func TestDocumentsAreMadeOfWhatTheySay(t *testing.T) {
 	heard.Document = nil
 	require.Equal(t, can, heard)
 
-	text, err = Encode(UpdateCapabilities{Capabilities: &Capabilities{}})
+	text, err = object.Encode(UpdateCapabilities{Capabilities: &Capabilities{}})
 	require.NoError(t, err)
 	require.Equal(t, `{"capabilities":{}}`, string(text))
-	_, err = Encode(UpdateTask{TaskID: "a", Spec: &Spec{}})
+	_, err = object.Encode(UpdateTask{TaskID: "a", Spec: &Spec{}})
 	require.Error(t, err, "a spec is its document")
 }

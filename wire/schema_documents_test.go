@@ -5,16 +5,18 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // refusals are why a reader does not take a document for one that is described
 // by a schema; "" when it does.
-var refusals = map[string]func(o *Object) string{
-	"task-spec":    func(o *Object) string { o.Spec("doc"); return complaint(o.Err()) },
-	"requirements": func(o *Object) string { o.Requirements("doc"); return complaint(o.Err()) },
-	"capabilities": func(o *Object) string { o.Capabilities("doc"); return complaint(o.Err()) },
-	"task-result": func(o *Object) string {
-		r := o.Result("doc")
+var refusals = map[string]func(o *object.Reader) string{
+	"task-spec":    func(o *object.Reader) string { readSpecMember(o, "doc"); return complaint(o.Err()) },
+	"requirements": func(o *object.Reader) string { readRequirements(o, "doc"); return complaint(o.Err()) },
+	"capabilities": func(o *object.Reader) string { readCapabilities(o, "doc"); return complaint(o.Err()) },
+	"task-result": func(o *object.Reader) string {
+		r := ReadResultMember(o, "doc")
 		switch {
 		case r == nil:
 			return "no result: " + complaint(o.Err())
@@ -23,13 +25,13 @@ var refusals = map[string]func(o *Object) string{
 		}
 		return complaint(r.Breach)
 	},
-	"dependency": func(o *Object) string {
-		item := o.find("doc")
-		var list Object
-		if err := list.ReadObject(append(append([]byte(`{"list":[`), item...), "]}"...), 64, ""); err != nil {
+	"dependency": func(o *object.Reader) string {
+		item := o.Find("doc")
+		var list object.Reader
+		if err := list.Read(append(append([]byte(`{"list":[`), item...), "]}"...), 64, ""); err != nil {
 			return err.Message
 		}
-		list.Dependencies("list")
+		ReadDependencies(&list, "list")
 		return complaint(list.Err())
 	},
 }

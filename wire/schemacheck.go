@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // Check reads a line as Parse does, and its payload too, but takes it from
 // a decision: it is for those who write an agent and want to know what is wrong
 // with a message before it is sent. What comes back is a Request or a
@@ -53,7 +57,7 @@ func (r *Reader) claimed(line []byte, m Message) Message {
 		if refused.Err.Code != CodeDenied {
 			return m
 		}
-		if claimed.Agent, _ = text(r.known.agent); refused.Form == DialectTaskRequest {
+		if claimed.Agent, _ = object.Text(r.known.agent); refused.Form == DialectTaskRequest {
 			claimed.Agent, _ = r.source()
 		}
 	case *Session:

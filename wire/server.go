@@ -15,7 +15,7 @@ type UpdateCapabilities struct {
 
 func (u *UpdateCapabilities) fields(f *fields) {
 	if !f.document("capabilities", "What you can do: a capabilities document.", "capabilities") {
-		u.Capabilities = f.in.Capabilities("capabilities")
+		u.Capabilities = readCapabilities(f.in, "capabilities")
 	}
 	f.object(&u.System, "system", "Information about the machine that you run on, such as its load. It is shown to people.")
 }
@@ -68,7 +68,7 @@ func (r *Register) fields(f *fields) {
 	f.need(&r.Token, "registration_token", "The token that an operator made for it. It works once.")
 	f.object(&r.Repos, "repos", "Its repositories, in the form from before there were capabilities. They are shown; no task is matched by them.")
 	if !f.document("capabilities", "What it can do: a capabilities document.", "capabilities") {
-		r.Capabilities = f.in.Capabilities("capabilities")
+		r.Capabilities = readCapabilities(f.in, "capabilities")
 	}
 }
 

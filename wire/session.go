@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
 // SessionMessage is what one agent of a session says to another. It is delivered
@@ -25,7 +27,7 @@ type SessionMessage struct {
 	Notes    []string // what was forgiven, and what is odd, each with its place
 	Sum      uint64   // of its type, its sender and addressee, and its payload: saying it once more changes none of them
 
-	lapses  []Problem
+	lapses  []object.Problem
 	pointer string // to the message, in what it came in
 }
 
@@ -67,7 +69,7 @@ func (s *Session) Complaints() []string {
 // Strictly is what a strict reader refuses about the message: all that was forgiven,
 // told as ReadSessionMessage tells what is wrong; nil when nothing was. What is only
 // odd is no mistake.
-func (m *SessionMessage) Strictly() *Error { return refusing(m.lapses) }
+func (m *SessionMessage) Strictly() *Error { return object.ErrorOf(m.lapses) }
 
 // Placed has an error that points into the message point into what it came in: they
 // are the same where the message is a line of its own. One that does so already
@@ -93,10 +95,10 @@ func (m *SessionMessage) Delivered(sequence int64, correlation string) Raw {
 	}
 	line := slices.Clone(m.Document[:len(m.Document)-1]) // without its brace
 	if fillsSequence {
-		line = strconv.AppendInt(appendKey(line, "sequence_number"), sequence, 10)
+		line = strconv.AppendInt(object.AppendKey(line, "sequence_number"), sequence, 10)
 	}
 	if fillsCorrelation {
-		line = appendMember(line, "correlation_id", correlation)
+		line = object.AppendMember(line, "correlation_id", correlation)
 	}
 	return append(line, '}')
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 func FuzzSession(f *testing.F) {
@@ -19,8 +21,8 @@ func FuzzSession(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m, err := ReadSessionMessage(line, 64)
 		if err != nil {
-			problems, _ := err.Details["errors"].([]Problem)
-			require.LessOrEqual(t, len(problems), mostProblems)
+			problems, _ := err.Details["errors"].([]object.Problem)
+			require.LessOrEqual(t, len(problems), object.MaxProblems)
 			require.NotEmpty(t, err.Complaints())
 			return
 		}
@@ -44,14 +46,14 @@ func requireDelivered(t *testing.T, m *SessionMessage) {
 	line := m.Delivered(42, "c")
 	require.NotContains(t, string(line), "\n")
 	require.NotContains(t, string(line), "\r")
-	said, _, ok := scan(m.Document, 64, nil)
+	said, _, ok := object.Scan(m.Document, 64, nil)
 	require.True(t, ok)
-	delivered, _, ok := scan(line, 64, nil)
+	delivered, _, ok := object.Scan(line, 64, nil)
 	require.True(t, ok)
 	require.True(t, bytes.HasPrefix(line, m.Document[:len(m.Document)-1]))
 	var more []string
 	for _, filled := range delivered[len(said):] {
-		more = append(more, string(filled.key)+" "+string(filled.value))
+		more = append(more, string(filled.Key)+" "+string(filled.Value))
 	}
 	var want []string
 	if !m.Sequenced {

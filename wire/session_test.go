@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // sessionExamples are the examples of the schema, one of each type, with all that
@@ -233,15 +235,15 @@ func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 // Rows: C-97, C-98.
 func TestEverythingThatIsWrongIsTold(t *testing.T) {
 	_, err := ReadSessionMessage([]byte(`{"message_type":"abort","payload":{"scope":"all","target_id":7,"reason":null,"cleanup_required":"no","cleanup_required":true}}`), 64)
-	require.Equal(t, []Problem{
-		{"/message_id", "message_id is missing"},
-		{"/timestamp", "timestamp is missing"},
-		{"/from_agent", "from_agent is missing"},
-		{"/to_agent", "to_agent is missing"},
-		{"/payload/scope", `scope must be one of task or session, not "all"`},
-		{"/payload/target_id", "target_id must be a string"},
-		{"/payload/reason", "reason must not be null"},
-		{"/payload/cleanup_required", "cleanup_required stands twice"},
+	require.Equal(t, []object.Problem{
+		{Pointer: "/message_id", Message: "message_id is missing"},
+		{Pointer: "/timestamp", Message: "timestamp is missing"},
+		{Pointer: "/from_agent", Message: "from_agent is missing"},
+		{Pointer: "/to_agent", Message: "to_agent is missing"},
+		{Pointer: "/payload/scope", Message: `scope must be one of task or session, not "all"`},
+		{Pointer: "/payload/target_id", Message: "target_id must be a string"},
+		{Pointer: "/payload/reason", Message: "reason must not be null"},
+		{Pointer: "/payload/cleanup_required", Message: "cleanup_required stands twice"},
 	}, err.Details["errors"])
 	require.Equal(t, "/message_id", err.Details["pointer"])
 	require.Equal(t, "message_id is missing", err.Message)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"orchestrator/wire/object"
 )
 
 // Again is the task_assignment that was said before, as a new message: the same
@@ -14,12 +16,12 @@ func (h SessionHead) Again(original *SessionMessage, attempt int64, outcome, fee
 	if original.MessageType != TypeTaskAssignment {
 		return nil, fmt.Errorf("saying %s again: it is no %s", original.MessageID, TypeTaskAssignment)
 	}
-	members, _, _ := scan(original.Document, scannedBefore, nil)
+	members, _, _ := object.Scan(original.Document, object.AnyDepth, nil)
 	payload, ok := withAttempt(once(members, "payload"), spellAttempt(attempt, outcome, feedback))
 	if !ok {
 		return nil, fmt.Errorf("saying %s again: it has no task with a context", original.MessageID)
 	}
-	m, err := ReadSessionMessage(h.say(TypeTaskAssignment, payload, nil).Document, scannedBefore)
+	m, err := ReadSessionMessage(h.say(TypeTaskAssignment, payload, nil).Document, object.AnyDepth)
 	if err != nil {
 		return nil, fmt.Errorf("saying %s again: %w", original.MessageID, err)
 	}
@@ -28,8 +30,8 @@ func (h SessionHead) Again(original *SessionMessage, attempt int64, outcome, fee
 
 func spellAttempt(number int64, outcome, feedback string) []byte {
 	b := strconv.AppendInt([]byte(`{"attempt_number":`), number, 10)
-	b = appendMember(b, "outcome", outcome)
-	return append(appendMember(b, "feedback", feedback), '}')
+	b = object.AppendMember(b, "outcome", outcome)
+	return append(object.AppendMember(b, "feedback", feedback), '}')
 }
 
 // withAttempt is the payload of a task_assignment with one more attempt behind those
@@ -61,7 +63,7 @@ func withAttempt(payload, attempt []byte) (more Raw, ok bool) {
 // within is where the value of a member begins and ends in a document. The value is
 // lent out of the document, and ends where its room does: that tells the place.
 func within(document []byte, key string) (from, to int, ok bool) {
-	members, _, _ := scan(document, scannedBefore, nil)
+	members, _, _ := object.Scan(document, object.AnyDepth, nil)
 	value := once(members, key)
 	if value == nil {
 		return 0, 0, false

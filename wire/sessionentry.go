@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"orchestrator/wire/object"
 )
 
 // entryKeys are what the log says of a message, beside what the message says. A
@@ -18,20 +20,20 @@ func (s *SessionEntry) MarshalJSONTo(e *jsontext.Encoder) error { return e.Write
 
 func (s *SessionEntry) append(b []byte) []byte {
 	from := len(b)
-	members, _, ok := scan(s.Document, scannedBefore, nil)
+	members, _, ok := object.Scan(s.Document, object.AnyDepth, nil)
 	if ok {
 		b = appendMembersBut(b, members, entryKeys)
 	} else {
 		b = s.appendKnown(b)
 	}
 	has := func(key string) bool {
-		return ok && slices.ContainsFunc(members, func(m member) bool { return string(m.key) == key })
+		return ok && slices.ContainsFunc(members, func(m object.Member) bool { return string(m.Key) == key })
 	}
 	if s.Sequence != 0 && !has("sequence_number") {
-		b = strconv.AppendInt(appendKey(b, "sequence_number"), s.Sequence, 10)
+		b = strconv.AppendInt(object.AppendKey(b, "sequence_number"), s.Sequence, 10)
 	}
 	if !has("correlation_id") {
-		b = appendSome(b, "correlation_id", s.Chain)
+		b = object.AppendOptional(b, "correlation_id", s.Chain)
 	}
 	b = append(s.appendLogged(b), '}')
 	b[from] = '{' // where the first member has its comma
@@ -39,11 +41,11 @@ func (s *SessionEntry) append(b []byte) []byte {
 }
 
 // appendMembersBut spells members as they are, but for those with some keys.
-func appendMembersBut(b []byte, members []member, keys []string) []byte {
+func appendMembersBut(b []byte, members []object.Member, keys []string) []byte {
 	for _, m := range members {
-		if key := string(m.key); !slices.Contains(keys, key) {
-			b = append(appendText(append(b, ','), key), ':')
-			b = append(b, m.value...)
+		if key := string(m.Key); !slices.Contains(keys, key) {
+			b = append(object.AppendText(append(b, ','), key), ':')
+			b = append(b, m.Value...)
 		}
 	}
 	return b
@@ -51,24 +53,24 @@ func appendMembersBut(b []byte, members []member, keys []string) []byte {
 
 // appendKnown spells what is known of a message without a document.
 func (s *SessionEntry) appendKnown(b []byte) []byte {
-	b = appendSome(b, "message_id", s.MessageID)
-	b = appendSome(b, "message_type", s.Type)
+	b = object.AppendOptional(b, "message_id", s.MessageID)
+	b = object.AppendOptional(b, "message_type", s.Type)
 	if s.From != "" {
-		b = append(appendText(append(appendKey(b, "from_agent"), `{"agent_id":`...), s.From), '}')
+		b = append(object.AppendText(append(object.AppendKey(b, "from_agent"), `{"agent_id":`...), s.From), '}')
 	}
 	return b
 }
 
 // appendLogged spells what the log says.
 func (s *SessionEntry) appendLogged(b []byte) []byte {
-	b = appendMember(b, "logged_at", s.LoggedAt)
-	b = strconv.AppendFloat(appendKey(b, "processing_duration_ms"), s.TookMS, 'f', -1, 64)
+	b = object.AppendMember(b, "logged_at", s.LoggedAt)
+	b = strconv.AppendFloat(object.AppendKey(b, "processing_duration_ms"), s.TookMS, 'f', -1, 64)
 	if len(s.Errors) > 0 {
-		b = appendTexts(b, "validation_errors", s.Errors)
+		b = object.AppendTexts(b, "validation_errors", s.Errors)
 	}
-	b = strconv.AppendInt(appendKey(b, "log_seq"), s.Seq, 10)
-	b = appendSome(b, "refused", s.Refused)
-	return appendSome(b, "said_by", s.By)
+	b = strconv.AppendInt(object.AppendKey(b, "log_seq"), s.Seq, 10)
+	b = object.AppendOptional(b, "refused", s.Refused)
+	return object.AppendOptional(b, "said_by", s.By)
 }
 
 // UnmarshalJSONFrom implements the decoder's interface, for those who are told of a
@@ -79,31 +81,31 @@ func (s *SessionEntry) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	*s = SessionEntry{Document: keep(value)}
-	o, wrong := openObject(s.Document, scannedBefore, "", nil)
+	*s = SessionEntry{Document: object.Clone(value)}
+	o, wrong := object.Open(s.Document, object.AnyDepth, "", nil)
 	if wrong != nil {
 		return wrong
 	}
 	s.readLogged(&o)
-	s.readSaid(o.members)
+	s.readSaid(o.Members)
 	if o.Err() != nil {
 		return o.Err()
 	}
 	return nil
 }
 
-func (s *SessionEntry) readLogged(o *Object) {
+func (s *SessionEntry) readLogged(o *object.Reader) {
 	s.Seq, s.LoggedAt, s.Refused = o.Whole("log_seq", 0), o.Text("logged_at"), o.Text("refused")
 	s.By = o.Text("said_by")
 	s.TookMS, _ = o.Number("processing_duration_ms")
 	s.Errors = o.Texts("validation_errors")
 }
 
-func (s *SessionEntry) readSaid(members []member) {
-	s.MessageID, _ = text(once(members, "message_id"))
-	s.Type, _ = text(once(members, "message_type"))
+func (s *SessionEntry) readSaid(members []object.Member) {
+	s.MessageID, _ = object.Text(once(members, "message_id"))
+	s.Type, _ = object.Text(once(members, "message_type"))
 	s.From = agentNamed(once(members, "from_agent"))
-	s.Chain, _ = text(once(members, "correlation_id"))
-	lenient := Object{members: members}
+	s.Chain, _ = object.Text(once(members, "correlation_id"))
+	lenient := object.Reader{Members: members}
 	s.Sequence = lenient.Whole("sequence_number", 0)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 const entryAt = "2026-02-04T12:00:00.123Z"
@@ -42,10 +44,10 @@ func TestEntriesOfTheLog(t *testing.T) {
 		},
 	} {
 		test.entry.Seq, test.entry.LoggedAt, test.entry.TookMS = 57, entryAt, 0.25
-		text, err := Encode(&SessionView{Messages: []SessionEntry{test.entry}})
+		text, err := object.Encode(&SessionView{Messages: []SessionEntry{test.entry}})
 		require.NoError(t, err)
 		require.Contains(t, string(text), `"messages":[`+test.want+`]`)
-		text, err = Encode(test.entry)
+		text, err = object.Encode(test.entry)
 		require.NoError(t, err)
 		require.Equal(t, test.want, string(text))
 		requireEntry(t, &test.entry, text)
@@ -57,7 +59,7 @@ func requireEntry(t *testing.T, entry *SessionEntry, text []byte) {
 	t.Helper()
 	require.NoError(t, validators(t)["session-entry"].Validate(decoded(t, text)))
 	var back SessionEntry
-	require.NoError(t, DecodeOwn(text, &back))
+	require.NoError(t, object.DecodeOwn(text, &back))
 	require.Equal(t, string(text), string(back.Document))
 	require.Equal(t, []any{entry.Seq, entry.LoggedAt, entry.TookMS, entry.Errors, entry.Refused}, []any{back.Seq, back.LoggedAt, back.TookMS, back.Errors, back.Refused})
 	if m, err := ReadSessionMessage(entry.Document, 64); err == nil {
@@ -65,7 +67,7 @@ func requireEntry(t *testing.T, entry *SessionEntry, text []byte) {
 	} else if entry.Document == nil {
 		require.Equal(t, []any{entry.MessageID, entry.Type, entry.From, entry.Chain}, []any{back.MessageID, back.Type, back.From, back.Chain})
 	}
-	again, err := Encode(&back)
+	again, err := object.Encode(&back)
 	require.NoError(t, err)
 	require.JSONEq(t, string(text), string(again))
 }
@@ -74,13 +76,13 @@ func requireEntry(t *testing.T, entry *SessionEntry, text []byte) {
 func TestEntriesAreReadAsFarAsTheyMakeSense(t *testing.T) {
 	var e SessionEntry
 	const odd = `{"message_id":7,"message_type":[],"from_agent":"lead","sequence_number":"x","correlation_id":{},"logged_at":"a","processing_duration_ms":1.5,"log_seq":3,"refused":"r","validation_errors":["v"]}`
-	require.NoError(t, Decode([]byte(odd), &e))
+	require.NoError(t, object.Decode([]byte(odd), &e))
 	require.Equal(t, SessionEntry{Document: Raw(odd), Seq: 3, LoggedAt: "a", TookMS: 1.5, Errors: []string{"v"}, Refused: "r"}, e)
 	const known = `{"message_id":"m","message_type":"abort","from_agent":{"agent_id":"lead"},"sequence_number":4,"correlation_id":"c","log_seq":3}`
-	require.NoError(t, Decode([]byte(known), &e))
+	require.NoError(t, object.Decode([]byte(known), &e))
 	require.Equal(t, SessionEntry{Document: Raw(known), Seq: 3, MessageID: "m", Type: "abort", From: "lead", Sequence: 4, Chain: "c"}, e)
 	for _, bad := range []string{`[]`, `"x"`, `{"log_seq":"3"}`, `{"logged_at":1}`, `{"validation_errors":"v"}`, `{"processing_duration_ms":true}`, `{`} {
-		require.Error(t, Decode([]byte(bad), &e), bad)
+		require.Error(t, object.Decode([]byte(bad), &e), bad)
 	}
 }
 
@@ -100,7 +102,7 @@ func TestSessionsAreToldAsTheirSchemasSay(t *testing.T) {
 	}
 	compiled := validators(t)
 	for name, value := range map[string]any{"session": &whole, "review": &review, "session-task": &task} {
-		text, err := Encode(value)
+		text, err := object.Encode(value)
 		require.NoError(t, err)
 		require.NoError(t, compiled[name].Validate(decoded(t, text)), "%s", text)
 	}

@@ -1,6 +1,8 @@
 package wire
 
-import "maps"
+import (
+	"maps"
+)
 
 // DeliveryError is what became of a message that was not delivered. No message of
 // a session says it: it stands in the details of a response:error.
@@ -25,11 +27,11 @@ const DeliveryRetries = 3
 // Undelivered is what became of a message that was refused. It is tried again by
 // no member.
 func Undelivered(messageID string, why *Error) *DeliveryError {
-	return &DeliveryError{OriginalMessageID: messageID, ErrorType: why.Code.delivery(), MaxRetries: DeliveryRetries}
+	return &DeliveryError{OriginalMessageID: messageID, ErrorType: deliveryCode(why.Code), MaxRetries: DeliveryRetries}
 }
 
-// delivery is the code as sessions know it.
-func (c Code) delivery() string {
+// deliveryCode is the code as sessions know it.
+func deliveryCode(c Code) string {
 	switch c {
 	case CodeInvalid, CodeUnknownType, CodeMalformed, CodeTooLarge, CodeMediaType:
 		return DeliveryMalformed

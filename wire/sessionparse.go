@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+
+	"orchestrator/wire/object"
 )
 
 // session reports whether rule 4 fits.
 func (k *keys) session() bool {
-	kind, ok := text(k.messageType)
+	kind, ok := object.Text(k.messageType)
 	return ok && (slices.Contains(SessionTypes, kind) || k.messageID != nil || k.fromAgent != nil || k.toAgent != nil)
 }
 
@@ -35,9 +37,9 @@ func (r *Reader) session(line []byte) Message {
 // a reader of what was kept finds the same in it.
 func (r *Reader) keep(line []byte) Raw {
 	line = bytes.TrimSpace(line)
-	document := keep(line)
+	document := object.Clone(line)
 	if len(document) != len(line) {
-		r.room, _, _ = scan(document, r.Depth, r.room)
+		r.room, _, _ = object.Scan(document, r.Depth, r.room)
 	}
 	return document
 }
@@ -50,19 +52,19 @@ func (r *Reader) spoiled(line []byte, why string) Message {
 		return Log{Why: why}
 	}
 	s := named(r.room)
-	s.Err = invalid("", "the message cannot be taken: "+why)
+	s.Err = object.Invalid("", "the message cannot be taken: "+why)
 	if line != nil {
-		s.Document = keep(bytes.TrimSpace(line))
+		s.Document = object.Clone(bytes.TrimSpace(line))
 	}
 	return s
 }
 
 // named is a session message of which nothing but its name is known.
-func named(members []member) *Session {
+func named(members []object.Member) *Session {
 	s := new(Session)
-	s.Type, _ = text(once(members, "message_type"))
+	s.Type, _ = object.Text(once(members, "message_type"))
 	id := once(members, "message_id")
-	s.ID, _ = text(id)
+	s.ID, _ = object.Text(id)
 	s.id = bytes.Clone(correlatable(id))
 	return s
 }
@@ -72,24 +74,24 @@ func (r *Reader) sender() string { return agentNamed(once(r.room, "from_agent"))
 
 // once is the value of a member, nil when it stands twice: it is unknown which of the
 // two was meant.
-func once(members []member, key string) []byte {
+func once(members []object.Member, key string) []byte {
 	var found []byte
 	for i := range members {
-		if string(members[i].key) != key {
+		if string(members[i].Key) != key {
 			continue
 		}
 		if found != nil {
 			return nil
 		}
-		found = members[i].value
+		found = members[i].Value
 	}
 	return found
 }
 
 // agentNamed is the agent_id in an AgentIdentifier, "" if it has none.
 func agentNamed(agent []byte) string {
-	var room [4]member
-	o, err := openObject(agent, scannedBefore, "", room[:0])
+	var room [4]object.Member
+	o, err := object.Open(agent, object.AnyDepth, "", room[:0])
 	if err != nil {
 		return ""
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // as reads a line of an agent.
@@ -155,10 +157,10 @@ func TestSessionMessagesInWhichAKeyStandsTwice(t *testing.T) {
 
 // twice is a line with one of its members once more.
 func twice(line, key string) string {
-	members, _, _ := scan([]byte(line), 64, nil)
+	members, _, _ := object.Scan([]byte(line), 64, nil)
 	for _, m := range members {
-		if string(m.key) == key {
-			return strings.Replace(line, "{", `{"`+key+`":`+string(m.value)+",", 1)
+		if string(m.Key) == key {
+			return strings.Replace(line, "{", `{"`+key+`":`+string(m.Value)+",", 1)
 		}
 	}
 	panic("there is no " + key)
@@ -177,7 +179,7 @@ func TestUnfinishedSessionMessages(t *testing.T) {
 	s, ok := (&Reader{Agent: "lead", Depth: 64}).ParseHead([]byte(head), "its line is 17 MiB long").(*Session)
 	require.True(t, ok)
 	require.Equal(t, &Session{
-		ID: "msg-7-kettle", Type: "task_assignment", Err: invalid("", "the message cannot be taken: its line is 17 MiB long"), id: []byte(`"msg-7-kettle"`),
+		ID: "msg-7-kettle", Type: "task_assignment", Err: object.Invalid("", "the message cannot be taken: its line is 17 MiB long"), id: []byte(`"msg-7-kettle"`),
 	}, s)
 	for _, spoiled := range []string{
 		strings.Replace(shortAssignment, `"reason":"The heater"`, `"reason":"\ud800"`, 1),

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
 // ReadSessionMessage reads a message of a session, as far as the message alone
@@ -25,46 +27,46 @@ func ReadSessionMessage(line []byte, depth int) (*SessionMessage, *Error) {
 }
 
 // openLine takes apart what is a message as a whole. The document outlives the line.
-func openLine(line []byte, depth int) (document Raw, members []member, err *Error) {
-	document = keep(bytes.TrimSpace(line))
-	members, why, ok := scan(document, depth, nil)
+func openLine(line []byte, depth int) (document Raw, members []object.Member, err *Error) {
+	document = object.Clone(bytes.TrimSpace(line))
+	members, why, ok := object.Scan(document, depth, nil)
 	if !ok {
 		if why == "" {
 			why = "it must be an object"
 		}
-		return nil, nil, invalid("", "the message: "+why)
+		return nil, nil, object.Invalid("", "the message: "+why)
 	}
 	return document, members, nil
 }
 
 // readSession is ReadSessionMessage for a document that has been taken apart. The
 // pointer is to where it stands.
-func readSession(document Raw, members []member, pointer string) (*SessionMessage, *Error) {
-	var all judgement
-	p := decoder{Object: Object{pointer: pointer, members: members}, all: &all}
+func readSession(document Raw, members []object.Member, pointer string) (*SessionMessage, *Error) {
+	var all object.Issues
+	p := object.Decoder{Reader: object.Reader{Pointer: pointer, Members: members}, Issues: &all}
 	m := &SessionMessage{
 		Document: document, pointer: pointer,
-		MessageID:     p.messageID("message_id"),
-		Timestamp:     p.moment("timestamp", needed),
-		From:          p.agent("from_agent"),
-		To:            p.agent("to_agent"),
-		MessageType:   p.word("message_type", needed, SessionTypes),
-		CorrelationID: p.id("correlation_id", optional),
-		ReplyTo:       p.id("reply_to", optional),
-		SessionID:     p.id("session_id", optional),
+		MessageID:     readMessageID(&p, "message_id"),
+		Timestamp:     p.Time("timestamp", object.Required),
+		From:          readAgent(&p, "from_agent"),
+		To:            readAgent(&p, "to_agent"),
+		MessageType:   p.OneOf("message_type", object.Required, SessionTypes),
+		CorrelationID: p.ID("correlation_id", object.Optional),
+		ReplyTo:       p.ID("reply_to", object.Optional),
+		SessionID:     p.ID("session_id", object.Optional),
 	}
-	m.SequenceNumber, m.Sequenced = p.whole("sequence_number", excusable, 0)
-	p.inside("payload", needed, func(in *decoder) { m.Body = in.body(m.MessageType) })
-	if err := refusing(all.problems); err != nil {
-		if m.MessageType != "" && all.problems[0].Pointer == p.below("message_type") {
+	m.SequenceNumber, m.Sequenced = p.Whole("sequence_number", object.Forgivable, 0)
+	p.Inside("payload", object.Required, func(in *object.Decoder) { m.Body = readBody(in, m.MessageType) })
+	if err := object.ErrorOf(all.Problems); err != nil {
+		if m.MessageType != "" && all.Problems[0].Pointer == p.Below("message_type") {
 			err.Code = CodeUnknownType
 		}
 		return nil, err
 	}
 	if m.ReplyTo != "" && !isUUID4(m.ReplyTo) && !isShortID(m.ReplyTo) {
-		p.odd("reply_to", fmt.Sprintf("names no message: none has an id such as %.80q", m.ReplyTo))
+		p.Note("reply_to", fmt.Sprintf("names no message: none has an id such as %.80q", m.ReplyTo))
 	}
-	m.Notes, m.lapses = all.notes, all.lapses
+	m.Notes, m.lapses = all.Notes, all.Forgiven
 	m.Sum = m.sum(once(members, "payload"))
 	return m, nil
 }
@@ -85,50 +87,50 @@ func sumOf(parts ...[]byte) uint64 {
 	return sum.Sum64()
 }
 
-// body reads a payload; nil when the type is unknown.
-func (p *decoder) body(kind string) any {
+// readBody reads a payload; nil when the type is unknown.
+func readBody(p *object.Decoder, kind string) any {
 	switch kind {
 	case TypeTaskAssignment:
-		return p.assignment()
+		return readAssignment(p)
 	case TypeTaskProgress:
-		return p.progress()
+		return readSessionProgress(p)
 	case TypeTaskCompletion:
-		return p.completion()
+		return readCompletion(p)
 	case TypeReviewRequest:
-		return p.reviewRequest()
+		return readReviewRequest(p)
 	case TypeReviewResult:
-		return p.reviewResult()
+		return readReviewResult(p)
 	case TypeFeedback:
-		return p.feedback()
+		return readFeedback(p)
 	case TypeStatusQuery:
-		return &StatusQuery{TaskID: p.id("task_id", optional)}
+		return &StatusQuery{TaskID: p.ID("task_id", object.Optional)}
 	case TypeStatusResponse:
 		return &StatusResponse{}
 	case TypeAbort:
-		return p.abort()
+		return readAbort(p)
 	case TypeAcknowledgment:
 		return &Acknowledgment{}
 	}
 	return nil
 }
 
-func (p *decoder) agent(key string) (agent AgentIdentifier) {
-	p.inside(key, needed, func(in *decoder) {
-		agent.AgentID = in.id("agent_id", needed)
-		agent.AgentType = in.word("agent_type", needed, AgentTypes)
-		agent.InstanceID = in.id("instance_id", optional)
+func readAgent(p *object.Decoder, key string) (agent AgentIdentifier) {
+	p.Inside(key, object.Required, func(in *object.Decoder) {
+		agent.AgentID = in.ID("agent_id", object.Required)
+		agent.AgentType = in.OneOf("agent_type", object.Required, AgentTypes)
+		agent.InstanceID = in.ID("instance_id", object.Optional)
 	})
 	return agent
 }
 
-func (p *decoder) messageID(key string) string {
-	id := p.id(key, needed)
+func readMessageID(p *object.Decoder, key string) string {
+	id := p.ID(key, object.Required)
 	switch {
 	case id == "", isUUID4(id):
 	case isShortID(id):
-		p.lapse(key, fmt.Sprintf("must be a UUID of version 4, not %.80q", id))
+		p.Forgive(key, fmt.Sprintf("must be a UUID of version 4, not %.80q", id))
 	default:
-		p.wrong(key, fmt.Sprintf("must be a UUID of version 4, or msg- and digits, perhaps with a dash, letters and digits behind them, not %.80q", id))
+		p.Refuse(key, fmt.Sprintf("must be a UUID of version 4, or msg- and digits, perhaps with a dash, letters and digits behind them, not %.80q", id))
 	}
 	return id
 }
@@ -143,7 +145,7 @@ func isUUID4(id string) bool {
 func isShortID(id string) bool {
 	number, short := strings.CutPrefix(id, "msg-")
 	number, rest, more := strings.Cut(number, "-")
-	return short && isRun(number, digit) && (!more || isRun(rest, alphanumeric))
+	return short && isRun(number, object.IsDigit) && (!more || isRun(rest, alphanumeric))
 }
 
 func isRun(text string, of func(byte) bool) bool {
@@ -155,4 +157,4 @@ func isRun(text string, of func(byte) bool) bool {
 	return text != ""
 }
 
-func alphanumeric(c byte) bool { return digit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
+func alphanumeric(c byte) bool { return object.IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"orchestrator/wire/object"
 )
 
 // fields refuses nothing inside message: what is wrong there belongs in the log of the session.
@@ -20,17 +22,17 @@ func (s *SaySession) fields(f *fields) {
 		o.Refuse(key, "is missing: it must be an object")
 		return
 	}
-	members, _, _ := scan(document, scannedBefore, nil)
+	members, _, _ := object.Scan(document, object.AnyDepth, nil)
 	s.Session = *named(members)
 	s.Document = document
-	s.Message, s.Err = readSession(document, members, o.below(key))
+	s.Message, s.Err = readSession(document, members, o.Below(key))
 }
 
 // MarshalJSONTo implements the encoder's interface, for those who say a message.
 func (s SaySession) MarshalJSONTo(e *jsontext.Encoder) error {
 	b := []byte{'{'}
 	if s.SessionID != "" {
-		b = append(appendText(append(b, `"session_id":`...), s.SessionID), ',')
+		b = append(object.AppendText(append(b, `"session_id":`...), s.SessionID), ',')
 	}
 	b = append(append(b, `"message":`...), s.Document...)
 	return e.WriteValue(append(b, '}'))
@@ -38,7 +40,7 @@ func (s SaySession) MarshalJSONTo(e *jsontext.Encoder) error {
 
 func (g *GetSession) fields(f *fields) {
 	f.text(&g.SessionID, "session_id", "The session; optional for a member of only one.")
-	f.whole(&g.After, "after", "Only messages after this number of the record: the next of the previous page.", 0, mostWhole)
+	f.whole(&g.After, "after", "Only messages after this number of the record: the next of the previous page.", 0, object.MaxWhole)
 	f.whole(&g.Limit, "limit", "The maximum number of messages; 100 when it is missing or 0.", 0, MostSessionPage)
 	f.text(&g.CorrelationID, "correlation_id", "Only messages with this correlation_id.")
 	f.text(&g.TaskID, "task_id", "Only messages about this task.")
@@ -60,11 +62,11 @@ func (s *SessionSpec) fields(f *fields) {
 		}
 	}
 	if !f.describe("members", "The members.", schemaMembers, true) {
-		s.Members = f.in.sessionMembers("members")
+		s.Members = readSessionMembers(f.in, "members")
 	}
 	f.oneOf(&s.Validation, "validation", "standard, the default, forgives what is often left out. strict holds every message to the letter of the protocol.",
 		ValidationStandard, ValidationStrict)
-	f.whole(&s.MaxIterations, "max_iterations", "The maximum number of reviews of a task that does not set its own; 3 when it is missing.", 1, mostWhole)
+	f.whole(&s.MaxIterations, "max_iterations", "The maximum number of reviews of a task that does not set its own; 3 when it is missing.", 1, object.MaxWhole)
 	f.oneOf(&s.OnMax, "on_max", "What happens to a task that still needs changes after its last review: abort gives it up, force_approve approves it, "+
 		"and human_review, the default, asks a person.", Escalations...)
 	f.truth(&s.RequireReview, "require_review", "Whether a task is done only when it is approved, and not when its developer has completed it.")
@@ -91,19 +93,19 @@ func IsSessionID(id string) bool {
 	return len(id) <= longestSession && isRun(id, plain) && alphanumeric(id[0])
 }
 
-// sessionMembers is a list of members, each of them once.
-func (o *Object) sessionMembers(key string) []SessionMember {
-	if o.find(key) == nil {
+// readSessionMembers is a list of members, each of them once.
+func readSessionMembers(o *object.Reader, key string) []SessionMember {
+	if o.Find(key) == nil {
 		o.Refuse(key, "is missing: it must be a list")
 	}
 	members := []SessionMember{}
 	known := make(map[string]bool)
-	o.Objects(key, func(in *Object) {
+	o.Objects(key, func(in *object.Reader) {
 		m := SessionMember{AgentID: in.NeedText("agent_id"), AgentType: in.NeedOneOf("agent_type", AgentTypes...)}
-		in.needPlain("agent_id", m.AgentID)
+		in.NoControls("agent_id", m.AgentID)
 		switch {
-		case len(m.AgentID) > longestSessionID:
-			in.Refuse("agent_id", fmt.Sprintf("must not be longer than %d bytes", longestSessionID))
+		case len(m.AgentID) > object.MaxIDLength:
+			in.Refuse("agent_id", fmt.Sprintf("must not be longer than %d bytes", object.MaxIDLength))
 		case known[m.AgentID]:
 			in.Refuse("agent_id", "stands twice")
 		}
@@ -114,11 +116,11 @@ func (o *Object) sessionMembers(key string) []SessionMember {
 }
 
 // millisecondsOr is milliseconds with a default.
-func (o *Object) millisecondsOr(key string, otherwise int64) int64 {
-	if o.find(key) == nil {
+func millisecondsOr(o *object.Reader, key string, otherwise int64) int64 {
+	if o.Find(key) == nil {
 		return otherwise
 	}
-	return o.milliseconds(key, 0)
+	return o.Milliseconds(key, 0)
 }
 
 // sessionOperations are the operations on sessions.

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"slices"
+
+	"orchestrator/wire/object"
 )
 
 // ReviewRequest is the payload of review_request. The checks in it are commands
@@ -14,30 +16,30 @@ type ReviewRequest struct {
 	Wanted   []string // verifications that must have been made, as Verification names them
 }
 
-func (p *decoder) reviewRequest() *ReviewRequest {
-	r := &ReviewRequest{ReviewID: p.id("review_id", needed), TaskID: p.id("task_id", needed)}
-	p.inside("scope", needed, func(in *decoder) {
-		r.Files = in.names("files", needed)
-		in.words("focus_areas", needed, focusAreas)
-		in.names("ignore_patterns", optional)
+func readReviewRequest(p *object.Decoder) *ReviewRequest {
+	r := &ReviewRequest{ReviewID: p.ID("review_id", object.Required), TaskID: p.ID("task_id", object.Required)}
+	p.Inside("scope", object.Required, func(in *object.Decoder) {
+		r.Files = in.Names("files", object.Required)
+		in.ManyOf("focus_areas", object.Required, focusAreas)
+		in.Names("ignore_patterns", object.Optional)
 	})
-	p.inside("criteria", needed, func(in *decoder) {
-		r.want("tests", in.truth("must_pass_tests", needed))
-		r.want("type_check", in.truth("must_pass_type_check", needed))
-		r.want("lint", in.truth("must_pass_lint", optional))
-		in.each("custom_checks", optional, func(check *decoder) {
-			r.want("custom/"+check.name("name", needed), true)
-			check.name("command", needed)
-			check.whole("expected_exit_code", needed, -mostWhole)
+	p.Inside("criteria", object.Required, func(in *object.Decoder) {
+		r.want("tests", in.Bool("must_pass_tests", object.Required))
+		r.want("type_check", in.Bool("must_pass_type_check", object.Required))
+		r.want("lint", in.Bool("must_pass_lint", object.Optional))
+		in.Objects("custom_checks", object.Optional, func(check *object.Decoder) {
+			r.want("custom/"+check.Name("name", object.Required), true)
+			check.Name("command", object.Required)
+			check.Whole("expected_exit_code", object.Required, -object.MaxWhole)
 		})
 	})
-	p.inside("context", needed, func(in *decoder) {
-		in.text("task_description", needed)
-		in.texts("acceptance_criteria", needed)
-		in.each("previous_reviews", optional, func(review *decoder) {
-			review.whole("review_number", needed, 0)
-			review.text("verdict", needed)
-			review.texts("key_findings", needed)
+	p.Inside("context", object.Required, func(in *object.Decoder) {
+		in.Text("task_description", object.Required)
+		in.Texts("acceptance_criteria", object.Required)
+		in.Objects("previous_reviews", object.Optional, func(review *object.Decoder) {
+			review.Whole("review_number", object.Required, 0)
+			review.Text("verdict", object.Required)
+			review.Texts("key_findings", object.Required)
 		})
 	})
 	return r
@@ -130,81 +132,81 @@ func (r *ReviewResult) contradicted(pointer, why string) *Error {
 	}
 }
 
-func (p *decoder) reviewResult() *ReviewResult {
-	r := &ReviewResult{ReviewID: p.id("review_id", needed), TaskID: p.id("task_id", needed), Verdict: p.word("verdict", needed, verdicts)}
+func readReviewResult(p *object.Decoder) *ReviewResult {
+	r := &ReviewResult{ReviewID: p.ID("review_id", object.Required), TaskID: p.ID("task_id", object.Required), Verdict: p.OneOf("verdict", object.Required, verdicts)}
 	known := make(map[string]bool)
-	p.each("findings", needed, func(in *decoder) {
-		f := in.finding()
+	p.Objects("findings", object.Required, func(in *object.Decoder) {
+		f := readFinding(in)
 		if known[f.ID] {
-			in.wrong("finding_id", "stands twice")
+			in.Refuse("finding_id", "stands twice")
 		}
 		known[f.ID] = f.ID != ""
 		r.Findings = append(r.Findings, f)
 	})
-	p.inside("verification", needed, func(in *decoder) {
-		r.verify(in, "tests", needed)
-		r.verify(in, "type_check", needed)
-		r.verify(in, "lint", optional)
-		in.inside("custom", excusable, func(custom *decoder) {
-			custom.eachMember(func(key string, v *decoder) { r.verified("custom/"+key, v) })
+	p.Inside("verification", object.Required, func(in *object.Decoder) {
+		r.verify(in, "tests", object.Required)
+		r.verify(in, "type_check", object.Required)
+		r.verify(in, "lint", object.Optional)
+		in.Inside("custom", object.Forgivable, func(custom *object.Decoder) {
+			custom.EachMember(func(key string, v *object.Decoder) { r.verified("custom/"+key, v) })
 		})
 	})
-	r.Summary = p.text("summary", needed)
-	p.each("required_changes", optional, func(in *decoder) { r.Changes = append(r.Changes, in.requiredChange(known)) })
+	r.Summary = p.Text("summary", object.Required)
+	p.Objects("required_changes", object.Optional, func(in *object.Decoder) { r.Changes = append(r.Changes, readRequiredChange(in, known)) })
 	must := func(c RequiredChange) bool { return c.Priority == FixMust }
 	if r.Verdict == VerdictApproved && slices.ContainsFunc(r.Changes, must) {
-		p.odd("required_changes", "has what must be fixed, and the work is approved")
+		p.Note("required_changes", "has what must be fixed, and the work is approved")
 	}
-	p.texts("commendations", optional)
+	p.Texts("commendations", object.Optional)
 	if r.Verdict == VerdictChangesRequested {
 		if len(r.Findings) == 0 {
-			p.odd("findings", "is empty, and changes are requested")
+			p.Note("findings", "is empty, and changes are requested")
 		}
 		if len(r.Changes) == 0 {
-			p.odd("required_changes", "says nothing, and changes are requested")
+			p.Note("required_changes", "says nothing, and changes are requested")
 		}
 	}
 	return r
 }
 
-func (p *decoder) finding() Finding {
+func readFinding(p *object.Decoder) Finding {
 	f := Finding{
-		ID: p.id("finding_id", needed), Severity: p.word("severity", needed, severities), Category: p.word("category", needed, categories),
+		ID: p.ID("finding_id", object.Required), Severity: p.OneOf("severity", object.Required, severities), Category: p.OneOf("category", object.Required, categories),
 	}
-	p.inside("location", needed, func(in *decoder) {
-		f.File = in.name("file", needed)
-		from, begins := in.whole("line_start", optional, 0)
-		to, ends := in.whole("line_end", optional, 0)
+	p.Inside("location", object.Required, func(in *object.Decoder) {
+		f.File = in.Name("file", object.Required)
+		from, begins := in.Whole("line_start", object.Optional, 0)
+		to, ends := in.Whole("line_end", object.Optional, 0)
 		if begins && ends && to < from {
-			in.wrong("line_end", fmt.Sprintf("must not be less than line_start, which is %d", from))
+			in.Refuse("line_end", fmt.Sprintf("must not be less than line_start, which is %d", from))
 		}
-		in.text("code_snippet", optional)
+		in.Text("code_snippet", object.Optional)
 	})
-	f.Text = p.text("description", needed)
-	p.text("rationale", excusable)
-	p.text("suggestion", optional)
-	f.FixedIn, _ = p.whole("fixed_in_iteration", optional, 1)
+	f.Text = p.Text("description", object.Required)
+	p.Text("rationale", object.Forgivable)
+	p.Text("suggestion", object.Optional)
+	f.FixedIn, _ = p.Whole("fixed_in_iteration", object.Optional, 1)
 	return f
 }
 
-func (r *ReviewResult) verify(p *decoder, name string, must need) {
-	p.inside(name, must, func(in *decoder) { r.verified(name, in) })
+func (r *ReviewResult) verify(p *object.Decoder, name string, must object.Presence) {
+	p.Inside(name, must, func(in *object.Decoder) { r.verified(name, in) })
 }
 
-func (r *ReviewResult) verified(name string, p *decoder) {
-	r.Verification = append(r.Verification, Verification{Name: name, Passed: p.truth("passed", needed)})
-	p.text("output", optional)
-	p.text("error", optional)
+func (r *ReviewResult) verified(name string, p *object.Decoder) {
+	r.Verification = append(r.Verification, Verification{Name: name, Passed: p.Bool("passed", object.Required)})
+	p.Text("output", object.Optional)
+	p.Text("error", object.Optional)
 }
 
-// requiredChange reads a change. One that refers to nothing is odd and no more:
+// readRequiredChange reads a change. One that refers to nothing is odd and no more:
 // the finding may be one of an earlier review.
-func (p *decoder) requiredChange(known map[string]bool) RequiredChange {
-	c := RequiredChange{ID: p.id("change_id", needed), Priority: p.word("priority", needed, fixes), Findings: p.names("related_findings", needed)}
-	p.text("description", needed)
+func readRequiredChange(p *object.Decoder, known map[string]bool) RequiredChange {
+	c := RequiredChange{ID: p.ID("change_id", object.Required), Priority: p.OneOf("priority", object.Required, fixes), Findings: p.Names("related_findings", object.Required)}
+	p.Text("description", object.Required)
 	for i, id := range c.Findings {
 		if !known[id] {
-			p.all.note(p.belowItem("related_findings", i), fmt.Sprintf("related_findings: no finding is called %.80q", id))
+			p.Issues.Note(p.BelowItem("related_findings", i), fmt.Sprintf("related_findings: no finding is called %.80q", id))
 		}
 	}
 	return c

@@ -17,7 +17,7 @@ import (
 // others: a schema is exact.
 var strangeNumbers = regexp.MustCompile(`[0-9.]{16}|[eE]`)
 
-// fixed is a message with what is forgiven put in its place.
+// mended is a message with what is forgiven put in its place.
 func mended(t testing.TB, document any) any {
 	t.Helper()
 	document = filled(document, "", "sequence_number", json.Number("0"))

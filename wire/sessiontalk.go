@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // Feedback is the payload of feedback: what any agent may say to any other.
 type Feedback struct {
 	Type           string // Feedback… above
@@ -9,10 +13,10 @@ type Feedback struct {
 	TaskID         string // what it is about; "" by default
 }
 
-func (p *decoder) feedback() *Feedback {
+func readFeedback(p *object.Decoder) *Feedback {
 	return &Feedback{
-		Type: p.word("feedback_type", needed, feedbackTypes), Subject: p.text("subject", needed), Content: p.text("content", needed),
-		ActionRequired: p.truth("action_required", needed), TaskID: p.id("related_task_id", optional),
+		Type: p.OneOf("feedback_type", object.Required, feedbackTypes), Subject: p.Text("subject", object.Required), Content: p.Text("content", object.Required),
+		ActionRequired: p.Bool("action_required", object.Required), TaskID: p.ID("related_task_id", object.Optional),
 	}
 }
 
@@ -33,10 +37,10 @@ type Abort struct {
 	CleanupRequired bool // passed on: the agent of the work knows what there is to clean up
 }
 
-func (p *decoder) abort() *Abort {
+func readAbort(p *object.Decoder) *Abort {
 	return &Abort{
-		Scope: p.word("scope", needed, abortScopes), TargetID: p.id("target_id", needed), Reason: p.text("reason", needed),
-		CleanupRequired: p.truth("cleanup_required", needed),
+		Scope: p.OneOf("scope", object.Required, abortScopes), TargetID: p.ID("target_id", object.Required), Reason: p.Text("reason", object.Required),
+		CleanupRequired: p.Bool("cleanup_required", object.Required),
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // What must be there, in the words of the protocol: each group of members stands
@@ -283,7 +285,7 @@ func TestEveryWordOfSessionMessages(t *testing.T) {
 			}
 			for _, wrong := range []string{"", " ", "nonsense", "urgent", "ok", strings.ToUpper(words[0]), words[0] + " ", words[0] + "\x00", strings.Join(words, "|")} {
 				said := requireOneProblem(t, with(example, pointer, wrong), false, pointer)
-				require.Contains(t, said, "must be one of "+list(words), wrong)
+				require.Contains(t, said, "must be one of "+object.Choices(words), wrong)
 			}
 		}
 	}
@@ -310,7 +312,7 @@ func TestNothingInSessionMessagesStandsTwice(t *testing.T) {
 			line = strings.Replace(line, `"`+first+`":`+member, `"`+key+`":`+member+`,"`+key+`":`+member, 1)
 			_, err := ReadSessionMessage([]byte(line), 64)
 			require.NotNil(t, err, line)
-			require.Equal(t, []Problem{{pointer, spokenOf(pointer) + " stands twice"}}, err.Details["errors"], line)
+			require.Equal(t, []object.Problem{{Pointer: pointer, Message: spokenOf(pointer) + " stands twice"}}, err.Details["errors"], line)
 		}
 	}
 }
@@ -318,5 +320,5 @@ func TestNothingInSessionMessagesStandsTwice(t *testing.T) {
 // spokenOf is how messages call the member that a pointer leads to.
 func spokenOf(pointer string) string {
 	at := strings.LastIndexByte(pointer, '/')
-	return (&Object{pointer: pointer[:at]}).named(pointer[at+1:])
+	return (&object.Reader{Pointer: pointer[:at]}).Named(pointer[at+1:])
 }

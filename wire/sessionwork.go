@@ -1,6 +1,10 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+
+	"orchestrator/wire/object"
+)
 
 // SessionAssignment is the payload of task_assignment.
 type SessionAssignment struct {
@@ -31,16 +35,16 @@ type SessionDependency struct {
 	Type      string // DependsHard or DependsSoft
 }
 
-func (p *decoder) assignment() *SessionAssignment {
+func readAssignment(p *object.Decoder) *SessionAssignment {
 	a := new(SessionAssignment)
-	p.inside("task", needed, func(in *decoder) { a.Task = in.developerInput() })
-	a.Priority = p.word("priority", needed, sessionPriorities)
-	a.Deadline = p.moment("deadline", optional)
-	a.MaxIterations, _ = p.whole("max_iterations", optional, 1)
-	p.each("dependencies", optional, func(in *decoder) {
+	p.Inside("task", object.Required, func(in *object.Decoder) { a.Task = readDeveloperInput(in) })
+	a.Priority = p.OneOf("priority", object.Required, sessionPriorities)
+	a.Deadline = p.Time("deadline", object.Optional)
+	a.MaxIterations, _ = p.Whole("max_iterations", object.Optional, 1)
+	p.Objects("dependencies", object.Optional, func(in *object.Decoder) {
 		d := SessionDependency{
-			TaskID: in.id("task_id", optional), DependsOn: in.names("depends_on", needed),
-			Type: in.word("dependency_type", needed, sessionDependencies),
+			TaskID: in.ID("task_id", object.Optional), DependsOn: in.Names("depends_on", object.Required),
+			Type: in.OneOf("dependency_type", object.Required, sessionDependencies),
 		}
 		if d.TaskID == "" {
 			d.TaskID = a.Task.TaskID
@@ -50,32 +54,32 @@ func (p *decoder) assignment() *SessionAssignment {
 	return a
 }
 
-func (p *decoder) developerInput() DeveloperInput {
-	t := DeveloperInput{TaskID: p.id("task_id", needed), Description: p.text("task_description", needed)}
-	p.inside("context", needed, func(in *decoder) {
-		in.each("specs", needed, (*decoder).contextFile)
-		in.each("reference_files", needed, (*decoder).contextFile)
-		in.each("previous_attempts", optional, func(attempt *decoder) {
+func readDeveloperInput(p *object.Decoder) DeveloperInput {
+	t := DeveloperInput{TaskID: p.ID("task_id", object.Required), Description: p.Text("task_description", object.Required)}
+	p.Inside("context", object.Required, func(in *object.Decoder) {
+		in.Objects("specs", object.Required, checkContextFile)
+		in.Objects("reference_files", object.Required, checkContextFile)
+		in.Objects("previous_attempts", object.Optional, func(attempt *object.Decoder) {
 			t.Attempts++
-			attempt.whole("attempt_number", needed, 0)
-			attempt.text("outcome", needed)
-			attempt.text("feedback", needed)
+			attempt.Whole("attempt_number", object.Required, 0)
+			attempt.Text("outcome", object.Required)
+			attempt.Text("feedback", object.Required)
 		})
 	})
-	p.inside("constraints", needed, func(in *decoder) {
-		t.Scope = in.names("scope", needed)
-		t.TestingRequired = in.truth("testing_required", needed)
-		t.MustNotBreak = in.texts("must_not_break", excusable)
-		in.text("style_guide", optional)
+	p.Inside("constraints", object.Required, func(in *object.Decoder) {
+		t.Scope = in.Names("scope", object.Required)
+		t.TestingRequired = in.Bool("testing_required", object.Required)
+		t.MustNotBreak = in.Texts("must_not_break", object.Forgivable)
+		in.Text("style_guide", object.Optional)
 	})
-	t.AcceptanceCriteria = p.texts("acceptance_criteria", needed)
+	t.AcceptanceCriteria = p.Texts("acceptance_criteria", object.Required)
 	return t
 }
 
-func (p *decoder) contextFile() {
-	p.name("path", needed)
-	p.text("reason", needed)
-	p.texts("sections", optional)
+func checkContextFile(p *object.Decoder) {
+	p.Name("path", object.Required)
+	p.Text("reason", object.Required)
+	p.Texts("sections", object.Optional)
 }
 
 // SessionProgress is the payload of task_progress.
@@ -88,10 +92,10 @@ type SessionProgress struct {
 	Blockers  []string
 }
 
-func (p *decoder) progress() *SessionProgress {
+func readSessionProgress(p *object.Decoder) *SessionProgress {
 	return &SessionProgress{
-		TaskID: p.id("task_id", needed), Percent: p.percent("progress_percent"), Step: p.text("current_step", needed),
-		Files: p.names("files_modified_so_far", needed), Remaining: p.text("estimated_remaining", optional), Blockers: p.texts("blockers", optional),
+		TaskID: p.ID("task_id", object.Required), Percent: p.Percent("progress_percent"), Step: p.Text("current_step", object.Required),
+		Files: p.Names("files_modified_so_far", object.Required), Remaining: p.Text("estimated_remaining", object.Optional), Blockers: p.Texts("blockers", object.Optional),
 	}
 }
 
@@ -129,66 +133,66 @@ func (c *Completion) Touched() []string {
 	return append(files, c.Deleted...)
 }
 
-func (p *decoder) completion() *Completion {
-	c := &Completion{TaskID: p.id("task_id", needed), Status: p.word("status", needed, outcomes)}
-	p.inside("changes", needed, func(in *decoder) {
-		c.Created = in.fileChanges("files_created", ChangeCreated)
-		c.Modified = in.fileChanges("files_modified", ChangeModified)
-		c.Deleted = in.names("files_deleted", needed)
+func readCompletion(p *object.Decoder) *Completion {
+	c := &Completion{TaskID: p.ID("task_id", object.Required), Status: p.OneOf("status", object.Required, outcomes)}
+	p.Inside("changes", object.Required, func(in *object.Decoder) {
+		c.Created = readFileChanges(in, "files_created", ChangeCreated)
+		c.Modified = readFileChanges(in, "files_modified", ChangeModified)
+		c.Deleted = in.Names("files_deleted", object.Required)
 	})
-	c.Summary = p.text("summary", needed)
-	p.text("implementation_notes", optional)
-	p.inside("self_review", needed, func(in *decoder) {
-		c.TestsRun, c.TestsPassed = in.truth("tests_run", needed), in.truth("tests_passed", needed)
-		c.TypeCheckPassed = in.truth("type_check_passed", needed)
-		in.texts("known_issues", optional)
+	c.Summary = p.Text("summary", object.Required)
+	p.Text("implementation_notes", object.Optional)
+	p.Inside("self_review", object.Required, func(in *object.Decoder) {
+		c.TestsRun, c.TestsPassed = in.Bool("tests_run", object.Required), in.Bool("tests_passed", object.Required)
+		c.TypeCheckPassed = in.Bool("type_check_passed", object.Required)
+		in.Texts("known_issues", object.Optional)
 		if c.TestsPassed && !c.TestsRun {
-			in.odd("tests_passed", "is true, and tests_run is false: they cannot have passed")
+			in.Note("tests_passed", "is true, and tests_run is false: they cannot have passed")
 		}
 	})
-	c.Blockers = p.texts("blockers", optional)
-	p.texts("suggestions", optional)
+	c.Blockers = p.Texts("blockers", object.Optional)
+	p.Texts("suggestions", object.Optional)
 	if len(c.Blockers) == 0 && (c.Status == OutcomePartial || c.Status == OutcomeFailed) {
-		p.odd("blockers", "says nothing: it should say why the status is "+c.Status)
+		p.Note("blockers", "says nothing: it should say why the status is "+c.Status)
 	}
-	c.Error = p.executionError("error", c.TaskID)
+	c.Error = readExecutionError(p, "error", c.TaskID)
 	return c
 }
 
-// executionError reads how the work on a task went wrong. The protocol does not know
+// readExecutionError reads how the work on a task went wrong. The protocol does not know
 // it, and no message is refused for what stands there.
-func (p *decoder) executionError(key, task string) *TaskExecutionError {
+func readExecutionError(p *object.Decoder, key, task string) *TaskExecutionError {
 	var e *TaskExecutionError
-	aside := decoder{Object: p.Object, all: new(judgement)}
-	aside.inside(key, optional, func(in *decoder) {
+	aside := object.Decoder{Reader: p.Reader, Issues: new(object.Issues)}
+	aside.Inside(key, object.Optional, func(in *object.Decoder) {
 		e = &TaskExecutionError{
-			TaskID: task, ErrorType: in.word("error_type", needed, executionErrors), ErrorMessage: in.text("error_message", needed),
-			Recoverable: in.truth("recoverable", optional), SuggestedAction: in.word("suggested_action", optional, suggestions),
+			TaskID: task, ErrorType: in.OneOf("error_type", object.Required, executionErrors), ErrorMessage: in.Text("error_message", object.Required),
+			Recoverable: in.Bool("recoverable", object.Optional), SuggestedAction: in.OneOf("suggested_action", object.Optional, suggestions),
 		}
 	})
-	if problems := aside.all.problems; len(problems) > 0 {
-		p.all.note(problems[0].Pointer, problems[0].Message+"; the "+key+" is passed over")
+	if problems := aside.Issues.Problems; len(problems) > 0 {
+		p.Issues.Note(problems[0].Pointer, problems[0].Message+"; the "+key+" is passed over")
 		return nil
 	}
 	return e
 }
 
-// fileChanges reads a list of changes that should all be of one kind.
-func (p *decoder) fileChanges(key, kind string) (files []FileChange) {
-	p.each(key, needed, func(in *decoder) {
-		f := FileChange{Path: in.name("path", needed), LinesAdded: in.count("lines_added"), LinesRemoved: in.count("lines_removed")}
-		in.text("description", optional)
-		if is := in.word("change_type", needed, changeTypes); is != kind {
-			in.odd("change_type", fmt.Sprintf("is %.80q, and it stands among %s", is, key))
+// readFileChanges reads a list of changes that should all be of one kind.
+func readFileChanges(p *object.Decoder, key, kind string) (files []FileChange) {
+	p.Objects(key, object.Required, func(in *object.Decoder) {
+		f := FileChange{Path: in.Name("path", object.Required), LinesAdded: readCount(in, "lines_added"), LinesRemoved: readCount(in, "lines_removed")}
+		in.Text("description", object.Optional)
+		if is := in.OneOf("change_type", object.Required, changeTypes); is != kind {
+			in.Note("change_type", fmt.Sprintf("is %.80q, and it stands among %s", is, key))
 		}
 		files = append(files, f)
 	})
 	return files
 }
 
-// count is an optional number of things, nil if not said.
-func (p *decoder) count(key string) *int64 {
-	n, there := p.whole(key, optional, 0)
+// readCount is an optional number of things, nil if not said.
+func readCount(p *object.Decoder, key string) *int64 {
+	n, there := p.Whole(key, object.Optional, 0)
 	if !there {
 		return nil
 	}

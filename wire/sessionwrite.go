@@ -3,6 +3,8 @@ package wire
 import (
 	"strconv"
 	"time"
+
+	"orchestrator/wire/object"
 )
 
 // SessionHead is what stands around the payload of a session message that the
@@ -22,18 +24,18 @@ type SessionHead struct {
 // An error says what went wrong with the work; it is an extension.
 func (h SessionHead) Completion(task, outcome, why string, e *TaskExecutionError) *SessionMessage {
 	c := &Completion{TaskID: task, Status: outcome, Deleted: []string{}, Summary: why, Blockers: []string{}}
-	p := appendText([]byte(`{"task_id":`), task)
-	p = appendMember(p, "status", outcome)
+	p := object.AppendText([]byte(`{"task_id":`), task)
+	p = object.AppendMember(p, "status", outcome)
 	p = append(p, `,"changes":{"files_created":[],"files_modified":[],"files_deleted":[]}`...)
-	p = appendMember(p, "summary", why)
+	p = object.AppendMember(p, "summary", why)
 	p = append(p, `,"self_review":{"tests_run":false,"tests_passed":false,"type_check_passed":false}`...)
 	if outcome != OutcomeCompleted {
 		c.Blockers = append(c.Blockers, why)
-		p = appendTexts(p, "blockers", c.Blockers)
+		p = object.AppendTexts(p, "blockers", c.Blockers)
 	}
 	if e != nil {
-		if text, err := Encode(e); err == nil {
-			p = appendRaw(p, "error", text)
+		if text, err := object.Encode(e); err == nil {
+			p = object.AppendRaw(p, "error", text)
 		}
 	}
 	return h.say(TypeTaskCompletion, append(p, '}'), c)
@@ -56,21 +58,21 @@ func (h SessionHead) say(kind string, payload Raw, body any) *SessionMessage {
 		MessageType: kind, CorrelationID: h.CorrelationID, ReplyTo: h.ReplyTo, SessionID: h.SessionID, Body: body,
 	}
 	m.Sum = m.sum(payload)
-	b := appendText([]byte(`{"message_id":`), m.MessageID)
-	b = appendMember(b, "timestamp", m.Timestamp)
-	b = strconv.AppendInt(appendKey(b, "sequence_number"), m.SequenceNumber, 10)
-	b = m.From.append(appendKey(b, "from_agent"))
-	b = m.To.append(appendKey(b, "to_agent"))
-	b = appendMember(b, "message_type", m.MessageType)
-	b = appendRaw(b, "payload", payload)
-	b = appendSome(b, "correlation_id", m.CorrelationID)
-	b = appendSome(b, "reply_to", m.ReplyTo)
-	m.Document = append(appendSome(b, "session_id", m.SessionID), '}')
+	b := object.AppendText([]byte(`{"message_id":`), m.MessageID)
+	b = object.AppendMember(b, "timestamp", m.Timestamp)
+	b = strconv.AppendInt(object.AppendKey(b, "sequence_number"), m.SequenceNumber, 10)
+	b = m.From.append(object.AppendKey(b, "from_agent"))
+	b = m.To.append(object.AppendKey(b, "to_agent"))
+	b = object.AppendMember(b, "message_type", m.MessageType)
+	b = object.AppendRaw(b, "payload", payload)
+	b = object.AppendOptional(b, "correlation_id", m.CorrelationID)
+	b = object.AppendOptional(b, "reply_to", m.ReplyTo)
+	m.Document = append(object.AppendOptional(b, "session_id", m.SessionID), '}')
 	return m
 }
 
 func (a AgentIdentifier) append(b []byte) []byte {
-	b = appendText(append(b, `{"agent_id":`...), a.AgentID)
-	b = appendMember(b, "agent_type", a.AgentType)
-	return append(appendSome(b, "instance_id", a.InstanceID), '}')
+	b = object.AppendText(append(b, `{"agent_id":`...), a.AgentID)
+	b = object.AppendMember(b, "agent_type", a.AgentType)
+	return append(object.AppendOptional(b, "instance_id", a.InstanceID), '}')
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // What a refused message comes to is told as the answer to a request, and the
@@ -29,7 +31,7 @@ func TestDeliveryErrors(t *testing.T) {
 		`{"original_message_id":"m","error_type":"timeout","retry_count":1,"max_retries":3,"next_retry_at":"2026-02-04T12:00:00.123Z","hint":"h"}`,
 		string(detailsOf(t, line)))
 	var back DeliveryError
-	require.NoError(t, Decode(detailsOf(t, line), &back))
+	require.NoError(t, object.Decode(detailsOf(t, line), &back))
 	require.Equal(t, full, &back)
 	final := *full
 	final.NextRetryAt = ""
@@ -98,7 +100,7 @@ func TestMessagesThatAreSaidForAgents(t *testing.T) {
 
 // Rows: C-92.
 func TestTaskExecutionErrors(t *testing.T) {
-	text, err := Encode(&TaskExecutionError{
+	text, err := object.Encode(&TaskExecutionError{
 		TaskID: "kettle-1", ErrorType: ExecutionScopeViolation, ErrorMessage: "lid/lid.go is not to be changed", Recoverable: true, SuggestedAction: SuggestRetry,
 	})
 	require.NoError(t, err)

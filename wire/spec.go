@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
 // The words of a task spec.
@@ -12,119 +14,119 @@ var (
 	specTesting    = []string{"required", "recommended", "none"}
 )
 
-// Spec reads an optional task spec.
-func (o *Object) Spec(key string) *Spec {
-	var room [8]member
-	kept, in, ok := o.document(key, room[:0])
+// readSpecMember reads an optional task spec.
+func readSpecMember(o *object.Reader, key string) *Spec {
+	var room [8]object.Member
+	kept, in, ok := readDocument(o, key, room[:0])
 	if !ok {
 		return nil
 	}
-	full, odd := in.schema(SchemaSpec, true)
+	full, odd := readSchema(&in, SchemaSpec, true)
 	s := &Spec{Document: kept, Oddities: odd}
-	in.checkAims()
+	checkAims(&in)
 	s.readContext(&in, full)
 	s.readConstraints(&in)
 	s.readExpectations(&in)
 	if full {
-		o.take(in.Err())
+		o.Fail(in.Err())
 	}
 	return s
 }
 
 // checkAims reads what the task is for: at least one thing.
-func (o *Object) checkAims() {
+func checkAims(o *object.Reader) {
 	const key = "requirements"
 	count := 0
-	o.Objects(key, func(aim *Object) {
+	o.Objects(key, func(aim *object.Reader) {
 		count++
-		aim.mustSay("description")
+		mustSay(aim, "description")
 		aim.NeedOneOf("priority", specPriorities...)
-		aim.mayText("category")
+		mayText(aim, "category")
 	})
 	switch {
-	case o.find(key) == nil:
+	case o.Find(key) == nil:
 		o.Refuse(key, "is missing")
 	case count == 0:
 		o.Refuse(key, "must have at least one item")
 	}
 }
 
-func (s *Spec) readContext(o *Object, full bool) {
-	var room [4]member
-	in, ok := o.inside("input_context", room[:0])
+func (s *Spec) readContext(o *object.Reader, full bool) {
+	var room [4]object.Member
+	in, ok := openDocument(o, "input_context", room[:0])
 	if !ok {
 		return
 	}
-	in.Objects("references", func(r *Object) {
+	in.Objects("references", func(r *object.Reader) {
 		switch r.NeedOneOf("type", specReferences...) {
 		case "task":
-			r.mustSay("id")
+			mustSay(r, "id")
 			if id := r.Text("id"); full && r.Err() == nil && !isUUID(id) {
-				s.Oddities = note(s.Oddities, r.below("id"), fmt.Sprintf("%q is no UUID, as the id of a task is", id))
+				s.Oddities = note(s.Oddities, r.Below("id"), fmt.Sprintf("%q is no UUID, as the id of a task is", id))
 			}
 		case "file":
-			r.mustSay("id")
+			mustSay(r, "id")
 		case "url":
-			r.mustSay("url")
+			mustSay(r, "url")
 		}
-		r.mayText("id")
-		r.mayText("url")
-		r.mayText("description")
+		mayText(r, "id")
+		mayText(r, "url")
+		mayText(r, "description")
 	})
-	o.take(in.Err())
+	o.Fail(in.Err())
 }
 
-func (s *Spec) readConstraints(o *Object) {
-	var room [8]member
-	in, ok := o.inside("constraints", room[:0])
+func (s *Spec) readConstraints(o *object.Reader) {
+	var room [8]object.Member
+	in, ok := openDocument(o, "constraints", room[:0])
 	if !ok {
 		return
 	}
-	in.mayTexts("languages")
-	in.mayTexts("frameworks")
+	mayTexts(&in, "languages")
+	mayTexts(&in, "frameworks")
 	in.OneOf("testing", specTesting...)
-	in.Truth("no_breaking_changes")
+	in.Bool("no_breaking_changes")
 	s.MaxFiles = in.Whole("max_files_changed", 0)
-	in.mayObject("custom")
-	o.take(in.Err())
+	mayObject(&in, "custom")
+	o.Fail(in.Err())
 }
 
-func (s *Spec) readExpectations(o *Object) {
-	var room [4]member
-	in, ok := o.inside("output_expectations", room[:0])
+func (s *Spec) readExpectations(o *object.Reader) {
+	var room [4]object.Member
+	in, ok := openDocument(o, "output_expectations", room[:0])
 	if !ok {
 		return
 	}
 	s.readPromises(&in)
-	in.mayTexts("artifacts")
-	o.take(in.Err())
+	mayTexts(&in, "artifacts")
+	o.Fail(in.Err())
 }
 
-func (s *Spec) readPromises(o *Object) {
-	var room [8]member
-	in, ok := o.inside("contracts", room[:0])
+func (s *Spec) readPromises(o *object.Reader) {
+	var room [8]object.Member
+	in, ok := openDocument(o, "contracts", room[:0])
 	if !ok {
 		return
 	}
 	in.Each(func(key string, value []byte) {
 		if !isContractKey(key) {
-			in.take(invalid(in.below(key), fmt.Sprintf("%s: the key %.80q must have %s", nameOf(in.pointer), key, keyForm)))
+			in.Fail(object.Invalid(in.Below(key), fmt.Sprintf("%s: the key %.80q must have %s", object.NameOf(in.Pointer), key, keyForm)))
 			return
 		}
-		var room [4]member
-		c, ok := in.open(key, value, room[:0])
+		var room [4]object.Member
+		c, ok := openValue(&in, key, value, room[:0])
 		if !ok {
 			return
 		}
-		c.mustSay("description")
-		c.mayText("format")
-		required, _ := c.Truth("required")
+		mustSay(&c, "description")
+		mayText(&c, "format")
+		required, _ := c.Bool("required")
 		if c.Err() == nil {
 			s.Promises = append(s.Promises, Promise{Key: key, Required: required})
 		}
-		in.take(c.Err())
+		in.Fail(c.Err())
 	})
-	o.take(in.Err())
+	o.Fail(in.Err())
 }
 
 // keyForm is what the key of a contract must have.
@@ -168,46 +170,42 @@ func CanonicalID(id string) string {
 	return id
 }
 
-// mostOddities is how many things are worth a warning in one document: a reader
-// reads them.
-const mostOddities = 20
-
 // note adds what is odd.
 func note(odd []Oddity, pointer, text string) []Oddity {
-	if len(odd) >= mostOddities {
+	if len(odd) >= object.MaxNotes {
 		return odd
 	}
 	return append(odd, Oddity{Kind: EventDocumentOdd, Pointer: pointer, Text: text})
 }
 
 // mayText is Text for those who only want to know that it is one.
-func (o *Object) mayText(key string) {
-	if value := o.find(key); value != nil && value[0] != '"' {
+func mayText(o *object.Reader, key string) {
+	if value := o.Find(key); value != nil && value[0] != '"' {
 		o.Refuse(key, "must be a string")
 	}
 }
 
 // mustSay is NeedText for those who only want to know that it is there.
-func (o *Object) mustSay(key string) {
-	switch value := o.find(key); {
+func mustSay(o *object.Reader, key string) {
+	switch value := o.Find(key); {
 	case value == nil:
 		o.Refuse(key, "is missing")
 	case value[0] != '"':
 		o.Refuse(key, "must be a string")
-	case blank(string(unquoted(value))):
+	case object.IsBlank(string(object.Unquote(value))):
 		o.Refuse(key, "must not be empty")
 	}
 }
 
 // mayTexts is Texts for those who only want to know that it is a list of them.
-func (o *Object) mayTexts(key string) {
-	items, _ := o.list(key)
-	o.eachText(key, items, func(string) {})
+func mayTexts(o *object.Reader, key string) {
+	items, _ := o.Items(key)
+	o.EachText(key, items, func(string) {})
 }
 
 // mayObject is Document for those who only want to know that it is one.
-func (o *Object) mayObject(key string) {
-	if value := o.find(key); value != nil && !isObject(value) {
+func mayObject(o *object.Reader, key string) {
+	if value := o.Find(key); value != nil && !object.IsObject(value) {
 		o.Refuse(key, "must be an object")
 	}
 }

@@ -8,13 +8,15 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // slotOf is a payload with a document in it.
-func slotOf(t testing.TB, doc string) *Object {
+func slotOf(t testing.TB, doc string) *object.Reader {
 	t.Helper()
-	var o Object
-	err := o.ReadObject([]byte(`{"doc":`+doc+`}`), 64, "/payload")
+	var o object.Reader
+	err := o.Read([]byte(`{"doc":`+doc+`}`), 64, "/payload")
 	require.Nil(t, err, "%v: %s", err, doc)
 	return &o
 }
@@ -58,7 +60,7 @@ func TestSpecsAreRead(t *testing.T) {
 		{`{"\u0024schema":"orchestratia\/task-spec\/v1","requirements":[{"description":"d","priority":"could","category":null,"later":[]}]}`, Spec{}},
 	} {
 		o := slotOf(t, test.doc)
-		got := o.Spec("doc")
+		got := readSpecMember(o, "doc")
 		require.Empty(t, complaint(o.Err()), test.doc)
 		test.want.Document = Raw(test.doc)
 		require.Equal(t, &test.want, got, test.doc)
@@ -123,7 +125,7 @@ func TestSpecsAreRefused(t *testing.T) {
 		{specOf(`,"output_expectations":{"artifacts":{}}`), p + "/output_expectations/artifacts: doc.output_expectations.artifacts must be a list"},
 	} {
 		o := slotOf(t, test.doc)
-		o.Spec("doc")
+		readSpecMember(o, "doc")
 		require.Equal(t, test.want, complaint(o.Err()), test.doc)
 	}
 }
@@ -132,13 +134,13 @@ func TestSpecsAreRefused(t *testing.T) {
 //
 // Rows: A-05, A-06, A-07, A-08, A-107, A-125, K-17, T-42.
 func TestSchemasAreOfTheirFamily(t *testing.T) {
-	readers := map[string]func(o *Object) []Oddity{
-		SchemaSpec:         func(o *Object) []Oddity { return o.Spec("doc").Oddities },
-		SchemaRequirements: func(o *Object) []Oddity { return o.Requirements("doc").Oddities },
-		SchemaCapabilities: func(o *Object) []Oddity { return o.Capabilities("doc").Oddities },
-		SchemaResult: func(o *Object) []Oddity {
-			r := o.Result("doc")
-			o.take(r.Breach)
+	readers := map[string]func(o *object.Reader) []Oddity{
+		SchemaSpec:         func(o *object.Reader) []Oddity { return readSpecMember(o, "doc").Oddities },
+		SchemaRequirements: func(o *object.Reader) []Oddity { return readRequirements(o, "doc").Oddities },
+		SchemaCapabilities: func(o *object.Reader) []Oddity { return readCapabilities(o, "doc").Oddities },
+		SchemaResult: func(o *object.Reader) []Oddity {
+			r := ReadResultMember(o, "doc")
+			o.Fail(r.Breach)
 			require.True(t, r.Structured)
 			return r.Oddities
 		},
@@ -178,7 +180,7 @@ func TestSpecsOfOtherVersionsAreReadAsFarAsTheyGo(t *testing.T) {
 		"constraints":{"max_files_changed":3,"testing":"maybe"},
 		"output_expectations":{"contracts":{"a":{"description":"d","required":true},"b-c":{"description":"d"},"d":[],"e":{"required":true},"f":{"description":"d"},"f":{}}}}`
 	o := slotOf(t, doc)
-	s := o.Spec("doc")
+	s := readSpecMember(o, "doc")
 	require.Nil(t, o.Err())
 	require.Equal(t, []Promise{{Key: "a", Required: true}}, s.Promises)
 	require.EqualValues(t, 3, s.MaxFiles)
@@ -198,7 +200,7 @@ func TestReferencesToTasksShouldBeUUIDs(t *testing.T) {
 		"{f0c7a52-6c1b-4d0e-9a4f-8b1d2c3e4f5}": true,
 	} {
 		o := slotOf(t, specOf(`,"input_context":{"references":[{"type":"file","id":"f"},{"type":"task","id":"`+id+`"}]}`))
-		s := o.Spec("doc")
+		s := readSpecMember(o, "doc")
 		require.Nil(t, o.Err())
 		if !odd {
 			require.Empty(t, s.Oddities, id)
@@ -210,22 +212,22 @@ func TestReferencesToTasksShouldBeUUIDs(t *testing.T) {
 	}
 	reference := `{"type":"task","id":"x"},`
 	o := slotOf(t, specOf(`,"input_context":{"references":[`+strings.Repeat(reference, 99)+`{"type":"file","id":"f"}]}`))
-	require.Len(t, o.Spec("doc").Oddities, mostOddities)
+	require.Len(t, readSpecMember(o, "doc").Oddities, object.MaxNotes)
 }
 
 // Rows: A-03, A-13, A-25, T-48.
 func TestDocumentsStayAsTheyCame(t *testing.T) {
 	doc := specOf(`,"constraints":{"custom":{"node":">=18","html":"<a&b>","big":12345678901234567890,"n":1.0e+02,"e":"\u00e9\/"}},"later":[1, 2,{"a":1,"a":2}]`)
 	o := slotOf(t, doc)
-	require.Equal(t, doc, string(o.Spec("doc").Document))
+	require.Equal(t, doc, string(readSpecMember(o, "doc").Document))
 
 	o = slotOf(t, "{\n \"languages\" : [\"a\\n\"],\r\n\t\"n\": 1.50\n}")
-	require.Equal(t, `{"languages":["a\n"],"n":1.50}`, string(o.Requirements("doc").Document))
+	require.Equal(t, `{"languages":["a\n"],"n":1.50}`, string(readRequirements(o, "doc").Document))
 
 	line := []byte(`{"doc":{"repos":{"shop":{"path":"/srv"}}}}`)
-	o = new(Object)
-	require.Nil(t, o.ReadObject(line, 64, ""))
-	c := o.Capabilities("doc")
+	o = new(object.Reader)
+	require.Nil(t, o.Read(line, 64, ""))
+	c := readCapabilities(o, "doc")
 	clear(line)
 	require.Equal(t, `{"repos":{"shop":{"path":"/srv"}}}`, string(c.Document), "it outlives its line")
 	require.Equal(t, []Repo{{Name: "shop", Path: "/srv"}}, c.Repos)
@@ -235,12 +237,12 @@ func TestDocumentsStayAsTheyCame(t *testing.T) {
 func TestDocumentsCanBeMissing(t *testing.T) {
 	for _, key := range []string{"doc", "other"} {
 		o := slotOf(t, `null`)
-		require.Nil(t, o.Spec(key))
-		require.Nil(t, o.Requirements(key))
-		require.Nil(t, o.Capabilities(key))
-		require.Nil(t, o.Result(key))
-		require.Nil(t, o.Dependencies(key))
-		require.Nil(t, o.DependencyIDs(key))
+		require.Nil(t, readSpecMember(o, key))
+		require.Nil(t, readRequirements(o, key))
+		require.Nil(t, readCapabilities(o, key))
+		require.Nil(t, ReadResultMember(o, key))
+		require.Nil(t, ReadDependencies(o, key))
+		require.Nil(t, readDependencyIDs(o, key))
 		require.Nil(t, o.Err())
 	}
 }
@@ -258,39 +260,39 @@ func FuzzDocuments(f *testing.F) {
 	f.Add([]byte(`{"depends_on_task_id":"a","dependency_type":"input","contract_key":"k","repo":"r","languages":["go"]}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		line := append(append([]byte(`{"doc":`), doc...), '}')
-		var members []member
-		members, _, ok := scan(line, 32, nil)
+		var members []object.Member
+		members, _, ok := object.Scan(line, 32, nil)
 		if !ok || len(members) != 1 {
 			return
 		}
-		came := Raw(members[0].value)
-		read := func(do func(o *Object) Raw) {
-			var o Object
-			require.Nil(t, o.ReadObject(line, 32, "/payload"))
+		came := Raw(members[0].Value)
+		read := func(do func(o *object.Reader) Raw) {
+			var o object.Reader
+			require.Nil(t, o.Read(line, 32, "/payload"))
 			if kept := do(&o); o.Err() == nil {
 				requireKept(t, came, kept)
 			}
 		}
-		read(func(o *Object) Raw {
-			if s := o.Spec("doc"); s != nil {
+		read(func(o *object.Reader) Raw {
+			if s := readSpecMember(o, "doc"); s != nil {
 				return s.Document
 			}
 			return nil
 		})
-		read(func(o *Object) Raw {
-			if r := o.Requirements("doc"); r != nil {
+		read(func(o *object.Reader) Raw {
+			if r := readRequirements(o, "doc"); r != nil {
 				return r.Document
 			}
 			return nil
 		})
-		read(func(o *Object) Raw {
-			if c := o.Capabilities("doc"); c != nil {
+		read(func(o *object.Reader) Raw {
+			if c := readCapabilities(o, "doc"); c != nil {
 				return c.Document
 			}
 			return nil
 		})
-		read(func(o *Object) Raw {
-			r := o.Result("doc")
+		read(func(o *object.Reader) Raw {
+			r := ReadResultMember(o, "doc")
 			if r == nil {
 				return nil
 			}
@@ -299,7 +301,7 @@ func FuzzDocuments(f *testing.F) {
 			}
 			return r.Document
 		})
-		read(func(o *Object) Raw { o.Dependencies("doc"); o.DependencyIDs("doc"); return nil })
+		read(func(o *object.Reader) Raw { ReadDependencies(o, "doc"); readDependencyIDs(o, "doc"); return nil })
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
 // spoken are the types of messages that agents say.
@@ -86,7 +88,7 @@ func nearly(line []byte) string {
 // nearly returns why an object that is log was probably meant as a message.
 func (k *keys) nearly(kind string, typed bool) string {
 	switch {
-	case k.kind == nil || !isObject(k.payload):
+	case k.kind == nil || !object.IsObject(k.payload):
 		return ""
 	case !typed:
 		return "its type is no text"

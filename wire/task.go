@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"orchestrator/wire/object"
 )
 
 // TaskState is where a task stands.
@@ -87,49 +89,49 @@ func (t *Task) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(t.
 // for most.
 func (t *Task) append(b []byte) []byte {
 	b = append(b, `{"id":`...)
-	b = appendText(b, t.ID)
-	b = appendMember(b, "name", t.Name)
-	b = appendMember(b, "type", t.Type)
-	b = appendMember(b, "status", t.Status)
-	b = appendMember(b, "state", string(t.State))
-	b = appendSome(b, "description", t.Description)
-	b = appendRaw(b, "payload", t.Payload)
-	b = appendOrNull(b, "requiredRole", t.RequiredRole)
-	b = appendTexts(b, "requiredCapabilities", t.RequiredCapabilities)
-	b = appendTexts(b, "dependencies", t.Dependencies)
+	b = object.AppendText(b, t.ID)
+	b = object.AppendMember(b, "name", t.Name)
+	b = object.AppendMember(b, "type", t.Type)
+	b = object.AppendMember(b, "status", t.Status)
+	b = object.AppendMember(b, "state", string(t.State))
+	b = object.AppendOptional(b, "description", t.Description)
+	b = object.AppendRaw(b, "payload", t.Payload)
+	b = object.AppendOrNull(b, "requiredRole", t.RequiredRole)
+	b = object.AppendTexts(b, "requiredCapabilities", t.RequiredCapabilities)
+	b = object.AppendTexts(b, "dependencies", t.Dependencies)
 	if len(t.WaitsFor) > 0 {
-		b = appendTexts(b, "waitsFor", t.WaitsFor)
+		b = object.AppendTexts(b, "waitsFor", t.WaitsFor)
 	}
 	if len(t.Links) > 0 {
-		b = appendLinks(appendKey(b, "typedDependencies"), t.Links)
+		b = appendLinks(object.AppendKey(b, "typedDependencies"), t.Links)
 	}
 	b = t.Details.append(b)
 	if len(t.ResolvedInputs) > 0 {
-		b = t.ResolvedInputs.append(appendKey(b, "resolved_inputs"))
+		b = t.ResolvedInputs.append(object.AppendKey(b, "resolved_inputs"))
 	}
-	b = appendRaw(b, "priority", t.Priority)
-	b = appendMember(b, "submittedBy", t.SubmittedBy)
-	b = appendOrNull(b, "assignedTo", t.AssignedTo)
+	b = object.AppendRaw(b, "priority", t.Priority)
+	b = object.AppendMember(b, "submittedBy", t.SubmittedBy)
+	b = object.AppendOrNull(b, "assignedTo", t.AssignedTo)
 	if t.Progress != 0 {
 		b = append(b, `,"progress":`...)
 		b = strconv.AppendFloat(b, t.Progress, 'g', -1, 64)
 	}
-	b = appendSome(b, "message", t.Message)
+	b = object.AppendOptional(b, "message", t.Message)
 	if t.Attempts != 0 {
 		b = append(b, `,"attempts":`...)
 		b = strconv.AppendInt(b, int64(t.Attempts), 10)
 	}
 	if t.Result != nil {
-		b = appendRaw(b, "result", t.Result)
+		b = object.AppendRaw(b, "result", t.Result)
 	} else {
 		b = append(b, `,"result":null`...)
 	}
-	b = appendSome(b, "error", t.Error)
-	b = appendSome(b, "reason", t.Reason)
-	b = appendMember(b, "createdAt", t.CreatedAt)
-	b = appendSome(b, "assignedAt", t.AssignedAt)
-	b = appendSome(b, "startedAt", t.StartedAt)
-	b = appendSome(b, "endedAt", t.EndedAt)
+	b = object.AppendOptional(b, "error", t.Error)
+	b = object.AppendOptional(b, "reason", t.Reason)
+	b = object.AppendMember(b, "createdAt", t.CreatedAt)
+	b = object.AppendOptional(b, "assignedAt", t.AssignedAt)
+	b = object.AppendOptional(b, "startedAt", t.StartedAt)
+	b = object.AppendOptional(b, "endedAt", t.EndedAt)
 	return append(b, '}')
 }
 
@@ -170,11 +172,11 @@ func (s *SubmitTask) fields(f *fields) {
 	f.texts(&s.RequiredCapabilities, "requiredCapabilities", "The capabilities that the agent must have.")
 	if !f.describe("dependencies", "What the task depends on: ids of tasks that must be done first, or objects that say more.",
 		`"type": ["array", "null"], "items": {"$ref": "urn:orchestrator:dependency"}`, false) {
-		s.Dependencies = f.in.Dependencies("dependencies")
+		s.Dependencies = ReadDependencies(f.in, "dependencies")
 	}
 	f.priority(&s.Priority)
 	if !f.describe("observability", "The trace that the task belongs to.", schemaTrace, false) {
-		s.Observability = f.in.trace("observability")
+		s.Observability = readTrace(f.in, "observability")
 	}
 	d := &s.Details
 	f.text(&d.TargetRepo, "targetRepo", "The repository that the task is about.")
@@ -193,16 +195,16 @@ func (f *fields) priority(p *Raw) {
 	const kinds = `"type": ["number", "string", "null"], "minimum": -1.7976931348623157e+308, "maximum": 1.7976931348623157e+308, ` + wordsPattern
 	if !f.describe("priority", "A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. "+
 		"The words are critical, high, normal and low; any other counts as normal.", kinds, false) {
-		*p = f.in.Priority("priority")
+		*p = readPriority(f.in, "priority")
 	}
 }
 
 // documents reads the documents that a new task may bring.
-func (s *SubmitTask) documents(o *Object) {
-	if s.Spec = o.Spec("structured_spec"); s.Spec != nil {
+func (s *SubmitTask) documents(o *object.Reader) {
+	if s.Spec = readSpecMember(o, "structured_spec"); s.Spec != nil {
 		s.Details.StructuredSpec = s.Spec.Document
 	}
-	if s.Requirements = o.Requirements("requirements"); s.Requirements != nil {
+	if s.Requirements = readRequirements(o, "requirements"); s.Requirements != nil {
 		s.Details.Requirements = s.Requirements.Document
 	}
 }
@@ -223,7 +225,7 @@ func (q *QueryTasks) fields(f *fields) {
 	f.oneOf(&q.Status, "status", "Only tasks with this status or in this state. queued is pending or assigned, completed is done, "+
 		"and running is everything between.", statusWords...)
 	f.text(&q.RequiredRole, "requiredRole", "Only tasks that require this role.")
-	f.whole(&q.Limit, "limit", "The maximum number of tasks; 100 when it is missing. The response says how many more there are.", 1, mostWhole)
+	f.whole(&q.Limit, "limit", "The maximum number of tasks; 100 when it is missing. The response says how many more there are.", 1, object.MaxWhole)
 	f.text(&q.Cursor, "cursor", "Only tasks that were created after this one: the cursor of the previous response.")
 	f.text(&q.ProjectID, "projectId", "Only tasks of this project.")
 	f.text(&q.ConversationID, "conversationId", "Only tasks of this conversation: see task-request.")
@@ -262,7 +264,7 @@ func (c *CompleteTask) fields(f *fields) {
 	if !f.describe("result", "The result for the submitter: an object or a text; {\"success\":true} when it is missing. "+
 		"An object with a $schema must be a task-result document: its contracts go to the tasks that need them.",
 		`"type": ["object", "string", "null"]`, false) {
-		c.Result = f.in.Result("result")
+		c.Result = ReadResultMember(f.in, "result")
 	}
 }
 

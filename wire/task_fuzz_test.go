@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // addDelegated are the examples of a schema as seeds, and what may confuse a reader.
@@ -21,8 +23,8 @@ func addDelegated(f *testing.F, name string, more ...string) {
 // requireToldAll checks that a refusal says what is wrong, and not without end.
 func requireToldAll(t *testing.T, err *Error) {
 	t.Helper()
-	problems, _ := err.Details["errors"].([]Problem)
-	require.LessOrEqual(t, len(problems), mostProblems)
+	problems, _ := err.Details["errors"].([]object.Problem)
+	require.LessOrEqual(t, len(problems), object.MaxProblems)
 	require.NotEmpty(t, err.Complaints())
 }
 

@@ -1,6 +1,10 @@
 package wire
 
-import "slices"
+import (
+	"slices"
+
+	"orchestrator/wire/object"
+)
 
 // TaskAct is said about a task that was asked for before, under the same id. A
 // request has other types: these three are reserved.
@@ -39,33 +43,33 @@ func ReadTaskAct(line []byte, depth int) (*TaskAct, *Error) {
 }
 
 // readTaskAct is ReadTaskAct for a document that has been taken apart.
-func readTaskAct(document Raw, members []member) (*TaskAct, *Error) {
+func readTaskAct(document Raw, members []object.Member) (*TaskAct, *Error) {
 	p := delegated(members, "")
-	a := &TaskAct{Document: document, ID: p.label("id", needed), Type: p.word("type", needed, taskActs)}
-	p.inside("payload", needed, func(in *decoder) {
+	a := &TaskAct{Document: document, ID: readLabel(p, "id", object.Required), Type: p.OneOf("type", object.Required, taskActs)}
+	p.Inside("payload", object.Required, func(in *object.Decoder) {
 		switch a.Type {
 		case ActUpdate:
-			a.Input = in.anything("input")
-			if len(in.members) > 1 {
+			a.Input = readAny(in, "input")
+			if len(in.Members) > 1 {
 				a.Payload = append(Raw(nil), once(members, "payload")...)
 			}
 		case ActCancel:
-			a.Reason = in.text("reason", optional)
+			a.Reason = in.Text("reason", object.Optional)
 		}
 	})
-	p.unmistakable()
-	if err := refusing(p.all.problems); err != nil {
+	checkKeys(p)
+	if err := object.ErrorOf(p.Issues.Problems); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// anything is a value that must be there, and may be null.
-func (p *decoder) anything(key string) Raw {
-	if value := once(p.members, key); isNull(value) {
+// readAny is a value that must be there, and may be null.
+func readAny(p *object.Decoder, key string) Raw {
+	if value := once(p.Members, key); object.IsNull(value) {
 		return Raw("null")
 	}
-	if !p.has(key, needed) {
+	if !p.Has(key, object.Required) {
 		return nil
 	}
 	return p.Value(key)
@@ -73,9 +77,9 @@ func (p *decoder) anything(key string) Raw {
 
 // AppendTaskAct appends an act as one line.
 func AppendTaskAct(b []byte, a *TaskAct) []byte {
-	b = appendText(append(b, `{"id":`...), a.ID)
-	b = appendMember(b, "type", a.Type)
-	b = appendKey(b, "payload")
+	b = object.AppendText(append(b, `{"id":`...), a.ID)
+	b = object.AppendMember(b, "type", a.Type)
+	b = object.AppendKey(b, "payload")
 	if a.Payload != nil {
 		return append(append(b, a.Payload...), '}', '\n')
 	}
@@ -86,7 +90,7 @@ func AppendTaskAct(b []byte, a *TaskAct) []byte {
 	case a.Type == ActUpdate:
 		b = append(append(b, `"input":`...), a.Input...)
 	case a.Type == ActCancel && a.Reason != "":
-		b = appendText(append(b, `"reason":`...), a.Reason)
+		b = object.AppendText(append(b, `"reason":`...), a.Reason)
 	}
 	return append(b, '}', '}', '\n')
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"orchestrator/wire/object"
 )
 
 // artifactRef begins the ref of content that is kept elsewhere. No agent may give
@@ -18,7 +20,7 @@ const artifactRef = "sha256:"
 func (r *TaskResponse) refsOfOthers() *Error {
 	for i := range r.Artifacts {
 		if IsArtifactRef(r.Artifacts[i].Ref) {
-			return invalid(fmt.Sprintf("/artifacts/%d/ref", i), "ref must not be sha256: and 64 hexadecimal digits: content has such a ref that is kept here")
+			return object.Invalid(fmt.Sprintf("/artifacts/%d/ref", i), "ref must not be sha256: and 64 hexadecimal digits: content has such a ref that is kept here")
 		}
 	}
 	return nil
@@ -106,7 +108,7 @@ func HasArtifactRefs(document Raw) bool {
 
 // refOf is the ref of an artifact whose content was detached, "" for every other.
 func refOf(artifact Raw) string {
-	if ref, ok := text(MemberOf(artifact, "ref")); ok && IsArtifactRef(ref) {
+	if ref, ok := object.Text(MemberOf(artifact, "ref")); ok && IsArtifactRef(ref) {
 		return ref
 	}
 	return ""
@@ -130,19 +132,19 @@ func literalOf(kept string) []byte {
 }
 
 func isLiteral(content string) bool {
-	s := scanner{text: []byte(content)}
-	return strings.HasPrefix(content, `"`) && s.string() && s.at == len(content)
+	s := object.Scanner{Text: []byte(content)}
+	return strings.HasPrefix(content, `"`) && s.Quoted() && s.At == len(content)
 }
 
 // artifactsIn are the artifacts of a task response, lent out of its document. A
 // document of another kind has none, whatever stands in it.
 func artifactsIn(document Raw) []Raw {
-	members, _, ok := scan(document, scannedBefore, nil)
+	members, _, ok := object.Scan(document, object.AnyDepth, nil)
 	if !ok || once(members, "status") == nil || once(members, "type") != nil {
 		return nil
 	}
-	o := Object{members: members}
-	items, _ := o.list("artifacts")
+	o := object.Reader{Members: members}
+	items, _ := o.Items("artifacts")
 	artifacts := make([]Raw, 0, len(items))
 	for _, item := range items {
 		artifacts = append(artifacts, item)
@@ -168,19 +170,19 @@ func replaced(document Raw, items []Raw, other func(i int, item Raw) Raw) Raw {
 
 // withoutMember is a document without one of its members, of which there are others.
 func withoutMember(document Raw, key string) Raw {
-	members, _, _ := scan(document, scannedBefore, nil)
-	i := slices.IndexFunc(members, func(m member) bool { return string(m.key) == key })
+	members, _, _ := object.Scan(document, object.AnyDepth, nil)
+	i := slices.IndexFunc(members, func(m object.Member) bool { return string(m.Key) == key })
 	if i < 0 {
 		return document
 	}
-	end := func(m member) int { return cap(document) - cap(m.value) + len(m.value) }
-	s := scanner{text: document}
+	end := func(m object.Member) int { return cap(document) - cap(m.Value) + len(m.Value) }
+	s := object.Scanner{Text: document}
 	if i == 0 {
-		s.at = end(members[0])
-		s.next(',')
-		return slices.Concat(Raw("{"), document[s.at:])
+		s.At = end(members[0])
+		s.Next(',')
+		return slices.Concat(Raw("{"), document[s.At:])
 	}
-	s.at = end(members[i-1])
-	s.space() // up to the comma
-	return slices.Concat(document[:s.at], document[end(members[i]):])
+	s.At = end(members[i-1])
+	s.Space() // up to the comma
+	return slices.Concat(document[:s.At], document[end(members[i]):])
 }

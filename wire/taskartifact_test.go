@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // shelf keeps content by its hash.
@@ -103,7 +105,7 @@ func TestArtifactsAreDetachedAndAttached(t *testing.T) {
 	require.EqualError(t, err, "loading the content of artifact 1: there is no "+b+"\nloading the content of artifact 4: it is no text")
 	require.Contains(t, string(some), `"content":"just as long as b"}`)
 	require.Contains(t, string(some), b)
-	members, _, ok := scan(some, 64, nil)
+	members, _, ok := object.Scan(some, 64, nil)
 	require.True(t, ok)
 	require.Len(t, members, 6)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"orchestrator/wire/object"
 )
 
 // The operations of delegated work, without their prefix. They can be asked for as
@@ -52,7 +54,7 @@ func (u *UpdateTaskRequest) fields(f *fields) {
 	}
 	switch u.Input = f.in.Value(key); {
 	case u.Input != nil:
-	case isNull(once(f.in.members, key)):
+	case object.IsNull(once(f.in.Members, key)):
 		u.Input = Raw("null")
 	default:
 		f.in.Refuse(key, "is missing")
@@ -75,7 +77,7 @@ type TaskAnswer struct {
 
 // TaskID is the id of the task that the response is about.
 func (a *TaskAnswer) TaskID() string {
-	id, _ := text(MemberOf(a.Document, "id"))
+	id, _ := object.Text(MemberOf(a.Document, "id"))
 	return id
 }
 
@@ -98,26 +100,26 @@ func (p *Payloads) taskRequest(payload []byte) (any, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := readTaskRequest(keep(bytes.TrimSpace(payload)), o.members, o.pointer)
+	r, err := readTaskRequest(object.Clone(bytes.TrimSpace(payload)), o.Members, o.Pointer)
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// trace is an optional place in a trace; nil when it is missing.
-func (o *Object) trace(key string) *TaskTrace {
-	value := o.find(key)
+// readTrace is an optional place in a trace; nil when it is missing.
+func readTrace(o *object.Reader, key string) *TaskTrace {
+	value := o.Find(key)
 	if value == nil {
 		return nil
 	}
-	if !isObject(value) {
+	if !object.IsObject(value) {
 		o.Refuse(key, "must be an object")
 		return nil
 	}
-	t, p := new(TaskTrace), delegated(nil, o.pointer)
-	p.enter(o.below(key), value, func(in *decoder) { *t = in.taskTrace() })
-	o.take(refusing(p.all.problems))
+	t, p := new(TaskTrace), delegated(nil, o.Pointer)
+	p.Enter(o.Below(key), value, func(in *object.Decoder) { *t = readTaskTrace(in) })
+	o.Fail(object.ErrorOf(p.Issues.Problems))
 	return t
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // Rows: D-01, D-10, D-37, D-38, T-32.
@@ -77,17 +79,17 @@ func TestTaskAnswersAreTheirDocument(t *testing.T) {
 	const document = `{"id":"tea-7","status":"completed","result":{"n":1.50,"h":"<&>"},"later":[1]}`
 	answer := TaskAnswer{Document: Raw(document), Trace: &TaskTrace{TraceID: "trace-1"}}
 	require.Equal(t, "tea-7", answer.TaskID())
-	text, err := Encode(&answer)
+	text, err := object.Encode(&answer)
 	require.NoError(t, err)
 	require.Equal(t, document, string(text), "its place in a trace goes beside it")
 	var back TaskAnswer
-	require.NoError(t, Decode(text, &back))
+	require.NoError(t, object.Decode(text, &back))
 	clear(text)
 	require.Equal(t, TaskAnswer{Document: Raw(document)}, back)
 	for _, none := range []string{``, `[]`, `{}`, `{"id":7}`, `{"id":null}`, `{"id":"a","id":"b"}`} {
 		require.Empty(t, (&TaskAnswer{Document: Raw(none)}).TaskID(), none)
 	}
-	require.Error(t, Decode([]byte(`{"id":`), &back))
+	require.Error(t, object.Decode([]byte(`{"id":`), &back))
 	line := noon.AppendReply(nil, DialectNative, "r1", &back, nil)
 	require.Contains(t, string(line), `"payload":`+document)
 	requireValid(t, "response:success", line)
@@ -110,10 +112,10 @@ func TestDelegationIsShownWithATask(t *testing.T) {
 	task.Details = &fullDetails
 	const want = `"context":{"conversationId":"c","parentTaskId":"t9","user":"ada","timestamp":"2026-11-20","priority":"urgent"},` +
 		`"routing":{"source":"planner","target":"coder","delegationChain":["planner"]},"observability":{"traceId":"t","spanId":"s","baggage":{"n":1.0}}`
-	text, err := Encode(&task)
+	text, err := object.Encode(&task)
 	require.NoError(t, err)
 	require.Contains(t, string(text), want)
-	text, err = Encode(task.Hub())
+	text, err = object.Encode(task.Hub())
 	require.NoError(t, err)
 	require.Contains(t, string(text), want)
 	require.True(t, json.Valid(text))

@@ -1,6 +1,10 @@
 package wire
 
-import "slices"
+import (
+	"slices"
+
+	"orchestrator/wire/object"
+)
 
 // TaskFault is why a task that was handed to an agent came to nothing.
 type TaskFault struct {
@@ -58,7 +62,7 @@ var passing = []string{FaultRateLimited, FaultTimeout, FaultAgentUnavailable, Fa
 // are the same; where a code stands for several, a reason in them tells which. A source that
 // refuses may know the code better, and say it as "fault" in the details.
 func FaultOf(why *Error) *TaskFault {
-	code, reason := why.Code.fault()
+	code, reason := faultCode(why.Code)
 	known, better := why.Details["fault"].(string)
 	switch {
 	case better:
@@ -66,7 +70,7 @@ func FaultOf(why *Error) *TaskFault {
 	case code == FaultInvalidInput && why.Details["reason"] == "cycle":
 		code = FaultGraphCycle
 	}
-	all := why.detailsWith(reason)
+	all := detailsWith(why, reason)
 	if better {
 		delete(all, "fault")
 	}
@@ -75,7 +79,7 @@ func FaultOf(why *Error) *TaskFault {
 		Recoverable: why.Code == CodeLimited || why.Code == CodeTimeout || slices.Contains(passing, code),
 	}
 	if len(all) > 0 {
-		details, err := Encode(all)
+		details, err := object.Encode(all)
 		if err == nil {
 			f.Details = details
 		}
@@ -83,8 +87,8 @@ func FaultOf(why *Error) *TaskFault {
 	return f
 }
 
-// fault is the code as this dialect has it.
-func (c Code) fault() (code, reason string) {
+// faultCode is the code as this dialect has it.
+func faultCode(c Code) (code, reason string) {
 	switch c {
 	case CodeInvalid, CodeMalformed:
 		return FaultInvalidInput, ""
@@ -104,29 +108,29 @@ func (c Code) fault() (code, reason string) {
 	return FaultInternal, ""
 }
 
-// fault reads an error. What it does not say is filled in: a failure is none the
+// readFault reads an error. What it does not say is filled in: a failure is none the
 // less one.
-func (p *decoder) fault() *TaskFault {
-	p.lookalikes("code", "message", "details", "recoverable")
+func readFault(p *object.Decoder) *TaskFault {
+	checkLookalikes(p, "code", "message", "details", "recoverable")
 	f := &TaskFault{
-		Code: p.text("code", optional), Message: p.text("message", optional), Details: p.object("details", optional),
-		Recoverable: p.truth("recoverable", optional),
+		Code: p.Text("code", object.Optional), Message: p.Text("message", object.Optional), Details: readObject(p, "details", object.Optional),
+		Recoverable: p.Bool("recoverable", object.Optional),
 	}
-	if blank(f.Code) {
+	if object.IsBlank(f.Code) {
 		f.Code = FaultInternal
-		p.odd("code", "is missing: it is taken for "+FaultInternal)
+		p.Note("code", "is missing: it is taken for "+FaultInternal)
 	}
-	if blank(f.Message) {
+	if object.IsBlank(f.Message) {
 		f.Message = unexplained
-		p.odd("message", "is missing: it should say what went wrong")
+		p.Note("message", "is missing: it should say what went wrong")
 	}
 	return f
 }
 
 func (f *TaskFault) append(b []byte) []byte {
-	b = appendText(append(b, `{"code":`...), f.Code)
-	b = appendMember(b, "message", f.Message)
-	b = appendRaw(b, "details", f.Details)
+	b = object.AppendText(append(b, `{"code":`...), f.Code)
+	b = object.AppendMember(b, "message", f.Message)
+	b = object.AppendRaw(b, "details", f.Details)
 	if f.Recoverable {
 		return append(b, `,"recoverable":true}`...)
 	}

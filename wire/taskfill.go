@@ -1,22 +1,26 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // FillIn is a task response in which the metadata says what m knows and it did not.
 func (m TaskMetadata) FillIn(response Raw) Raw {
-	spelled, err := Encode(m)
+	spelled, err := object.Encode(m)
 	if err != nil { // texts and numbers can be spelled
 		return response
 	}
 	block := Raw("{}")
-	if from, to, ok := within(response, "metadata"); ok && isObject(response[from:to]) {
+	if from, to, ok := within(response, "metadata"); ok && object.IsObject(response[from:to]) {
 		block = response[from:to]
 	}
-	var known Object
-	if known.ReadObject(spelled, scannedBefore, "") != nil {
+	var known object.Reader
+	if known.Read(spelled, object.AnyDepth, "") != nil {
 		return response
 	}
-	for _, member := range known.members {
-		if from, to, ok := within(block, string(member.key)); !ok || isNull(block[from:to]) {
-			block = setMember(block, string(member.key), member.value)
+	for _, member := range known.Members {
+		if from, to, ok := within(block, string(member.Key)); !ok || object.IsNull(block[from:to]) {
+			block = setMember(block, string(member.Key), member.Value)
 		}
 	}
 	return setMember(response, "metadata", block)

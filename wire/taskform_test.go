@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // Work that is refused has failed: whoever asked for it hears that in the words in
@@ -39,7 +41,7 @@ func TestTaskRequestsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 
 // Rows: D-37, D-38, T-32.
 func TestActsAreAnsweredWhenTheyAreRefused(t *testing.T) {
-	refused := invalid("/payload/input", "m")
+	refused := object.Invalid("/payload/input", "m")
 	require.Empty(t, noon.AppendReply(nil, DialectTaskAct, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
 	require.Empty(t, noon.AppendReply(nil, DialectTaskAct, "tea-7", nil, nil))
 	line := noon.AppendReply(nil, DialectTaskAct, "tea-7", nil, refused)

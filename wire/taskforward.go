@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"slices"
+
+	"orchestrator/wire/object"
 )
 
 // Forwarding is what is said anew when a request is forwarded. What is empty stays
@@ -50,22 +52,22 @@ func (r *TaskRequest) Forwarded(f Forwarding) Raw {
 
 // spell makes the document of a request of our own.
 func (r *TaskRequest) spell() Raw {
-	b := appendText([]byte(`{"id":`), r.ID)
-	b = appendMember(b, "type", r.Type)
+	b := object.AppendText([]byte(`{"id":`), r.ID)
+	b = object.AppendMember(b, "type", r.Type)
 	payload := r.Payload
 	if payload == nil {
 		payload = Raw("{}")
 	}
-	b = appendRaw(b, "payload", payload)
+	b = object.AppendRaw(b, "payload", payload)
 	b = appendBlock(b, "context", r.Context)
 	b = appendBlock(b, "routing", r.Routing)
 	trace := []byte{'{'}
-	trace = appendSome(trace, "traceId", r.Observability.TraceID)
-	trace = appendSome(trace, "spanId", r.Observability.SpanID)
-	trace = appendRaw(trace, "baggage", r.Observability.Baggage)
+	trace = object.AppendOptional(trace, "traceId", r.Observability.TraceID)
+	trace = object.AppendOptional(trace, "spanId", r.Observability.SpanID)
+	trace = object.AppendRaw(trace, "baggage", r.Observability.Baggage)
 	if len(trace) > 1 {
 		trace = append(slices.Delete(trace, 1, 2), '}') // without the comma before the first
-		b = appendRaw(b, "observability", trace)
+		b = object.AppendRaw(b, "observability", trace)
 	}
 	return append(b, '}')
 }
@@ -73,11 +75,11 @@ func (r *TaskRequest) spell() Raw {
 // appendBlock appends an object in which everything may be missing, if there is
 // something in it.
 func appendBlock(b []byte, key string, block any) []byte {
-	spelled, err := Encode(block)
+	spelled, err := object.Encode(block)
 	if err != nil || string(spelled) == "{}" { // texts and numbers can be spelled
 		return b
 	}
-	return appendRaw(b, key, spelled)
+	return object.AppendRaw(b, key, spelled)
 }
 
 // setting is a member that gets a value; nil leaves it alone.
@@ -90,7 +92,7 @@ type setting struct {
 // missing.
 func setWithin(document Raw, key string, settings []setting) Raw {
 	block, changed := Raw("{}"), false
-	if from, to, ok := within(document, key); ok && isObject(document[from:to]) {
+	if from, to, ok := within(document, key); ok && object.IsObject(document[from:to]) {
 		block = document[from:to]
 	}
 	for _, s := range settings {
@@ -111,7 +113,7 @@ func setMember(document Raw, key string, value []byte) Raw {
 		return slices.Concat(document[:from], value, document[to:])
 	}
 	end := len(document) - 1 // before its brace
-	added := appendRaw(nil, key, value)
+	added := object.AppendRaw(nil, key, value)
 	if len(bytes.TrimSpace(document[1:end])) == 0 {
 		added = added[1:] // nothing stands before it
 	}
@@ -120,19 +122,19 @@ func setMember(document Raw, key string, value []byte) Raw {
 
 // dropMember is a document without a member, with everything else as it was.
 func dropMember(document Raw, key string) Raw {
-	members, _, ok := scan(document, scannedBefore, nil)
+	members, _, ok := object.Scan(document, object.AnyDepth, nil)
 	if !ok || once(members, key) == nil {
 		return document
 	}
 	b := []byte{'{'}
 	for _, m := range members {
-		if string(m.key) == key {
+		if string(m.Key) == key {
 			continue
 		}
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, Quote(string(m.key))...), ':'), m.value...)
+		b = append(append(append(b, Quote(string(m.Key))...), ':'), m.Value...)
 	}
 	return append(b, '}')
 }
@@ -153,6 +155,6 @@ func spellMissing(said, otherwise string) []byte {
 }
 
 func spellTexts(texts []string) []byte {
-	list := appendTexts(nil, "", texts)
+	list := object.AppendTexts(nil, "", texts)
 	return list[len(`,"":`):]
 }

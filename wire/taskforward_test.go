@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // Nothing but the way and the span changes, whoever asked and however.
@@ -100,10 +102,10 @@ func requireForwarded(t *testing.T, r *TaskRequest, f Forwarding) {
 	want.Document, want.Sum = back.Document, back.Sum
 	require.Equal(t, &want, back)
 	require.Equal(t, line, back.Forwarded(f), "once more changes nothing")
-	before, _, _ := scan(r.Document, 64, nil)
-	after, _, _ := scan(line, 64, nil)
+	before, _, _ := object.Scan(r.Document, 64, nil)
+	after, _, _ := object.Scan(line, 64, nil)
 	for i, m := range before {
-		if key := string(m.key); key != "routing" && key != "observability" && key != "context" {
+		if key := string(m.Key); key != "routing" && key != "observability" && key != "context" {
 			require.Equal(t, m, after[i], key)
 		}
 	}

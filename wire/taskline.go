@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"fmt"
+
+	"orchestrator/wire/object"
 )
 
 // What is refused of delegated work, as Refused.Type has it.
@@ -17,8 +19,8 @@ const (
 // has the task if it has either.
 func (r *Reader) given() (id string, given bool) {
 	for i := range r.room {
-		if string(r.room[i].key) == "id" {
-			id, _ = text(r.room[i].value)
+		if string(r.room[i].Key) == "id" {
+			id, _ = object.Text(r.room[i].Value)
 			given = given || id != "" && r.Given != nil && r.Given(id)
 		}
 	}
@@ -94,8 +96,8 @@ func (r *Reader) refusedTask(form Dialect, kind string, err *Error) *Refused {
 func (r *Reader) spoiledTask(payload bool, why string) Message {
 	k := &r.known
 	id, given := r.given()
-	kind, typed := text(k.kind)
-	err := invalid("", "the message cannot be taken: "+why)
+	kind, typed := object.Text(k.kind)
+	err := object.Invalid("", "the message cannot be taken: "+why)
 	switch {
 	case id == "" || k.jsonrpc != nil || k.messageType != nil || k.fromActor != nil:
 	case k.kind == nil && given && k.responds():
@@ -112,11 +114,11 @@ func (r *Reader) spoiledTask(payload bool, why string) Message {
 // source is the agent that a request names as its source, "" if none. It is false when
 // that is unknown.
 func (r *Reader) source() (name string, known bool) {
-	if !isObject(r.known.routing) {
+	if !object.IsObject(r.known.routing) {
 		return "", true
 	}
-	var room [4]member
-	o, err := openObject(r.known.routing, scannedBefore, "", room[:0])
+	var room [4]object.Member
+	o, err := object.Open(r.known.routing, object.AnyDepth, "", room[:0])
 	name = o.Text("source")
 	return name, err == nil && o.Err() == nil
 }
@@ -129,23 +131,23 @@ func (r *Reader) ours() bool {
 
 // behind is the key behind the members of an object that could be read; "" if there is
 // none. What could not be read is its value.
-func behind(line []byte, members []member) string {
-	s := scanner{text: line}
+func behind(line []byte, members []object.Member) string {
+	s := object.Scanner{Text: line}
 	if len(members) == 0 {
-		s.next('{')
+		s.Next('{')
 	} else {
-		last := members[len(members)-1].value // it ends where its room does: see within
-		s.at = cap(line) - cap(last) + len(last)
-		s.next(',')
+		last := members[len(members)-1].Value // it ends where its room does: see within
+		s.At = cap(line) - cap(last) + len(last)
+		s.Next(',')
 	}
-	s.space()
-	from := s.at
-	if !s.string() {
+	s.Space()
+	from := s.At
+	if !s.Quoted() {
 		return ""
 	}
-	key := line[from:s.at]
-	if !s.next(':') {
+	key := line[from:s.At]
+	if !s.Next(':') {
 		return ""
 	}
-	return string(unquoted(key))
+	return string(object.Unquote(key))
 }

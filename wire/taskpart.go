@@ -5,42 +5,44 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"orchestrator/wire/object"
 )
 
 // delegated is a message about delegated work that is to be read. Programs that have
 // nothing to say often say null, and nothing in this dialect means something else
 // by it.
-func delegated(members []member, pointer string) *decoder {
-	return &decoder{Object: Object{members: members, pointer: pointer}, all: &judgement{sparing: true}}
+func delegated(members []object.Member, pointer string) *object.Decoder {
+	return &object.Decoder{Reader: object.Reader{Members: members, Pointer: pointer}, Issues: &object.Issues{NullIsAbsent: true}}
 }
 
-// label is text that others may refer to: it becomes a key. One that must be there
+// readLabel is text that others may refer to: it becomes a key. One that must be there
 // says something.
-func (p *decoder) label(key string, must need) string {
-	if !p.has(key, must) {
+func readLabel(p *object.Decoder, key string, must object.Presence) string {
+	if !p.Has(key, must) {
 		return ""
 	}
-	s := p.Text(key)
-	if !p.settle() {
+	s := p.Reader.Text(key)
+	if !p.Settle() {
 		return ""
 	}
 	switch why := unfit(s); {
-	case must == needed && blank(s):
-		p.wrong(key, "must not be empty")
+	case must == object.Required && object.IsBlank(s):
+		p.Refuse(key, "must not be empty")
 	case why != "":
-		p.wrong(key, why)
+		p.Refuse(key, why)
 	default:
 		return s
 	}
 	return ""
 }
 
-// labels is an optional list of labels that say something.
-func (p *decoder) labels(key string) []string {
-	all := p.names(key, optional)
+// readLabels is an optional list of labels that say something.
+func readLabels(p *object.Decoder, key string) []string {
+	all := p.Names(key, object.Optional)
 	for i, s := range all {
 		if why := unfit(s); why != "" {
-			p.wrongItem(key, i, why)
+			p.RefuseItem(key, i, why)
 		}
 	}
 	if len(all) == 0 {
@@ -55,16 +57,16 @@ const LongestChain = 100
 // largestChain is how long their names may be together.
 const largestChain = 16 << 10
 
-// chain is a list of labels that does not grow for ever: it goes with each request
+// readChain is a list of labels that does not grow for ever: it goes with each request
 // that follows from this one.
-func (p *decoder) chain(key string) []string {
-	all := p.labels(key)
+func readChain(p *object.Decoder, key string) []string {
+	all := readLabels(p, key)
 	size := 0
 	for _, name := range all {
 		size += len(name)
 	}
 	if len(all) > LongestChain || size > largestChain {
-		p.wrong(key, fmt.Sprintf("must not have more than %d names in it, or %d KiB of them", LongestChain, largestChain>>10))
+		p.Refuse(key, fmt.Sprintf("must not have more than %d names in it, or %d KiB of them", LongestChain, largestChain>>10))
 		return nil
 	}
 	return all
@@ -81,35 +83,35 @@ func unfit(s string) string {
 	return ""
 }
 
-// object is an object that is not looked into.
-func (p *decoder) object(key string, must need) Raw {
-	if !p.has(key, must) {
+// readObject is an object that is not looked into.
+func readObject(p *object.Decoder, key string, must object.Presence) Raw {
+	if !p.Has(key, must) {
 		return nil
 	}
 	value := p.Document(key)
-	p.settle()
+	p.Settle()
 	return value
 }
 
-// unmistakable refuses what an agent would take for something else when it is
+// checkKeys refuses what an agent would take for something else when it is
 // forwarded: its members say what a message is, and its sender could speak
 // for the orchestrator, or for another agent.
-func (p *decoder) unmistakable() {
+func checkKeys(p *object.Decoder) {
 	var k keys
-	for i := range p.members {
-		k.note(&p.members[i])
+	for i := range p.Members {
+		k.note(&p.Members[i])
 	}
 	key, why := k.mistakable()
-	told := func(other Problem) bool { return other.Pointer == p.below(key) }
-	if key != "" && !slices.ContainsFunc(p.all.problems, told) {
-		p.wrong(key, why)
+	told := func(other object.Problem) bool { return other.Pointer == p.Below(key) }
+	if key != "" && !slices.ContainsFunc(p.Issues.Problems, told) {
+		p.Refuse(key, why)
 	}
 }
 
 // mistakable is the member that makes something else of a message about delegated
 // work, and what; "" when none does.
 func (k *keys) mistakable() (key, why string) {
-	kind, _ := text(k.kind)
+	kind, _ := object.Text(k.kind)
 	switch {
 	case k.twice != "":
 		return k.twice, "stands twice"
@@ -125,21 +127,21 @@ func (k *keys) mistakable() (key, why string) {
 	return "", ""
 }
 
-// lookalikes notes members that are passed over although they were probably meant:
+// checkLookalikes notes members that are passed over although they were probably meant:
 // this dialect mixes two ways of spelling keys.
-func (p *decoder) lookalikes(known ...string) {
+func checkLookalikes(p *object.Decoder, known ...string) {
 	const longest = 40 // no key of this dialect is, however it is spelled
-	for i := range p.members {
-		if len(p.members[i].key) > longest {
+	for i := range p.Members {
+		if len(p.Members[i].Key) > longest {
 			continue
 		}
-		key := string(p.members[i].key)
+		key := string(p.Members[i].Key)
 		if slices.Contains(known, key) {
 			continue
 		}
 		for _, other := range known {
 			if alike(key, other) {
-				p.odd(key, "is passed over: it is spelled "+other)
+				p.Note(key, "is passed over: it is spelled "+other)
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+
+	"orchestrator/wire/object"
+)
 
 // TaskRequest is work that is handed to an agent. It is forwarded as it came; what
 // is read out of it is what decisions need.
@@ -70,50 +74,50 @@ func ReadTaskRequest(line []byte, depth int) (*TaskRequest, *Error) {
 
 // readTaskRequest is ReadTaskRequest for a document that has been taken apart. The
 // pointer is to where it stands.
-func readTaskRequest(document Raw, members []member, pointer string) (*TaskRequest, *Error) {
+func readTaskRequest(document Raw, members []object.Member, pointer string) (*TaskRequest, *Error) {
 	p := delegated(members, pointer)
-	r := &TaskRequest{Document: document, ID: p.label("id", needed), Type: p.label("type", needed), Payload: p.object("payload", needed)}
+	r := &TaskRequest{Document: document, ID: readLabel(p, "id", object.Required), Type: readLabel(p, "type", object.Required), Payload: readObject(p, "payload", object.Required)}
 	if IsTaskAct(r.Type) {
-		p.wrong("type", "is of a message about a task that there is: "+r.Type+" asks for none")
+		p.Refuse("type", "is of a message about a task that there is: "+r.Type+" asks for none")
 	}
-	p.inside("context", optional, func(in *decoder) { r.Context = in.taskContext() })
-	p.inside("routing", optional, func(in *decoder) { r.Routing = in.taskRouting() })
-	p.inside("observability", optional, func(in *decoder) { r.Observability = in.taskTrace() })
-	p.lookalikes("id", "type", "payload", "context", "routing", "observability")
-	p.unmistakable()
-	if err := refusing(p.all.problems); err != nil {
+	p.Inside("context", object.Optional, func(in *object.Decoder) { r.Context = readTaskContext(in) })
+	p.Inside("routing", object.Optional, func(in *object.Decoder) { r.Routing = readTaskRouting(in) })
+	p.Inside("observability", object.Optional, func(in *object.Decoder) { r.Observability = readTaskTrace(in) })
+	checkLookalikes(p, "id", "type", "payload", "context", "routing", "observability")
+	checkKeys(p)
+	if err := object.ErrorOf(p.Issues.Problems); err != nil {
 		return nil, err
 	}
-	r.Notes = p.all.notes
+	r.Notes = p.Issues.Notes
 	r.Sum = sumOf([]byte(r.Type), []byte(r.Routing.Target), r.Payload)
 	return r, nil
 }
 
-func (p *decoder) taskContext() TaskContext {
-	p.lookalikes("conversationId", "parentTaskId", "user", "timestamp", "priority")
+func readTaskContext(p *object.Decoder) TaskContext {
+	checkLookalikes(p, "conversationId", "parentTaskId", "user", "timestamp", "priority")
 	return TaskContext{
-		ConversationID: p.label("conversationId", optional),
-		ParentTaskID:   p.label("parentTaskId", optional),
-		User:           p.label("user", optional),
-		Timestamp:      p.moment("timestamp", optional),
-		Priority:       p.word("priority", optional, taskPriorities),
+		ConversationID: readLabel(p, "conversationId", object.Optional),
+		ParentTaskID:   readLabel(p, "parentTaskId", object.Optional),
+		User:           readLabel(p, "user", object.Optional),
+		Timestamp:      p.Time("timestamp", object.Optional),
+		Priority:       p.OneOf("priority", object.Optional, taskPriorities),
 	}
 }
 
-func (p *decoder) taskRouting() TaskRouting {
-	p.lookalikes("source", "target", "delegationChain")
+func readTaskRouting(p *object.Decoder) TaskRouting {
+	checkLookalikes(p, "source", "target", "delegationChain")
 	return TaskRouting{
-		Source: p.label("source", optional), Target: p.label("target", optional), Chain: p.chain("delegationChain"),
+		Source: readLabel(p, "source", object.Optional), Target: readLabel(p, "target", object.Optional), Chain: readChain(p, "delegationChain"),
 	}
 }
 
-func (p *decoder) taskTrace() TaskTrace {
-	p.lookalikes("traceId", "spanId", "baggage")
+func readTaskTrace(p *object.Decoder) TaskTrace {
+	checkLookalikes(p, "traceId", "spanId", "baggage")
 	t := TaskTrace{
-		TraceID: p.label("traceId", optional), SpanID: p.label("spanId", optional), Baggage: p.object("baggage", optional),
+		TraceID: readLabel(p, "traceId", object.Optional), SpanID: readLabel(p, "spanId", object.Optional), Baggage: readObject(p, "baggage", object.Optional),
 	}
 	if len(t.Baggage) > mostBaggage {
-		p.wrong("baggage", fmt.Sprintf("must not be longer than %d bytes", mostBaggage))
+		p.Refuse("baggage", fmt.Sprintf("must not be longer than %d bytes", mostBaggage))
 	}
 	return t
 }

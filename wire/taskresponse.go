@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // TaskResponse is what became of work that was handed to an agent: so far, or in the
 // end.
 type TaskResponse struct {
@@ -71,15 +75,15 @@ type Artifact struct {
 // has said is its Document. Of what does not go with its status nothing is written,
 // and one that failed without a fault has that of an agent that does not say why.
 func AppendTaskResponse(b []byte, r *TaskResponse) []byte {
-	b = appendText(append(b, `{"id":`...), r.ID)
-	b = appendMember(b, "status", r.Status)
+	b = object.AppendText(append(b, `{"id":`...), r.ID)
+	b = object.AppendMember(b, "status", r.Status)
 	switch r.Status {
 	case ResponseCompleted:
-		b = appendRaw(b, "result", r.Result)
+		b = object.AppendRaw(b, "result", r.Result)
 	case ResponseFailed:
-		b = orUnexplained(r.Fault).append(appendKey(b, "error"))
+		b = orUnexplained(r.Fault).append(object.AppendKey(b, "error"))
 	case ResponseCancelled:
-		b = appendSome(b, "message", r.Question)
+		b = object.AppendOptional(b, "message", r.Question)
 	case ResponseInputRequired:
 		b = r.appendQuestion(b)
 	}
@@ -94,17 +98,17 @@ func AppendTaskResponse(b []byte, r *TaskResponse) []byte {
 // stood.
 func appendUndone(b, id []byte, why *Error) []byte {
 	b = append(append(b, `{"id":`...), id...)
-	b = appendMember(b, "status", ResponseFailed)
-	return append(FaultOf(why).append(appendKey(b, "error")), '}', '\n')
+	b = object.AppendMember(b, "status", ResponseFailed)
+	return append(FaultOf(why).append(object.AppendKey(b, "error")), '}', '\n')
 }
 
 // appendQuestion says a question in both of the ways in which it is read.
 func (r *TaskResponse) appendQuestion(b []byte) []byte {
 	question := r.Question
-	if blank(question) {
+	if object.IsBlank(question) {
 		question = unasked
 	}
-	b = appendMember(b, "message", question)
+	b = object.AppendMember(b, "message", question)
 	if len(r.Options) == 0 {
 		return b
 	}

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"slices"
+
+	"orchestrator/wire/object"
 )
 
 // ReadTaskResponse reads what became of a task, in the way of ReadTaskRequest. A
@@ -25,24 +27,24 @@ func ReadTaskResponse(line []byte, depth int) (*TaskResponse, *Error) {
 }
 
 // readTaskResponse is ReadTaskResponse for a document that has been taken apart.
-func readTaskResponse(document Raw, members []member) (*TaskResponse, *Error) {
+func readTaskResponse(document Raw, members []object.Member) (*TaskResponse, *Error) {
 	p := delegated(members, "")
-	r := &TaskResponse{Document: document, ID: p.label("id", needed), Status: p.word("status", needed, ResponseStatuses)}
-	if slices.ContainsFunc(members, func(m member) bool { return string(m.key) == "type" }) {
-		p.wrong("type", "must not stand in a response: it makes it a request")
+	r := &TaskResponse{Document: document, ID: readLabel(p, "id", object.Required), Status: p.OneOf("status", object.Required, ResponseStatuses)}
+	if slices.ContainsFunc(members, func(m object.Member) bool { return string(m.Key) == "type" }) {
+		p.Refuse("type", "must not stand in a response: it makes it a request")
 	}
-	r.Result = p.result(r.Status)
-	p.inside("error", optional, func(in *decoder) { r.Fault = in.fault() })
-	p.inside("metadata", optional, func(in *decoder) { r.Metadata = in.taskMetadata() })
-	p.each("artifacts", optional, func(in *decoder) { r.Artifacts = append(r.Artifacts, in.artifact()) })
-	p.lookalikes("id", "status", "result", "error", "metadata", "artifacts")
-	p.unmistakable()
-	if err := refusing(p.all.problems); err != nil {
+	r.Result = readResponseResult(p, r.Status)
+	p.Inside("error", object.Optional, func(in *object.Decoder) { r.Fault = readFault(in) })
+	p.Inside("metadata", object.Optional, func(in *object.Decoder) { r.Metadata = readTaskMetadata(in) })
+	p.Objects("artifacts", object.Optional, func(in *object.Decoder) { r.Artifacts = append(r.Artifacts, readArtifact(in)) })
+	checkLookalikes(p, "id", "status", "result", "error", "metadata", "artifacts")
+	checkKeys(p)
+	if err := object.ErrorOf(p.Issues.Problems); err != nil {
 		return nil, err
 	}
-	p.statusFits(r)
+	checkStatus(p, r)
 	r.Document = r.normalized(members)
-	r.Notes = p.all.notes
+	r.Notes = p.Issues.Notes
 	return r, nil
 }
 
@@ -52,11 +54,11 @@ var Succeeded = Raw(`{"success":true}`)
 // normalized returns the document with the members that its status needs, and without an
 // error that its status does not allow, so that all readers find the same. A document that
 // needs no change is returned byte for byte.
-func (r *TaskResponse) normalized(members []member) Raw {
+func (r *TaskResponse) normalized(members []object.Member) Raw {
 	switch r.Status {
 	case ResponseFailed:
 		given := once(members, "error")
-		if !isObject(given) {
+		if !object.IsObject(given) {
 			return setMember(r.Document, "error", r.Fault.append(nil))
 		}
 		return setWithin(r.Document, "error", r.Fault.lacking(given))
@@ -71,7 +73,7 @@ func (r *TaskResponse) normalized(members []member) Raw {
 			return r.Document
 		}
 		document := r.Document
-		if said, ok := text(once(members, "message")); r.Question != "" && (!ok || blank(said)) {
+		if said, ok := object.Text(once(members, "message")); r.Question != "" && (!ok || object.IsBlank(said)) {
 			document = setMember(document, "message", Quote(r.Question))
 		}
 		return dropMember(document, "error")
@@ -81,102 +83,102 @@ func (r *TaskResponse) normalized(members []member) Raw {
 
 // lacking are the members that the error of an agent leaves out.
 func (f *TaskFault) lacking(given []byte) (settings []setting) {
-	if code, ok := text(MemberOf(given, "code")); !ok || blank(code) {
+	if code, ok := object.Text(MemberOf(given, "code")); !ok || object.IsBlank(code) {
 		settings = append(settings, setting{key: "code", value: Quote(f.Code)})
 	}
-	if message, ok := text(MemberOf(given, "message")); !ok || blank(message) {
+	if message, ok := object.Text(MemberOf(given, "message")); !ok || object.IsBlank(message) {
 		settings = append(settings, setting{key: "message", value: Quote(f.Message)})
 	}
-	if word := MemberOf(given, "recoverable"); word == nil || isNull(word) {
+	if word := MemberOf(given, "recoverable"); word == nil || object.IsNull(word) {
 		settings = append(settings, setting{key: "recoverable", value: []byte("false")})
 	}
 	return settings
 }
 
-func (p *decoder) result(status string) Raw {
-	if !p.has("result", optional) {
+func readResponseResult(p *object.Decoder, status string) Raw {
+	if !p.Has("result", object.Optional) {
 		return nil
 	}
 	if status != ResponseCompleted && slices.Contains(ResponseStatuses, status) {
-		p.wrong("result", "must not stand beside the status "+status+": it goes with completed alone")
+		p.Refuse("result", "must not stand beside the status "+status+": it goes with completed alone")
 	}
 	return p.Value("result")
 }
 
-// statusFits makes what was said about a task fit its status.
-func (p *decoder) statusFits(r *TaskResponse) {
+// checkStatus makes what was said about a task fit its status.
+func checkStatus(p *object.Decoder, r *TaskResponse) {
 	switch r.Status {
 	case ResponseFailed:
 		if r.Fault == nil {
-			p.odd("error", "is missing, and the status is failed: it should say why")
+			p.Note("error", "is missing, and the status is failed: it should say why")
 		}
 		r.Fault = orUnexplained(r.Fault)
 	case ResponseCompleted:
-		if given := once(p.members, "result"); given == nil || isNull(given) {
-			p.odd("result", "is missing, and the status is completed: it is taken for "+string(Succeeded))
+		if given := once(p.Members, "result"); given == nil || object.IsNull(given) {
+			p.Note("result", "is missing, and the status is completed: it is taken for "+string(Succeeded))
 			r.Result = Succeeded
 		}
-		p.dropsFault(r)
+		dropFault(p, r)
 	case ResponseInputRequired:
-		p.ask(r)
+		readAsk(p, r)
 		r.Fault = nil
 	case ResponseCancelled: // its message is the reason
 		if r.Fault != nil {
-			p.odd("error", "stands beside the status cancelled, and is dropped")
+			p.Note("error", "stands beside the status cancelled, and is dropped")
 		}
-		if r.Question, _ = text(once(p.members, "message")); blank(r.Question) && r.Fault != nil {
+		if r.Question, _ = object.Text(once(p.Members, "message")); object.IsBlank(r.Question) && r.Fault != nil {
 			r.Question = r.Fault.Message
 		}
 	default:
-		p.dropsFault(r)
+		dropFault(p, r)
 	}
 }
 
-// dropsFault drops an error that does not go with the status of a response.
-func (p *decoder) dropsFault(r *TaskResponse) {
+// dropFault drops an error that does not go with the status of a response.
+func dropFault(p *object.Decoder, r *TaskResponse) {
 	if r.Fault != nil {
-		p.odd("error", "stands beside the status "+r.Status+", and is dropped")
+		p.Note("error", "stands beside the status "+r.Status+", and is dropped")
 	}
 	r.Fault = nil
 }
 
-func (p *decoder) taskMetadata() TaskMetadata {
-	p.lookalikes("startedAt", "completedAt", "duration_ms", "agent", "retryCount")
+func readTaskMetadata(p *object.Decoder) TaskMetadata {
+	checkLookalikes(p, "startedAt", "completedAt", "duration_ms", "agent", "retryCount")
 	m := TaskMetadata{
-		StartedAt: p.moment("startedAt", optional), CompletedAt: p.moment("completedAt", optional),
-		DurationMS: p.count("duration_ms"), Agent: p.label("agent", optional), RetryCount: p.count("retryCount"),
+		StartedAt: p.Time("startedAt", object.Optional), CompletedAt: p.Time("completedAt", object.Optional),
+		DurationMS: readCount(p, "duration_ms"), Agent: readLabel(p, "agent", object.Optional), RetryCount: readCount(p, "retryCount"),
 	}
-	from, begun := ParseTime(m.StartedAt)
-	to, ended := ParseTime(m.CompletedAt)
+	from, begun := object.ParseTime(m.StartedAt)
+	to, ended := object.ParseTime(m.CompletedAt)
 	if begun && ended && to.Before(from) {
-		p.odd("completedAt", "is before startedAt")
+		p.Note("completedAt", "is before startedAt")
 	}
 	return m
 }
 
-func (p *decoder) artifact() Artifact {
-	a := Artifact{Name: p.name("name", needed), Type: p.name("type", needed), Ref: p.text("ref", optional)}
-	must := needed
+func readArtifact(p *object.Decoder) Artifact {
+	a := Artifact{Name: p.Name("name", object.Required), Type: p.Name("type", object.Required), Ref: p.Text("ref", object.Optional)}
+	must := object.Required
 	if a.Ref != "" {
-		must = optional
+		must = object.Optional
 	}
-	a.Content = p.text("content", must)
+	a.Content = p.Text("content", must)
 	return a
 }
 
 // unasked is what is asked where the input is not described.
 const unasked = "The agent needs input to go on, and does not say which"
 
-// ask finds the question of a task that needs input.
-func (p *decoder) ask(r *TaskResponse) {
-	var said Object
-	input := once(p.members, "input")
-	if input != nil && !isNull(input) && said.ReadObject(input, scannedBefore, p.below("input")) != nil {
-		p.odd("input", "is passed over: it is no object with a question")
+// readAsk finds the question of a task that needs input.
+func readAsk(p *object.Decoder, r *TaskResponse) {
+	var said object.Reader
+	input := once(p.Members, "input")
+	if input != nil && !object.IsNull(input) && said.Read(input, object.AnyDepth, p.Below("input")) != nil {
+		p.Note("input", "is passed over: it is no object with a question")
 	}
-	candidates := [...][]byte{once(p.members, "message"), once(said.members, "question")}
+	candidates := [...][]byte{once(p.Members, "message"), once(said.Members, "question")}
 	for _, value := range candidates {
-		if question, ok := text(value); ok && !blank(question) && r.Question == "" {
+		if question, ok := object.Text(value); ok && !object.IsBlank(question) && r.Question == "" {
 			r.Question = question
 		}
 	}
@@ -185,21 +187,21 @@ func (p *decoder) ask(r *TaskResponse) {
 	}
 	if r.Question == "" {
 		r.Question = unasked
-		p.odd("message", fmt.Sprintf("is missing, and the status is %s: it should say what is asked", r.Status))
+		p.Note("message", fmt.Sprintf("is missing, and the status is %s: it should say what is asked", r.Status))
 	}
-	r.Options = said.options()
+	r.Options = readAskOptions(&said)
 	if said.Err() != nil {
-		p.odd("input", "has options that are passed over: "+said.Err().Message)
+		p.Note("input", "has options that are passed over: "+said.Err().Message)
 		r.Options = nil
 	}
 }
 
-// options are the answers that a question allows: texts, or as in AskUser. In both a
+// readAskOptions are the answers that a question allows: texts, or as in AskUser. In both a
 // value stands once, otherwise it is unknown what was meant.
-func (o *Object) options() []Option {
-	items, _ := o.list("options")
-	if len(items) == 0 || isObject(items[0]) {
-		return o.readOptions("options")
+func readAskOptions(o *object.Reader) []Option {
+	items, _ := o.Items("options")
+	if len(items) == 0 || object.IsObject(items[0]) {
+		return readOptions(o, "options")
 	}
 	words := o.Texts("options")
 	if len(words) < len(items) {

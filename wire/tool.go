@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"orchestrator/wire/object"
 )
 
 // tool is an operation that can be called as a tool, in the words of the Model
@@ -47,15 +49,15 @@ func (r *Reader) call() Message {
 	k := &r.known
 	id := correlatable(k.id)
 	switch {
-	case k.id == nil || isNull(k.id):
+	case k.id == nil || object.IsNull(k.id):
 		return Log{Why: "a call without an id wants no answer, and nothing is done"}
 	case id == nil:
 		return Log{Why: "the id of a call must be a string or a number"}
 	}
-	method, ok := text(k.method)
+	method, ok := object.Text(k.method)
 	switch {
 	case !ok:
-		return k.fault(id, rpcInvalidRequest, invalid("/method", "method must be a string"))
+		return k.fault(id, rpcInvalidRequest, object.Invalid("/method", "method must be a string"))
 	case method == "tools/call":
 		return r.callTool(id)
 	case method == "tools/list":
@@ -73,19 +75,19 @@ func (r *Reader) call() Message {
 
 // callTool makes the call of a tool a request.
 func (r *Reader) callTool(id []byte) Message {
-	var params Object
+	var params object.Reader
 	err := r.params(&params)
 	if err != nil {
 		return r.known.fault(id, rpcInvalidParams, err)
 	}
-	name, arguments := params.NeedText("name"), params.find("arguments")
+	name, arguments := params.NeedText("name"), params.Find("arguments")
 	i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
 	switch {
 	case i < 0:
-		params.Refuse("name", fmt.Sprintf("must be one of %s, not %.80q", list(toolNames()), name))
+		params.Refuse("name", fmt.Sprintf("must be one of %s, not %.80q", object.Choices(toolNames()), name))
 	case arguments == nil:
 		arguments = []byte("{}")
-	case !isObject(arguments):
+	case !object.IsObject(arguments):
 		params.Refuse("arguments", "must be an object")
 	}
 	if err := params.Err(); err != nil {
@@ -95,13 +97,13 @@ func (r *Reader) callTool(id []byte) Message {
 }
 
 // params takes the parameters of a call apart.
-func (r *Reader) params(into *Object) *Error {
-	line := Object{members: r.room}
-	value := line.find("params")
+func (r *Reader) params(into *object.Reader) *Error {
+	line := object.Reader{Members: r.room}
+	value := line.Find("params")
 	if err := line.Err(); err != nil {
 		return err
 	}
-	return into.ReadObject(value, scannedBefore, "/params")
+	return into.Read(value, object.AnyDepth, "/params")
 }
 
 func toolNames() []string {
@@ -114,18 +116,18 @@ func toolNames() []string {
 
 // reply answers a call with a result.
 func (k *keys) reply(id, result []byte) *Answered {
-	method, _ := text(k.method)
+	method, _ := object.Text(k.method)
 	line := append(appendRPC(nil, id), `"result":`...)
 	return &Answered{ID: id, Method: method, Text: append(append(line, result...), '}', '\n')}
 }
 
 // fault answers a call that cannot be one.
 func (k *keys) fault(id []byte, code int64, err *Error) *Answered {
-	method, _ := text(k.method)
+	method, _ := object.Text(k.method)
 	line := append(appendRPC(nil, id), `"error":{"code":`...)
-	line = appendMember(strconv.AppendInt(line, code, 10), "message", err.Message)
-	if data, failed := Encode(err.Details); failed == nil && len(err.Details) > 0 {
-		line = appendRaw(line, "data", data)
+	line = object.AppendMember(strconv.AppendInt(line, code, 10), "message", err.Message)
+	if data, failed := object.Encode(err.Details); failed == nil && len(err.Details) > 0 {
+		line = object.AppendRaw(line, "data", data)
 	}
 	return &Answered{ID: id, Method: method, Text: append(line, '}', '}', '\n'), Err: err}
 }
@@ -134,14 +136,14 @@ func (k *keys) fault(id []byte, code int64, err *Error) *Answered {
 // is one of ours, or else with our latest, which the caller may take or leave.
 func (r *Reader) appendWelcome(b []byte) []byte {
 	version := toolVersions[len(toolVersions)-1]
-	var params Object
+	var params object.Reader
 	if r.params(&params) == nil {
 		if asked := params.Text("protocolVersion"); slices.Contains(toolVersions, asked) {
 			version = asked
 		}
 	}
 	b = append(b, `{"protocolVersion":"`+version+`","capabilities":{"tools":{}},"serverInfo":{"name":"orchestrator"`...)
-	return append(appendMember(b, "version", FormatVersion), '}', '}')
+	return append(object.AppendMember(b, "version", FormatVersion), '}', '}')
 }
 
 // appendTools answers tools/list.
@@ -152,9 +154,9 @@ func appendTools(b []byte) []byte {
 			b = append(b, ',')
 		}
 		schema, _ := Schema("request:" + t.operation) // tests say that it is there, and has a payload
-		b = appendText(append(b, `{"name":`...), t.name)
-		b = appendMember(b, "description", t.summary)
-		b = append(appendRaw(b, "inputSchema", MemberOf(MemberOf(schema, "properties"), "payload")), '}')
+		b = object.AppendText(append(b, `{"name":`...), t.name)
+		b = object.AppendMember(b, "description", t.summary)
+		b = append(object.AppendRaw(b, "inputSchema", MemberOf(MemberOf(schema, "properties"), "payload")), '}')
 	}
 	return append(b, ']', '}')
 }

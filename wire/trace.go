@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"orchestrator/wire/object"
 )
 
 // TraceContext is a place in a trace, as the W3C's recommendation on trace context
@@ -44,7 +46,7 @@ func IsTraceID(id string) bool { return isHex(id, 32) && strings.Trim(id, "0") !
 func IsSpanID(id string) bool { return isHex(id, 16) && strings.Trim(id, "0") != "" }
 
 func isHex(text string, length int) bool {
-	return len(text) == length && isRun(text, func(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' })
+	return len(text) == length && isRun(text, func(c byte) bool { return object.IsDigit(c) || 'a' <= c && c <= 'f' })
 }
 
 // TraceIDOf is the trace id that belongs to something: always the same for the same,

@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // AssignTask is the payload of assign-task.
 type AssignTask struct {
 	TaskID      string `json:"taskId"`
@@ -69,7 +73,7 @@ func (u *UpdateTask) fields(f *fields) {
 	f.textOrNil(&u.ProjectID, "projectId", "The project that the task belongs to.")
 	if f.in != nil {
 		u.common(f.in, "acceptanceCriteria")
-		f.in.never("state", "result", "assignedTo")
+		never(f.in, "state", "result", "assignedTo")
 		return
 	}
 	f.wordsOrNil(&u.Type, "type", "The new type.")
@@ -82,25 +86,25 @@ func (u *UpdateTask) fields(f *fields) {
 }
 
 // common reads what both spellings of an update have.
-func (u *UpdateTask) common(o *Object, criteria string) {
-	u.Type = o.someText("type")
-	u.Priority = o.Priority("priority")
-	if o.find(criteria) != nil {
+func (u *UpdateTask) common(o *object.Reader, criteria string) {
+	u.Type = someText(o, "type")
+	u.Priority = readPriority(o, "priority")
+	if o.Find(criteria) != nil {
 		texts := o.Texts(criteria)
 		u.AcceptanceCriteria = &texts
 	}
-	u.Spec, u.Requirements = o.Spec("structured_spec"), o.Requirements("requirements")
+	u.Spec, u.Requirements = readSpecMember(o, "structured_spec"), readRequirements(o, "requirements")
 	for _, key := range []string{"structured_spec", "requirements"} {
-		if o.isNull(key) {
+		if isNullMember(o, key) {
 			u.Without = append(u.Without, key)
 		}
 	}
-	o.never("id", "status")
+	never(o, "id", "status")
 }
 
 // someText is an optional text that says something, nil when it is missing.
-func (o *Object) someText(key string) *string {
-	if o.find(key) == nil {
+func someText(o *object.Reader, key string) *string {
+	if o.Find(key) == nil {
 		return nil
 	}
 	text := o.NeedText(key)
@@ -108,8 +112,8 @@ func (o *Object) someText(key string) *string {
 }
 
 // anyText is an optional text, nil when it is missing.
-func (o *Object) anyText(key string) *string {
-	if o.find(key) == nil {
+func anyText(o *object.Reader, key string) *string {
+	if o.Find(key) == nil {
 		return nil
 	}
 	text := o.Text(key)
@@ -117,28 +121,28 @@ func (o *Object) anyText(key string) *string {
 }
 
 // refuseNulls refuses members that are null, where null is not the same as missing.
-func (o *Object) refuseNulls(why string) {
-	for i := range o.members {
-		if isNull(o.members[i].value) {
-			o.Refuse(string(o.members[i].key), why)
+func refuseNulls(o *object.Reader, why string) {
+	for i := range o.Members {
+		if object.IsNull(o.Members[i].Value) {
+			o.Refuse(string(o.Members[i].Key), why)
 		}
 	}
 }
 
-// isNull reports whether a member is there, and null.
-func (o *Object) isNull(key string) bool {
-	for i := range o.members {
-		if string(o.members[i].key) == key {
-			return isNull(o.members[i].value)
+// isNullMember reports whether a member is there, and null.
+func isNullMember(o *object.Reader, key string) bool {
+	for i := range o.Members {
+		if string(o.Members[i].Key) == key {
+			return object.IsNull(o.Members[i].Value)
 		}
 	}
 	return false
 }
 
 // never refuses members that a sender may think can be set.
-func (o *Object) never(keys ...string) {
+func never(o *object.Reader, keys ...string) {
 	for _, key := range keys {
-		if o.find(key) != nil {
+		if o.Find(key) != nil {
 			o.Refuse(key, "cannot be set: there are operations for what changes it")
 		}
 	}
@@ -153,7 +157,7 @@ type AddDependency struct {
 func (a *AddDependency) fields(f *fields) {
 	f.need(&a.TaskID, "taskId", "The id of the task that is to wait.")
 	if f.in != nil {
-		a.Dependency = f.in.oneDependency("dependsOnTaskId", "dependencyType", "contractKey")
+		a.Dependency = oneDependency(f.in, "dependsOnTaskId", "dependencyType", "contractKey")
 		return
 	}
 	f.need(nil, "dependsOnTaskId", "The id of the other task.")
@@ -217,16 +221,16 @@ type SubmitPlan struct {
 func (s *SubmitPlan) fields(f *fields) {
 	f.need(&s.TaskID, "taskId", theTask)
 	if !f.describe("plan", "The plan: an object or a text.", `"type": ["object", "string"], `+wordsPattern, true) {
-		s.Plan = f.in.plan()
+		s.Plan = readPlan(f.in)
 	}
 }
 
-func (o *Object) plan() Raw {
+func readPlan(o *object.Reader) Raw {
 	plan := o.Value("plan")
 	switch {
 	case plan == nil:
 		o.Refuse("plan", "is missing")
-	case plan[0] == '"' && blank(o.Text("plan")):
+	case plan[0] == '"' && object.IsBlank(o.Text("plan")):
 		o.Refuse("plan", "must not be empty")
 	case plan[0] != '"' && plan[0] != '{':
 		o.Refuse("plan", "must be an object or a text")

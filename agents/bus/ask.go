@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Poll lists mail, oldest first: that which has not been acknowledged, or all
@@ -86,7 +87,7 @@ func (c *Client) post(ctx context.Context, path string, request, answer any) err
 	err := c.ready()
 	var body []byte
 	if err == nil {
-		body, err = wire.Encode(request)
+		body, err = object.Encode(request)
 	}
 	if err == nil {
 		err = c.call(ctx, http.MethodPost, path, body, answer)

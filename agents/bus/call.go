@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 const (
@@ -38,7 +38,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, ans
 	case err != nil:
 		return err
 	}
-	if err := wire.DecodeOwn(text, answer); err != nil {
+	if err := object.DecodeOwn(text, answer); err != nil {
 		return fmt.Errorf("understanding the answer of the bus: %w", err)
 	}
 	return nil

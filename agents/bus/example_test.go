@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/agents/bus"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // An actor that does what it is asked for, and says so.
@@ -26,7 +27,7 @@ func Example() {
 			var task struct {
 				Repo string `json:"repo"`
 			}
-			if err := wire.DecodeOwn(mail.Payload, &task); err != nil || task.Repo == "" {
+			if err := object.DecodeOwn(mail.Payload, &task); err != nil || task.Repo == "" {
 				return bus.Fatal("NO_REPO", errors.New("it does not say where to work"))
 			}
 			_, err := client.Send(ctx, wire.SendMessage{

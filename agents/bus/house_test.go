@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // house is a bus. What it is asked for it does, unless a test has something else
@@ -208,7 +209,7 @@ func (h *house) streams(event string) {
 }
 
 func answer(w http.ResponseWriter, v any) {
-	text, err := wire.Encode(v)
+	text, err := object.Encode(v)
 	if err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // incident is a line of the incident file: mail that was given up, whole, so that
@@ -39,7 +40,7 @@ func (c *Client) incidents() string { return cmp.Or(c.Incidents, "bus-incidents.
 // file do not tear each other's lines. No other user may read it: there are
 // payloads in it.
 func note(name string, i incident) error {
-	line, err := wire.Encode(i)
+	line, err := object.Encode(i)
 	if err != nil {
 		return fmt.Errorf("spelling an incident: %w", err)
 	}

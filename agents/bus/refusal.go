@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Refusal is the bus's no, as an error.
@@ -33,7 +34,7 @@ func refusal(response *http.Response) error {
 	said := struct {
 		Error Refusal `json:"error"`
 	}{}
-	if wire.DecodeOwn(text, &said) != nil || said.Error.Message == "" {
+	if object.DecodeOwn(text, &said) != nil || said.Error.Message == "" {
 		said.Error = Refusal{Message: "refused, without a word that could be understood: " + http.StatusText(response.StatusCode)}
 	}
 	said.Error.Status = response.StatusCode

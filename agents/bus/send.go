@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"time"
 
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
+
+	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // pauses are between the attempts to send a message.
@@ -40,7 +41,7 @@ func (c *Client) send(ctx context.Context, mail *wire.SendMessage) (sent wire.Se
 	if err := c.ready(); err != nil {
 		return sent, err
 	}
-	body, err := wire.Encode(mail)
+	body, err := object.Encode(mail)
 	if err != nil {
 		return sent, err
 	}

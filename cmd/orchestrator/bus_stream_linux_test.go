@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // ear listens to the stream of somebody's mail.
@@ -96,7 +96,7 @@ func (e *ear) take(event map[string]string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var l letter
-	if err := wire.DecodeOwn([]byte(event["data"]), &l); err != nil || event["id"] != fmt.Sprint(l.Seq) || event["event"] != l.Topic {
+	if err := object.DecodeOwn([]byte(event["data"]), &l); err != nil || event["id"] != fmt.Sprint(l.Seq) || event["event"] != l.Topic {
 		e.wrong = fmt.Errorf("%v is no event: %w", event, err)
 	}
 	l.text = event["data"]

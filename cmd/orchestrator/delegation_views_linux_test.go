@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // traced asks with a traceparent, and returns the answer with its own.
@@ -102,9 +103,9 @@ func TestDelegationViews(t *testing.T) {
 	require.Equal(t, `{"n":1.50}`, string(over.Result))
 	require.Equal(t, "cook", over.Metadata.Agent)
 	require.Zero(t, *over.Metadata.RetryCount)
-	began, ok := wire.ParseTime(over.Metadata.StartedAt)
+	began, ok := object.ParseTime(over.Metadata.StartedAt)
 	require.True(t, ok)
-	ended, ok := wire.ParseTime(over.Metadata.CompletedAt)
+	ended, ok := object.ParseTime(over.Metadata.CompletedAt)
 	require.True(t, ok)
 	require.Equal(t, ended.Sub(began).Milliseconds(), *over.Metadata.DurationMS)
 	require.Contains(t, string(said), `"x":2.50`)

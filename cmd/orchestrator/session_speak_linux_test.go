@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // What puppets say in sessions, and hear.
@@ -97,7 +97,7 @@ type undelivered struct {
 	Reason  string `json:"reason"`
 	To      string `json:"to_agent"`
 	Scope   []string
-	Errors  []wire.Problem
+	Errors  []object.Problem
 
 	message string
 	code    string

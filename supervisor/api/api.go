@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Operation answers a document with a document.
@@ -48,7 +49,7 @@ func decode[T any](text []byte) (T, error) {
 	if len(text) == 0 {
 		return request, nil
 	}
-	if err := wire.Decode(text, &request); err != nil {
+	if err := object.Decode(text, &request); err != nil {
 		return request, &wire.Error{Code: wire.CodeInvalid, Message: "the request cannot be read: " + err.Error()}
 	}
 	return request, nil
@@ -273,7 +274,7 @@ func (d *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) e
 		if d.lapsed(CallerOf(r.Context())) {
 			return errLapsed
 		}
-		text, err := wire.Encode(document)
+		text, err := object.Encode(document)
 		if err != nil {
 			return err
 		}
@@ -334,7 +335,7 @@ func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (d *API) write(w http.ResponseWriter, status int, document any) {
-	text, err := wire.Encode(document)
+	text, err := object.Encode(document)
 	if err != nil {
 		d.Log.Error("an answer could not be encoded", "error", err)
 		http.Error(w, "", http.StatusInternalServerError)

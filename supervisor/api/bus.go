@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Actors write to each other by a bus, by paths and in documents of its own. It
@@ -71,7 +72,7 @@ func (a *params) actor() string {
 
 // What the bus is told.
 var (
-	readMessage = bodyOf("bus.new-message", true, func(o *wire.Object, _ string) *wire.SendMessage {
+	readMessage = bodyOf("bus.new-message", true, func(o *object.Reader, _ string) *wire.SendMessage {
 		o.NeedText("from_actor") // a line of an agent may leave it out, and these are the words of others
 		return wire.ReadPayload[wire.SendMessage](o)
 	})
@@ -80,9 +81,9 @@ var (
 		p.Limit = a.limit()
 		return p
 	}}
-	readAck      = bodyOf("bus.ack", true, func(o *wire.Object, _ string) *wire.AckMessages { return wire.ReadPayload[wire.AckMessages](o) })
-	readBeat     = bodyOf("bus.sign-of-life", false, func(o *wire.Object, _ string) *wire.Heartbeat { return wire.ReadPayload[wire.Heartbeat](o) })
-	readNewToken = bodyOf("bus.new-token", true, func(o *wire.Object, _ string) *wire.IssueToken {
+	readAck      = bodyOf("bus.ack", true, func(o *object.Reader, _ string) *wire.AckMessages { return wire.ReadPayload[wire.AckMessages](o) })
+	readBeat     = bodyOf("bus.sign-of-life", false, func(o *object.Reader, _ string) *wire.Heartbeat { return wire.ReadPayload[wire.Heartbeat](o) })
+	readNewToken = bodyOf("bus.new-token", true, func(o *object.Reader, _ string) *wire.IssueToken {
 		o.NeedText("actor") // tokens of people are made elsewhere
 		return wire.ReadPayload[wire.IssueToken](o)
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Whatever is wrong with a body as a body is said in the same way everywhere, and
@@ -189,7 +190,7 @@ func TestBusParameters(t *testing.T) {
 		response, text := h.ask(t, by, http.MethodGet, path, "")
 		requireRefused(t, response, text, http.StatusBadRequest, want.code)
 		var refusal hubRefusal
-		require.NoError(t, wire.Decode([]byte(text), &refusal))
+		require.NoError(t, object.Decode([]byte(text), &refusal))
 		require.Equal(t, want.parameter, refusal.Error.Details["parameter"], path)
 		asked, refused := h.taken()
 		require.Empty(t, asked, path)

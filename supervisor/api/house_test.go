@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // house is a small door with everything that a door can have, and all the ways
@@ -149,7 +150,7 @@ func requireRefusal(t *testing.T, response *http.Response, text []byte) {
 	t.Helper()
 	require.Equal(t, "application/json", response.Header.Get("Content-Type"))
 	var refusal wire.Refusal
-	require.NoError(t, wire.Decode(text, &refusal), "%s", text)
+	require.NoError(t, object.Decode(text, &refusal), "%s", text)
 	require.NotEmpty(t, refusal.Error.Code)
 	require.NotEmpty(t, refusal.Error.Message)
 	require.Equal(t, response.StatusCode == http.StatusUnauthorized, response.Header.Get("WWW-Authenticate") != "", "%s", text)

@@ -166,7 +166,7 @@ func (a *params) pointer(theirs string) string {
 // dependencyAt is where a dependency of a new task stands: they are said in two
 // lists, of which one is made.
 func (a *params) dependencyAt(index int) string {
-	typed := len(a.body.Dependencies("dependencies"))
+	typed := len(wire.ReadDependencies(&a.body, "dependencies"))
 	if task, ok := a.said.(*wire.SubmitTask); ok && index >= typed && index < len(task.Dependencies) {
 		bare := a.body.Texts("dependency_ids")
 		return "/dependency_ids/" + strconv.Itoa(slices.Index(bare, task.Dependencies[index].On))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // hearsay is what the hub's operations were asked, in place of those who do
@@ -178,7 +179,7 @@ func requireRefused(t *testing.T, response *http.Response, text string, status i
 	t.Helper()
 	require.Equal(t, status, response.StatusCode, text)
 	var refusal hubRefusal
-	require.NoError(t, wire.Decode([]byte(text), &refusal))
+	require.NoError(t, object.Decode([]byte(text), &refusal))
 	require.Equal(t, code, refusal.Error.Code, text)
 	require.Equal(t, refusal.Error.Message, refusal.Detail)
 	return refusal.Error.Details["pointer"]

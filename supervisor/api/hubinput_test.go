@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 func readAnswer(t *testing.T, from io.Reader) (*http.Response, string) {
@@ -243,7 +244,7 @@ func TestHubQueries(t *testing.T) {
 		response, text := h.ask(t, h.at(), http.MethodGet, "/api/v1/server/"+query, "")
 		requireRefused(t, response, text, want.status, want.code)
 		var refusal hubRefusal
-		require.NoError(t, wire.Decode([]byte(text), &refusal))
+		require.NoError(t, object.Decode([]byte(text), &refusal))
 		require.Equal(t, want.parameter, refusal.Error.Details["parameter"], query)
 		asked, _ := h.taken()
 		require.Empty(t, asked, query)

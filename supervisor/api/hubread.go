@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // What the hub is told.
@@ -18,7 +19,7 @@ var (
 	readFeedback   = bodyOf("hub.feedback", true, wire.ReadHubRevise)
 	readAssignee   = bodyOf("hub.assignee", true, wire.ReadHubAssign)
 	readLink       = bodyOf("hub.new-dependency", true, wire.ReadHubDependency)
-	readNewcomer   = bodyOf("hub.registration", true, func(o *wire.Object, _ string) *wire.Register { return wire.ReadPayload[wire.Register](o) })
+	readNewcomer   = bodyOf("hub.registration", true, func(o *object.Reader, _ string) *wire.Register { return wire.ReadPayload[wire.Register](o) })
 	readHeartbeat  = &reading{schema: "hub.heartbeat", read: func(a *params) any { return wire.ReadHubHeartbeat(&a.body, a.text) }}
 )
 

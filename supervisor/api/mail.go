@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // MailReader reads the mail of an actor.
@@ -139,7 +140,7 @@ func (s *mailStream) next(ctx context.Context) ([]wire.Mail, error) {
 // the end of this one: nothing that was taken as mail is, and no caller may have to
 // trust in that.
 func frame(m *wire.Mail) ([]byte, error) {
-	data, err := wire.Encode(m)
+	data, err := object.Encode(m)
 	if err != nil {
 		return nil, fmt.Errorf("spelling message %d: %w", m.Seq, err)
 	}

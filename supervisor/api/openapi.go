@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // What is here is described for programs, in an OpenAPI document that is made
@@ -121,7 +122,7 @@ func (d *API) describe() (wire.Raw, error) {
 		}
 		doc.Paths[path][strings.ToLower(method)] = e
 	}
-	return wire.Encode(doc)
+	return object.Encode(doc)
 }
 
 func orElse(text, otherwise string) string {
@@ -174,7 +175,7 @@ func allSchemas() (map[string]wire.Raw, error) {
 			return nil, err
 		}
 		var found map[string]wire.Raw
-		if err := wire.Decode(text, &found); err != nil {
+		if err := object.Decode(text, &found); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file.Name(), err)
 		}
 		for name, schema := range found {
@@ -192,11 +193,11 @@ func component(name string) string { return strings.ReplaceAll(name, ":", ".") }
 // there, or what it refers to would be looked for in it.
 func embedded(name string, text []byte) (wire.Raw, error) {
 	var members map[string]wire.Raw
-	if err := wire.Decode(text, &members); err != nil {
+	if err := object.Decode(text, &members); err != nil {
 		return nil, fmt.Errorf("reading the schema of %s: %w", name, err)
 	}
 	maps.DeleteFunc(members, func(key string, _ wire.Raw) bool { return slices.Contains([]string{"$schema", "$id"}, key) })
-	schema, err := wire.Encode(members)
+	schema, err := object.Encode(members)
 	return referring(name, schema), err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 const (
@@ -223,7 +224,7 @@ func inQuery(query []parameter) (parameters []openParameter) {
 		case p.repeats:
 			schema = wire.Raw(`{"type":"array","items":{"type":"string"}}`)
 		case p.of != nil:
-			words, _ := wire.Encode(p.of) // they are texts
+			words, _ := object.Encode(p.of) // they are texts
 			schema = append(append(wire.Raw(`{"enum":`), words...), '}')
 		case p.most != 0:
 			schema = fmt.Appendf(nil, `{"type":"integer","minimum":%d,"maximum":%d}`, p.least, p.most)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // A list is complete. With a limit it is one page, and the header Link says where it goes
@@ -153,7 +154,7 @@ func appendItems(text []byte, items []any, first bool) ([]byte, error) {
 		if i > 0 || !first {
 			text = append(text, ',')
 		}
-		item, err := wire.Encode(item)
+		item, err := object.Encode(item)
 		if err != nil {
 			return nil, err
 		}

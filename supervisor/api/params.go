@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // params is a request by a passage, as its reader sees it.
@@ -19,7 +20,7 @@ type params struct {
 	query            url.Values
 	header           http.Header
 	text             []byte // the body, as it came
-	body             wire.Object
+	body             object.Reader
 	said             any // what was made of it, for the operation
 
 	wrong *wire.Error // with the query
@@ -30,7 +31,7 @@ func (a *params) open(depth int) error {
 	if len(bytes.TrimSpace(a.text)) == 0 {
 		a.text = []byte("{}")
 	}
-	if why := a.body.ReadObject(a.text, depth, ""); why != nil {
+	if why := a.body.Read(a.text, depth, ""); why != nil {
 		return unreadable(a.text, depth, why)
 	}
 	return nil
@@ -130,7 +131,7 @@ func (g *reading) body(a *params) any {
 }
 
 // bodyOf is a reading of a body, which may be about a task.
-func bodyOf[Body any](schema string, need bool, read func(o *wire.Object, task string) *Body) *reading {
+func bodyOf[Body any](schema string, need bool, read func(o *object.Reader, task string) *Body) *reading {
 	return &reading{schema: schema, need: need, read: func(a *params) any { return read(&a.body, a.task) }}
 }
 

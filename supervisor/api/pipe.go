@@ -8,13 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"orchestrator/wire"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"orchestrator/wire"
 )
 
 // PipeProtocol is what the caller of a pipe asks for in its Upgrade header.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // A request may say to which trace it belongs, in the header that the W3C's
@@ -43,12 +44,12 @@ func inTrace(text []byte, h http.Header, depth int) []byte {
 	if !ok {
 		return text
 	}
-	var task, said wire.Object
-	if task.ReadObject(text, depth, "") != nil {
+	var task, said object.Reader
+	if task.Read(text, depth, "") != nil {
 		return text
 	}
 	block := task.Value("observability")
-	if block != nil && said.ReadObject(block, depth, "") != nil {
+	if block != nil && said.Read(block, depth, "") != nil {
 		return text
 	}
 	if said.Text("traceId") != "" || said.Text("spanId") != "" || said.Err() != nil || task.Err() != nil {

@@ -1,6 +1,9 @@
 package telemetry
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+)
 
 // matters reports whether facts of a kind say something here. The others are counted.
 func matters(kind string) bool {
@@ -48,17 +51,17 @@ type failure string
 func (f *failure) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '{' {
 		var fault wire.TaskFault
-		err := wire.DecodeOwn(text, &fault)
+		err := object.DecodeOwn(text, &fault)
 		*f = failure(fault.Message)
 		return err
 	}
-	return wire.DecodeOwn(text, (*string)(f))
+	return object.DecodeOwn(text, (*string)(f))
 }
 
 // read reads what a fact says; false when it cannot be read.
 func read(r *wire.Record) (*fact, bool) {
 	f := new(fact)
-	if wire.DecodeOwn(r.Payload, f) != nil || f.Task == "" && f.Session == "" && r.Kind != wire.EventEnded {
+	if object.DecodeOwn(r.Payload, f) != nil || f.Task == "" && f.Session == "" && r.Kind != wire.EventEnded {
 		return nil, false
 	}
 	return f, true

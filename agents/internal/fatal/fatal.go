@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"strings"
 
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
+
+	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // The codes of those who give none.
@@ -70,7 +71,7 @@ func Letter(mail *wire.Mail, why error) *wire.SendMessage {
 	}
 	code, _ := Code(why)
 	text := spoken(why)
-	payload, _ := wire.Encode(struct { // texts, of which there is none that cannot be spelled
+	payload, _ := object.Encode(struct { // texts, of which there is none that cannot be spelled
 		Code  string `json:"error_code"`
 		Error string `json:"error"`
 		Topic string `json:"topic"`

@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 func agentServersCommand(a *cli.App) *cobra.Command {
@@ -49,7 +50,7 @@ func listServers(a *cli.App) error {
 
 func showServers(a *cli.App, far *wire.ServerList) error {
 	if a.Flags.JSON {
-		text, err := wire.Encode(far)
+		text, err := object.Encode(far)
 		if err != nil {
 			return err
 		}

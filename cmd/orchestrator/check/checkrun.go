@@ -16,6 +16,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // checkRun is one life of the program that is checked, under a supervisor of its own
@@ -114,7 +115,7 @@ func (t *checkRun) give(ctx context.Context, name string) (id string, err error)
 	if err != nil {
 		return "", err
 	}
-	text, err := wire.Encode(answer)
+	text, err := object.Encode(answer)
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +124,7 @@ func (t *checkRun) give(ctx context.Context, name string) (id string, err error)
 			ID string `json:"id"`
 		} `json:"task"`
 	}
-	err = wire.DecodeOwn(text, &reply)
+	err = object.DecodeOwn(text, &reply)
 	return reply.Task.ID, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Terms are what the program was asked for.
@@ -139,7 +140,7 @@ func (f *Findings) works(r *Run, task string, terms Terms) {
 
 // stamped judges the clock of a message that the record has.
 func (f *Findings) stamped(t *Task) {
-	said, ok := wire.ParseTime(t.Stamp)
+	said, ok := object.ParseTime(t.Stamp)
 	if !ok {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // oddities gathers lines that are log, and whose author may have meant more by them.
@@ -69,7 +70,7 @@ func (o *oddities) onStdout(line []byte) {
 		o.note(oddMark, "", line)
 	case spread.Match(line):
 		o.note(oddSpread, "", line)
-	case isObject && wire.DecodeOwn(text, &members) == nil:
+	case isObject && object.DecodeOwn(text, &members) == nil:
 		o.onObject(text, members)
 	case len(places) > 1, len(places) == 1 && places[0][0] > 0 && isObject:
 		o.note(oddTorn, "", line)

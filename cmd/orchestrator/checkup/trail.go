@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // trail is what became of all that the program has asked for, as the supervisor's
@@ -83,7 +84,7 @@ func (r *Run) step(line []byte) {
 		return
 	}
 	var e entry
-	if wire.DecodeOwn(line, &e) != nil || e.Actor != "agent:"+r.Agent {
+	if object.DecodeOwn(line, &e) != nil || e.Actor != "agent:"+r.Agent {
 		return
 	}
 	at, _ := time.Parse(time.RFC3339Nano, e.At)
@@ -144,7 +145,7 @@ func stampOf(payload wire.Raw) string {
 			Timestamp string `json:"timestamp"`
 		} `json:"request"`
 	}
-	if wire.DecodeOwn(payload, &fact) != nil {
+	if object.DecodeOwn(payload, &fact) != nil {
 		return ""
 	}
 	return fact.Request.Timestamp

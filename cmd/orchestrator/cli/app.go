@@ -17,6 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // App is one run of the program: its streams, its surroundings and the flags of every
@@ -117,7 +118,7 @@ func PrintNames[T any](a *App, all []T, name func(*T) string) error {
 
 // Document writes the answer of a verb for programs.
 func (a *App) Document(v any) error {
-	text, err := wire.Encode(v)
+	text, err := object.Encode(v)
 	if err != nil {
 		return fmt.Errorf("encoding the answer: %w", err)
 	}

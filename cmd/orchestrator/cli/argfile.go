@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // ReadArg is what a flag or an argument was given, named as the user wrote it: the
@@ -98,7 +99,7 @@ func (a *App) GivenResult(flag, value string) (wire.Raw, error) {
 	if document := wire.Raw(text); document.IsValid() && document.Kind() == '"' {
 		return document, nil
 	}
-	return wire.Encode(text)
+	return object.Encode(text)
 }
 
 // Quoted puts quotes around the words of a command that need them.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"orchestrator/supervisor/api"
-	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Client is the client side of a running orchestrator's socket.
@@ -79,7 +79,7 @@ func (d *Client) Ask(ctx context.Context, operation string, request any) ([]byte
 
 // Call starts an operation; its answer is read from the body.
 func (d *Client) Call(ctx context.Context, operation string, request any) (io.ReadCloser, error) {
-	text, err := wire.Encode(request)
+	text, err := object.Encode(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
@@ -185,7 +185,7 @@ func (d *Client) Dial() (net.Conn, error) {
 // wrote it.
 func Decode[T any](text []byte) (T, error) {
 	var document T
-	if err := wire.DecodeOwn(text, &document); err != nil {
+	if err := object.DecodeOwn(text, &document); err != nil {
 		return document, fmt.Errorf("reading the orchestrator's answer: %w", err)
 	}
 	return document, nil

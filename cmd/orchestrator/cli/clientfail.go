@@ -17,6 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Failed returns why the orchestrator could not be spoken to.
@@ -112,7 +113,7 @@ func rootCause(err error) error {
 func (d *Client) refused(response *http.Response) *Failure {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	var refusal wire.Refusal
-	if err := wire.Decode(text, &refusal); err != nil || refusal.Error == nil {
+	if err := object.Decode(text, &refusal); err != nil || refusal.Error == nil {
 		return d.stranger(response, string(text))
 	}
 	e := refusal.Error

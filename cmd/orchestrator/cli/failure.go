@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Failure is why a verb could not do what it was asked: an exit code, a code
@@ -141,7 +142,7 @@ func ProblemsBelow(err error, seen func(pointer string) string) error {
 		pointer, _ := problem["pointer"].(string)
 		message, _ := problem["message"].(string)
 		if message != "" {
-			f.Because = append(f.Because, wire.Problem{Pointer: seen(pointer), Message: message}.String())
+			f.Because = append(f.Because, object.Problem{Pointer: seen(pointer), Message: message}.String())
 		}
 	}
 	if pointer, _ := f.Details["pointer"].(string); len(listed) == 0 && pointer != "" {

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // schemaList answers schema for programs. It has the schemas themselves, so
@@ -96,7 +97,7 @@ func listed(name string) listedSchema {
 	var said struct {
 		Title string `json:"title"`
 	}
-	_ = wire.Decode(text, &said) // tested: every schema has one
+	_ = object.Decode(text, &said) // tested: every schema has one
 	return listedSchema{Name: name, Title: said.Title, Schema: text}
 }
 

@@ -15,6 +15,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // What can be asked for can be looked up.
@@ -46,7 +47,7 @@ func TestHugeInputIsChecked(t *testing.T) {
 	a := &cli.App{Stdin: huge, Stdout: &said, Stderr: io.Discard, Root: schemaAlone}
 	require.Equal(t, cli.ExitNo, a.Run([]string{"--check", "-", "--json"}))
 	var answer checked
-	require.NoError(t, wire.Decode(said.Bytes(), &answer))
+	require.NoError(t, object.Decode(said.Bytes(), &answer))
 	require.EqualValues(t, 1, answer.DoubtfulCount)
 	require.Equal(t, "it is longer than 16M", answer.Doubtful[0].Message)
 	require.EqualValues(t, 3*mostFindings+1, answer.WrongCount)

@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // console shows what agents say and what happens to them: a line each, the
@@ -115,7 +116,7 @@ func (c *console) summary() {
 func (c *console) note(missing int64) []byte {
 	text := fmt.Sprintf("%d lines before this one could not be written", missing)
 	if c.json {
-		line, _ := wire.Encode(wire.LogLine{At: wire.Timestamp(time.Now()), Stream: wire.StreamOwn, Text: text, Missed: missing})
+		line, _ := object.Encode(wire.LogLine{At: wire.Timestamp(time.Now()), Stream: wire.StreamOwn, Text: text, Missed: missing})
 		return append(line, '\n')
 	}
 	return []byte(c.paint.Dim(time.Now().Format(time.TimeOnly)) + " " + c.paint.Warn(text) + "\n")
@@ -202,9 +203,9 @@ func (c *console) document(l output.Line) {
 	var text []byte
 	var err error
 	if l.Event != nil {
-		text, err = wire.Encode(l.Event)
+		text, err = object.Encode(l.Event)
 	} else {
-		text, err = wire.Encode(l.Document())
+		text, err = object.Encode(l.Document())
 	}
 	if err == nil && len(text) > 0 {
 		_, _ = c.out.Write(append(text, '\n'))

@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // mailKinds are the kinds of event that are about messages and those who write
@@ -53,7 +54,7 @@ func (c *console) alert(l output.Line, mark string) {
 // that an agent has crashed has none: its exit is on the screen.
 func alertWords(m *wire.Mail) (agent, text string) {
 	var said wire.Alert
-	if m.From != wire.ActorBus || wire.DecodeOwn(m.Payload, &said) != nil {
+	if m.From != wire.ActorBus || object.DecodeOwn(m.Payload, &said) != nil {
 		return "", fmt.Sprintf("%s: %s (%s)", term.OneLine(m.From), term.Clip(term.OneLine(string(m.Payload)), bus.ShownPayload), m.Topic)
 	}
 	actor, fired := term.OneLine(said.Actor), m.Topic == wire.TopicAlertFired

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // heeding is a team that heeds signals. Its context ends with the first one
@@ -224,7 +225,7 @@ func (t *Instance) report(ctx context.Context) {
 	}
 	defer file.Close()
 	if status, err := t.Super.Status(ctx); err == nil {
-		text, _ := wire.Encode(status)
+		text, _ := object.Encode(status)
 		_, _ = file.Write(append(text, "\n\n"...))
 	}
 	_ = pprof.Lookup("goroutine").WriteTo(file, 1)

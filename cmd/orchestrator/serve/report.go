@@ -15,6 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // reportForms are the forms of up --report, by how the file's name ends.
@@ -135,8 +136,8 @@ func newReport(name string, began, ended time.Time, tasks []wire.Task) *report {
 		default:
 			x.Why = openWords(t)
 		}
-		from, began := wire.ParseTime(t.StartedAt)
-		until, over := wire.ParseTime(t.EndedAt)
+		from, began := object.ParseTime(t.StartedAt)
+		until, over := object.ParseTime(t.EndedAt)
 		if !over {
 			until = ended
 		}
@@ -161,7 +162,7 @@ func (x *reported) outcome() string {
 }
 
 func (r *report) json() ([]byte, error) {
-	text, err := wire.Encode(r)
+	text, err := object.Encode(r)
 	return append(text, '\n'), err
 }
 

@@ -19,6 +19,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Answerer answers the questions of agents: with what was written down
@@ -52,7 +53,7 @@ func (r *Answerer) begin(ctx context.Context) {
 
 // Ask makes a request of the instance as its operator.
 func (r *Answerer) Ask(ctx context.Context, operation string, request any) (any, error) {
-	payload, err := wire.Encode(request)
+	payload, err := object.Encode(request)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // granting are the operations that let others in, or keep them out. Over the
@@ -43,8 +44,8 @@ func (t *Instance) signed(issue api.Operation) api.Operation {
 		if err != nil || !ok || issued.Actor != "" { // an actor's is no signature
 			return answer, err
 		}
-		from, _ := wire.ParseTime(issued.IssuedAt)
-		until, _ := wire.ParseTime(issued.ExpiresAt)
+		from, _ := object.ParseTime(issued.IssuedAt)
+		until, _ := object.ParseTime(issued.ExpiresAt)
 		whole := *issued
 		whole.Token, err = t.signer.Sign(api.Claims{
 			ID: issued.ID, Subject: issued.Subject, Role: issued.Role, IssuedAt: from, ExpiresAt: until,

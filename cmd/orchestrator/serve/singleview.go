@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // singleView shows the one agent of run: its lines as they are, stdout to stdout and
@@ -88,7 +89,7 @@ func (s *singleView) show(l output.Line) {
 		return
 	}
 	if s.app.Flags.JSON {
-		if text, err := wire.Encode(l.Document()); err == nil {
+		if text, err := object.Encode(l.Document()); err == nil {
 			_, _ = s.out.Write(append(text, '\n'))
 		}
 		return
@@ -131,7 +132,7 @@ func (s *singleView) howToAnswer(e *wire.Event) string {
 		ID       string `json:"question_id"`
 		Deadline string `json:"deadline"`
 	}
-	_ = wire.Decode(e.Payload, &asked)
+	_ = object.Decode(e.Payload, &asked)
 	how := fmt.Sprintf("answer it: orchestrator inbox answer %s ANSWER --state-dir %s", wire.Visible(asked.ID), term.Word(s.stateDir))
 	if rest, ok := term.Between(e.At, asked.Deadline); ok {
 		how += "     It waits " + term.Duration(rest)

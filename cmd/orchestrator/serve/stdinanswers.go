@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // stdinAnswers passes on what a person types, with what is tedious to type: requests
@@ -35,7 +36,7 @@ func (t *stdinAnswers) complete(line []byte, now time.Time) []byte {
 		ID        wire.Raw `json:"id"`
 		Timestamp wire.Raw `json:"timestamp"`
 	}
-	if wire.Decode(trimmed, &given) != nil || !strings.HasPrefix(given.Type, "request:") && !strings.HasPrefix(given.Type, "event:") {
+	if object.Decode(trimmed, &given) != nil || !strings.HasPrefix(given.Type, "request:") && !strings.HasPrefix(given.Type, "event:") {
 		return line
 	}
 	var more []byte

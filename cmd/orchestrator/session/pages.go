@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // sessionSeen is a session with messages of its log, which are as they came:
@@ -56,8 +57,8 @@ func (s *sessionSeen) document() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if members["messages"], err = wire.Encode(append([]wire.Raw{}, s.Messages...)); err != nil {
+	if members["messages"], err = object.Encode(append([]wire.Raw{}, s.Messages...)); err != nil {
 		return nil, fmt.Errorf("joining the messages: %w", err)
 	}
-	return wire.Encode(members)
+	return object.Encode(members)
 }

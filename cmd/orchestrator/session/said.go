@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // readSaid reads an entry of the log: the message, and beside it what the log says
@@ -41,7 +42,7 @@ type speakerSaid struct {
 // be anything: then there is nothing to show, and nothing wrong with that.
 func bodyOf[T any](payload wire.Raw) (body T) {
 	if len(payload) > 0 {
-		_ = wire.DecodeOwn(payload, &body)
+		_ = object.DecodeOwn(payload, &body)
 	}
 	return body
 }

@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 func taskSubmitCommand(a *cli.App) *cobra.Command {
@@ -96,7 +97,7 @@ func readRequest(a *cli.App, file string) (*wire.TaskRequest, error) {
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("%s is no task request: %s", name, wrong.Message),
 		Hint: "What one looks like: orchestrator help delegation", Details: wrong.Details,
 	}
-	all, _ := wrong.Details["errors"].([]wire.Problem)
+	all, _ := wrong.Details["errors"].([]object.Problem)
 	for _, problem := range all {
 		f.Because = append(f.Because, problem.String())
 	}
@@ -107,7 +108,7 @@ func readRequest(a *cli.App, file string) (*wire.TaskRequest, error) {
 // as it is.
 func withID(text string) []byte {
 	var members map[string]wire.Raw
-	if err := wire.Decode([]byte(text), &members); err != nil || members == nil {
+	if err := object.Decode([]byte(text), &members); err != nil || members == nil {
 		return []byte(text)
 	}
 	if _, has := members["id"]; has {

@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // feed hears of an orchestrator and tells the model. What is asked is asked again
@@ -326,7 +327,7 @@ func answer[T any](ctx context.Context, o Orchestrator, operation string, reques
 
 func decode[T any](text []byte) (T, error) {
 	var document T
-	if err := wire.DecodeOwn(text, &document); err != nil {
+	if err := object.DecodeOwn(text, &document); err != nil {
 		return document, fmt.Errorf("reading what the orchestrator says: %w", err)
 	}
 	return document, nil

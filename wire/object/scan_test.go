@@ -1,4 +1,4 @@
-package wire
+package object
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ func TestScan(t *testing.T) {
 		`{"a":1,"a":2}`:        `a=1 a=2`,
 		`{"😀":"\ud83d\ude00"}`: `😀="\ud83d\ude00"`,
 	} {
-		members, why, ok := scan([]byte(line), 64, nil)
+		members, why, ok := Scan([]byte(line), 64, nil)
 		require.True(t, ok, "%s: %s", line, why)
 		var words []string
 		for _, m := range members {
-			words = append(words, string(m.key)+"="+string(m.value))
+			words = append(words, string(m.Key)+"="+string(m.Value))
 		}
 		require.Equal(t, want, strings.Join(words, " "), line)
 	}
@@ -32,17 +32,17 @@ func TestScan(t *testing.T) {
 		"{\"a\":\"\xff\"}", "{\"a\":\"\t\"}", `{"a":1}{"b":2}`, `{"a":1} x`, `{a:1}`, `{'a':1}`, `{"a":1]`, `{"a":[1}`, `{"a":NaN}`,
 		`{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "{\"a\":1}\x00", `{"a":"` + strings.Repeat("x", 30),
 	} {
-		_, _, ok := scan([]byte(line), 64, nil)
+		_, _, ok := Scan([]byte(line), 64, nil)
 		require.False(t, ok, line)
 	}
-	_, why, _ := scan([]byte(`{"a":{"b":{}}}`), 2, nil)
+	_, why, _ := Scan([]byte(`{"a":{"b":{}}}`), 2, nil)
 	require.Equal(t, "it nests too deeply", why)
 }
 
 func TestScanAllocatesNothing(t *testing.T) {
 	line := []byte(`{"type":"request:get-task","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{"taskId":"x"}}`)
-	room := make([]member, 0, 16)
-	require.Zero(t, testing.AllocsPerRun(100, func() { scan(line, 64, room) }))
+	room := make([]Member, 0, 16)
+	require.Zero(t, testing.AllocsPerRun(100, func() { Scan(line, 64, room) }))
 }
 
 // FuzzScan holds the scanner against the token reader of the JSON library:
@@ -52,7 +52,7 @@ func FuzzScan(f *testing.F) {
 	f.Add([]byte(` {"type":"x","type":"\ud83d\ude00"} `))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		const depth = 8
-		_, _, got := scan(line, depth, nil)
+		_, _, got := Scan(line, depth, nil)
 		require.Equal(t, accepted(line, depth), got, "%q", line)
 	})
 }
@@ -74,12 +74,12 @@ func accepted(line []byte, depth int) bool {
 
 func BenchmarkScan(b *testing.B) {
 	line := []byte(`{"type":"event:progress","id":"evt-7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100","timestamp":"2026-11-20T09:15:00Z","payload":{"taskId":"task-123","progress":0.75,"message":"Compiles, now the manual now"}}`)
-	room := make([]member, 0, 16)
+	room := make([]Member, 0, 16)
 	b.Run("scan", func(b *testing.B) {
 		b.SetBytes(int64(len(line)))
 		b.ReportAllocs()
 		for b.Loop() {
-			scan(line, 64, room)
+			Scan(line, 64, room)
 		}
 	})
 	b.Run("tokens", func(b *testing.B) {

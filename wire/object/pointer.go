@@ -1,21 +1,21 @@
-package wire
+package object
 
 import (
 	"strconv"
 	"strings"
 )
 
-// below is the pointer to a member.
-func (o *Object) below(key string) string { return o.pointer + "/" + escapes.Replace(key) }
+// Below returns the pointer to a member.
+func (o *Reader) Below(key string) string { return o.Pointer + "/" + escapes.Replace(key) }
 
-// belowItem is the pointer to an item of a list.
-func (o *Object) belowItem(key string, i int) string { return o.below(key) + "/" + strconv.Itoa(i) }
+// BelowItem returns the pointer to an item of a list.
+func (o *Reader) BelowItem(key string, i int) string { return o.Below(key) + "/" + strconv.Itoa(i) }
 
-// escapes are those of keys in a pointer (RFC 6901).
+// escapes escapes keys in a pointer, see RFC 6901.
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// nameOf spells a pointer for messages: options[0].value for /payload/options/0/value.
-func nameOf(pointer string) string {
+// NameOf returns a pointer as messages show it: options[0].value for /payload/options/0/value.
+func NameOf(pointer string) string {
 	path := pathOf(pointer)
 	if path == "" {
 		if at := strings.LastIndexByte(pointer, '/'); at >= 0 && at < len(pointer)-1 {
@@ -26,8 +26,8 @@ func nameOf(pointer string) string {
 	return path
 }
 
-// pathOf spells a pointer from inside what holds the fields of a request: it is ""
-// for that itself.
+// pathOf returns a pointer as messages show it, relative to the payload; it is "" for the
+// payload itself.
 func pathOf(pointer string) string {
 	// A session message that the API is given is a message within a body.
 	for _, holder := range [...]string{"/params", "/payload", "/message", "/payload"} {
@@ -50,7 +50,7 @@ func pathOf(pointer string) string {
 	return clipped(path.String())
 }
 
-// clipped bounds a path: its keys are those of a sender.
+// clipped bounds a path, since its keys come from a sender.
 func clipped(path string) string {
 	const maxPath = 200
 	if len(path) <= maxPath {
@@ -59,10 +59,10 @@ func clipped(path string) string {
 	return strings.ToValidUTF8(path[:maxPath], "") + "…"
 }
 
-// unescapes are those of keys in a pointer, undone.
+// unescapes reverts escapes.
 var unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 
-// isIndex reports whether a part of a pointer counts the items of a list.
+// isIndex reports whether a part of a pointer is an index into a list.
 func isIndex(part string) bool {
 	for i := range len(part) {
 		if part[i] < '0' || part[i] > '9' {
@@ -72,9 +72,9 @@ func isIndex(part string) bool {
 	return part != ""
 }
 
-// named spells a member for messages: its key, after the path to the object.
-func (o *Object) named(key string) string {
-	if path := pathOf(o.pointer); path != "" {
+// Named returns the path of a member as messages show it.
+func (o *Reader) Named(key string) string {
+	if path := pathOf(o.Pointer); path != "" {
 		return path + "." + clipped(key)
 	}
 	return clipped(key)

@@ -1,0 +1,94 @@
+package object
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Encode returns a document as one line of JSON, without the line end. Maps are sorted by key,
+// a nil slice is an empty list, and a jsontext.Value is written as it came.
+func Encode(v any) ([]byte, error) { return json.Marshal(v, asIs) }
+
+var asIs = json.JoinOptions(
+	json.Deterministic(true),
+	jsontext.AllowInvalidUTF8(true),
+	jsontext.AllowDuplicateNames(true), // of Raw: ours have none
+	jsontext.PreserveRawStrings(true),
+)
+
+// Decode reads a document strictly: keys match exactly, none occurs twice, and nothing follows
+// the document. Keys that v does not have are ignored, so that a newer orchestrator can send
+// more to an older reader.
+func Decode(text []byte, v any) error {
+	return json.Unmarshal(text, v)
+}
+
+// DecodeOwn is Decode for documents that the orchestrator wrote itself. Documents of others
+// inside them may have any keys.
+func DecodeOwn(text []byte, v any) error {
+	return json.Unmarshal(text, v, jsontext.AllowDuplicateNames(true))
+}
+
+// AppendText appends text as a JSON string. The functions of this file write what is written
+// most often, without reflection; each appends one member.
+func AppendText(b []byte, text string) []byte {
+	plain := true
+	for i := 0; i < len(text) && plain; i++ {
+		c := text[i]
+		plain = c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+	}
+	if plain {
+		b = append(b, '"')
+		b = append(b, text...)
+		return append(b, '"')
+	}
+	b, _ = jsontext.AppendQuote(b, text) // invalid UTF-8 is replaced, and said; it was checked on its way in
+	return b
+}
+
+// AppendKey appends a comma, a key and its colon.
+func AppendKey(b []byte, key string) []byte {
+	b = append(b, ',', '"')
+	b = append(b, key...)
+	return append(b, '"', ':')
+}
+
+// AppendMember appends a member with a string.
+func AppendMember(b []byte, key, text string) []byte { return AppendText(AppendKey(b, key), text) }
+
+// AppendOptional appends a member with a string unless that is empty.
+func AppendOptional(b []byte, key, text string) []byte {
+	if text == "" {
+		return b
+	}
+	return AppendMember(b, key, text)
+}
+
+// AppendOrNull appends a member with a string, or with null if that is empty.
+func AppendOrNull(b []byte, key, text string) []byte {
+	b = AppendKey(b, key)
+	if text == "" {
+		return append(b, "null"...)
+	}
+	return AppendText(b, text)
+}
+
+// AppendRaw appends a member with a JSON value unless there is none.
+func AppendRaw(b []byte, key string, value jsontext.Value) []byte {
+	if value == nil {
+		return b
+	}
+	return append(AppendKey(b, key), value...)
+}
+
+// AppendTexts appends a member with a list of strings unless that is empty.
+func AppendTexts(b []byte, key string, texts []string) []byte {
+	b = append(AppendKey(b, key), '[')
+	for i, text := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = AppendText(b, text)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,64 @@
+package object
+
+// A Code is the kind of an Error, for programs.
+type Code string
+
+// CodeInvalid is the code of a request that makes no sense.
+const CodeInvalid Code = "invalid"
+
+// An Error is what the other side may know about a refusal: a code for programs, a message for
+// people, details, and what would help.
+type Error struct {
+	Code    Code           `json:"code"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details,omitzero"`
+	Hint    string         `json:"hint,omitzero"`
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// Invalid returns the error for a wrong value; pointer is its place, as a JSON pointer into
+// the message.
+func Invalid(pointer, message string) *Error {
+	return &Error{Code: CodeInvalid, Message: message, Details: map[string]any{"pointer": pointer}}
+}
+
+// A Problem is one error in a message: where it is, as a JSON pointer, and what it is.
+type Problem struct {
+	Pointer string `json:"pointer"`
+	Message string `json:"message"`
+}
+
+// ErrorOf returns an error for problems, nil if there are none. Its message is that of the
+// first, and its details have all of them.
+func ErrorOf(problems []Problem) *Error {
+	if len(problems) == 0 {
+		return nil
+	}
+	first := Invalid(problems[0].Pointer, problems[0].Message)
+	first.Details["errors"] = problems
+	return first
+}
+
+// Complaints returns every error of a message as a line of text.
+func (e *Error) Complaints() []string {
+	problems, _ := e.Details["errors"].([]Problem)
+	if len(problems) == 0 {
+		pointer, _ := e.Details["pointer"].(string)
+		problems = []Problem{{Pointer: pointer, Message: e.Message}}
+	}
+	said := make([]string, 0, len(problems))
+	for _, p := range problems {
+		said = append(said, p.String())
+	}
+	return said
+}
+
+// String returns a problem as a line of text.
+func (p Problem) String() string {
+	if p.Pointer == "" {
+		return p.Message
+	}
+	return p.Pointer + ": " + p.Message
+}

@@ -1,0 +1,369 @@
+package object
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Reader reads the members of one JSON object and keeps the first error. What it returns is a
+// copy: a payload lives as long as its line, and a request longer.
+//
+// A member that is null counts as missing, since many programs write null for nothing.
+type Reader struct {
+	Pointer string // to the object, for messages
+	Members []Member
+	err     *Error
+}
+
+// Read takes a JSON object apart. It may nest depth levels deep; pointer is its place in the
+// message.
+func (o *Reader) Read(text []byte, depth int, pointer string) *Error {
+	found, err := Open(text, depth, pointer, nil)
+	*o = found
+	return err
+}
+
+// Open is Read for a Reader that the caller holds by value, with room for its members.
+func Open(text []byte, depth int, pointer string, room []Member) (Reader, *Error) {
+	members, why, ok := Scan(text, depth, room)
+	if !ok {
+		if why == "" {
+			why = "it must be an object"
+		}
+		return Reader{Pointer: pointer}, Invalid(pointer, NameOf(pointer)+": "+why)
+	}
+	return Reader{Pointer: pointer, Members: members}, nil
+}
+
+// Err returns the first error, or nil.
+func (o *Reader) Err() *Error { return o.err }
+
+// Refuse records that a member is wrong, unless there is an error already.
+func (o *Reader) Refuse(key, message string) {
+	if o.err == nil {
+		o.err = Invalid(o.Below(key), o.Named(key)+" "+message)
+	}
+}
+
+// Fail records err, for example that of a nested object, unless there is an error already.
+func (o *Reader) Fail(err *Error) {
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+// Find returns the text of a member, or nil if it is missing or null. A member that occurs
+// twice is refused, and counts as missing so that no later reader takes either value.
+func (o *Reader) Find(key string) []byte {
+	var found []byte
+	twice := false
+	for i := range o.Members {
+		if string(o.Members[i].Key) != key {
+			continue
+		}
+		if found != nil {
+			o.Refuse(key, "stands twice")
+			twice = true
+		}
+		found = o.Members[i].Value
+	}
+	if twice || IsNull(found) {
+		return nil
+	}
+	return found
+}
+
+// IsNull reports whether a valid JSON value is null.
+func IsNull(value []byte) bool { return len(value) == 4 && value[0] == 'n' }
+
+// Each calls read for every member that is not null, in the order of the keys. A key that
+// occurs twice is refused and not read.
+func (o *Reader) Each(read func(key string, value []byte)) {
+	byKey := func(a, b Member) int { return bytes.Compare(a.Key, b.Key) }
+	slices.SortStableFunc(o.Members, byKey) // no other reader minds their order
+	for i := 0; i < len(o.Members); i++ {
+		m := o.Members[i]
+		twice := false
+		for ; i+1 < len(o.Members) && bytes.Equal(o.Members[i+1].Key, m.Key); i++ {
+			twice = true
+		}
+		switch {
+		case twice:
+			o.Refuse(string(m.Key), "stands twice")
+		case !IsNull(m.Value):
+			read(string(m.Key), m.Value)
+		}
+	}
+}
+
+// Text returns an optional string.
+func (o *Reader) Text(key string) string {
+	value := o.Find(key)
+	if value == nil {
+		return ""
+	}
+	s, ok := Text(value)
+	if !ok {
+		o.Refuse(key, "must be a string")
+	}
+	return s
+}
+
+// NeedText returns a string that must be there and must not be blank.
+func (o *Reader) NeedText(key string) string {
+	if o.Find(key) == nil {
+		o.Refuse(key, "is missing")
+		return ""
+	}
+	s := o.Text(key)
+	if IsBlank(s) {
+		o.Refuse(key, "must not be empty")
+	}
+	return s
+}
+
+// IsBlank reports whether s has no characters but space.
+func IsBlank(s string) bool {
+	for _, c := range s {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' {
+			return false
+		}
+	}
+	return true
+}
+
+// NoControls refuses text with control characters. It is for text that is stored in a column
+// of the record.
+func (o *Reader) NoControls(key, text string) {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		o.Refuse(key, "must not have control characters in it")
+	}
+}
+
+// OneOf returns an optional string, which must be one of a few.
+func (o *Reader) OneOf(key string, of ...string) string {
+	s := o.Text(key)
+	if s == "" && o.Find(key) == nil {
+		return ""
+	}
+	if !slices.Contains(of, s) {
+		o.Refuse(key, fmt.Sprintf("must be one of %s, not %q", Choices(of), s))
+	}
+	return s
+}
+
+// NeedOneOf is OneOf for a string that must be there.
+func (o *Reader) NeedOneOf(key string, of ...string) string {
+	if o.Find(key) == nil {
+		o.Refuse(key, "is missing")
+		return ""
+	}
+	return o.OneOf(key, of...)
+}
+
+// Choices lists words for a message: a, b or c.
+func Choices(words []string) string {
+	var out []byte
+	for i, word := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			out = append(out, " or "...)
+		default:
+			out = append(out, ", "...)
+		}
+		out = append(out, word...)
+	}
+	return string(out)
+}
+
+// Texts returns an optional list of strings, each once. None may be empty.
+func (o *Reader) Texts(key string) []string {
+	items, ok := o.Items(key)
+	if !ok {
+		return nil
+	}
+	texts := make([]string, 0, len(items))
+	known := make(map[string]bool, len(items)) // a list may be as long as a line: it is not searched
+	o.EachText(key, items, func(s string) {
+		if !known[s] {
+			known[s] = true
+			texts = append(texts, s)
+		}
+	})
+	return texts
+}
+
+// EachText calls read for each item of a list of strings. None may be empty.
+func (o *Reader) EachText(key string, items [][]byte, read func(string)) {
+	for i, item := range items {
+		s, ok := Text(item)
+		switch {
+		case !ok:
+			o.RefuseItem(key, i, "must be a string")
+		case IsBlank(s):
+			o.RefuseItem(key, i, "must not be empty")
+		default:
+			read(s)
+		}
+	}
+}
+
+// AnyDepth is the depth for a value that was scanned together with the object around it.
+const AnyDepth = 1 << 20
+
+// Objects calls read for each item of an optional list of objects.
+func (o *Reader) Objects(key string, read func(*Reader)) {
+	items, _ := o.Items(key)
+	for i, item := range items {
+		var inner Reader
+		err := inner.Read(item, AnyDepth, o.BelowItem(key, i))
+		if err == nil {
+			read(&inner)
+			err = inner.Err()
+		}
+		o.Fail(err)
+	}
+}
+
+// RefuseItem records that an item of a list is wrong, unless there is an error already.
+func (o *Reader) RefuseItem(key string, i int, message string) {
+	if o.err == nil {
+		o.err = Invalid(o.BelowItem(key, i), o.Named(key)+"["+strconv.Itoa(i)+"] "+message)
+	}
+}
+
+// Items splits an optional list into its items.
+func (o *Reader) Items(key string) (items [][]byte, ok bool) {
+	value := o.Find(key)
+	if value == nil {
+		return nil, false
+	}
+	if value[0] != '[' {
+		o.Refuse(key, "must be a list")
+		return nil, false
+	}
+	s := Scanner{Text: value, At: 1, room: AnyDepth}
+	if s.Next(']') {
+		return nil, true
+	}
+	for {
+		s.Space()
+		from := s.At
+		s.value()
+		items = append(items, value[from:s.At])
+		if !s.Next(',') {
+			return items, true
+		}
+	}
+}
+
+// Document returns a copy of an optional object.
+func (o *Reader) Document(key string) jsontext.Value {
+	value := o.Find(key)
+	if value == nil {
+		return nil
+	}
+	if !IsObject(value) {
+		o.Refuse(key, "must be an object")
+		return nil
+	}
+	return Clone(value)
+}
+
+// Value returns a copy of an optional value of any kind.
+func (o *Reader) Value(key string) jsontext.Value {
+	value := o.Find(key)
+	if value == nil {
+		return nil
+	}
+	return Clone(value)
+}
+
+// Clone copies a JSON value and puts it on one line. A value that came over HTTP may have
+// several lines.
+func Clone(value []byte) jsontext.Value {
+	kept := jsontext.Value(bytes.Clone(value))
+	if bytes.IndexByte(value, '\n') >= 0 || bytes.IndexByte(value, '\r') >= 0 {
+		_ = kept.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)) // it was scanned
+	}
+	return kept
+}
+
+// Number returns an optional number, and how it was written.
+func (o *Reader) Number(key string) (value float64, raw jsontext.Value) {
+	digits := o.Find(key)
+	if digits == nil {
+		return 0, nil
+	}
+	value, err := strconv.ParseFloat(string(digits), 64)
+	if err != nil {
+		o.Refuse(key, "must be a number")
+		return 0, nil
+	}
+	return value, jsontext.Value(bytes.Clone(digits))
+}
+
+// MaxWhole is the largest integer that every JSON reader keeps exactly.
+const MaxWhole = 1<<53 - 1
+
+// Whole returns an optional integer that is at least least, or 0 if it is missing.
+func (o *Reader) Whole(key string, least int64) int64 { return ReadWhole(o, key, least, MaxWhole) }
+
+// ReadWhole is Whole with a maximum.
+func ReadWhole(o *Reader, key string, least, most int64) int64 {
+	value, raw := o.Number(key)
+	if raw == nil {
+		return 0
+	}
+	if value > float64(most) || value != math.Trunc(value) || value < float64(least) {
+		o.Refuse(key, fmt.Sprintf("must be a whole number from %d to %d", least, most))
+		return 0
+	}
+	return int64(value)
+}
+
+// MaxMilliseconds bounds a duration in a request: one year.
+const MaxMilliseconds = 365 * 24 * 3600 * 1000
+
+// Milliseconds returns an optional duration of at most a year, or 0 if it is missing.
+func (o *Reader) Milliseconds(key string, least int64) int64 {
+	time := o.Whole(key, least)
+	if time > MaxMilliseconds {
+		o.Refuse(key, "is longer than a year, in milliseconds")
+	}
+	return time
+}
+
+// Bool returns an optional boolean, and whether it is there.
+func (o *Reader) Bool(key string) (value, there bool) {
+	switch word := o.Find(key); string(word) {
+	case "":
+		return false, false
+	case "true", "false":
+		return word[0] == 't', true
+	}
+	o.Refuse(key, "must be true or false")
+	return false, false
+}
+
+// IsDigit reports whether c is a decimal digit.
+func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// Text returns the value of a JSON string; ok is false for any other valid JSON value.
+func Text(value []byte) (string, bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", false
+	}
+	return string(Unquote(value)), true
+}
+
+// IsObject reports whether a valid JSON value is an object.
+func IsObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }

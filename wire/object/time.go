@@ -1,0 +1,42 @@
+package object
+
+import (
+	"strings"
+	"time"
+)
+
+// timeLayouts are the accepted layouts of a time; all are ISO 8601.
+var timeLayouts = []string{
+	time.RFC3339Nano,
+	"2006-01-02T15:04:05.999999999",
+	"2006-01-02T15:04:05.999999999Z0700",
+	"2006-01-02T15:04Z07:00",
+	"20060102T150405Z0700",
+	time.DateOnly,
+}
+
+// ParseTime reads an ISO 8601 time. One without a zone is UTC.
+func ParseTime(when string) (time.Time, bool) {
+	if loose(when) {
+		return time.Time{}, false
+	}
+	for _, layout := range timeLayouts {
+		if at, err := time.Parse(layout, when); err == nil {
+			return at.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// loose reports whether a time has a fault that time.Parse lets pass: an hour of one digit, or
+// an offset of more than 23 hours or 59 minutes.
+func loose(when string) bool {
+	if len(when) > len("2006-01-02T1:") && when[12] == ':' {
+		return true
+	}
+	sign := strings.LastIndexAny(when, "+-")
+	if sign <= len("2006-01") || len(when) < sign+len("+0000") {
+		return false
+	}
+	return when[sign+1:sign+3] > "23" || when[len(when)-2:] > "59"
+}
