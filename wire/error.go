@@ -14,7 +14,7 @@ type (
 
 // The codes. Each interface spells them in its own way.
 const (
-	CodeInvalid       = object.CodeInvalid
+	CodeInvalid  Code = "invalid"   // the request makes no sense
 	CodeNotFound Code = "not_found" // what it names is not there
 	CodeConflict Code = "conflict"  // it does not fit what is
 	CodeDenied   Code = "denied"    // not for this caller

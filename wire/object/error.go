@@ -3,8 +3,8 @@ package object
 // A Code is the kind of an Error, for programs.
 type Code string
 
-// CodeInvalid is the code of a request that makes no sense.
-const CodeInvalid Code = "invalid"
+// codeInvalid is the one code that this package needs: wire.CodeInvalid.
+const codeInvalid Code = "invalid"
 
 // An Error is what the other side may know about a refusal: a code for programs, a message for
 // people, details, and what would help.
@@ -21,7 +21,7 @@ func (e *Error) Error() string { return e.Message }
 // Invalid returns the error for a wrong value; pointer is its place, as a JSON pointer into
 // the message.
 func Invalid(pointer, message string) *Error {
-	return &Error{Code: CodeInvalid, Message: message, Details: map[string]any{"pointer": pointer}}
+	return &Error{Code: codeInvalid, Message: message, Details: map[string]any{"pointer": pointer}}
 }
 
 // A Problem is one error in a message: where it is, as a JSON pointer, and what it is.
