@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"orchestrator/wire"
+	"orchestrator/wire/line"
 	"orchestrator/wire/object"
 )
 
@@ -113,7 +114,7 @@ func (c *Conn) ending() error {
 // listen reads until in ends. It waits for nothing else.
 func (c *Conn) listen(in io.Reader) {
 	defer close(c.done)
-	lines := wire.NewLines(longest)
+	lines := line.NewSplitter(longest)
 	chunk := make([]byte, 32<<10)
 	for {
 		n, err := in.Read(chunk)
@@ -134,7 +135,7 @@ func (c *Conn) listen(in io.Reader) {
 // hear takes a line for what it is. Keys are exact, and a line in which one that
 // matters stands twice is not believed at all; what stands in a payload is
 // not checked here.
-func (c *Conn) hear(line wire.Line) {
+func (c *Conn) hear(line line.Line) {
 	var o object.Reader
 	if line.Cut || o.Read(line.Text, depth, "") != nil {
 		return

@@ -12,6 +12,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/line"
 )
 
 // What it costs to hear a chunk of 327 lines of 200 bytes: the file, the tail.
@@ -46,7 +47,7 @@ func BenchmarkFlood(b *testing.B) {
 	}
 	b.Run("split", func(b *testing.B) {
 		for b.Loop() {
-			lines := wire.NewLines(16 << 20)
+			lines := line.NewSplitter(16 << 20)
 			flood(b, func(_ child.Stream, chunk []byte) {
 				lines.Feed(chunk)
 				for _, ok := lines.Next(); ok; _, ok = lines.Next() {

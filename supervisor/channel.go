@@ -10,6 +10,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/line"
 	"orchestrator/wire/object"
 )
 
@@ -69,7 +70,7 @@ func (p Protocol) bucket() handlers.Bucket {
 }
 
 // Take takes a line, if it is a message. What it returns false for is log.
-func (c *channel) Take(line wire.Line, now time.Time) bool {
+func (c *channel) Take(line line.Line, now time.Time) bool {
 	var message wire.Message
 	if line.Cut {
 		message = c.reader.ParseHead(line.Text, fmt.Sprintf("its line is %s long, which is over the limit", output.Size(line.Size)))

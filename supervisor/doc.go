@@ -4,7 +4,7 @@
 // and do not wait inside them. Each agent has goroutines of its own for starting, reading and
 // writing, so a slow, deaf or flooding agent delays only itself.
 //
-//	stdout  - wire.Lines - output -+- channel - dispatcher (handlers.State) - record - letters
+//	stdout  - line.Splitter - output -+- channel - dispatcher (handlers.State) - record - letters
 //	                               +- log file, tail, followers
 //	letters - mailbox - one writer - stdin
 //	mailbox - receipts - dispatcher        whether a message that must not be lost was written

@@ -24,17 +24,18 @@ const module = "orchestrator"
 // in /... is a package and all below it.
 var mayImport = map[string][]string{
 	"wire/object":              {},
-	"wire":                     {"wire/object"},
+	"wire/line":                {},
+	"wire":                     {"wire/object", "wire/line"},
 	"supervisor/child":         {},
 	"supervisor/config":        {},
 	"handlers/...":             {"wire", "wire/object", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object"},
 	"supervisor/telemetry":     {"wire", "wire/object"}, // what others do with it is joined in cmd
 	"supervisor/api":           {"wire", "wire/object"},
-	"agents/...":               {"wire", "wire/object", "agents/..."},
+	"agents/...":               {"wire", "wire/line", "wire/object", "agents/..."},
 	"supervisor/stdin":         {"wire", "wire/object"},
-	"supervisor/output":        {"wire", "wire/object", "handlers", "supervisor/child"}, // handlers puts facts into words
-	"supervisor":               {"wire", "wire/object", "handlers", "supervisor/child", "supervisor/stdin", "supervisor/output"},
+	"supervisor/output":        {"wire", "wire/line", "wire/object", "handlers", "supervisor/child"}, // handlers puts facts into words
+	"supervisor":               {"wire", "wire/line", "wire/object", "handlers", "supervisor/child", "supervisor/stdin", "supervisor/output"},
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":    {"wire", "wire/object"},
 	"cmd/orchestrator/help":    {},
@@ -43,16 +44,16 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/session": verbsMayImport(),
 	"cmd/orchestrator/bus":     verbsMayImport(),
 	"cmd/orchestrator/inbox":   verbsMayImport(),
-	"cmd/orchestrator/project": verbsMayImport("supervisor/config"),
+	"cmd/orchestrator/project": verbsMayImport("supervisor/config", "wire/line"),
 	"cmd/orchestrator/access":  verbsMayImport("cmd/orchestrator/bus"),
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
 	"cmd/orchestrator/checkup": {"wire", "wire/object", "supervisor", "supervisor/output", "cmd/orchestrator/term"},
-	"cmd/orchestrator/serve":   verbsMayImport("handlers", "supervisor", "supervisor/child", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/agent", "cmd/orchestrator/bus", "cmd/orchestrator/task", "cmd/orchestrator/live"),
+	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/agent", "cmd/orchestrator/bus", "cmd/orchestrator/task", "cmd/orchestrator/live"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project", "cmd/orchestrator/checkup"),
-	"cmd/orchestrator":         {"wire", "wire/object", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
-	"fixtures/...":             {"wire", "wire/object", "agents/...", "fixtures/..."},
+	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
+	"fixtures/...":             {"wire", "wire/line", "wire/object", "agents/...", "fixtures/..."},
 }
 
 // verbsMayImport are the packages that a package of commands may know, and more.

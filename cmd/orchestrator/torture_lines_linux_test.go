@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/line"
 )
 
 // Torture 0, row 1: the last line has no end, then exit 0.
@@ -114,7 +115,7 @@ agent "talker" {
 	for i, size := range sizes[:3] {
 		require.True(t, lines[i] == strings.Repeat("x", size), "line %d has %d bytes", i, len(lines[i]))
 	}
-	require.Equal(t, strings.Repeat("x", wire.Head)+"… [cut: the line was 16.0 MiB]", lines[3])
+	require.Equal(t, strings.Repeat("x", line.Head)+"… [cut: the line was 16.0 MiB]", lines[3])
 	require.Equal(t, message, lines[4])
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
+	"orchestrator/wire/line"
 )
 
 // Agent is the output of an agent over all its runs: in files, in the last lines in memory,
@@ -54,7 +55,7 @@ type Run struct {
 // speechStream is used by one goroutine.
 type speechStream struct {
 	name  string
-	lines *wire.Lines
+	lines *line.Splitter
 	file  File
 
 	cutTold time.Time // when people last heard of an oversized line
@@ -63,7 +64,7 @@ type speechStream struct {
 // Messages takes the messages out of the output of a run.
 type Messages interface {
 	// Take takes a line, if it is a message; else it is log.
-	Take(line wire.Line, now time.Time) bool
+	Take(line line.Line, now time.Time) bool
 	// Send passes on what was taken.
 	Send(now time.Time)
 	// End reports what was not reported yet.
@@ -82,7 +83,7 @@ func (v *Agent) Begin(run string, maxLine int) *Run {
 	for i, suffix := range []string{".out", ".err"} {
 		s.streams[i] = speechStream{
 			name:  []string{wire.StreamOut, wire.StreamErr}[i],
-			lines: wire.NewLines(maxLine),
+			lines: line.NewSplitter(maxLine),
 			file:  File{Dir: dir, Prefix: prefix, Suffix: suffix, Limits: output},
 		}
 	}
@@ -148,7 +149,7 @@ func (s *Run) End() {
 // line takes one line. One that is no message goes on the page, as it will
 // stand in the log file: one copy serves the file, the tail and those who
 // follow. An oversized one is there as its head.
-func (s *Run) line(p *Page, t *speechStream, line wire.Line, now time.Time, front []byte) {
+func (s *Run) line(p *Page, t *speechStream, line line.Line, now time.Time, front []byte) {
 	if s.Echoes.drop(line.Text, now) {
 		return
 	}
@@ -167,7 +168,7 @@ func (s *Run) line(p *Page, t *speechStream, line wire.Line, now time.Time, fron
 }
 
 // lineCut counts an oversized line, and tells of it once a second.
-func (s *Run) lineCut(t *speechStream, line wire.Line, now time.Time) {
+func (s *Run) lineCut(t *speechStream, line line.Line, now time.Time) {
 	s.cut.Add(1)
 	if now.Sub(t.cutTold) < time.Second {
 		return

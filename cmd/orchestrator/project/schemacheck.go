@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/line"
 )
 
 // What a line may be is what it may be where the file says nothing about it.
@@ -84,7 +85,7 @@ func cannotRead(name string, err error) error {
 // read takes the source apart. What is wrong is printed as it is found: the
 // source may be an agent that runs for days.
 func (c *messageCheck) read(source io.Reader, name string) error {
-	lines := wire.NewLines(checkedLine)
+	lines := line.NewSplitter(checkedLine)
 	chunk := make([]byte, 64<<10)
 	for {
 		n, failed := source.Read(chunk)
@@ -107,7 +108,7 @@ func (c *messageCheck) read(source io.Reader, name string) error {
 }
 
 // see judges a line and prints what people should know of it.
-func (c *messageCheck) see(line wire.Line) error {
+func (c *messageCheck) see(line line.Line) error {
 	c.line++
 	r := &c.result
 	if line.Cut {

@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/line"
 )
 
 const (
@@ -23,17 +24,17 @@ type display struct {
 	to    io.Writer
 	mark  string
 	plain bool // there is no terminal: lines are as they are
-	lines *wire.Lines
+	lines *line.Splitter
 }
 
 // newDisplay shows what is heard.
 func newDisplay(terminal io.Writer) *display {
-	return &display{to: terminal, lines: wire.NewLines(longestShown)}
+	return &display{to: terminal, lines: line.NewSplitter(longestShown)}
 }
 
 // newEcho shows what is sent.
 func newEcho(to io.Writer) *display {
-	return &display{to: to, mark: "> ", plain: !term.IsTerminal(to), lines: wire.NewLines(longestEcho)}
+	return &display{to: to, mark: "> ", plain: !term.IsTerminal(to), lines: line.NewSplitter(longestEcho)}
 }
 
 // Write shows the lines that text completes.
@@ -57,7 +58,7 @@ func (d *display) end() {
 	}
 }
 
-func (d *display) show(line wire.Line) error {
+func (d *display) show(line line.Line) error {
 	shown := []byte(d.mark)
 	if d.plain {
 		shown = append(shown, line.Text...)

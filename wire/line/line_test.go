@@ -1,4 +1,4 @@
-package wire
+package line
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ type said struct {
 
 // split feeds chunks and returns every line.
 func split(limit int, chunks ...[]byte) []said {
-	l := NewLines(limit)
+	l := NewSplitter(limit)
 	var lines []said
 	keep := func(line Line) {
 		lines = append(lines, said{string(line.Text), line.Size, line.Cut, line.Open})
@@ -111,7 +111,7 @@ func TestSplitPositions(t *testing.T) {
 // Rows: B-09.
 func TestMemoryOfAnEndlessLine(t *testing.T) {
 	const limit = 1 << 20
-	l := NewLines(limit)
+	l := NewSplitter(limit)
 	chunk := bytes.Repeat([]byte("x"), 64<<10)
 	for range 1000 {
 		l.Feed(chunk)
@@ -126,7 +126,7 @@ func TestMemoryOfAnEndlessLine(t *testing.T) {
 
 // Between two lines nothing large is kept.
 func TestIdleStreamsHoldNothing(t *testing.T) {
-	l := NewLines(1 << 20)
+	l := NewSplitter(1 << 20)
 	l.Feed(bytes.Repeat([]byte("x"), 100<<10))
 	l.Next()
 	l.Feed([]byte("\n"))
@@ -186,7 +186,7 @@ func openLines(lines []said) int {
 
 func BenchmarkLines(b *testing.B) {
 	chunk := bytes.Repeat(append(bytes.Repeat([]byte("x"), 199), '\n'), 327)
-	l := NewLines(16 << 20)
+	l := NewSplitter(16 << 20)
 	b.SetBytes(int64(len(chunk)))
 	b.ReportAllocs()
 	for b.Loop() {
